@@ -1,0 +1,31 @@
+"""The matrix of CPythons and the checks, for those who like nox better than make."""
+
+import nox
+
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["lint", "tests"]
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
+def tests(session):
+    """Every test, under each CPython that is supported."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-q", *session.posargs, env=THREADS)
+
+
+@nox.session
+def lint(session):
+    """Layout, types and layers."""
+    session.install("-e", ".[lint]")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("pyright")
+    session.run("lint-imports")
+
+
+@nox.session
+def docs(session):
+    """The documentation as HTML, warnings being errors."""
+    session.install("-e", ".[docs]")
+    session.run("sphinx-build", "-q", "-W", "-b", "html", "docs", "docs/_build/html")
