@@ -1,0 +1,1 @@
+"""Times of plaingrad beside its peers: `python -m benchmarks`."""

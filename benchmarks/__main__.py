@@ -1,0 +1,7 @@
+"""`python -m benchmarks`: the plain tier beside its peers."""
+
+import sys
+
+from benchmarks.plain import main
+
+sys.exit(main())
