@@ -1,0 +1,95 @@
+"""The rulebook as a table in Markdown: each function's derivative as its row says it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+from pathlib import Path
+
+import numpy as np
+
+import plaingrad
+from plaingrad import rulebook
+
+PACKAGE = Path(plaingrad.__file__).parent
+MEANING = {
+    "scalar": "partial derivatives",
+    "linear": "linear",
+    "bilinear": "bilinear",
+    "full": "rule",
+    "composed": "composed",
+    "no_tangent": "no tangent",
+    "mover": "moves references",
+}
+
+
+def rule_table() -> str:
+    """One section for each file of rules, one line for each function."""
+    by_file: dict[str, list[rulebook.Rule]] = {}
+    for rule in shipped():
+        by_file.setdefault(rule.source.rpartition(":")[0], []).append(rule)
+    lines = []
+    for file in sorted(by_file):
+        lines += [f"## {title(file)}", "", "| function | given as | derivative |", "|---|---|---|"]
+        cells = {(name_of(rule.function), MEANING[rule.kind], formula(rule)) for rule in by_file[file]}
+        lines += [
+            "| " + " | ".join(code_cell(c, i != 1) for i, c in enumerate(row)) + " |" for row in sorted(cells)
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def shipped() -> list[rulebook.Rule]:
+    """The rules that are part of plaingrad, not those that a program has added."""
+    return [rule for rule in rulebook.rules() if PACKAGE in Path(rule.source.rpartition(":")[0]).parents]
+
+
+def title(file: str) -> str:
+    """The path of a file of rules inside the package."""
+    return f"`{Path(file).relative_to(PACKAGE).as_posix()}`"
+
+
+def name_of(function: object) -> str:
+    """The name by which a user knows `function`."""
+    if isinstance(function, np.ufunc):
+        return f"numpy.{function.__name__}"
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
+    owner = getattr(function, "__objclass__", None)
+    module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or ""
+    module = module.removeprefix("_")
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def formula(rule: rulebook.Rule) -> str:
+    """What the row says, as it is written there."""
+    file, _, line = rule.source.rpartition(":")
+    if rule.kind in ("full", "composed"):
+        return getattr(rule.rrule or rule.definition, "__name__", "")
+    if rule.kind in ("no_tangent", "mover"):
+        return ""
+    call = calls_in(file).get(int(line))
+    if call is None:
+        return ""
+    given = call.args[2:] if rule.kind == "scalar" else call.args[1:]
+    return ", ".join(ast.unparse(arg.body if isinstance(arg, ast.Lambda) else arg) for arg in given)
+
+
+@functools.cache
+def calls_in(file: str) -> dict[int, ast.Call]:
+    """The statements of a file that are calls, by line."""
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    calls = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+                calls.setdefault(line, node.value)
+    return calls
+
+
+def code_cell(text: str) -> str:
+    """`text` set as code in a cell of a table."""
+    return "`" + text.replace("|", "\\|") + "`" if text else ""
+
+
+if __name__ == "__main__":
+    print(rule_table())

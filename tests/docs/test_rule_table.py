@@ -1,0 +1,29 @@
+"""The rule table of the reference is printed from the rulebook."""
+
+import importlib.util
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parents[2] / "docs" / "rule_table.py"
+
+
+def module():
+    spec = importlib.util.spec_from_file_location("rule_table", FILE)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def test_every_rule_we_ship_has_a_line():
+    printer = module()
+    table = printer.rule_table()
+    assert table.count("\n## ") >= 2  # files of rules
+    names = [printer.name_of(rule.function) for rule in printer.shipped()]
+    assert [name for name in names if printer.code_cell(name) not in table] == []
+
+
+def test_a_row_is_printed_as_it_is_written():
+    assert "| `math.sin` | partial derivatives | `m.cos(x)` |" in module().rule_table()
+
+
+def test_a_bar_in_a_cell_does_not_split_it():
+    assert module().code_cell("a | b") == "`a \\| b`"

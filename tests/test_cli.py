@@ -1,0 +1,335 @@
+"""The command line as a user meets it: what is printed, where, and the exit status."""
+
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+from plaingrad.cli import compare, main
+
+MODEL = """\
+import math
+import numpy as np
+import ctypes
+
+def area(width, height):
+    return width * height
+
+def loss(rate, start, scale=1.0, *, power=2.0):
+    return scale * rate**power * sum(s * s for s in start)
+
+def nested(point):
+    return point["a"] * point["b"][0] + point["b"][1] ** 2
+
+def first(x, /, y):
+    return x * x * y
+
+def total(*terms):
+    return sum(t * t for t in terms)
+
+def quadratic(x):
+    return x @ x
+
+def repeated(x, n):
+    for _ in range(n):
+        x = math.sin(x)
+    return x
+
+def kink(x):
+    return abs(x)
+
+def wrong(x):
+    import plaingrad
+    return plaingrad.stop_gradient(x) * x
+
+def digits(x):
+    return ctypes.c_double(x).value
+
+def pair(x):
+    return x, x
+
+def fails(x):
+    return [x][3]
+
+def unused(x, label):
+    return 2.0 * x
+
+class Model:
+    @staticmethod
+    def cube(x):
+        return x**3
+
+seven = 7
+"""
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_with_a_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "model.py").write_text(MODEL)
+
+
+def run(capsys, *argv):
+    status = main(argv)
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def refused(capsys, *argv):
+    """The single line that a wrong command prints."""
+    status, out, err = run(capsys, *argv)
+    assert (status, out) == (2, "")
+    assert err.count("\n") == 1
+    assert err.startswith("plaingrad: ")
+    return err
+
+
+# --- grad ---
+
+
+def test_grad_prints_one_entry_for_each_argument_of_a_list(capsys):
+    assert run(capsys, "grad", "model.py:area", "--at", "[3.0, 4.0]") == (0, "[4.0, 3.0]\n", "")
+
+
+def test_grad_prints_an_object_when_arguments_are_named(capsys):
+    status, out, _ = run(capsys, "grad", "model.py:area", "--at", '{"height": 4.0, "width": 3.0}')
+    assert status == 0
+    assert json.loads(out) == {"height": 3.0, "width": 4.0}
+
+
+def test_grad_mirrors_nested_structures(capsys):
+    status, out, _ = run(capsys, "grad", "model.py:nested", "--at", '[{"a": 2.0, "b": [3.0, 5.0]}]')
+    assert (status, json.loads(out)) == (0, [{"a": 3.0, "b": [2.0, 10.0]}])
+
+
+def test_keyword_only_parameters_can_be_named(capsys):
+    at = '{"rate": 2.0, "start": [1.0, 2.0], "power": 3.0}'
+    _, out, _ = run(capsys, "grad", "model.py:loss", "--at", at)
+    gradient = json.loads(out)
+    assert gradient["start"] == [16.0, 32.0]
+    assert gradient["power"] == pytest.approx(5 * 8 * math.log(2))
+
+
+def test_positional_only_parameters_can_be_named_in_any_order(capsys):
+    _, out, _ = run(capsys, "grad", "model.py:first", "--at", '{"y": 5.0, "x": 3.0}')
+    assert json.loads(out) == {"x": 30.0, "y": 9.0}
+
+
+def test_variadic_parameters_take_the_rest_of_the_list(capsys):
+    _, out, _ = run(capsys, "grad", "model.py:total", "--at", "[1.0, 2.0, 3.0]")
+    assert json.loads(out) == [2.0, 4.0, 6.0]
+
+
+def test_array_makes_lists_of_numbers_arrays(capsys):
+    _, out, _ = run(capsys, "grad", "model.py:quadratic", "--at", "[[1, 2, 3]]", "--array")
+    assert json.loads(out) == [[2.0, 4.0, 6.0]]
+
+
+def test_integers_are_real_numbers(capsys):
+    _, out, _ = run(capsys, "grad", "model.py:area", "--at", "[3, 4]")
+    assert json.loads(out) == [4.0, 3.0]
+
+
+def test_what_has_no_derivative_is_null(capsys):
+    _, out, _ = run(capsys, "grad", "model.py:unused", "--at", '[1.0, "text"]')
+    assert json.loads(out) == [2.0, None]
+
+
+@pytest.mark.parametrize("name", ["x", "0"])
+def test_wrt_leaves_the_other_arguments_alone(capsys, name):
+    status, out, _ = run(capsys, "grad", "model.py:repeated", "--at", "[0.5, 2]", "--wrt", name)
+    assert status == 0
+    assert json.loads(out) == [pytest.approx(math.cos(math.sin(0.5)) * math.cos(0.5)), None]
+
+
+def test_a_dotted_name_reaches_into_classes(capsys):
+    assert run(capsys, "grad", "model.py:Model.cube", "--at", "[2.0]")[1] == "[12.0]\n"
+
+
+# --- check ---
+
+
+def test_check_prints_a_line_for_each_number_and_succeeds(capsys):
+    status, out, _ = run(capsys, "check", "model.py:nested", "--at", '[{"a": 2.0, "b": [3.0, 5.0]}]')
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[0].split() == ["path", "ours", "difference", "rel.", "error", "verdict"]
+    assert [line.split()[0] for line in lines[1:4]] == ["point['a']", "point['b'][0]", "point['b'][1]"]
+    assert all(line.endswith("agrees") for line in lines[1:4])
+    assert lines[4] == "3 agree"
+
+
+def test_check_of_arrays_names_each_entry(capsys):
+    _, out, _ = run(capsys, "check", "model.py:quadratic", "--at", "[[1, 2]]", "--array")
+    assert [line.split()[0] for line in out.splitlines()[1:3]] == ["x[0]", "x[1]"]
+
+
+def test_check_fails_when_the_gradient_disagrees(capsys):
+    status, out, _ = run(capsys, "check", "model.py:wrong", "--at", "[3.0]")
+    assert status == 1
+    assert out.splitlines()[1].split() == ["x", "3", "6", "5.0e-01", "DISAGREES"]
+    assert out.splitlines()[-1] == "1 DISAGREE"
+
+
+def test_check_at_a_kink_accepts_a_subgradient(capsys):
+    status, out, _ = run(capsys, "check", "model.py:kink", "--at", "[0.0]")
+    assert status == 0
+    assert "agrees" in out
+
+
+# --- show ---
+
+
+def test_show_prints_the_rewritten_instructions(capsys):
+    status, out, _ = run(capsys, "show", "model.py:area")
+    assert status == 0
+    assert "mul" in out
+
+
+# --- what goes wrong ---
+
+
+def test_a_refusal_is_printed_with_its_name_and_fails(capsys):
+    status, out, err = run(capsys, "grad", "model.py:digits", "--at", "[1.0]")
+    assert (status, out) == (1, "")
+    assert err.startswith("MissingRuleError: ")
+    assert "model.py" in err
+
+
+def test_a_result_that_is_no_number_is_refused(capsys):
+    status, _, err = run(capsys, "grad", "model.py:pair", "--at", "[1.0]")
+    assert status == 1
+    assert err.startswith("NonScalarOutputError: ")
+
+
+def test_an_error_of_the_function_shows_its_own_traceback_only(capsys):
+    status, _, err = run(capsys, "grad", "model.py:fails", "--at", "[1.0]")
+    assert status == 1
+    assert "return [x][3]" in err
+    assert err.splitlines()[-1].startswith("IndexError: ")
+    assert "cli.py" not in err
+
+
+def test_a_missing_file_is_named(capsys):
+    assert "no such file: nowhere.py" in refused(capsys, "grad", "nowhere.py:f", "--at", "[]")
+
+
+@pytest.mark.parametrize("target", ["model.py", ":area", "model.py:", "area"])
+def test_a_target_needs_a_file_and_a_name(capsys, target):
+    assert "FILE.py:FUNC" in refused(capsys, "grad", target, "--at", "[]")
+
+
+def test_a_missing_name_comes_with_the_nearest_one(capsys):
+    assert "did you mean 'area'" in refused(capsys, "grad", "model.py:aria", "--at", "[]")
+
+
+def test_a_name_that_is_no_function(capsys):
+    assert "type int" in refused(capsys, "grad", "model.py:seven", "--at", "[]")
+
+
+def test_a_file_that_is_not_python(capsys, tmp_path):
+    (tmp_path / "data.txt").write_text("1 2 3")
+    assert "not a Python file" in refused(capsys, "grad", "data.txt:f", "--at", "[]")
+
+
+@pytest.mark.parametrize(
+    "text, said", [("def f(:", "SyntaxError"), ("1 / 0", "ZeroDivisionError"), ("exit(3)", "SystemExit")]
+)
+def test_a_file_that_cannot_be_imported(capsys, tmp_path, text, said):
+    (tmp_path / "broken.py").write_text(text)
+    assert said in refused(capsys, "grad", "broken.py:f", "--at", "[]")
+
+
+@pytest.mark.parametrize("at", ["[1.0", "", "1.0 2.0", "{'width': 1}", "3", '"text"', "null"])
+def test_bad_json(capsys, at):
+    assert "--at" in refused(capsys, "grad", "model.py:area", "--at", at)
+
+
+@pytest.mark.parametrize(
+    "at", ["[]", "[1.0]", "[1.0, 2.0, 3.0]", '{"width": 1.0}', '{"width": 1.0, "depth": 2.0}']
+)
+def test_arguments_that_do_not_fit_the_signature(capsys, at):
+    assert "model.py:area takes (width, height)" in refused(capsys, "grad", "model.py:area", "--at", at)
+
+
+def test_a_point_without_numbers(capsys):
+    assert "no number" in refused(capsys, "grad", "model.py:unused", "--at", '["a", true]')
+
+
+def test_wrt_an_argument_that_is_not_there(capsys):
+    assert "width, height" in refused(capsys, "grad", "model.py:area", "--at", "[1.0, 2.0]", "--wrt", "depth")
+
+
+def test_argparse_refuses_unknown_commands_with_the_same_status():
+    with pytest.raises(SystemExit) as stopped:
+        main(["differentiate"])
+    assert stopped.value.code == 2
+
+
+# --- as a process ---
+
+
+def process(*argv):
+    return subprocess.run(
+        [sys.executable, "-m", "plaingrad", *argv], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_the_command_runs_as_a_module():
+    done = process("grad", "model.py:area", "--at", "[3.0, 4.0]")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[4.0, 3.0]\n", "")
+
+
+def test_the_version_is_printed():
+    done = process("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("plaingrad ")
+
+
+def test_the_exit_status_reaches_the_shell():
+    assert process("grad", "nowhere.py:f", "--at", "[]").returncode == 2
+
+
+# --- the judge ---
+
+
+def judged(f, x, ours):
+    return compare(f, x, ours, "x", 1e-5).verdict
+
+
+@pytest.mark.parametrize(
+    "f, df, x",
+    [
+        (math.exp, math.exp, 3.0),
+        (math.log, lambda x: 1 / x, 1e-9),
+        (math.log, lambda x: 1 / x, 1e9),
+        (math.sin, math.cos, 1e4),
+        (lambda x: x**3, lambda x: 3 * x * x, 0.0),
+        (lambda x: 7.0, lambda x: 0.0, 2.0),
+        (lambda x: 1e8 + x * x, lambda x: 2 * x, 3.0),
+        (lambda x: 1e-12 * x * x, lambda x: 2e-12 * x, 3.0),
+    ],
+)
+def test_right_derivatives_agree_and_wrong_ones_do_not(f, df, x):
+    assert judged(f, x, df(x)) == "agrees"
+    assert judged(f, x, df(x) * 1.01 + 1.0) == "DISAGREES"
+
+
+def test_a_one_sided_derivative_at_a_kink_is_one_of_the_answers():
+    def ramp(x):
+        return max(x, 0.0)
+
+    assert [judged(ramp, 0.0, ours) for ours in (0.0, 0.3, 1.0)] == ["kink"] * 3
+    assert judged(ramp, 0.0, 1.5) == "DISAGREES"
+
+
+def test_differences_that_do_not_settle_judge_nothing():
+    values = iter([0.0, 0.9, -0.4, 0.3, 0.8, -0.7, 0.1, 0.5, -0.2, 0.6, -0.9])
+    assert judged(lambda x: next(values), 1.0, 5.0) == "unclear"
+
+
+def test_a_gradient_that_is_not_finite_is_not_confirmed():
+    assert judged(math.sqrt, 0.0, math.inf) == "unclear"
