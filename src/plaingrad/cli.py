@@ -403,10 +403,10 @@ class Comparison:
 def compare(f: Callable[[float], float], x: float, ours: float, path: str, tolerance: float) -> Comparison:
     """Judge `ours` as the derivative of `f` at `x`.
 
-    Of the central differences at several steps the best is the one that changed least from the step before it,
-    not the one nearest to us. Where the differences do not settle, they cannot judge (`unclear`); where the slopes
-    to the left and to the right settle on two numbers and ours is not outside them, `x` sits on a kink, and ours is
-    one of the answers.
+    Of the central differences at several steps the best is the one that changed least from the step before
+    it, not the one nearest to us. Where the differences do not settle, they cannot judge (`unclear`); where the
+    slopes to the left and to the right settle on two numbers and ours is not outside them, `x` sits on a kink,
+    and ours is one of the answers.
     """
     x = float(x)
     at = value_or_nan(f, x)

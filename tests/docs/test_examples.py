@@ -1,6 +1,6 @@
 """Every example in README.md and docs/ runs.
 
-- A ```python block is executed; blocks of one page share a namespace. After `>>>` output is compared as in doctest.
+- A ```python block is executed; blocks of one page share a namespace; `>>>` lines are compared as in doctest.
 - A ```python block that begins with `# NAME.py` is also a file of that name, for the commands of the page.
 - In a ```console block every `$ plaingrad ...` runs, and what it prints is compared with the lines under it.
 """
