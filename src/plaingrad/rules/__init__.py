@@ -1,0 +1,6 @@
+"""Facts about functions, as rows. Importing this package enters them into the rulebook."""
+
+from plaingrad.rules import elementwise, special
+from plaingrad.rules import python as python_rules
+
+__all__ = ["elementwise", "python_rules", "special"]

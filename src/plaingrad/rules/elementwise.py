@@ -1,0 +1,341 @@
+"""Functions of one, two or three numbers, shared by math, cmath, NumPy and the operators.
+
+One row is one fact: the name, where it is smooth, then dz/d(argument) in order; `None` where there is none.
+In a row x, y are primal inputs, z is the primal output, m the module called. For complex numbers a row is
+the holomorphic derivative, or, for a real function of a complex number, conj(x_bar + i y_bar).
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import (
+    ABOVE_ONE,
+    PAIR,
+    POSITIVE,
+    POSITIVE_PAIR,
+    REAL,
+    UNIT,
+    composed,
+    linear,
+    no_tangent,
+    rrule,
+    scalar,
+)
+from plaingrad.rules.special import digamma
+from plaingrad.tangents import NoTangent, ZeroTangent
+
+LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
+
+# More domains: where both are needed, and away from the jumps of integer-valued factors.
+EXPONENTS = ((0.6, 1.7, 2.5), (1.3, -0.7, 3.0))
+SIGNED_EXPONENTS = ((0.6, -1.7, 2.5), (1.3, 3.0, -2.0))
+TRIPLE = ((0.7, -1.2), (-0.4, 2.1), (1.6, 0.3))
+BETWEEN = ((0.5, -2.0, 3.0), (-1.1, -0.9, -1.2), (1.4, 1.3, 1.2))
+
+
+def named(*names: str) -> tuple[Any, ...]:
+    """Every function of `math`, `cmath` and NumPy with one of these names."""
+    return tuple(dict.fromkeys(getattr(m, n) for n in names for m in (math, cmath, np) if hasattr(m, n)))
+
+
+def dunders(*names: str) -> tuple[Any, ...]:
+    """The methods of float and complex with one of these names."""
+    return tuple(t.__dict__[n] for n in names for t in (float, complex) if n in t.__dict__)
+
+
+# IEEE arithmetic where Python raises ------------------------------------------------------------------------
+
+
+def over(a: Any, b: Any) -> Any:
+    """a / b as IEEE arithmetic has it: a pole is inf or nan, never an exception."""
+    if type(b) is float:
+        return a / b if b else _ieee_quotient(a, b)
+    if isinstance(b, (float, complex, np.number)) and b == 0:
+        return _ieee_quotient(a, b)
+    return a / b
+
+
+def _ieee_quotient(a: Any, b: Any) -> Any:
+    with np.errstate(all="ignore"):
+        z = np.divide(a, b)
+    return z if isinstance(b, np.generic) else z.item()
+
+
+def _raised(x: Any, y: Any) -> Any:
+    """x ** y as IEEE arithmetic has it: a pole or an overflow is inf, never an exception."""
+    try:
+        return x**y
+    except (ZeroDivisionError, OverflowError):
+        with np.errstate(all="ignore"):
+            return np.power(x, y * 1.0).item()
+
+
+def _direction(x: Any, z: Any) -> Any:
+    """x / z, and 0 where z is 0: the slope of a length, 0 at its kink."""
+    if isinstance(z, np.ndarray):
+        return x / np.where(z == 0, 1, z)
+    return x / z if z else 0 * x
+
+
+def _sign(x: Any) -> Any:
+    """The slope of abs: conj(x) / |x|, and 0 at 0."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return _direction(np.conjugate(x), np.absolute(x)) if x.dtype.kind == "c" else np.sign(x)
+    if isinstance(x, complex):
+        return _direction(x.conjugate(), abs(x))
+    return (x > 0) - (x < 0)
+
+
+# Arithmetic -------------------------------------------------------------------------------------------------
+
+scalar("add", PAIR, 1, 1, functions=(operator.add, np.add, *dunders("__add__", "__radd__")))
+scalar("subtract", PAIR, 1, -1, functions=(operator.sub, np.subtract, *dunders("__sub__")))
+scalar("rsub", PAIR, -1, 1, functions=dunders("__rsub__"))
+scalar("multiply", PAIR, lambda m, x, y, z: y, lambda m, x, y, z: x,
+       functions=(operator.mul, np.multiply, *dunders("__mul__", "__rmul__")))
+scalar("divide", PAIR, lambda m, x, y, z: over(1, y), lambda m, x, y, z: over(-z, y),
+       functions=(operator.truediv, np.divide, *dunders("__truediv__")))
+scalar("rtruediv", PAIR, lambda m, y, x, z: over(-z, y), lambda m, y, x, z: over(1, y),
+       functions=dunders("__rtruediv__"))
+scalar("negative", REAL, -1, functions=(operator.neg, np.negative, *dunders("__neg__")))
+scalar("positive", REAL, 1, functions=(operator.pos, np.positive, *dunders("__pos__")))
+scalar("absolute", REAL, lambda m, x, z: _sign(x),
+       functions=(abs, operator.abs, np.absolute, math.fabs, np.fabs, *dunders("__abs__")))
+scalar("square", REAL, lambda m, x, z: 2 * x)
+scalar("reciprocal", REAL, lambda m, x, z: -z * z)
+# z = x - n y with an integer n that is constant between its jumps.
+scalar("remainder", PAIR, 1, lambda m, x, y, z: -(x // y),
+       functions=(operator.mod, np.remainder, *dunders("__mod__")))
+scalar("rmod", PAIR, lambda m, y, x, z: -(x // y), 1, functions=dunders("__rmod__"))
+scalar("fmod", PAIR, 1, lambda m, x, y, z: over(z - x, y))
+scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(math.remainder,))
+
+
+# Powers: x ** 0 is constant, also at x = 0; the slope in the exponent is z Re(log x) for a real base, which is
+# right wherever the exponent is in truth constant, and 0 at base 0.
+
+
+def _power_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
+    """y x ** (y - 1), and 0 where y is 0."""
+    if isinstance(y, np.ndarray):
+        return y * x ** np.where(y == 0, 1, y - 1)
+    if y == 0:
+        return 0 * y
+    if y == 2:
+        return 2 * x
+    return y * (x ** (y - 1) if isinstance(x, np.ndarray) else _raised(x, y - 1))
+
+
+def _exponent_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
+    """z Re(log x) for real x, z log x for complex x, and 0 where x is 0."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        size = np.where(x == 0, 1, x if x.dtype.kind == "c" else np.absolute(x))
+        return np.where(x == 0, 0, z) * np.log(size)
+    if x == 0:
+        return 0 * y
+    if isinstance(x, complex):
+        return z * cmath.log(x)
+    return z * (x.copy_abs().ln() if hasattr(x, "ln") else math.log(abs(x)))
+
+
+scalar("power", SIGNED_EXPONENTS, _power_slope, _exponent_slope,
+       functions=(operator.pow, math.pow, np.power, np.float_power))
+scalar("pow", EXPONENTS, lambda m, x, y, *modulus_and_z: _power_slope(m, x, y, None),
+       lambda m, x, y, *modulus_and_z: _exponent_slope(m, x, y, modulus_and_z[-1]),
+       functions=(pow, *dunders("__pow__")))
+scalar("rpow", EXPONENTS[::-1], lambda m, y, x, *modulus_and_z: _exponent_slope(m, x, y, modulus_and_z[-1]),
+       lambda m, y, x, *modulus_and_z: _power_slope(m, x, y, None), functions=dunders("__rpow__"))
+scalar("sqrt", POSITIVE, lambda m, x, z: over(0.5, z))
+scalar("cbrt", REAL, lambda m, x, z: over(1, 3 * z * z))
+
+
+# Exponentials and logarithms --------------------------------------------------------------------------------
+
+
+def _inverse_log(m: Any, x: Any, *base_and_z: Any) -> Any:
+    """1 / x, or 1 / (x log base)."""
+    return over(1, x) if len(base_and_z) == 1 else over(1, x * m.log(base_and_z[0]))
+
+
+def _share(m: Any, x: Any, y: Any, z: Any, share: Any) -> Any:
+    """`share`, and its limit where z is infinite: 1 for the larger, a half for equal ones."""
+    largest = np.equal(x, z) * 1.0
+    return np.where(np.isinf(z), largest / (largest + np.equal(y, z)), share)
+
+
+scalar("exp", REAL, lambda m, x, z: z)
+scalar("exp2", REAL, lambda m, x, z: z * LN2)
+scalar("expm1", REAL, lambda m, x, z: m.exp(x))
+scalar("log", POSITIVE, lambda m, x, z: over(1, x), functions=(np.log,))
+scalar("log", POSITIVE_PAIR, _inverse_log, lambda m, x, base, z: over(-z, base * m.log(base)),
+       functions=(math.log, cmath.log))  # one argument or two
+scalar("log2", POSITIVE, lambda m, x, z: over(1 / LN2, x))
+scalar("log10", POSITIVE, lambda m, x, z: over(1 / LN10, x))
+scalar("log1p", POSITIVE, lambda m, x, z: over(1, 1 + x))
+scalar("logaddexp", PAIR, lambda m, x, y, z: _share(m, x, y, z, np.exp(x - z)),
+       lambda m, x, y, z: _share(m, y, x, z, np.exp(y - z)))
+scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(m, x, y, z, np.exp2(x - z)),
+       lambda m, x, y, z: _share(m, y, x, z, np.exp2(y - z)))
+
+# Trigonometry -----------------------------------------------------------------------------------------------
+
+scalar("sin", REAL, lambda m, x, z: m.cos(x))
+scalar("cos", REAL, lambda m, x, z: -m.sin(x))
+scalar("tan", REAL, lambda m, x, z: 1 + z * z)
+scalar("arcsin", UNIT, lambda m, x, z: over(1, m.sqrt((1 - x) * (1 + x))), functions=named("asin", "arcsin"))
+scalar("arccos", UNIT, lambda m, x, z: over(-1, m.sqrt((1 - x) * (1 + x))), functions=named("acos", "arccos"))
+scalar("arctan", REAL, lambda m, x, z: over(1, 1 + x * x), functions=named("atan", "arctan"))
+scalar("arctan2", PAIR, lambda m, x, y, z: over(y, x * x + y * y), lambda m, x, y, z: over(-x, x * x + y * y),
+       functions=named("atan2", "arctan2"))
+scalar("sinh", REAL, lambda m, x, z: m.cosh(x))
+scalar("cosh", REAL, lambda m, x, z: m.sinh(x))
+scalar("tanh", REAL, lambda m, x, z: 1 - z * z)
+scalar("arcsinh", REAL, lambda m, x, z: over(1, m.sqrt(x * x + 1)), functions=named("asinh", "arcsinh"))
+# Two roots, not the root of a product: that one is wrong in the left half plane.
+scalar("arccosh", ABOVE_ONE, lambda m, x, z: over(1, m.sqrt(x - 1) * m.sqrt(x + 1)), functions=named("acosh", "arccosh"))
+scalar("arctanh", UNIT, lambda m, x, z: over(1, (1 - x) * (1 + x)), functions=named("atanh", "arctanh"))
+scalar("degrees", REAL, 180 / math.pi, functions=named("degrees", "rad2deg"))
+scalar("radians", REAL, math.pi / 180, functions=named("radians", "deg2rad"))
+scalar("hypot", PAIR, lambda m, x, y, z: _direction(x, z), lambda m, x, y, z: _direction(y, z), functions=(np.hypot,))
+
+# Special functions ------------------------------------------------------------------------------------------
+
+scalar("erf", REAL, lambda m, x, z: TWO_OVER_ROOT_PI * m.exp(-x * x))
+scalar("erfc", REAL, lambda m, x, z: -TWO_OVER_ROOT_PI * m.exp(-x * x))
+scalar("gamma", REAL, lambda m, x, z: z * digamma(x))
+scalar("lgamma", REAL, lambda m, x, z: digamma(x))
+
+# Choices: the slope belongs to the argument that is returned; the first of two equal ones -------------------
+
+scalar("maximum", PAIR, lambda m, x, y, z: m.logical_not(m.less(x, y)), lambda m, x, y, z: m.less(x, y))
+scalar("minimum", PAIR, lambda m, x, y, z: m.logical_not(m.greater(x, y)), lambda m, x, y, z: m.greater(x, y))
+scalar("fmax", PAIR, lambda m, x, y, z: m.logical_not(m.less(x, y) | m.isnan(x)), lambda m, x, y, z: m.less(x, y) | m.isnan(x))
+scalar("fmin", PAIR, lambda m, x, y, z: m.logical_not(m.greater(x, y) | m.isnan(x)), lambda m, x, y, z: m.greater(x, y) | m.isnan(x))
+scalar("heaviside", PAIR, None, lambda m, x, y, z: m.equal(x, 0))
+scalar("copysign", PAIR, lambda m, x, y, z: _sign(x) * m.copysign(1.0, y), None)
+scalar("nextafter", PAIR, 1, None)  # x and a constant step
+_umath = np._core.umath if hasattr(np, "_core") and hasattr(np._core, "umath") else np.core.umath
+scalar("clip", BETWEEN,
+       lambda m, x, low, high, z: (x >= low) & (x <= high),
+       lambda m, x, low, high, z: (x < low) & (low <= high),
+       lambda m, x, low, high, z: np.maximum(x, low) > high, functions=(_umath.clip,))
+if hasattr(math, "fma"):  # since CPython 3.13
+    scalar("fma", TRIPLE, lambda m, x, y, c, z: y, lambda m, x, y, c, z: x, 1)
+
+# Complex numbers --------------------------------------------------------------------------------------------
+
+scalar("phase", REAL, lambda m, x, z: over(-1j, x), functions=(cmath.phase,))  # conj(i x / |x|**2)
+scalar("rect", POSITIVE_PAIR, lambda m, r, phi, z: m.rect(1.0, phi), lambda m, r, phi, z: 1j * z, functions=(cmath.rect,))
+linear(np.conjugate, lambda z_bar, x: np.conjugate(z_bar))
+
+
+@composed(cmath.polar)
+def polar(x: Any) -> Any:
+    """|x| and the phase of x."""
+    return abs(x), cmath.phase(x)
+
+
+@rrule(np.sign)
+def sign_rrule(x: Any) -> Any:
+    """x / |x|: a step for real x, a direction for complex x (in NumPy 2)."""
+    z = np.sign(x)
+
+    def sign_pullback(z_bar: Any) -> Any:
+        if not np.iscomplexobj(x) or np.isrealobj(z) or not np.any(np.imag(z)):
+            return (ZeroTangent,)
+        size = np.absolute(x)
+        across = z_bar - z * np.real(np.conjugate(z) * z_bar)
+        return (_direction(across, size),)
+
+    return z, sign_pullback
+
+
+# Several results at once ------------------------------------------------------------------------------------
+
+
+def _fraction_part(modf: Any, x: Any) -> Any:
+    """The fractional part, by math.modf or np.modf."""
+    return modf(x)[0]
+
+
+def _whole_part(modf: Any, x: Any) -> Any:
+    return modf(x)[1]
+
+
+def _mantissa(frexp: Any, x: Any) -> Any:
+    return frexp(x)[0]
+
+
+def _exponent(frexp: Any, x: Any) -> Any:
+    return frexp(x)[1]
+
+
+no_tangent(_whole_part, _exponent)
+scalar("fraction_part", ((math.modf,), *REAL), None, 1, functions=(_fraction_part,))
+
+
+@rrule(_mantissa)
+def mantissa_rrule(frexp: Any, x: Any) -> Any:
+    """x = mantissa 2 ** exponent."""
+    z, exponent = frexp(x)
+
+    def mantissa_pullback(z_bar: Any) -> Any:
+        return NoTangent, scaled_by_power_of_two(z_bar, x, -exponent)
+
+    return z, mantissa_pullback
+
+
+@composed(math.modf)
+def modf(x: Any) -> Any:
+    """The fractional and the whole part of a number."""
+    return _fraction_part(math.modf, x), _whole_part(math.modf, x)
+
+
+@composed(np.modf)
+def np_modf(x: Any) -> Any:
+    """The fractional and the whole parts of an array."""
+    return _fraction_part(np.modf, x), _whole_part(np.modf, x)
+
+
+@composed(math.frexp)
+def frexp(x: Any) -> Any:
+    """The mantissa and the exponent of a number."""
+    return _mantissa(math.frexp, x), _exponent(math.frexp, x)
+
+
+@composed(np.frexp)
+def np_frexp(x: Any) -> Any:
+    """The mantissas and the exponents of an array."""
+    return _mantissa(np.frexp, x), _exponent(np.frexp, x)
+
+
+@composed(np.divmod)
+def np_divmod(x: Any, y: Any) -> Any:
+    """Quotients and remainders."""
+    return np.floor_divide(x, y), np.remainder(x, y)
+
+
+def scaled_by_power_of_two(z_bar: Any, x: Any, i: Any) -> Any:
+    """z_bar 2 ** i, inf where it overflows."""
+    scaled = np.ldexp(z_bar, i)
+    return scaled if isinstance(x, (np.ndarray, np.generic)) else float(scaled)
+
+
+linear(math.ldexp, scaled_by_power_of_two)
+linear(np.ldexp, scaled_by_power_of_two)
+
+# No tangent: integers, comparisons, steps -------------------------------------------------------------------
+
+no_tangent(operator.floordiv, np.floor_divide, *dunders("__floordiv__", "__rfloordiv__"))
+no_tangent(*named("ceil", "floor", "trunc", "rint", "spacing", "ulp", "isclose", "isfinite", "isinf", "isnan",
+                  "isnat", "signbit", "gcd", "lcm"))
+no_tangent(math.isqrt, math.comb, math.perm, math.factorial)
+no_tangent(*named("equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+                  "logical_and", "logical_or", "logical_xor", "logical_not",
+                  "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_count", "invert", "left_shift", "right_shift"))

@@ -1,0 +1,1 @@
+"""Facts about builtins and the standard library."""
