@@ -36,8 +36,7 @@ test: $(VENV)/.test
 	$(PY) -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
 
 demo: $(VENV)/.demo
-	MPLBACKEND=Agg $(PY) examples/lynx_hare.py
-	$(PY) examples/colour_difference.py
+	MPLBACKEND=Agg $(PY) examples/demo.py
 
 lint: $(VENV)/.lint
 	$(PY) -m ruff check .
