@@ -1,0 +1,17 @@
+"""Code object -> code object: ordinary functions whose instructions call the hooks of the current level."""
+
+from plaingrad.rewrite.cache import is_rewritten, original, rewrite_function, rewritten
+from plaingrad.rewrite.describe import describe
+from plaingrad.rewrite.hooks import CURRENT, HOOK_NAMES, PLAIN, Hooks
+
+__all__ = [
+    "CURRENT",
+    "HOOK_NAMES",
+    "PLAIN",
+    "Hooks",
+    "describe",
+    "is_rewritten",
+    "original",
+    "rewrite_function",
+    "rewritten",
+]

@@ -1,0 +1,78 @@
+"""The hooks that rewritten code calls: their names, and the set that does exactly what Python does.
+
+Rewritten code reads the current hooks from `CURRENT` after every resume and calls their attributes. An engine makes
+its own object with the attributes `HOOK_NAMES` (most simply a `Hooks`) and sets `CURRENT` to it.
+"""
+
+import operator
+from contextvars import ContextVar
+
+try:
+    from _typing import _idfunc as unchanged  # the one C function that returns its argument
+except ImportError:  # pragma: no cover - other implementations of typing
+
+    def unchanged(x):
+        """`x` itself."""
+        return x
+
+
+BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+BINARY += ("lshift", "rshift", "and_", "or_", "xor")
+IN_PLACE = ("iadd", "isub", "imul", "itruediv", "ifloordiv", "imod", "ipow", "imatmul")
+IN_PLACE += ("ilshift", "irshift", "iand", "ior", "ixor")
+UNARY = ("neg", "pos", "invert")
+COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
+ACCESS = ("contains", "getitem", "setitem", "attr", "method", "set_attr")
+WITNESS = ("prep", "iterable", "meet", "text")
+
+#: Every attribute that rewritten code may ask of a hooks object.
+HOOK_NAMES = BINARY + IN_PLACE + UNARY + COMPARE + ACCESS + WITNESS
+
+
+class Hooks:
+    """One callable for each of `HOOK_NAMES`; those not given are taken from `base`.
+
+    Hooks are called with their operands placed on the stack by the interpreter: a plain function or a builtin is
+    fastest, a bound method costs an extra copy of the arguments.
+    """
+
+    __slots__ = (*HOOK_NAMES, "__weakref__")
+
+    def __init__(self, base=None, **hooks):
+        for name in HOOK_NAMES:
+            setattr(self, name, hooks.pop(name) if name in hooks else getattr(base, name))
+        if hooks:
+            raise TypeError(f"no such hooks: {', '.join(hooks)}")
+
+
+def contains(x, container):
+    """`x in container`."""
+    return x in container
+
+
+def setitem(v, o, k):
+    """`o[k] = v`."""
+    o[k] = v
+
+
+def set_attr(v, o, name):
+    """`o.name = v`."""
+    setattr(o, name, v)
+
+
+PLAIN = Hooks(
+    **{name: getattr(operator, name) for name in BINARY + IN_PLACE + UNARY + COMPARE},
+    contains=contains,
+    getitem=operator.getitem,
+    setitem=setitem,
+    attr=getattr,
+    method=getattr,
+    set_attr=set_attr,
+    prep=unchanged,
+    iterable=unchanged,
+    meet=unchanged,
+    text=unchanged,
+)
+
+#: The hooks that rewritten code calls now.
+CURRENT: ContextVar = ContextVar("plaingrad hooks", default=PLAIN)

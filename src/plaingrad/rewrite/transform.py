@@ -1,0 +1,269 @@
+"""Code object in, code object out: every interesting instruction becomes a call of a hook.
+
+The hooks are attributes of an object that is fetched from `CURRENT` after every resume and kept in the local
+`.level`. A hook is called with its operands where they are: a callable directly below its arguments needs no NULL, so
+`[a, b]` becomes `[hook, a, b]` by two swaps, in every version. A call is prepared and then made natively.
+"""
+
+import dis
+from types import CodeType
+
+from bytecode import UNSET
+
+from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
+from plaingrad.rewrite.hooks import CURRENT
+from plaingrad.rewrite.listing import Line, Listing, assemble
+
+LEVEL = ".level"  # no identifier has a dot
+FETCH = CURRENT.get
+OPTIMIZED, SUSPENDS = 0x1, 0x20 | 0x80 | 0x200  # co_flags: function locals; generator, coroutine, async generator
+COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
+#: What pushes a bool, so that a truth test right after it enters nobody's dunder.
+TRUTHS = frozenset("COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT CHECK_EXC_MATCH MATCH_MAPPING MATCH_SEQUENCE".split())
+#: Code constants that their parent calls at once.
+INLINE = frozenset(["<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"])
+#: Instructions whose argument is a place among locals, cells and free variables.
+MOVING = frozenset(dis.opname[op] for op in (*dis.haslocal, *dis.hasfree))
+SPARE = 4  # the deepest that the instructions of one hook go below what was there
+
+
+def transform(code: CodeType, version, rewritten) -> CodeType:
+    """`code` with every interesting instruction turned into a call of a hook of the current level."""
+    return Rewriting(code, version, rewritten).run()
+
+
+class Rewriting:
+    """One code object on its way. The methods named in `Version.actions` take the index of an instruction."""
+
+    def __init__(self, code, version, rewritten):
+        self.code, self.version = code, version
+        self.listing = Listing.of(code)
+        self.lines, self.shell = self.listing.lines, self.listing.shell
+        self.out, self.first, self.location = [], [], None
+        self.fetch_before = set()
+        self.targets = {line.target for line in self.lines} | {r.target for r in self.listing.regions}
+        self.keeps_level = bool(code.co_flags & OPTIMIZED)
+        self.suspends = bool(code.co_flags & SUSPENDS)
+        self.n_locals = len(code.co_varnames)
+        self.name_index, self.const_index = {}, {}
+        self.inline = set()
+        for i, const in enumerate(code.co_consts):
+            if isinstance(const, CodeType) and const.co_name in INLINE:
+                self.inline.add(i)
+                self.shell.consts[i] = rewritten(const)
+        self.forms = call_forms(self.listing, version, self.is_inline)
+
+    def is_inline(self, i):
+        """Whether line i loads the code of a comprehension or generator expression."""
+        line = self.lines[i]
+        return line.name == "LOAD_CONST" and line.arg in self.inline
+
+    def run(self):
+        actions, lines, i = self.version.actions, self.lines, 0
+        if self.keeps_level:
+            self.shell.varnames.append(LEVEL)
+        while i < len(lines):
+            line = lines[i]
+            self.first.append(len(self.out))
+            if i in self.fetch_before:
+                self.fetch()
+            self.location = line.location
+            action = actions.get(line.name)
+            if action is None:
+                from plaingrad.errors import UnsupportedPythonError
+
+                raise UnsupportedPythonError(
+                    f"plaingrad does not know the instruction {line.name} of CPython {self.version.name} "
+                    f"(in {self.code.co_qualname}, {self.code.co_filename}:{self.code.co_firstlineno})."
+                )
+            verb, *parameters = action
+            i = getattr(self, verb)(i, *parameters) or i + 1
+            while len(self.first) < i:
+                self.first.append(len(self.out))
+        self.first.append(len(self.out))
+        return assemble(
+            self.shell, self.out, self.first, self.listing.regions, self.code.co_stacksize + SPARE
+        )
+
+    # What is emitted
+
+    def emit(self, name, arg=UNSET, target=None):
+        """Append one instruction at the place of the one being replaced."""
+        self.out.append(Line(name, arg, self.location, target))
+
+    def const(self, value):
+        """Push a constant."""
+        self.emit("LOAD_CONST", index_in(self.const_index, self.shell.consts, value))
+
+    def call_above(self, n):
+        """Call the callable below n >= 1 arguments."""
+        if self.version.precall:
+            self.emit("PRECALL", n - 1)
+        self.emit("CALL", n - 1)
+
+    def call_fetch(self):
+        """Push the hooks of the current level."""
+        if self.version.null_first:
+            self.emit("PUSH_NULL")
+            self.const(FETCH)
+        else:
+            self.const(FETCH)
+            self.emit("PUSH_NULL")
+        if self.version.precall:
+            self.emit("PRECALL", 0)
+        self.emit("CALL", 0)
+
+    def fetch(self):
+        """Put the hooks of the current level into their local."""
+        if self.keeps_level:
+            self.call_fetch()
+            self.emit("STORE_FAST", self.n_locals)
+
+    def hook(self, name, operands, *constants):
+        """Replace the top items by what the hook makes of them, followed by constants."""
+        if self.keeps_level:
+            self.emit(self.version.load_local, self.n_locals)
+        else:
+            self.call_fetch()
+        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, name) << self.version.method_bit)
+        for depth in range(operands + 1, 1, -1):
+            self.emit("SWAP", depth)
+        for value in constants:
+            self.const(value)
+        self.call_above(operands + len(constants))
+
+    def hook_at(self, name, depth):
+        """Replace the item at `depth` (1 is the top) by what the hook makes of it."""
+        if depth > 1:
+            self.emit("SWAP", depth)
+        self.hook(name, 1)
+        if depth > 1:
+            self.emit("SWAP", depth)
+
+    def follows(self, i, names):
+        """Whether the instruction before i is one of `names` and the only way to i."""
+        return i > 0 and self.lines[i - 1].name in names and i not in self.targets
+
+    # Verbs
+
+    def keep(self, i):
+        """The instruction itself; locals behind the new one move up."""
+        name, arg, _, target = self.lines[i]
+        if not self.keeps_level or name not in MOVING:
+            self.emit(name, arg, target)
+        elif name in self.version.pairs:
+            slots = [s + (s >= self.n_locals) for s in (arg >> 4, arg & 15)]
+            if max(slots) < 16:
+                self.emit(name, slots[0] << 4 | slots[1])
+            else:
+                for single, slot in zip(self.version.pairs[name], slots):
+                    self.emit(single, slot)
+        else:
+            self.emit(name, arg + (arg >= self.n_locals))
+
+    def keep_and_fetch(self, i):
+        self.keep(i)
+        self.fetch()
+
+    def handler(self, i):
+        self.keep(i)
+        if self.suspends:  # throw() comes here without a RESUME
+            self.fetch()
+
+    def keep_and_fetch_at_target(self, i):
+        self.keep(i)
+        self.fetch_before.add(self.lines[i].target)
+
+    def operator(self, i, hook, operands):
+        self.hook(hook, operands)
+
+    def store(self, i, hook, operands):
+        self.hook(hook, operands)
+        self.emit("POP_TOP")
+
+    def before(self, i, hook, *depths):
+        for depth in depths:
+            self.hook_at(hook, depth)
+        self.keep(i)
+
+    def before_unless_constant(self, i, hook, *depths):
+        if self.follows(i, ("LOAD_CONST",)):
+            self.keep(i)
+        else:
+            self.before(i, hook, *depths)
+
+    def around(self, i, hook):
+        self.before(i, hook, 1)
+        self.hook(hook, 1)
+
+    def test(self, i):
+        if not self.follows(i, TRUTHS):
+            self.hook("meet", 1)
+        self.keep(i)
+
+    def binary_op(self, i):
+        self.hook(self.version.arithmetic[self.lines[i].arg], 2)
+
+    def compare_op(self, i):
+        arg = self.lines[i].arg
+        self.hook(COMPARE[arg >> self.version.compare_shift], 2)
+        if self.version.compare_casts and arg & 16:
+            self.emit("TO_BOOL")
+
+    def contains_op(self, i):
+        self.hook("contains", 2)
+        if self.lines[i].arg:
+            self.emit("UNARY_NOT")
+
+    def format_value(self, i):
+        self.before(i, "text", 2 if self.lines[i].arg & 4 else 1)
+
+    def raise_varargs(self, i):
+        self.before(i, "meet", *range(1, self.lines[i].arg + 1))
+
+    def name_of(self, i):
+        """The attribute's name."""
+        return self.code.co_names[self.lines[i].arg >> self.version.method_bit]
+
+    def load_attr(self, i):
+        if self.version.method_bit and self.lines[i].arg & 1:
+            self.load_method(i)
+        else:
+            self.hook("attr", 1, self.name_of(i))
+
+    def load_method(self, i):
+        self.hook("method", 1, self.name_of(i))
+        self.emit("PUSH_NULL")
+        if self.version.null_first:
+            self.emit("SWAP", 2)
+
+    def store_attr(self, i):
+        self.hook("set_attr", 2, self.code.co_names[self.lines[i].arg])
+        self.emit("POP_TOP")
+
+    def call(self, i):
+        """Prepare the callable before KW_NAMES, PRECALL and CALL, which stay together."""
+        end = i
+        while self.lines[end].name not in CALLS:
+            end += 1
+        name, n = self.lines[end].name, self.lines[end].arg
+        form = self.forms[end]
+        if form is not PREPARED:
+            self.hook_at("prep", n + CALLS[name] - (form is NULL))
+        for j in range(i, end + 1):
+            self.keep(j)
+        return end + 1
+
+    def call_function_ex(self, i):
+        above = 1 if self.version.ex_keywords else self.lines[i].arg & 1
+        self.hook_at("iterable", 1 + above)
+        self.hook_at("prep", 2 + above + (not self.version.null_first))
+        self.keep(i)
+
+
+def index_in(index, items, value):
+    """Where `value` is in `items`, appended if this rewriting has not done so."""
+    if value not in index:
+        index[value] = len(items)
+        items.append(value)
+    return index[value]
