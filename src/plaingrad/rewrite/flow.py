@@ -6,6 +6,8 @@ others come prepared from the `method` hook or from a comprehension rewritten to
 
 import dis
 
+from bytecode import UNSET
+
 NULL, PREPARED = "null", "prepared"
 
 
@@ -79,5 +81,4 @@ def new_mark(lines, i, before, after, version, is_inline):
 
 def effect(name, arg, jump):
     """How much deeper the stack is after the instruction."""
-    op = dis.opmap[name]
-    return dis.stack_effect(op, None if op < dis.HAVE_ARGUMENT else arg, jump=jump)
+    return dis.stack_effect(dis.opmap[name], None if arg is UNSET else arg, jump=jump)

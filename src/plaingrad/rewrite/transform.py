@@ -18,8 +18,6 @@ LEVEL = ".level"  # no identifier has a dot
 FETCH = CURRENT.get
 OPTIMIZED, SUSPENDS = 0x1, 0x20 | 0x80 | 0x200  # co_flags: function locals; generator, coroutine, async generator
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
-#: What pushes a bool, so that a truth test right after it enters nobody's dunder.
-TRUTHS = frozenset("COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT CHECK_EXC_MATCH MATCH_MAPPING MATCH_SEQUENCE".split())
 #: Code constants that their parent calls at once.
 INLINE = frozenset(["<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"])
 #: Instructions whose argument is a place among locals, cells and free variables.
@@ -78,8 +76,6 @@ class Rewriting:
                 )
             verb, *parameters = action
             i = getattr(self, verb)(i, *parameters) or i + 1
-            while len(self.first) < i:
-                self.first.append(len(self.out))
         self.first.append(len(self.out))
         return assemble(
             self.shell, self.out, self.first, self.listing.regions, self.code.co_stacksize + SPARE
@@ -186,8 +182,9 @@ class Rewriting:
             self.hook_at(hook, depth)
         self.keep(i)
 
-    def before_unless_constant(self, i, hook, *depths):
-        if self.follows(i, ("LOAD_CONST",)):
+    def before_unless(self, i, made_by, hook, *depths):
+        """Nothing needs to be done to what was made by the instruction right before."""
+        if self.follows(i, made_by):
             self.keep(i)
         else:
             self.before(i, hook, *depths)
@@ -195,11 +192,6 @@ class Rewriting:
     def around(self, i, hook):
         self.before(i, hook, 1)
         self.hook(hook, 1)
-
-    def test(self, i):
-        if not self.follows(i, TRUTHS):
-            self.hook("meet", 1)
-        self.keep(i)
 
     def binary_op(self, i):
         self.hook(self.version.arithmetic[self.lines[i].arg], 2)
@@ -221,25 +213,65 @@ class Rewriting:
     def raise_varargs(self, i):
         self.before(i, "meet", *range(1, self.lines[i].arg + 1))
 
-    def name_of(self, i):
-        """The attribute's name."""
-        return self.code.co_names[self.lines[i].arg >> self.version.method_bit]
+    def access(self, as_method, name):
+        """Replace the top by its attribute, prepared and with its NULL where a call follows."""
+        self.hook("method" if as_method else "attr", 1, name)
+        if as_method:
+            self.emit("PUSH_NULL")
+            if self.version.null_first:
+                self.emit("SWAP", 2)
 
     def load_attr(self, i):
-        if self.version.method_bit and self.lines[i].arg & 1:
-            self.load_method(i)
+        arg = self.lines[i].arg
+        if self.version.method_bit:
+            self.access(arg & 1, self.code.co_names[arg >> 1])
         else:
-            self.hook("attr", 1, self.name_of(i))
+            self.access(False, self.code.co_names[arg])
 
     def load_method(self, i):
-        self.hook("method", 1, self.name_of(i))
-        self.emit("PUSH_NULL")
-        if self.version.null_first:
-            self.emit("SWAP", 2)
+        self.access(True, self.code.co_names[self.lines[i].arg])
 
     def store_attr(self, i):
         self.hook("set_attr", 2, self.code.co_names[self.lines[i].arg])
         self.emit("POP_TOP")
+
+    def load_super_attr(self, i):
+        """`super(cls, self)`, then its attribute, each through its hook."""
+        self.hook_at("prep", 3)
+        self.emit("CALL", 1)
+        arg = self.lines[i].arg
+        self.access(arg & 1, self.code.co_names[arg >> 2])
+
+    def load_special(self, i):
+        """`with` looks up __exit__ first; __enter__ then needs no second look at the object."""
+        if self.lines[i].arg & 1:
+            self.before(i, "meet", 1)
+        else:
+            self.keep(i)
+
+    def binary_slice(self, i):
+        self.emit("BUILD_SLICE", 2)
+        self.hook("getitem", 2)
+
+    def store_slice(self, i):
+        self.emit("BUILD_SLICE", 2)
+        self.store(i, "setitem", 3)
+
+    def intrinsic(self, i):
+        if self.lines[i].arg == self.version.unary_positive:
+            self.hook("pos", 1)
+        else:
+            self.keep(i)
+
+    def end_send(self, i):
+        """A NOT_TAKEN behind it stays there, for those who watch branches."""
+        self.keep(i)
+        if i + 1 < len(self.lines) and self.lines[i + 1].name == "NOT_TAKEN":
+            self.first.append(len(self.out))
+            self.keep(i + 1)
+            i += 1
+        self.fetch()
+        return i + 1
 
     def call(self, i):
         """Prepare the callable before KW_NAMES, PRECALL and CALL, which stay together."""
@@ -250,7 +282,9 @@ class Rewriting:
         form = self.forms[end]
         if form is not PREPARED:
             self.hook_at("prep", n + CALLS[name] - (form is NULL))
-        for j in range(i, end + 1):
+        self.keep(i)
+        for j in range(i + 1, end + 1):
+            self.first.append(len(self.out))
             self.keep(j)
         return end + 1
 

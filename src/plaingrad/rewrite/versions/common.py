@@ -4,16 +4,20 @@ KEPT = """
 BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_STRING BUILD_TUPLE CHECK_EG_MATCH CHECK_EXC_MATCH COPY
 COPY_FREE_VARS DELETE_DEREF DELETE_FAST DELETE_GLOBAL DELETE_NAME FOR_ITER IMPORT_FROM IMPORT_NAME IS_OP JUMP_BACKWARD
 JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD LIST_APPEND LOAD_BUILD_CLASS LOAD_CONST LOAD_DEREF LOAD_FAST LOAD_GLOBAL
-LOAD_NAME MAKE_CELL MAP_ADD MATCH_MAPPING MATCH_SEQUENCE NOP POP_EXCEPT POP_TOP PUSH_NULL RERAISE RETURN_GENERATOR
-RETURN_VALUE SETUP_ANNOTATIONS SET_ADD STORE_DEREF STORE_FAST STORE_GLOBAL STORE_NAME SWAP WITH_EXCEPT_START
+LOAD_NAME MAKE_CELL MAKE_FUNCTION MAP_ADD MATCH_MAPPING MATCH_SEQUENCE NOP POP_EXCEPT POP_TOP PUSH_NULL RERAISE RETURN_GENERATOR
+RETURN_VALUE SEND SETUP_ANNOTATIONS SET_ADD STORE_DEREF STORE_FAST STORE_GLOBAL STORE_NAME SWAP UNARY_NOT WITH_EXCEPT_START
 YIELD_VALUE
 """.split()
+
+CONSTANT = frozenset(["LOAD_CONST"])
+#: What pushes a bool, so that a truth test right after it enters nobody's dunder.
+TRUTHS = frozenset("COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT CHECK_EXC_MATCH MATCH_MAPPING MATCH_SEQUENCE".split())
+TEST = ("before_unless", TRUTHS, "meet", 1)
 
 ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
     "RESUME": ("keep_and_fetch",),
     "PUSH_EXC_INFO": ("handler",),
     "END_ASYNC_FOR": ("keep_and_fetch",),
-    "MAKE_FUNCTION": ("keep",),
     "BINARY_OP": ("binary_op",),
     "UNARY_NEGATIVE": ("operator", "neg", 1),
     "UNARY_INVERT": ("operator", "invert", 1),
@@ -28,10 +32,10 @@ ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
     "CALL_FUNCTION_EX": ("call_function_ex",),
     "GET_ITER": ("before", "iterable", 1),
     "GET_YIELD_FROM_ITER": ("before", "iterable", 1),
-    "LIST_EXTEND": ("before_unless_constant", "iterable", 1),
-    "SET_UPDATE": ("before_unless_constant", "iterable", 1),
-    "UNPACK_SEQUENCE": ("before_unless_constant", "iterable", 1),
-    "UNPACK_EX": ("before_unless_constant", "iterable", 1),
+    "LIST_EXTEND": ("before_unless", CONSTANT, "iterable", 1),
+    "SET_UPDATE": ("before_unless", CONSTANT, "iterable", 1),
+    "UNPACK_SEQUENCE": ("before_unless", CONSTANT, "iterable", 1),
+    "UNPACK_EX": ("before_unless", CONSTANT, "iterable", 1),
     "DICT_MERGE": ("before", "meet", 1),
     "DICT_UPDATE": ("before", "meet", 1),
     "GET_AITER": ("before", "meet", 1),
@@ -41,8 +45,6 @@ ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
     "MATCH_CLASS": ("before", "meet", 3),
     "MATCH_KEYS": ("before", "meet", 2),
     "RAISE_VARARGS": ("raise_varargs",),
-    "UNARY_NOT": ("keep",),
-    "SEND": ("keep",),
 }
 
 FINAL = frozenset(["RETURN_VALUE", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD"])

@@ -18,7 +18,9 @@ class Version:
         actions: opcode name -> (verb, *parameters): what becomes of the instruction. The verbs are the methods of
             `plaingrad.rewrite.transform.Rewriting`; an opcode that is not listed is refused.
         arithmetic: the hook of each argument of BINARY_OP.
+        unary_positive: the argument of CALL_INTRINSIC_1 that stands for `+x`.
         compare_shift: COMPARE_OP keeps the operator above this many bits of its argument.
+        compare_casts: bit 16 of that argument asks for a bool.
         null_first: a callable is pushed above its NULL (until 3.12), not below it.
         precall: a PRECALL stands before each CALL.
         method_bit: LOAD_ATTR's lowest bit asks for a method; LOAD_METHOD is gone.
@@ -26,12 +28,14 @@ class Version:
         load_local: the cheapest way to read a local that is only looked at.
         final: opcodes after which control does not go on to the next instruction.
         pairs: super-instructions on two locals -> the two single ones.
-        visible_fast_locals: locals() of a class body or module shows (and deletes) fast locals of inlined comprehensions.
+        visible_fast_locals: locals() of a module writes the fast locals of its comprehensions (and
+            deletes those unbound) unless they are marked hidden, which no constructor of code objects can do.
     """
 
     name: str
     actions: Mapping[str, tuple]
     arithmetic: tuple = ARITHMETIC
+    unary_positive: int | None = None
     compare_shift: int = 0
     compare_casts: bool = False
     null_first: bool = True

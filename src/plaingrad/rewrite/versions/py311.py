@@ -1,6 +1,6 @@
 """CPython 3.11: PRECALL before CALL, KW_NAMES, LOAD_METHOD, NULL below the callable."""
 
-from plaingrad.rewrite.versions.common import ACTIONS, FINAL
+from plaingrad.rewrite.versions.common import ACTIONS, FINAL, TEST
 from plaingrad.rewrite.versions.facts import Version
 
 JUMPS = [f"POP_JUMP_{way}_IF_{what}" for way in ("FORWARD", "BACKWARD") for what in ("NONE", "NOT_NONE")]
@@ -16,7 +16,7 @@ VERSION = Version(
     name="3.11",
     actions=ACTIONS
     | dict.fromkeys(KEPT + JUMPS, ("keep",))
-    | dict.fromkeys(TESTS, ("test",))
+    | dict.fromkeys(TESTS, TEST)
     | {
         "KW_NAMES": ("call",),
         "PRECALL": ("call",),
