@@ -157,7 +157,8 @@ def show_fits(fits: dict[str, Fit]) -> None:
     print("\nThe fitted parameters:\n")
     for field, unit in zip(fields(found), UNITS):
         value = getattr(found, field.name)
-        print(f"  {field.name:<13}{value:>8.2g}  {unit:<22}({value:.5f})")
+        rounded = f"{value:#.2g}".rstrip(".")  # the record tells no more than two digits
+        print(f"  {field.name:<13}{rounded:>8}  {unit:<22}({value:.5f})")
 
 
 def main(output: Path = OUTPUT) -> Fit:

@@ -1,0 +1,84 @@
+"""The examples run, and find what they say they find."""
+
+import importlib
+import importlib.metadata
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """Import an example by name as `python examples/NAME.py` would find it."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    before = set(sys.modules)
+
+    def load(name):
+        with warnings.catch_warnings():  # colour-science mentions the optional packages that it misses
+            warnings.simplefilter("ignore")
+            return importlib.import_module(name)
+
+    yield load
+    for name in {"lynx_hare", "lotka_volterra", "colour_difference", "demo"} & (set(sys.modules) - before):
+        del sys.modules[name]
+
+
+def test_the_model_of_hares_and_lynxes_does_not_know_us():
+    assert "plaingrad" not in (EXAMPLES / "lotka_volterra.py").read_text()
+
+
+def test_hares_and_lynxes_are_fitted(example, capsys):
+    pytest.importorskip("scipy")
+    lynx_hare = example("lynx_hare")
+    record = lynx_hare.read_record(lynx_hare.RECORD)
+    assert len(record) == 21
+    exact, by_differences = (lynx_hare.fit(record, exact) for exact in (True, False))
+    found = exact.parameters
+    assert found.hare_growth == pytest.approx(0.54, abs=0.01)
+    assert found.predation == pytest.approx(0.027, abs=0.001)
+    assert found.lynx_death == pytest.approx(0.80, abs=0.01)
+    assert found.lynx_growth == pytest.approx(0.024, abs=0.001)
+    assert exact.misfit <= by_differences.misfit + 1e-6
+    assert 5 * exact.evaluations < by_differences.evaluations
+    lynx_hare.show_fits({"plaingrad": exact, "SciPy's differences": by_differences})
+    assert "hare_growth      0.54" in capsys.readouterr().out
+
+
+def test_the_gradient_of_the_misfit_has_the_fields_of_the_parameters(example, capsys):
+    pytest.importorskip("scipy")
+    lynx_hare = example("lynx_hare")
+    lynx_hare.show_gradient(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD))
+    table = capsys.readouterr().out.splitlines()[-6:]
+    assert [line.split()[0] for line in table] == [field.name for field in lynx_hare.fields(lynx_hare.Parameters)]
+    for line in table:
+        exact, rough = (float(text) for text in line.split()[2:4])
+        assert exact == pytest.approx(rough, rel=1e-7)
+
+
+def test_the_fit_is_drawn(example, tmp_path):
+    pytest.importorskip("scipy")
+    try:
+        importlib.metadata.version("matplotlib")  # colour-science puts a stand-in where there is none
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("no matplotlib")
+    lynx_hare = example("lynx_hare")
+    path = tmp_path / "new" / "fit.png"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        lynx_hare.picture(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    assert path.stat().st_size > 20_000
+
+
+def test_the_papers_colour_difference(example, capsys):
+    pytest.importorskip("colour")
+    value, gradient = example("colour_difference").main()
+    assert value == pytest.approx(86.614312, abs=1e-6)
+    assert gradient == pytest.approx([-1.7697120, 28.8881552, -0.0449283], abs=1e-6)
+    out = capsys.readouterr().out
+    assert "86.6143119     -1.7697120  28.8881552  -0.0449283" in out
+    assert "source lines in 16 files" in out
