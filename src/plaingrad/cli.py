@@ -356,7 +356,7 @@ def leaves(x: Any, x_bar: Any) -> Iterator[tuple[tuple[Any, ...], float, float]]
     """The keys, the value and the derivative of every number in `x`."""
     if isinstance(x, np.ndarray):
         for index in np.ndindex(x.shape):
-            yield index, x[index], x_bar[index]
+            yield index, float(x[index]), float(x_bar[index])
     elif isinstance(x, (list, dict)):
         for key in range(len(x)) if isinstance(x, list) else x:
             for keys, value, derivative in leaves(x[key], x_bar[key]):
