@@ -399,7 +399,7 @@ def report(figures: Iterator[Figure]) -> None:
         if figure.workload != workload:
             workload = figure.workload
             print(f"\n{workload}")
-        verdict = "" if not figure.target else f"   {figure.target:<8} {'MISSED' if figure.is_missed else 'ok'}"
+        verdict = f"   {figure.target:<8} {'MISSED' if figure.is_missed else 'ok'}" if figure.target else ""
         print(f"  {figure.name:<26}{figure.value:>12.3f} {figure.unit:<16}{verdict}", flush=True)
 
 

@@ -90,7 +90,8 @@ def main() -> tuple[float, np.ndarray]:
         f"The gradient went through {len(lines)} source lines in {len(files)} files of "
         f"colour-science {colour.__version__}, unmodified."
     )
-    print(f"Value alone {1e3 * plain:.1f} ms; with the gradient {1e3 * again:.1f} ms ({1e3 * first:.0f} ms the first time).")
+    times = (1e3 * seconds for seconds in (plain, again, first))
+    print("Value alone {:.1f} ms; with the gradient {:.1f} ms ({:.0f} ms the first time).".format(*times))
     return float(value), gradient
 
 

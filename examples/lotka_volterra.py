@@ -64,9 +64,7 @@ def runge_kutta_step(state: list[float], step: float, p: Parameters) -> list[flo
     k2 = rates_of_change(moved(state, k1, step / 2), p)
     k3 = rates_of_change(moved(state, k2, step / 2), p)
     k4 = rates_of_change(moved(state, k3, step), p)
-    return [
-        value + step / 6 * (a + 2 * b + 2 * c + d) for value, a, b, c, d in zip(state, k1, k2, k3, k4)
-    ]
+    return [value + step / 6 * (a + 2 * b + 2 * c + d) for value, a, b, c, d in zip(state, k1, k2, k3, k4)]
 
 
 def populations(p: Parameters, years: list[float]) -> list[list[float]]:

@@ -53,7 +53,9 @@ def test_the_gradient_of_the_misfit_has_the_fields_of_the_parameters(example, ca
     lynx_hare = example("lynx_hare")
     lynx_hare.show_gradient(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD))
     table = capsys.readouterr().out.splitlines()[-6:]
-    assert [line.split()[0] for line in table] == [field.name for field in lynx_hare.fields(lynx_hare.Parameters)]
+    assert [line.split()[0] for line in table] == [
+        field.name for field in lynx_hare.fields(lynx_hare.Parameters)
+    ]
     for line in table:
         exact, rough = (float(text) for text in line.split()[2:4])
         assert exact == pytest.approx(rough, rel=1e-7)

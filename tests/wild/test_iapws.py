@@ -12,7 +12,9 @@ with warnings.catch_warnings():
     from iapws import iapws97
 
 
-@pytest.mark.parametrize("region, t, p", [("_Region1", 300.0, 3.0), ("_Region2", 700.0, 5.0), ("_Region5", 1500.0, 5.0)])
+@pytest.mark.parametrize(
+    "region, t, p", [("_Region1", 300.0, 3.0), ("_Region2", 700.0, 5.0), ("_Region5", 1500.0, 5.0)]
+)
 def test_the_basic_equations(agrees, region, t, p):
     equation = getattr(iapws97, region)
     agrees(lambda t, p: equation(t, p)["h"], t, p)

@@ -51,7 +51,8 @@ def test_orbital_elements_of_a_new_record(agrees):
 
 def test_the_drag_tells_after_three_days(agrees):
     def seen(drag):
-        error, r, v = launched(1e-5 * drag, 0.1859667, 5.7904, 0.5980929, 0.3373093, 0.0472294, 6.0863854).sgp4_tsince(4320.0)
+        satellite = launched(1e-5 * drag, 0.1859667, 5.7904, 0.5980929, 0.3373093, 0.0472294, 6.0863854)
+        error, r, v = satellite.sgp4_tsince(4320.0)
         return r[0] + 2 * r[1] - r[2]
 
     agrees(seen, 2.8098, rtol=1e-4, step=1e-2)
