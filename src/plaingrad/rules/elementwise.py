@@ -44,9 +44,13 @@ def named(*names: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(getattr(m, n) for n in names for m in (math, cmath, np) if hasattr(m, n)))
 
 
+NUMERIC_TYPES = (float, complex, np.ndarray, np.generic, np.half, np.single, np.double, np.longdouble,
+                 np.csingle, np.cdouble, np.clongdouble)
+
+
 def dunders(*names: str) -> tuple[Any, ...]:
-    """The methods of float and complex with one of these names."""
-    return tuple(t.__dict__[n] for n in names for t in (float, complex) if n in t.__dict__)
+    """The methods of float, complex, arrays and NumPy's scalar types with one of these names."""
+    return tuple(dict.fromkeys(t.__dict__[n] for n in names for t in NUMERIC_TYPES if n in t.__dict__))
 
 
 # IEEE arithmetic where Python raises ------------------------------------------------------------------------
@@ -76,7 +80,7 @@ def _raised(x: Any, y: Any) -> Any:
             return np.power(x, y * 1.0).item()
 
 
-def _direction(x: Any, z: Any) -> Any:
+def direction(x: Any, z: Any) -> Any:
     """x / z, and 0 where z is 0: the slope of a length, 0 at its kink."""
     if isinstance(z, np.ndarray):
         return x / np.where(z == 0, 1, z)
@@ -86,9 +90,9 @@ def _direction(x: Any, z: Any) -> Any:
 def _sign(x: Any) -> Any:
     """The slope of abs: conj(x) / |x|, and 0 at 0."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return _direction(np.conjugate(x), np.absolute(x)) if x.dtype.kind == "c" else np.sign(x)
+        return direction(np.conjugate(x), np.absolute(x)) if x.dtype.kind == "c" else np.sign(x)
     if isinstance(x, complex):
-        return _direction(x.conjugate(), abs(x))
+        return direction(x.conjugate(), abs(x))
     return (x > 0) - (x < 0)
 
 
@@ -202,7 +206,7 @@ scalar("arccosh", ABOVE_ONE, lambda m, x, z: over(1, m.sqrt(x - 1) * m.sqrt(x + 
 scalar("arctanh", UNIT, lambda m, x, z: over(1, (1 - x) * (1 + x)), functions=named("atanh", "arctanh"))
 scalar("degrees", REAL, 180 / math.pi, functions=named("degrees", "rad2deg"))
 scalar("radians", REAL, math.pi / 180, functions=named("radians", "deg2rad"))
-scalar("hypot", PAIR, lambda m, x, y, z: _direction(x, z), lambda m, x, y, z: _direction(y, z), functions=(np.hypot,))
+scalar("hypot", PAIR, lambda m, x, y, z: direction(x, z), lambda m, x, y, z: direction(y, z), functions=(np.hypot,))
 
 # Special functions ------------------------------------------------------------------------------------------
 
@@ -251,7 +255,7 @@ def sign_rrule(x: Any) -> Any:
             return (ZeroTangent,)
         size = np.absolute(x)
         across = z_bar - z * np.real(np.conjugate(z) * z_bar)
-        return (_direction(across, size),)
+        return (direction(across, size),)
 
     return z, sign_pullback
 
@@ -333,6 +337,8 @@ linear(np.ldexp, scaled_by_power_of_two)
 # No tangent: integers, comparisons, steps -------------------------------------------------------------------
 
 no_tangent(operator.floordiv, np.floor_divide, *dunders("__floordiv__", "__rfloordiv__"))
+no_tangent(*dunders("__bool__", "__int__", "__index__", "__round__", "__floor__", "__ceil__", "__trunc__", "__hash__",
+                    "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"))
 no_tangent(*named("ceil", "floor", "trunc", "rint", "spacing", "ulp", "isclose", "isfinite", "isinf", "isnan",
                   "isnat", "signbit", "gcd", "lcm"))
 no_tangent(math.isqrt, math.comb, math.perm, math.factorial)

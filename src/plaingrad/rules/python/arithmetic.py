@@ -1,0 +1,152 @@
+"""Builtins and `math` functions that make one number of several, with the primal of the original to the last bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.rules.elementwise import direction
+from plaingrad.rules.python.calls import call_binary
+from plaingrad.tangents import NoTangent
+
+no_tangent(round)  # integers, or a step between its jumps
+
+
+def _leading_numbers(items: list[Any]) -> int:
+    """How many items at the start are plain numbers."""
+    n = 0
+    for x in items:
+        if not isinstance(x, (int, float, complex, np.number)):
+            break
+        n += 1
+    return n
+
+
+no_tangent(_leading_numbers)
+
+
+def _sum_of_numbers(start: Any, *items: Any) -> Any:
+    return sum(items, start)
+
+
+@rrule(_sum_of_numbers)
+def sum_of_numbers_rrule(start: Any, *items: Any) -> Any:
+    """The builtin's own sum: since CPython 3.12 it is compensated, so a loop would give other digits."""
+
+    def sum_pullback(z_bar: Any) -> Any:
+        return (z_bar,) * (1 + len(items))
+
+    return sum(items, start), sum_pullback
+
+
+@composed(sum)
+def sum_(iterable: Any, /, start: Any = 0) -> Any:
+    """Numbers at the start natively, what follows (arrays, objects) by `+`, as the builtin does."""
+    items = list(iterable)
+    n = _leading_numbers(items)
+    total = _sum_of_numbers(start, *items[:n])
+    for x in items[n:]:
+        total = total + x
+    return total
+
+
+@composed(divmod)
+def divmod_(x: Any, y: Any, /) -> Any:
+    """x // y and x % y, or what the operands' own methods say."""
+    if isinstance(x, (float, int, np.ndarray, np.generic)) and isinstance(y, (float, int, np.ndarray, np.generic)):
+        return x // y, x % y
+    return call_binary(x, y, "__divmod__", "__rdivmod__")
+
+
+@rrule(math.hypot)
+def hypot_rrule(*coordinates: Any) -> Any:
+    """z**2 = sum of x**2; 0 at the kink."""
+    z = math.hypot(*coordinates)
+
+    def hypot_pullback(z_bar: Any) -> Any:
+        return tuple([z_bar * direction(x, z) for x in coordinates])
+
+    return z, hypot_pullback
+
+
+def _distance(n: int, *coordinates: Any) -> Any:
+    """The distance of the point made of the first n coordinates from that of the others."""
+    return math.dist(coordinates[:n], coordinates[n:])
+
+
+@rrule(_distance)
+def distance_rrule(n: int, *coordinates: Any) -> Any:
+    """z**2 = sum of (p - q)**2; 0 at the kink."""
+    z = _distance(n, *coordinates)
+
+    def distance_pullback(z_bar: Any) -> Any:
+        p_bar = [z_bar * direction(p - q, z) for p, q in zip(coordinates[:n], coordinates[n:])]
+        return NoTangent, *p_bar, *[-x_bar for x_bar in p_bar]
+
+    return z, distance_pullback
+
+
+@composed(math.dist)
+def dist(p: Any, q: Any, /) -> Any:
+    """The Euclidean distance of two points."""
+    p = tuple(p)
+    return _distance(len(p), *p, *q)
+
+
+def _exact_sum(*items: Any) -> Any:
+    return math.fsum(items)
+
+
+@rrule(_exact_sum)
+def exact_sum_rrule(*items: Any) -> Any:
+    """A sum rounded once."""
+
+    def exact_sum_pullback(z_bar: Any) -> Any:
+        return (z_bar,) * len(items)
+
+    return math.fsum(items), exact_sum_pullback
+
+
+@composed(math.fsum)
+def fsum(seq: Any, /) -> Any:
+    """A sum rounded once."""
+    return _exact_sum(*seq)
+
+
+@composed(math.prod)
+def prod(iterable: Any, /, *, start: Any = 1) -> Any:
+    """The product, from left to right."""
+    z = start
+    for x in iterable:
+        z = z * x
+    return z
+
+
+if hasattr(math, "sumprod"):  # since CPython 3.12
+
+    def _exact_sum_of_products(n: int, *items: Any) -> Any:
+        return math.sumprod(items[:n], items[n:])
+
+    @rrule(_exact_sum_of_products)
+    def exact_sum_of_products_rrule(n: int, *items: Any) -> Any:
+        """Sum of p q, rounded once."""
+
+        def sum_of_products_pullback(z_bar: Any) -> Any:
+            return NoTangent, *[z_bar * q for q in items[n:]], *[z_bar * p for p in items[:n]]
+
+        return _exact_sum_of_products(n, *items), sum_of_products_pullback
+
+    @composed(math.sumprod)
+    def sumprod(p: Any, q: Any, /) -> Any:
+        """Sum of p q."""
+        p = list(p)
+        q = list(q)
+        if _leading_numbers(p) + _leading_numbers(q) == len(p) + len(q):
+            return _exact_sum_of_products(len(p), *p, *q)
+        z = 0
+        for x, y in zip(p, q, strict=True):
+            z = z + x * y
+        return z

@@ -1,0 +1,124 @@
+"""The functions of `statistics` that compute with exact fractions inside; the others are ordinary Python."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+from plaingrad.define import composed, rrule, scalar
+from plaingrad.rules.elementwise import over
+from plaingrad.tangents import NoTangent
+
+ROOT_TAU = math.sqrt(2 * math.pi)
+
+
+def _mean(*items: Any) -> Any:
+    return statistics.mean(items)
+
+
+@rrule(_mean)
+def mean_rrule(*items: Any) -> Any:
+    """z = sum of x / n."""
+
+    def mean_pullback(z_bar: Any) -> Any:
+        return (z_bar / len(items),) * len(items)
+
+    return statistics.mean(items), mean_pullback
+
+
+@composed(statistics.mean)
+def mean(data: Any) -> Any:
+    """The arithmetic mean."""
+    return _mean(*data)
+
+
+def _harmonic_mean(weights: Any, *items: Any) -> Any:
+    return statistics.harmonic_mean(items) if weights is None else statistics.harmonic_mean(items, weights)
+
+
+@rrule(_harmonic_mean)
+def harmonic_mean_rrule(weights: Any, *items: Any) -> Any:
+    """z sum of (w / x) = sum of w."""
+    z = _harmonic_mean(weights, *items)
+
+    def harmonic_mean_pullback(z_bar: Any) -> Any:
+        if weights is None:
+            return NoTangent, *[z_bar * over(over(z, x) * over(z, x), len(items)) for x in items]
+        total = sum(weights)
+        weights_bar = [z_bar * (z - over(z * z, x)) / total for x in items]
+        return weights_bar, *[z_bar * over(z, x) * over(z, x) * w / total for x, w in zip(items, weights)]
+
+    return z, harmonic_mean_pullback
+
+
+@composed(statistics.harmonic_mean)
+def harmonic_mean(data: Any, weights: Any = None) -> Any:
+    """The reciprocal of the mean of the reciprocals."""
+    return _harmonic_mean(weights if weights is None else list(weights), *data)
+
+
+# The variances: z = sum of (x - c)**2 / d, where c is given or is the mean, which as a minimum has no slope -----
+
+
+def _spread(f: Any, c: Any, *items: Any) -> Any:
+    """One of the four functions below."""
+    return f(items) if c is None else f(items, c)
+
+
+@rrule(_spread)
+def spread_rrule(f: Any, c: Any, *items: Any) -> Any:
+    """A variance, or its root: 0 at the kink where all items are equal."""
+    z = _spread(f, c, *items)
+
+    def spread_pullback(z_bar: Any) -> Any:
+        centre = _mean(*items) if c is None else c
+        d = len(items) - 1 if f is statistics.variance or f is statistics.stdev else len(items)
+        if f is statistics.variance or f is statistics.pvariance:
+            items_bar = [z_bar * (2 * (x - centre) / d) for x in items]
+        elif z:
+            items_bar = [z_bar * ((x - centre) / (d * z)) for x in items]
+        else:
+            items_bar = [0 * z_bar for _ in items]
+        return NoTangent, NoTangent if c is None else -sum(items_bar), *items_bar
+
+    return z, spread_pullback
+
+
+@composed(statistics.variance)
+def variance(data: Any, xbar: Any = None) -> Any:
+    """The variance of a sample."""
+    return _spread(statistics.variance, xbar, *data)
+
+
+@composed(statistics.pvariance)
+def pvariance(data: Any, mu: Any = None) -> Any:
+    """The variance of a population."""
+    return _spread(statistics.pvariance, mu, *data)
+
+
+@composed(statistics.stdev)
+def stdev(data: Any, xbar: Any = None) -> Any:
+    """The standard deviation of a sample."""
+    return _spread(statistics.stdev, xbar, *data)
+
+
+@composed(statistics.pstdev)
+def pstdev(data: Any, mu: Any = None) -> Any:
+    """The standard deviation of a population."""
+    return _spread(statistics.pstdev, mu, *data)
+
+
+# Normal distributions ---------------------------------------------------------------------------------------
+
+
+@composed(statistics._mean_stdev)
+def mean_stdev(data: Any) -> Any:
+    """What `NormalDist.from_samples` is made of."""
+    items = list(data)
+    return _mean(*map(float, items)), _spread(statistics.stdev, None, *map(float, items))
+
+
+scalar("_normal_dist_inv_cdf", ((0.2, 0.5, 0.9), (-1.2, 0.4, 2.0), (0.7, 1.0, 2.5)),
+       lambda m, p, mu, sigma, z: sigma * ROOT_TAU * math.exp(0.5 * ((z - mu) / sigma) ** 2), 1,
+       lambda m, p, mu, sigma, z: (z - mu) / sigma, functions=(statistics._normal_dist_inv_cdf,))

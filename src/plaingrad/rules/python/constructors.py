@@ -1,0 +1,239 @@
+"""Numbers made of numbers: float, complex, int, Fraction, Decimal, NumPy's scalar types, and their methods.
+
+A new number equal to an old one is the identity, so its cotangent passes; where the result is the argument itself
+nothing has happened. Rounding to integers or to a quantum is a step: no tangent.
+"""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import POSITIVE, REAL, composed, linear, no_tangent, rrule, scalar
+from plaingrad.rules.elementwise import TRIPLE, dunders, over
+from plaingrad.tangents import NoTangent
+
+
+def identity(z_bar: Any, *arguments: Any, **options: Any) -> Any:
+    """The adjoint of a change of type."""
+    return z_bar
+
+
+# float, complex, int ----------------------------------------------------------------------------------------
+
+linear(float, identity)
+linear(float.__dict__["conjugate"], identity)
+linear(float.__dict__["real"], identity)
+for _descriptor in dunders("__float__"):
+    linear(_descriptor, identity)
+no_tangent(int, bool, float.__dict__["imag"], float.__dict__["is_integer"])
+linear(complex.__dict__["conjugate"], lambda z_bar, x: z_bar.conjugate())
+linear(complex.__dict__["real"], identity)
+linear(complex.__dict__["imag"], lambda z_bar, x: 1j * z_bar)
+linear(complex.__dict__["__complex__"], identity)
+
+
+@rrule(complex)
+def complex_rrule(real: Any = 0, imag: Any = None) -> Any:
+    """z = x + iy; both parts may be complex themselves."""
+
+    def complex_pullback(z_bar: Any) -> Any:
+        return z_bar, -1j * z_bar
+
+    return complex(real) if imag is None else complex(real, imag), complex_pullback
+
+
+@rrule(float.__new__)
+def float_new_rrule(cls: type, x: Any = 0) -> Any:
+    """A float, or an instance of a subclass of float."""
+
+    def float_new_pullback(z_bar: Any) -> Any:
+        return NoTangent, z_bar
+
+    return float.__new__(cls, x), float_new_pullback
+
+
+@rrule(complex.__new__)
+def complex_new_rrule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
+    """A complex number, or an instance of a subclass of complex."""
+
+    def complex_new_pullback(z_bar: Any) -> Any:
+        return NoTangent, z_bar, -1j * z_bar
+
+    return complex.__new__(cls, real, imag), complex_new_pullback
+
+
+def _entered_divmod(descriptor: Any, reflected: bool) -> None:
+    if reflected:
+        composed(descriptor)(lambda y, x: (x // y, x % y))
+    else:
+        composed(descriptor)(lambda x, y: (x // y, x % y))
+
+
+for _descriptor in dunders("__divmod__"):
+    _entered_divmod(_descriptor, reflected=False)
+for _descriptor in dunders("__rdivmod__"):
+    _entered_divmod(_descriptor, reflected=True)
+
+# NumPy's scalars: everything that makes a new one of an old one ---------------------------------------------
+
+_FLOATS = (np.half, np.single, np.double, np.longdouble)
+_COMPLEX = (np.csingle, np.cdouble, np.clongdouble)
+for _type in _FLOATS:
+    linear(_type, identity)
+for _type in (np.csingle, np.clongdouble):
+    linear(_type, identity)
+
+
+@rrule(np.cdouble)
+def cdouble_rrule(real: Any = 0, imag: Any = None) -> Any:
+    """z = x + iy, as `complex`, which it inherits from."""
+
+    def cdouble_pullback(z_bar: Any) -> Any:
+        return z_bar, -1j * z_bar
+
+    return np.cdouble(real) if imag is None else np.cdouble(real, imag), cdouble_pullback
+
+
+no_tangent(np.bool_, *dict.fromkeys(np.dtype(code).type for code in "bBhHiIlLqQ"))
+for _name in ("copy", "astype", "item", "tolist", "__copy__", "__deepcopy__", "byteswap", "__array__"):
+    linear(np.generic.__dict__[_name], identity)
+linear(np.generic.__dict__["real"], identity)
+linear(np.generic.__dict__["imag"], lambda z_bar, x: 1j * z_bar if np.iscomplexobj(x) else 0 * z_bar)
+for _name in ("conj", "conjugate"):
+    linear(np.generic.__dict__[_name], lambda z_bar, x: np.conjugate(z_bar))
+no_tangent(*[np.generic.__dict__[_name] for _name in (
+    "all", "any", "argmax", "argmin", "argsort", "nonzero", "round", "ndim", "flags", "shape", "strides", "itemsize", "size",
+    "nbytes", "dtype", "__array_priority__", "__sizeof__", "searchsorted")])
+no_tangent(np.floating.__dict__["__round__"], np.double.__dict__["is_integer"], np.single.__dict__["is_integer"],
+           np.half.__dict__["is_integer"], np.longdouble.__dict__["is_integer"])
+
+
+def _enter_as_array_method(name: str) -> None:
+    method = np.ndarray.__dict__[name]
+
+    @composed(np.generic.__dict__[name])
+    def scalar_as_array(x: Any, *arguments: Any, **options: Any) -> Any:
+        """What the method does to the array that has no axes."""
+        z = method(np.asarray(x), *arguments, **options)
+        return z[()] if isinstance(z, np.ndarray) and z.ndim == 0 else z
+
+
+for _name in ("sum", "prod", "mean", "std", "var", "max", "min", "cumsum", "cumprod", "clip", "trace", "diagonal", "take",
+              "repeat", "compress", "reshape", "ravel", "flatten", "squeeze", "transpose", "swapaxes"):
+    _enter_as_array_method(_name)
+
+
+@composed(np.generic.__dict__["__getitem__"])
+def scalar_getitem(x: Any, key: Any) -> Any:
+    """x[()], x[...], x[None]: as the array that has no axes."""
+    z = np.asarray(x)[key]
+    return z[()] if key == () else z
+
+
+# Fraction ---------------------------------------------------------------------------------------------------
+
+
+@rrule(Fraction)
+def fraction_rrule(numerator: Any = 0, denominator: Any = None) -> Any:
+    """z = x / y."""
+    z = Fraction(numerator, denominator)
+
+    def fraction_pullback(z_bar: Any) -> Any:
+        if denominator is None:
+            return (z_bar,)
+        return over(z_bar, denominator), over(-z_bar * z, denominator)
+
+    return z, fraction_pullback
+
+
+@rrule(Fraction.__dict__["from_float"].__func__, Fraction.__dict__["from_decimal"].__func__)
+def fraction_from_rrule(cls: type, x: Any) -> Any:
+    """The fraction equal to a float or Decimal."""
+
+    def fraction_from_pullback(z_bar: Any) -> Any:
+        return NoTangent, z_bar
+
+    return cls(x), fraction_from_pullback
+
+
+linear(Rational.__float__, identity)
+linear(Fraction.__copy__, identity)
+linear(Fraction.__deepcopy__, identity)
+no_tangent(Fraction.limit_denominator, Fraction.__round__, Fraction.__floor__, Fraction.__ceil__, Fraction.__trunc__,
+           Fraction.__hash__, Fraction.__bool__, Fraction.__eq__, Fraction.__lt__, Fraction.__le__, Fraction.__gt__,
+           Fraction.__ge__, Fraction.__floordiv__, Fraction.__rfloordiv__)
+scalar("Fraction.__add__", REAL * 2, 1, 1, functions=(Fraction.__add__, Fraction.__radd__))
+scalar("Fraction.__sub__", REAL * 2, 1, -1, functions=(Fraction.__sub__,))
+scalar("Fraction.__rsub__", REAL * 2, -1, 1, functions=(Fraction.__rsub__,))
+scalar("Fraction.__mul__", REAL * 2, lambda m, x, y, z: y, lambda m, x, y, z: x, functions=(Fraction.__mul__, Fraction.__rmul__))
+scalar("Fraction.__truediv__", REAL * 2, lambda m, x, y, z: 1 / y, lambda m, x, y, z: -z / y, functions=(Fraction.__truediv__,))
+scalar("Fraction.__rtruediv__", REAL * 2, lambda m, y, x, z: -z / y, lambda m, y, x, z: 1 / y, functions=(Fraction.__rtruediv__,))
+scalar("Fraction.__neg__", REAL, -1, functions=(Fraction.__neg__,))
+scalar("Fraction.__pos__", REAL, 1, functions=(Fraction.__pos__,))
+scalar("Fraction.__abs__", REAL, lambda m, x, z: (x > 0) - (x < 0), functions=(Fraction.__abs__,))
+if hasattr(Fraction, "is_integer"):  # since CPython 3.12
+    no_tangent(Fraction.is_integer)
+if hasattr(Fraction, "from_number"):  # since CPython 3.14
+    rrule(Fraction.__dict__["from_number"].__func__)(fraction_from_rrule)
+
+# Decimal: partials of whole numbers and Decimals only, which mix with neither float nor Fraction -------------
+
+linear(Decimal, identity)
+linear(Decimal.__dict__["__float__"], identity)
+linear(Decimal.__dict__["__complex__"], identity)
+linear(Decimal.__dict__["real"], identity)
+
+
+@rrule(Decimal.from_float)
+def decimal_from_float_rrule(x: Any) -> Any:
+    """The Decimal equal to a float."""
+
+    def decimal_from_float_pullback(z_bar: Any) -> Any:
+        return (z_bar,)
+
+    return Decimal.from_float(x), decimal_from_float_pullback
+
+
+for _name in ("normalize", "canonical", "conjugate", "next_minus", "next_plus", "next_toward", "__copy__", "__deepcopy__"):
+    linear(Decimal.__dict__[_name], identity)
+scalar("Decimal.sqrt", POSITIVE, lambda m, x, *context_and_z: 1 / (2 * context_and_z[-1]), functions=(Decimal.sqrt,))
+scalar("Decimal.exp", REAL, lambda m, x, *context_and_z: context_and_z[-1], functions=(Decimal.exp,))
+scalar("Decimal.ln", POSITIVE, lambda m, x, *context_and_z: 1 / x, functions=(Decimal.ln,))
+scalar("Decimal.log10", POSITIVE, lambda m, x, *context_and_z: 1 / (x * Decimal(10).ln()), functions=(Decimal.log10,))
+scalar("Decimal.fma", TRIPLE, lambda m, x, y, *others: y, lambda m, x, y, *others: x, 1, functions=(Decimal.fma,))
+scalar("Decimal.copy_abs", REAL, lambda m, x, z: (x > 0) - (x < 0), functions=(Decimal.copy_abs, Decimal.__abs__))
+scalar("Decimal.copy_negate", REAL, -1, functions=(Decimal.copy_negate, Decimal.__neg__))
+scalar("Decimal.copy_sign", REAL * 2, lambda m, x, y, *others: -1 if x.is_signed() != y.is_signed() else 1, None,
+       functions=(Decimal.copy_sign,))
+scalar("Decimal.scaleb", ((1, 2), (3, -2)), lambda m, x, y, *others: Decimal(10) ** y, None, functions=(Decimal.scaleb,))
+scalar("Decimal.remainder_near", ((5, 7), (3, 2)), 1, lambda m, x, y, *others: (others[-1] - x) / y,
+       functions=(Decimal.remainder_near,))
+scalar("Decimal.max", REAL * 2, lambda m, x, y, *others: int(x >= y), lambda m, x, y, *others: int(x < y), functions=(Decimal.max,))
+scalar("Decimal.min", REAL * 2, lambda m, x, y, *others: int(x <= y), lambda m, x, y, *others: int(x > y), functions=(Decimal.min,))
+no_tangent(*[Decimal.__dict__[_name] for _name in (
+    "quantize", "to_integral", "to_integral_exact", "to_integral_value", "compare", "compare_signal", "compare_total",
+    "compare_total_mag", "is_canonical", "is_finite", "is_infinite", "is_nan", "is_qnan", "is_snan", "is_signed", "is_zero",
+    "is_normal", "is_subnormal", "adjusted", "radix", "logb", "number_class", "same_quantum", "imag",
+    "__bool__", "__int__", "__round__", "__floor__", "__ceil__", "__trunc__", "__floordiv__", "__rfloordiv__", "__hash__",
+    "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__", "__sizeof__")])
+scalar("Decimal.__add__", REAL * 2, 1, 1, functions=(Decimal.__add__, Decimal.__radd__))
+scalar("Decimal.__sub__", REAL * 2, 1, -1, functions=(Decimal.__sub__,))
+scalar("Decimal.__rsub__", REAL * 2, -1, 1, functions=(Decimal.__rsub__,))
+scalar("Decimal.__mul__", REAL * 2, lambda m, x, y, z: y, lambda m, x, y, z: x, functions=(Decimal.__mul__, Decimal.__rmul__))
+scalar("Decimal.__truediv__", REAL * 2, lambda m, x, y, z: 1 / y, lambda m, x, y, z: -z / y, functions=(Decimal.__truediv__,))
+scalar("Decimal.__rtruediv__", REAL * 2, lambda m, y, x, z: -z / y, lambda m, y, x, z: 1 / y, functions=(Decimal.__rtruediv__,))
+scalar("Decimal.__pos__", REAL, 1, functions=(Decimal.__pos__,))
+scalar("Context.add", REAL * 2, None, 1, 1, functions=(Context.add,))
+scalar("Context.subtract", REAL * 2, None, 1, -1, functions=(Context.subtract,))
+scalar("Context.multiply", REAL * 2, None, lambda m, c, x, y, z: y, lambda m, c, x, y, z: x, functions=(Context.multiply,))
+scalar("Context.divide", REAL * 2, None, lambda m, c, x, y, z: 1 / y, lambda m, c, x, y, z: -z / y, functions=(Context.divide,))
+scalar("Context.sqrt", POSITIVE, None, lambda m, c, x, z: 1 / (2 * z), functions=(Context.sqrt,))
+scalar("Context.exp", REAL, None, lambda m, c, x, z: z, functions=(Context.exp,))
+scalar("Context.ln", POSITIVE, None, lambda m, c, x, z: 1 / x, functions=(Context.ln,))
+scalar("Context.plus", REAL, None, 1, functions=(Context.plus, Context.create_decimal, Context.create_decimal_from_float))
+scalar("Context.minus", REAL, None, -1, functions=(Context.minus,))

@@ -1,0 +1,65 @@
+"""Builtin containers and `collections`, `heapq`, `bisect`, `copy`: everything that only moves references."""
+
+from __future__ import annotations
+
+import bisect
+import collections
+import heapq
+import types
+from typing import Any
+
+from plaingrad.define import higher_order, mover
+
+# Methods that iterate over an argument or call one.
+_ITERATING = frozenset(
+    "__new__ __init__ extend extendleft update fromkeys sort union intersection difference symmetric_difference "
+    "intersection_update difference_update symmetric_difference_update issubset issuperset isdisjoint "
+    "__iadd__ __ior__ __or__ __ror__".split()
+)
+# Methods that make text of what is inside; the engine watches text.
+_TEXT = frozenset(("__repr__", "__str__", "__format__"))
+
+
+def enter_methods(*classes: type) -> None:
+    """Enter every C method of `classes` as one that moves references."""
+    for cls in classes:
+        for name, descriptor in vars(cls).items():
+            if name in _TEXT or not callable(descriptor) or isinstance(descriptor, (type, types.FunctionType)):
+                continue
+            enter = higher_order if name in _ITERATING else mover
+            enter(descriptor)
+            if isinstance(descriptor, types.ClassMethodDescriptorType):
+                enter(getattr(cls, name))
+
+
+def iterator_types() -> list[type]:
+    """The types of the iterators and views of builtin containers, which have no public names."""
+    d: Any = {}
+    ordered: Any = collections.OrderedDict()
+    plain: list[Any] = [
+        iter([]), reversed([]), iter(()), iter(set()), iter(""), iter(range(0)), iter(range(1 << 70)), reversed(range(0)),
+        iter(b""), iter(bytearray()), iter(d), reversed(d), iter(ordered), iter(collections.deque()),
+        reversed(collections.deque()), iter(lambda: 0, 0), (None for _ in ()), enumerate([]), zip(), map(len, []),
+        filter(None, []), reversed(""),
+    ]
+    for mapping in (d, ordered):
+        for view in (mapping.keys(), mapping.values(), mapping.items()):
+            plain += [view, iter(view), reversed(view)]
+    return list(dict.fromkeys(map(type, plain)))
+
+
+CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict, collections.defaultdict)
+
+higher_order(*CONTAINERS)
+mover(slice, range)
+enter_methods(*CONTAINERS, *iterator_types(), types.MappingProxyType, types.SimpleNamespace, range, slice)
+mover(types.MappingProxyType, types.SimpleNamespace)
+higher_order(collections._count_elements)
+
+for _module, _names in ((heapq, ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapreplace_max",
+                                 "_heapify_max", "heappush_max", "heappop_max", "heapify_max", "heapreplace_max", "heappushpop_max")),
+                        (bisect, ("bisect", "bisect_left", "bisect_right", "insort", "insort_left", "insort_right"))):
+    for _name in _names:  # some are Python, or do not exist, depending on the version
+        _f = getattr(_module, _name, None)
+        if isinstance(_f, types.BuiltinFunctionType):
+            higher_order(_f)

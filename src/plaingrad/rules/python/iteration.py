@@ -1,0 +1,58 @@
+"""Builtins, `itertools` and `functools` that hand elements on: they move references, so they need no derivative.
+
+Two of them make numbers on the way (`accumulate`, `count`) and are defined in Python.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from plaingrad.define import composed, higher_order, mover
+
+higher_order(map, filter, zip, enumerate, reversed, iter, sorted, min, max, any, all)
+mover(len, next, aiter, anext)
+
+higher_order(functools.reduce, functools.cmp_to_key)
+mover(type(functools.cmp_to_key(min)).__call__)
+
+higher_order(itertools.chain, itertools.chain.from_iterable, itertools.combinations,
+             itertools.combinations_with_replacement, itertools.compress, itertools.cycle, itertools.dropwhile,
+             itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise, itertools.permutations,
+             itertools.product, itertools.repeat, itertools.starmap, itertools.takewhile, itertools.tee,
+             itertools.zip_longest)
+if hasattr(itertools, "batched"):  # since CPython 3.12
+    higher_order(itertools.batched)
+
+
+def _running_totals(iterator: Iterator[Any], func: Callable[..., Any] | None, initial: Any) -> Iterator[Any]:
+    total = initial
+    if initial is None:
+        try:
+            total = next(iterator)
+        except StopIteration:
+            return
+    yield total
+    for x in iterator:
+        total = total + x if func is None else func(total, x)
+        yield total
+
+
+composed(_running_totals)(_running_totals)
+
+
+@composed(itertools.accumulate)
+def accumulate(iterable: Any, func: Callable[..., Any] | None = None, *, initial: Any = None) -> Iterator[Any]:
+    """Running totals."""
+    return _running_totals(iter(iterable), func, initial)
+
+
+@composed(itertools.count)
+def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
+    """start, start + step, ..."""
+    n = start
+    while True:
+        yield n
+        n = n + step

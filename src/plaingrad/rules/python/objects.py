@@ -1,0 +1,61 @@
+"""Classes, attributes, exceptions, references, locks and queues: C code that keeps or hands on what it is given."""
+
+from __future__ import annotations
+
+import _abc
+import _queue
+import _thread
+import builtins
+import contextvars
+import copyreg
+import gc
+import itertools
+import sys
+import time
+import types
+import typing
+import weakref
+
+from plaingrad.define import higher_order, mover, no_tangent
+from plaingrad.rules.python.containers import enter_methods
+
+no_tangent(id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
+           gc.get_referents, gc.get_referrers, time.sleep)
+no_tangent(_abc._abc_instancecheck, _abc._abc_subclasscheck, _abc._abc_register, _abc._abc_init)
+mover(type.__call__, type.__new__, type.__init__, type.__setattr__, type.__delattr__, type.__getattribute__, type.mro,
+      type.__instancecheck__, type.__subclasscheck__, type.__prepare__)
+mover(property, staticmethod, classmethod)
+mover(object, object.__new__, object.__init__, object.__setattr__, object.__delattr__, object.__getattribute__,
+      object.__eq__, object.__ne__, object.__lt__, object.__le__, object.__gt__, object.__ge__, object.__hash__,
+      object.__reduce__, object.__reduce_ex__, object.__sizeof__, object.__dir__, object.__init_subclass__,
+      object.__subclasshook__)
+if hasattr(object, "__getstate__"):
+    mover(object.__getstate__)
+if isinstance(getattr(typing, "_idfunc", None), types.BuiltinFunctionType):
+    mover(typing._idfunc)  # what NewType calls
+if hasattr(copyreg, "_reconstructor") and isinstance(copyreg._reconstructor, types.BuiltinFunctionType):
+    mover(copyreg._reconstructor)
+
+# Exceptions carry values in `args`.
+EXCEPTIONS = tuple(cls for cls in vars(builtins).values() if isinstance(cls, type) and issubclass(cls, BaseException))
+mover(*EXCEPTIONS)
+enter_methods(*EXCEPTIONS)
+
+# Functions, cells, modules and descriptors.
+mover(types.MethodType, types.CellType, types.FunctionType, types.ModuleType)
+enter_methods(types.MethodType, types.CellType, types.ModuleType, types.GenericAlias, types.UnionType,
+              types.GetSetDescriptorType, types.MemberDescriptorType, types.GeneratorType, types.CoroutineType,
+              types.AsyncGeneratorType, property, staticmethod, classmethod)
+
+# References, context variables, locks, queues.
+higher_order(weakref.ref, weakref.proxy)
+mover(weakref.getweakrefcount, weakref.getweakrefs)
+mover(contextvars.ContextVar, contextvars.copy_context)
+enter_methods(weakref.ReferenceType, contextvars.ContextVar, contextvars.Token, _queue.SimpleQueue, _thread.LockType,
+              _thread.RLock, _thread._local)
+enter_methods(*[cls for cls in (getattr(_thread, n, None) for n in ("_ThreadHandle",)) if cls is not None])
+enter_methods(*[cls for cls in vars(itertools).values() if isinstance(cls, type)])
+for _name in ("get", "items", "keys", "values", "copy", "__getitem__", "__contains__", "__iter__", "__len__"):
+    mover(contextvars.Context.__dict__[_name])
+higher_order(contextvars.Context.run)
+mover(_queue.SimpleQueue, _thread.allocate_lock, _thread.RLock, _thread.LockType, _thread.get_ident, _thread._local)
