@@ -1,4 +1,4 @@
-"""Code that takes numbers apart, or hands them to C without a rule: a right gradient or a refusal, never a wrong one."""
+"""Code that takes numbers apart, or calls C without a rule: a right gradient or a refusal, never a wrong one."""
 
 import json
 import warnings
