@@ -1,0 +1,1 @@
+"""The plain tier's engine: levels, the one call decision, the tape, memory of arrays, fresh inputs."""

@@ -1,0 +1,111 @@
+"""User classes: C code enters their special methods by itself, so while a level is open these run rewritten.
+
+Adopting a class swaps the `__code__` of its Python special methods, properties and descriptors for the rewritten
+code, which finds the level (or none) by itself; when the last level closes, the originals are put back.
+"""
+
+from __future__ import annotations
+
+import threading
+from types import FrameType, FunctionType, ModuleType
+from typing import Any
+
+from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
+from plaingrad.rewrite import is_rewritten, rewritten
+
+_lock = threading.RLock()
+_swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the rewritten code)
+_adopted: set[type] = set()  # heap classes in `known`
+_open_levels = 0
+
+UNSETTLED = (FrameType,)
+
+STATIC: frozenset[type] = frozenset(
+    (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
+)
+known: set[type] = set(STATIC)  # classes that need nothing more; read without the lock
+settled: set[type] = {*STATIC, FunctionType, ModuleType, type} - {complex}  # of these, attributes are read natively
+
+
+def adopt(cls: type) -> None:
+    """Make the special methods of `cls` and its bases run rewritten until the last open level closes."""
+    if cls in known:
+        return
+    with _lock:
+        if not is_heap(cls):
+            known.add(cls)
+            if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
+                settled.add(cls)
+            return
+        if _open_levels == 0:
+            return
+        _adopt_one(cls)
+        for base in cls.__mro__:
+            if is_heap(base) and not base.__module__.startswith("plaingrad."):
+                _adopt_one(base)
+                for name, value in list(vars(base).items()):
+                    _adopt_attribute(name, value)
+        if type(cls) is not type:
+            adopt(type(cls))
+
+
+def _adopt_one(cls: type) -> None:
+    known.add(cls)
+    _adopted.add(cls)
+    if kind_of(cls) not in (NUMBER, ARRAY):
+        settled.add(cls)
+
+
+def forget(cls: type) -> None:
+    """Look at `cls` again when it is next met: one of its attributes was replaced."""
+    with _lock:
+        for other in [other for other in _adopted if issubclass(other, cls)]:
+            known.discard(other)
+            settled.discard(other)
+            _adopted.discard(other)
+
+
+def _adopt_attribute(name: str, value: Any) -> None:
+    if isinstance(value, FunctionType):
+        if name.startswith("__") and name.endswith("__"):
+            _swap(value)
+    elif isinstance(value, (staticmethod, classmethod)):
+        if name.startswith("__") and isinstance(value.__func__, FunctionType):
+            _swap(value.__func__)
+    elif isinstance(value, property):
+        for accessor in (value.fget, value.fset, value.fdel):
+            if isinstance(accessor, FunctionType):
+                _swap(accessor)
+    elif hasattr(type(value), "__get__"):
+        adopt(type(value))
+
+
+def _swap(f: FunctionType) -> None:
+    code = f.__code__
+    if is_rewritten(code) or (f.__module__ or "").startswith("plaingrad."):
+        return
+    new = rewritten(code)
+    f.__code__ = new
+    _swapped.append((f, code, new))
+
+
+def level_opened() -> None:
+    """Count a level in."""
+    global _open_levels
+    with _lock:
+        _open_levels += 1
+
+
+def level_closed() -> None:
+    """Count a level out; after the last one, put the original code back."""
+    global _open_levels
+    with _lock:
+        _open_levels -= 1
+        if _open_levels == 0 and _adopted:
+            while _swapped:
+                f, code, new = _swapped.pop()
+                if f.__code__ is new:
+                    f.__code__ = code
+            known.difference_update(_adopted)
+            settled.difference_update(_adopted)
+            _adopted.clear()

@@ -1,0 +1,728 @@
+"""The one call decision: rule, rewrite, or refuse.
+
+`prep(f)` says what to call instead of `f`, and the interpreter then calls it natively, so no frame of ours stands
+between user frames. In this order: a rule for `f` -> an applier of the rule; Python code behind `f` -> its rewritten
+form; a C function known only to move references -> `f` itself; any other C function -> a guard that calls it when
+nothing among its arguments is active, and refuses otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import types
+from collections import defaultdict
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.engine import adopt, frames, outsiders
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.refuse import missing_rule, refuse
+from plaingrad.engine.tape import Tree
+from plaingrad.errors import RoundTripError
+from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
+from plaingrad.rulebook import Rule
+
+if TYPE_CHECKING:
+    from plaingrad.engine.level import Level
+
+# Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
+REWRITABLE = ("plaingrad.rules", "plaingrad.define", "plaingrad.tangents", "plaingrad.engine.tape", "plaingrad.engine.memory", "plaingrad.engine.structure")
+
+ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
+LruCached = functools._lru_cache_wrapper
+MethodWrapper = type((0).__add__)
+CACHEABLE = frozenset((BuiltinFunctionType, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
+HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
+
+
+def is_own(f: Any) -> bool:
+    """Whether `f` is engine code, which runs as it is."""
+    module = getattr(f, "__module__", None)
+    return type(module) is str and module.startswith("plaingrad.") and not module.startswith(REWRITABLE)
+
+
+class Calls:
+    """The call decision of one level, with its caches. They are dropped when the rulebook changes."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.functions: dict[FunctionType, tuple[Any, ...]] = {}  # f -> (code, defaults, kwdefaults, instead)
+        self.forced: dict[Any, Any] = {}
+        self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
+        self.methods: dict[type, dict[str, Any]] = {}
+        self.attributes: dict[type, dict[str, Rule | None]] = {}
+        self.memos: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.prep = self._make_prep()
+        self.attr = self._make_attr()
+        self.method = self._make_method()
+        rulebook.watch(self)
+
+    def rulebook_changed(self) -> None:
+        """Forget every decision: a rule was added or removed."""
+        self.functions.clear()
+        self.prepared.clear()
+        self.methods.clear()
+        self.attributes.clear()
+
+    def closed(self) -> None:
+        """The level is closed: let go of the functions it has seen."""
+        self.rulebook_changed()
+        self.forced.clear()
+        self.memos.clear()
+
+    # -- the decision ----------------------------------------------------------------------------------------------
+
+    def _make_prep(self) -> Callable[[Any], Any]:
+        functions = self.functions
+        prepared = self.prepared
+        decide_function = self._decide_function
+        decide = self._decide
+
+        def prep(f: Any) -> Any:
+            t = type(f)
+            if t is FunctionType:
+                entry = functions.get(f)
+                if (
+                    entry is not None
+                    and entry[0] is f.__code__
+                    and entry[1] is f.__defaults__
+                    and entry[2] is f.__kwdefaults__
+                ):
+                    return entry[3]
+                return decide_function(f)
+            if t is MethodType:
+                return MethodType(prep(f.__func__), f.__self__)
+            if t in CACHEABLE:
+                instead = prepared.get(f)
+                if instead is not None:
+                    return instead
+            return decide(f)
+
+        return prep
+
+    def _decide_function(self, f: FunctionType) -> Any:
+        rule = rulebook.find(f)
+        if rule is not None:
+            instead = self.applier(rule, f)
+        elif f in outsiders.FUNCTIONS:
+            instead = outsiders.FUNCTIONS[f](self.level)
+        elif is_own(f) or is_rewritten(f.__code__):
+            instead = f
+        else:
+            instead = rewrite_function(f)
+        if len(self.functions) > 4096:  # closures made in a loop
+            self.functions.clear()
+        self.functions[f] = (f.__code__, f.__defaults__, f.__kwdefaults__, instead)
+        return instead
+
+    def inside(self, f: Any) -> Any:
+        """What to call for a piece of engine or rule code that is to run rewritten at this level."""
+        if type(f) is not FunctionType:
+            return self.prep(f)
+        instead = self.forced.get(f)
+        if instead is None:
+            instead = f if is_rewritten(f.__code__) else rewrite_function(f)
+            if len(self.forced) > 4096:
+                self.forced.clear()
+            self.forced[f] = instead
+        return instead
+
+    def _decide(self, f: Any) -> Any:
+        t = type(f)
+        instead = self._decision(f, t)
+        if t in CACHEABLE:
+            owner = getattr(f, "__self__", None)
+            if t is not BuiltinFunctionType or owner is None or type(owner) is ModuleType:
+                self.prepared[f] = instead
+        return instead
+
+    def _decision(self, f: Any, t: type) -> Any:
+        special = frames.special(f, self.level) if t in CACHEABLE else None
+        if special is not None:
+            return special
+        if t in CACHEABLE or t.__hash__ is object.__hash__:
+            rule = rulebook.find(f)
+            if rule is not None:
+                return self.applier(rule, f)
+        if isinstance(f, type):
+            return self._decide_class(f)
+        if t is BuiltinFunctionType:
+            return self._decide_builtin(f)
+        if t is ArrayFunction:
+            implementation = getattr(f, "_implementation", None)
+            return self.prep(implementation) if type(implementation) is FunctionType else self.guarded(f)
+        if t is MethodWrapper:
+            return self._bound(lookup(type(f.__self__), f.__name__), f.__self__, f)
+        if t is functools.partial:
+            return self._decide_partial(f)
+        if t is LruCached:
+            return self._memoised(f)
+        if t in (staticmethod, classmethod):
+            return self.prep(f.__func__)
+        if t.__call__.__class__ is types.WrapperDescriptorType:
+            rule = rulebook.find(t.__call__)
+            if rule is not None:
+                return MethodType(self.applier(rule, t.__call__), f)
+        if is_heap(t):
+            adopt.adopt(t)
+            if type(lookup(t, "__call__")) is FunctionType:
+                return f
+        if not callable(f):
+            return f  # the interpreter says so better
+        return self.guarded(f)
+
+    def _decide_class(self, cls: type) -> Any:
+        if is_heap(cls):
+            adopt.adopt(cls)
+            kind = kind_of(cls)
+            if kind == NUMBER or kind == ARRAY:
+                return self.guarded(cls)
+            if kind in (SEQUENCE, MAPPING) and type(lookup(cls, "__init__")) is not FunctionType:
+                new = lookup(cls, "__new__")
+                if not isinstance(new, (staticmethod, FunctionType)):
+                    return self._over_elements(cls)
+            return cls
+        if cls in HARMLESS_CLASSES or issubclass(cls, BaseException) or cls.__module__ == "types":
+            return cls
+        return self.guarded(cls)
+
+    def _decide_builtin(self, f: Any) -> Any:
+        owner = f.__self__
+        if owner is None or type(owner) is ModuleType:
+            return self.guarded(f)
+        if isinstance(owner, type):
+            descriptor = lookup(owner, f.__name__)
+            rule = rulebook.find(descriptor)
+            if rule is not None:
+                return self.applier(rule, f)
+            if f.__name__ in ("__new__", "__init_subclass__", "__subclasshook__"):
+                base = next((c for c in owner.__mro__ if not is_heap(c)), object)
+                return self._guarded_new(f) if kind_of(base) in (NUMBER, ARRAY) else f
+            return self.guarded(f)
+        return self._bound(lookup(type(owner), f.__name__), owner, f)
+
+    def _guarded_new(self, f: Any) -> Any:
+        return self.guarded(f)
+
+    def _bound(self, descriptor: Any, owner: Any, f: Any) -> Any:
+        """What to call for a C method bound to `owner`."""
+        decision = self._method_decision(type(owner), f.__name__, descriptor)
+        if decision is None:
+            return f
+        return MethodType(decision, owner)
+
+    def _decide_partial(self, f: functools.partial) -> Any:
+        inner = self.prep(f.func)
+        if inner is f.func:
+            return f
+        return functools.partial(inner, *f.args, **f.keywords)
+
+    def _memoised(self, f: Any) -> Any:
+        """A cached function keeps a memo per level, keyed by identity where values are active."""
+        level = self.level
+        memo = self.memos.setdefault(id(f), (f, {}))[1]
+        maxsize = f.cache_parameters()["maxsize"]
+
+        def cached(*args: Any, **kwargs: Any) -> Any:
+            key = tuple([identity_key(level, x) for x in itertools.chain(args, *kwargs.items())])
+            found = memo.get(key)
+            if found is None:
+                found = memo[key] = (args, kwargs, self.prep(f.__wrapped__)(*args, **kwargs))
+                if maxsize is not None and len(memo) > maxsize:
+                    del memo[next(iter(memo))]
+            return found[2]
+
+        return cached
+
+    # -- appliers --------------------------------------------------------------------------------------------------
+
+    def applier(self, rule: Rule, f: Any) -> Any:
+        """What to call instead of `f`, which has `rule`."""
+        kind = rule.kind
+        level = self.level
+        if kind == "mover":
+            return f
+        if kind == "no_tangent":
+            return self.integer_part(f) if f in frames.INTEGER_PARTS else f
+        if kind == "higher_order":
+            return self._over_elements(f)
+        if kind == "composed":
+            return self._composed(rule, f)
+
+        def apply_rule(*args: Any, **kwargs: Any) -> Any:
+            return level.apply(rule, f, args, kwargs)
+
+        if kind == "scalar" and level.parent is PLAIN and len(rule.partials) == 1:
+            partial = rule.partials[0]
+            module = getattr(f, "__module__", None)
+            if callable(partial) and module == "math" and getattr(f, "__name__", "") != "trunc":
+                import math
+
+                return level.unary(f, partial, math, apply_rule)
+        return apply_rule
+
+    def _composed(self, rule: Rule, f: Any) -> Any:
+        level = self.level
+        definition = rule.definition
+
+        def composed(*args: Any, **kwargs: Any) -> Any:
+            if rule.mutates or any(map(self._concerns, args)) or any(map(self._concerns, kwargs.values())):
+                return self.inside(definition)(*args, **kwargs)
+            return level.native(f, args, kwargs)
+
+        return composed
+
+    def _concerns(self, x: Any) -> bool:
+        """Whether a definition must be run for argument `x`: active, or nobody knows what is in it."""
+        kind = kind_of(type(x))
+        if kind == NOTHING:
+            return False
+        if kind == OBJECT:
+            return True
+        return self.level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and self._holds_objects(x))
+
+    def _holds_objects(self, x: Any) -> bool:
+        return any(kind_of(t) == OBJECT for t in set(map(type, x.values() if isinstance(x, dict) else x)))
+
+    def _over_elements(self, f: Any) -> Any:
+        """A C function that iterates over its arguments or calls them, on what it may safely touch."""
+        only_functions = f is defaultdict or f is functools.cmp_to_key
+
+        def over_elements(*args: Any, **kwargs: Any) -> Any:
+            args = tuple([self._safe(x, only_functions) for x in args])
+            if kwargs:
+                kwargs = {name: self._safe(x, only_functions) for name, x in kwargs.items()}
+            return f(*args, **kwargs)
+
+        return over_elements
+
+    def _safe(self, x: Any, only_functions: bool) -> Any:
+        t = type(x)
+        kind = kind_of(t)
+        if kind == NUMBER or (kind == NOTHING and t is not BuiltinFunctionType and not isinstance(x, type)):
+            return x
+        if t is FunctionType or t is MethodType:
+            return self.prep(x)
+        if kind in (SEQUENCE, MAPPING):
+            self.meet_elements(x)
+            return x
+        if kind == ARRAY:
+            return self.level._iterable(x)
+        if callable(x) and not only_functions:
+            return self.prep(x)
+        if hasattr(t, "__iter__"):
+            return self.level._iterable(x)
+        self.meet(x)
+        return x
+
+    def guarded(self, f: Any) -> Any:
+        """A C function without a rule: called when nothing among its arguments is active, else refused."""
+        level = self.level
+
+        def opaque(*args: Any, **kwargs: Any) -> Any:
+            watched = None
+            for position, x in enumerate(itertools.chain(args, kwargs.values())):
+                kind = kind_of(type(x))
+                if kind == NOTHING:
+                    continue
+                if self.finds_active(x):
+                    missing_rule(f, f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.")
+                if kind == ARRAY and id(x if x.base is None else x.base) in level.captured:
+                    watched = [*(watched or ()), x]
+            if watched:
+                self._refuse_writes(f, args, kwargs)
+            safe = [self._callback(x) for x in args]
+            if kwargs:
+                kwargs = {name: self._callback(x) for name, x in kwargs.items()}
+            result = f(*safe, **kwargs)
+            if level.texts and any(isinstance(x, (str, bytes, bytearray, memoryview)) for x in args):
+                self.check_parsed(result)
+            return result
+
+        return opaque
+
+    def _refuse_writes(self, f: Any, args: Any, kwargs: Any) -> None:
+        """An unknown C function may write an array that a pullback reads: let it have a read-only look only."""
+        missing_rule(f, "One of its arguments is an array that the reverse pass reads again, and it may write it.")
+
+    def _callback(self, x: Any) -> Any:
+        """A callable handed to C code: its rewritten form, which may not return active values to it."""
+        t = type(x)
+        if t is FunctionType or t is MethodType or (t is functools.partial):
+            return outsiders.callback(self.level, x)
+        if kind_of(t) == OBJECT:
+            self.meet(x)
+        return x
+
+    def finds_active(self, x: Any) -> bool:
+        """Whether something reachable from `x` as data is active."""
+        return self._search(x, set(), 0)
+
+    def _search(self, x: Any, seen: set[int], depth: int) -> bool:
+        kind = kind_of(type(x))
+        level = self.level
+        if kind == NOTHING:
+            return False
+        if kind == NUMBER:
+            return id(x) in level.index
+        if kind == ARRAY and x.dtype.kind != "O":
+            return level.region(x) is not None
+        if id(x) in seen or depth > 50:
+            return False
+        seen.add(id(x))
+        depth += 1
+        if kind == MAPPING:
+            return any(self._search(v, seen, depth) for v in itertools.chain(x.values(), x.keys()))
+        if kind in (SEQUENCE, ARRAY) or type(x) in (set, frozenset):
+            return any(self._search(v, seen, depth) for v in (x.flat if kind == ARRAY else x))
+        if type(x) is FunctionType:
+            return False
+        if type(x) is MethodType:
+            return self._search(x.__self__, seen, depth)
+        if type(x) is memoryview:
+            from plaingrad.engine.memory import owner_of
+
+            return level.index.get(id(owner_of(x)), -1) >= 0
+        fields = getattr(x, "__dict__", None)
+        if type(fields) is dict and any(self._search(v, seen, depth) for v in list(fields.values())):
+            return True
+        for name in slot_names(type(x)):
+            if self._search(getattr(x, name, None), seen, depth):
+                return True
+        return False
+
+    def integer_part(self, f: Any) -> Any:
+        """int(x), floor(x), ...: no derivative; refused where the integer keeps every digit of x."""
+        level = self.level
+
+        def integer(*args: Any, **kwargs: Any) -> Any:
+            if args:
+                x = args[0]
+                if type(x) in (str, bytes, bytearray):
+                    result = f(*args, **kwargs)
+                    self.check_parsed(float(result) if -1e300 < result < 1e300 else 0.0)
+                    return result
+                kind = kind_of(type(x))
+                if kind == NUMBER and id(x) in level.index:
+                    if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
+                        refuse(
+                            RoundTripError,
+                            f"`{f.__name__}` is taken of a differentiated number beyond 2**52",
+                            why="All its digits go into the integer, which has no derivative; code that takes numbers apart does so.",
+                            fix="keep the number a float, or write a rule for the function that does this",
+                            anchor="round-trip",
+                        )
+                elif kind == OBJECT:
+                    self.meet(x)
+            return f(*args, **kwargs)
+
+        return integer
+
+    # -- attributes ------------------------------------------------------------------------------------------------
+
+    def _make_attr(self) -> Callable[[Any, str], Any]:
+        settled = adopt.settled
+        slow = self._attr
+
+        def attr(o: Any, name: str) -> Any:
+            if type(o) in settled:
+                return getattr(o, name)
+            return slow(o, name)
+
+        return attr
+
+    def _attr(self, o: Any, name: str) -> Any:
+        t = type(o)
+        kind = kind_of(t)
+        if kind == NUMBER or kind == ARRAY:
+            return self._number_attr(o, name, t, kind)
+        adopt.adopt(t)
+        if t is types.FrameType and name == "f_locals":
+            return frames.visible_locals(o)
+        return getattr(o, name)
+
+    def _number_attr(self, o: Any, name: str, t: type, kind: int) -> Any:
+        known = self.attributes.get(t)
+        if known is None:
+            known = self.attributes[t] = {}
+        if name not in known:
+            known[name] = rulebook.find(lookup(t, name))
+            if is_heap(t):
+                adopt.adopt(t)
+        rule = known[name]
+        if rule is not None and not callable(lookup(t, name)):
+            if rule.kind == "composed":
+                return self.inside(rule.definition)(o)
+            if rule.rrule is not None:
+                return self.level.apply(rule, functools.partial(attribute, name), (o,), {})
+        result = getattr(o, name)
+        if kind == NUMBER and kind_of(type(result)) == NUMBER and result is not o and id(o) in self.level.index and not is_heap(t):
+            missing_rule(lookup(t, name), "It makes a new number from a differentiated one.")
+        return result
+
+    def _make_method(self) -> Callable[[Any, str], Any]:
+        methods = self.methods
+        prep = self.prep
+        decide = self._decide_method
+
+        def method(o: Any, name: str) -> Any:
+            t = type(o)
+            if t is ModuleType:
+                return prep(getattr(o, name))
+            known = methods.get(t)
+            if known is not None:
+                if name in known:
+                    decision = known[name]
+                    return getattr(o, name) if decision is None else MethodType(decision, o)
+            return decide(o, name, t)
+
+        return method
+
+    def _decide_method(self, o: Any, name: str, t: type) -> Any:
+        if is_heap(t) or t is type or issubclass(t, type) or t is super:
+            adopt.adopt(t)
+            if isinstance(o, type):
+                adopt.adopt(o)
+            return self.prep(getattr(o, name))
+        if t in (GeneratorType, types.CoroutineType, types.AsyncGeneratorType):
+            return self._generator_method(o, name)
+        descriptor = lookup(t, name)
+        if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
+            adopt.adopt(t)
+            decision = self._method_decision(t, name, descriptor)
+            self.methods.setdefault(t, {})[name] = decision
+            return getattr(o, name) if decision is None else MethodType(decision, o)
+        return self.prep(self.attr(o, name))
+
+    def _method_decision(self, t: type, name: str, descriptor: Any) -> Any:
+        """What to call, with the object first, for a C method; None for the method itself."""
+        special = frames.special_method(t, name, descriptor, self.level)
+        if special is not None:
+            return special
+        rule = rulebook.find(descriptor)
+        if rule is not None:
+            instead = self.applier(rule, descriptor)
+            return None if instead is descriptor else instead
+        return self.guarded(descriptor)
+
+    def _generator_method(self, g: Any, name: str) -> Any:
+        code = getattr(g, "gi_code", None) or getattr(g, "cr_code", None) or getattr(g, "ag_code", None)
+        bound = getattr(g, name)
+        if code is None or is_rewritten(code):
+            return bound
+        self.check_foreign_frame(g)
+        return self.guarded(bound)
+
+    def set_attr(self, v: Any, o: Any, name: str) -> None:
+        """o.name = v."""
+        t = type(o)
+        if t in adopt.settled and not isinstance(o, type):
+            setattr(o, name, v)
+            return
+        if isinstance(o, type):
+            setattr(o, name, v)
+            adopt.forget(o)
+            return
+        if kind_of(t) == ARRAY:
+            self._set_array_attr(v, o, name)
+            return
+        adopt.adopt(t)
+        setattr(o, name, v)
+
+    def _set_array_attr(self, v: Any, a: Any, name: str) -> None:
+        level = self.level
+        if name in ("real", "imag"):
+            if name == "real" or a.dtype.kind == "c":
+                level.write_array(v, getattr(a, name), Ellipsis)
+                return
+        elif name == "flat":
+            level.write_array(self.prep(np.resize)(v, a.shape), a, Ellipsis)
+            return
+        elif level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
+            missing_rule(
+                np.ndarray, f"It sets `.{name}` of a differentiated array in place; use reshape, view or a copy instead."
+            )
+        setattr(a, name, v)
+
+    # -- items of other objects ------------------------------------------------------------------------------------
+
+    def getitem(self, o: Any, k: Any) -> Any:
+        """o[k] where `o` is no list, tuple or array."""
+        t = type(o)
+        self.meet(k)
+        if t is memoryview and self.finds_active(o):
+            missing_rule(memoryview.__getitem__, "It reads differentiated numbers out of raw memory.")
+        if not is_heap(t):
+            if isinstance(o, type):
+                self.meet(o)
+                return o[k]
+            rule = rulebook.find(lookup(t, "__getitem__"))
+            if rule is not None and rule.kind not in ("mover", "no_tangent"):
+                return self.applier(rule, lookup(t, "__getitem__"))(o, k)
+        else:
+            adopt.adopt(t)
+        return o[k]
+
+    def setitem(self, v: Any, o: Any, k: Any) -> None:
+        """o[k] = v where `o` is no list or array."""
+        t = type(o)
+        self.meet(k)
+        if not is_heap(t):
+            rule = rulebook.find(lookup(t, "__setitem__"))
+            if rule is not None and rule.kind not in ("mover", "no_tangent"):
+                self.applier(rule, lookup(t, "__setitem__"))(o, k, v)
+                return
+            if kind_of(t) not in (MAPPING, SEQUENCE) and t not in (bytearray,) and self.finds_active(v):
+                if rule is None:
+                    missing_rule(lookup(t, "__setitem__"), "A differentiated value is stored where its identity is lost.")
+        else:
+            adopt.adopt(t)
+        o[k] = v
+
+    # -- meeting objects -------------------------------------------------------------------------------------------
+
+    def meet(self, o: Any) -> Any:
+        """`o` itself, its class adopted; a class is adopted too."""
+        t = type(o)
+        if t not in adopt.known:
+            adopt.adopt(t)
+        if isinstance(o, type) and o not in adopt.known:
+            adopt.adopt(o)
+        return o
+
+    def meet_elements(self, container: Any) -> None:
+        """Adopt the classes of a container's entries, before C code compares or hashes them."""
+        if isinstance(container, (list, tuple, dict, set, frozenset)):
+            for t in set(map(type, container)).difference(adopt.known):
+                adopt.adopt(t)
+                if t is GeneratorType:
+                    continue
+            if isinstance(container, (list, tuple)):
+                for entry in container:
+                    if type(entry) is tuple or type(entry) is list:
+                        for t in set(map(type, entry)).difference(adopt.known):
+                            adopt.adopt(t)
+                    elif type(entry) is np.ndarray:
+                        break
+
+    def check_foreign_frame(self, generator: Any) -> None:
+        """Refuse a generator made outside the level that can see active values: its frame is not rewritten."""
+        frame = getattr(generator, "gi_frame", None)
+        if frame is None:
+            return
+        seen = list(frame.f_locals.values())
+        names = frame.f_code.co_names
+        seen += [frame.f_globals[name] for name in names if name in frame.f_globals]
+        for value in seen:
+            if type(value) is not ModuleType and not isinstance(value, type) and self.finds_active(value):
+                missing_rule(
+                    generator,
+                    "This generator was started outside the differentiated call, and it can see differentiated values.",
+                )
+
+    # -- text ------------------------------------------------------------------------------------------------------
+
+    def text_all(self, o: Any) -> None:
+        """Remember the active numbers in `o`: they are about to leave as text."""
+        kind = kind_of(type(o))
+        if kind == NOTHING:
+            return
+        if kind == NUMBER:
+            if id(o) in self.level.index:
+                self._remember(o)
+        elif kind in (SEQUENCE, MAPPING):
+            self._text_tree(o, self.level.slot_of(o))
+        elif kind == ARRAY:
+            if o.size <= 1000 and self.level.region(o) is not None:
+                for value in np.ravel(o).tolist():
+                    self._remember(value)
+        else:
+            self.meet(o)
+
+    def _text_tree(self, o: Any, slot: Any) -> None:
+        if type(slot) is Tree:
+            for key, inner in slot.slots.items():
+                self._text_tree(o[key], inner)
+        elif slot is not None:
+            self.text_all(o)
+
+    def _remember(self, x: Any) -> None:
+        texts = self.level.texts
+        if len(texts) < 100_000:
+            for part in (x.real, x.imag) if isinstance(x, complex) else (x,):
+                value = float(part)
+                if value and value == value and not value.is_integer():
+                    texts[text_key(value)] = value
+
+    def check_parsed(self, result: Any) -> None:
+        """Refuse a number that was read from text and equals one that was written to text."""
+        texts = self.level.texts
+        if not texts:
+            return
+        if type(result) is float:
+            for nearby in (result, result * (1 + 1e-6), result * (1 - 1e-6)):
+                found = texts.get(text_key(nearby))
+                if found is not None and abs(result - found) <= 1e-6 * abs(found):
+                    refuse(
+                        RoundTripError,
+                        f"the number {result!r} came back from text or bytes",
+                        why="It was written out as text while it depended on the differentiated inputs, so its derivative is lost.",
+                        fix="pass the number itself, or plaingrad.stop_gradient(x) before it is written out",
+                        anchor="round-trip",
+                    )
+        elif type(result) is complex:
+            self.check_parsed(result.real)
+            self.check_parsed(result.imag)
+        elif type(result) in (list, tuple):
+            for part in result:
+                self.check_parsed(part)
+        elif type(result) is dict:
+            for part in result.values():
+                self.check_parsed(part)
+        elif isinstance(result, np.ndarray) and result.dtype.kind == "f" and result.size < 10_000:
+            for part in np.ravel(result).tolist():
+                self.check_parsed(part)
+
+
+def text_key(value: float) -> str:
+    """Numbers that agree to a millionth share this key, or that of a neighbour a millionth away."""
+    return f"{value:.5e}"
+
+
+def lookup(cls: type, name: str) -> Any:
+    """The attribute `name` as it stands in the dictionary of `cls` or a base, unbound; None if absent."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None
+
+
+def attribute(name: str, o: Any) -> Any:
+    """o.name, with the name first."""
+    return getattr(o, name)
+
+
+@functools.lru_cache(4096)
+def slot_names(cls: type) -> tuple[str, ...]:
+    """The `__slots__` of `cls` and its bases."""
+    names: list[str] = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else list(slots)
+    return tuple(name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__"))
+
+
+def identity_key(level: Any, x: Any) -> Any:
+    """A key for a memo: the identity of what is active, else the value."""
+    kind = kind_of(type(x))
+    if kind == NUMBER:
+        return ("active", id(x)) if id(x) in level.index else (type(x), x)
+    if kind == SEQUENCE and type(x) is tuple:
+        return tuple([identity_key(level, part) for part in x])
+    return x if kind == NOTHING else ("value", x)

@@ -1,0 +1,241 @@
+"""Builtins that look at the frame that calls them, and those that make text of numbers or numbers of text.
+
+Rewritten frames have one hidden local; what these builtins show is what a plain frame would show.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad.engine.kinds import NUMBER, kind_of
+from plaingrad.rewrite import rewrite_function, rewritten
+
+if TYPE_CHECKING:
+    from plaingrad.engine.level import Level
+
+HIDDEN = ".level"
+CO_OPTIMIZED = 1
+
+INTEGER_PARTS = frozenset(
+    (int, round, math.floor, math.ceil, math.trunc, float.__int__, float.__trunc__, float.__floor__, float.__ceil__)
+)
+FORMATTERS = frozenset((str, repr, ascii, format))
+FORMATTING_METHODS = frozenset(
+    ("__str__", "__repr__", "__format__", "hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile")
+)
+DIGITS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
+
+
+def visible_locals(frame: FrameType) -> Any:
+    """The locals of `frame`, as a plain frame would show them."""
+    mapping = frame.f_locals
+    if not frame.f_code.co_flags & CO_OPTIMIZED:
+        return mapping
+    if type(mapping) is dict:  # before 3.13: one dictionary for the frame, refreshed by each look
+        mapping.pop(HIDDEN, None)
+        return mapping
+    return {name: value for name, value in mapping.items() if name != HIDDEN}
+
+
+def locals_() -> Any:
+    """`locals()` of the calling frame."""
+    return visible_locals(sys._getframe(1))
+
+
+def _vars(level: Level) -> Callable[..., Any]:
+    def vars_(*args: Any) -> Any:
+        if not args:
+            return visible_locals(sys._getframe(1))
+        level.meet(args[0])
+        return vars(*args)
+
+    return vars_
+
+
+def _dir(level: Level) -> Callable[..., Any]:
+    def dir_(*args: Any) -> Any:
+        if not args:
+            return sorted(visible_locals(sys._getframe(1)))
+        level.meet(args[0])
+        return dir(*args)
+
+    return dir_
+
+
+def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
+    globals_ = spaces[0] if spaces else None
+    locals_ = spaces[1] if len(spaces) > 1 else None
+    if globals_ is None:
+        globals_ = frame.f_globals
+        locals_ = visible_locals(frame) if locals_ is None else locals_
+    elif locals_ is None:
+        locals_ = globals_
+    if isinstance(globals_, dict) and "__builtins__" not in globals_:
+        globals_["__builtins__"] = builtins
+    return globals_, locals_
+
+
+def _compiled(source: Any, mode: str, frame: FrameType) -> CodeType:
+    if isinstance(source, CodeType):
+        return rewritten(source)
+    if mode == "eval" and isinstance(source, str):
+        source = source.lstrip(" \t")
+    flags = frame.f_code.co_flags & _FUTURE
+    return rewritten(compile(source, "<string>", mode, flags, dont_inherit=True))
+
+
+_FUTURE = 0
+for _name in __import__("__future__").all_feature_names:
+    _FUTURE |= getattr(__import__("__future__"), _name).compiler_flag
+
+
+def _eval(level: Level) -> Callable[..., Any]:
+    def eval_(source: Any, globals: Any = None, locals: Any = None, /, **named: Any) -> Any:
+        frame = sys._getframe(1)
+        globals = named.get("globals", globals)
+        locals = named.get("locals", locals)
+        spaces = _namespaces(frame, (globals, locals))
+        return eval(_compiled(source, "eval", frame), *spaces)
+
+    return eval_
+
+
+def _exec(level: Level) -> Callable[..., Any]:
+    def exec_(source: Any, globals: Any = None, locals: Any = None, /, **named: Any) -> Any:
+        frame = sys._getframe(1)
+        globals = named.pop("globals", globals)
+        locals = named.pop("locals", locals)
+        spaces = _namespaces(frame, (globals, locals))
+        return exec(_compiled(source, "exec", frame), *spaces, **named)
+
+    return exec_
+
+
+def _build_class(level: Level) -> Callable[..., Any]:
+    def build_class(body: Any, *args: Any, **kwargs: Any) -> Any:
+        for base in args[1:]:
+            level.meet(base)
+        if "metaclass" in kwargs:
+            level.meet(kwargs["metaclass"])
+        return builtins.__build_class__(rewrite_function(body), *args, **kwargs)
+
+    return build_class
+
+
+def _getattr(level: Level) -> Callable[..., Any]:
+    def getattr_(o: Any, name: str, *default: Any) -> Any:
+        if not default:
+            return level.attr(o, name)
+        try:
+            return level.attr(o, name)
+        except AttributeError:
+            return default[0]
+
+    return getattr_
+
+
+def _setattr(level: Level) -> Callable[..., Any]:
+    def setattr_(o: Any, name: str, v: Any, /) -> None:
+        level.set_attr(v, o, name)
+
+    return setattr_
+
+
+def _hasattr(level: Level) -> Callable[..., Any]:
+    def hasattr_(o: Any, name: str, /) -> bool:
+        level.meet(o)
+        return hasattr(o, name)
+
+    return hasattr_
+
+
+def _delattr(level: Level) -> Callable[..., Any]:
+    def delattr_(o: Any, name: str, /) -> None:
+        level.meet(o)
+        delattr(o, name)
+
+    return delattr_
+
+
+def _formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    def make(level: Level) -> Callable[..., Any]:
+        def formatted(*args: Any, **kwargs: Any) -> Any:
+            for x in args:
+                level.calls.text_all(x)
+            return f(*args, **kwargs)
+
+        return formatted
+
+    return make
+
+
+def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    """float(x), complex(x): the rule for numbers; a string is compared with what left as text."""
+
+    def make(level: Level) -> Callable[..., Any]:
+        from plaingrad import rulebook
+
+        rule = rulebook.find(f)
+        of_numbers = level.calls.applier(rule, f) if rule is not None else level.calls.guarded(f)
+
+        def parsed(*args: Any, **kwargs: Any) -> Any:
+            if len(args) == 1 and not kwargs:
+                x = args[0]
+                if type(x) is float and f is float:
+                    return x
+                if isinstance(x, (str, bytes, bytearray)):
+                    result = f(x)
+                    level.calls.check_parsed(result)
+                    return result
+                if kind_of(type(x)) > 5 - 1 and not isinstance(x, (int, np.generic)):
+                    level.meet(x)
+                    if type(x).__flags__ & (1 << 9):
+                        return f(x)  # through the object's own __float__
+            return of_numbers(*args, **kwargs)
+
+        return parsed
+
+    return make
+
+
+_SPECIAL: dict[Any, Callable[[Any], Any]] = {
+    locals: lambda level: locals_,
+    vars: _vars,
+    dir: _dir,
+    eval: _eval,
+    exec: _exec,
+    builtins.__build_class__: _build_class,
+    getattr: _getattr,
+    setattr: _setattr,
+    hasattr: _hasattr,
+    delattr: _delattr,
+    float: _parser(float),
+    complex: _parser(complex),
+    **{f: _formatter(f) for f in FORMATTERS},
+}
+
+
+def special(f: Any, level: Level) -> Any:
+    """What to call instead of one of these builtins, or None."""
+    make = _SPECIAL.get(f)
+    return None if make is None else make(level)
+
+
+def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
+    """What to call, with the object first, instead of a method that makes text; None for others."""
+    if t is str and name in ("format", "format_map", "__mod__"):
+        return _formatter(descriptor)(level)
+    if name in FORMATTING_METHODS and kind_of(t) == NUMBER:
+        if name in DIGITS:
+            return level.calls.guarded(descriptor)
+        return _formatter(descriptor)(level)
+    return None
+
+

@@ -1,0 +1,160 @@
+"""The hooks that run most: arithmetic on Python floats and calls of scalar rules on them.
+
+One operation on active floats appends one flat triple per active operand to the tape, files the identity of the
+result, and is done. Everything else falls through to the level's general methods.
+
+These are closures, not methods: the interpreter calls a plain function without a frame of C between, and reads
+the tape, the table and the counter from cells. They exist in source form once, as a template per shape.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from sys import getrefcount
+from typing import Any
+
+SWEEP_NUMBERS = 50_000  # operations between two looks for dead numbers
+SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
+
+_HEAD = '''
+def hot_hooks(level, index, alive, tape, sweep_dead):
+    n = -1
+    limit = {sweep}
+    get = index.get
+    extend = tape.extend
+    push = alive.append
+
+    def new_index():
+        nonlocal n
+        n += 1
+        return n
+
+    def sweep():
+        nonlocal limit
+        limit = n + max({sweep}, sweep_dead())
+
+    def unary(f, partial, m, general):
+        def scalar_rule(x):
+            nonlocal n
+            if type(x) is float:
+                z = f(x)
+                i = get(id(x))
+                if i is None:
+                    return z
+                n += 1
+                extend((n, i, partial(m, x, z)))
+                index[id(z)] = n
+                push(z)
+                if n > limit:
+                    sweep()
+                return z
+            return general(x)
+        return scalar_rule
+'''
+
+# {a} and {b}: the partials, while z = a op b. Where both operands are active the tape keeps copies of them:
+# a number that the tape itself holds could never be swept.
+_BINARY = """
+    {name}_general = level.general_{name}
+    def {name}(a, b):
+        nonlocal n
+        ta = type(a)
+        tb = type(b)
+        if (ta is float or ta is int) and (tb is float or tb is int):
+            z = a {op} b
+            i = get(id(a))
+            j = get(id(b))
+            if i is None:
+                if j is None:
+                    return z
+                n += 1
+                extend((n, j, {b}))
+            elif j is None:
+                n += 1
+                extend((n, i, {a}))
+            else:
+                n += 1
+                extend((n, i, {a_copy}, n, j, {b_copy}))
+            index[id(z)] = n
+            push(z)
+            if n > limit:
+                sweep()
+            return z
+        return {name}_general(a, b)
+"""
+
+_NEG = """
+    neg_general = level.general_neg
+    def neg(a):
+        nonlocal n
+        if type(a) is float:
+            z = -a
+            i = get(id(a))
+            if i is None:
+                return z
+            n += 1
+            extend((n, i, -1.0))
+            index[id(z)] = n
+            push(z)
+            return z
+        return neg_general(a)
+"""
+
+_PARTIALS = {
+    "add": ("+", "1.0", "1.0", "1.0", "1.0"),
+    "sub": ("-", "1.0", "-1.0", "1.0", "-1.0"),
+    "mul": ("*", "b", "a", "b * 1.0", "a * 1.0"),
+    "truediv": ("/", "1.0 / b", "-z / b", "1.0 / b", "-z / b"),
+}
+
+
+def _source() -> str:
+    names = ["new_index", "unary", "neg"]
+    parts = [_HEAD.format(sweep=SWEEP_NUMBERS), _NEG]
+    for name, (op, a, b, a_copy, b_copy) in _PARTIALS.items():
+        for variant in (name, "i" + name):
+            parts.append(_BINARY.format(name=variant, op=op, a=a, b=b, a_copy=a_copy, b_copy=b_copy))
+            names.append(variant)
+    parts.append("    return {" + ", ".join(f"'{name}': {name}" for name in names) + "}\n")
+    return "".join(parts)
+
+
+def _build() -> Callable[..., dict[str, Callable[..., Any]]]:
+    source = _source()
+    filename = "<plaingrad hot hooks>"
+    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    namespace: dict[str, Any] = {"__name__": __name__}
+    exec(compile(source, filename, "exec"), namespace)
+    return namespace["hot_hooks"]
+
+
+hot_hooks = _build()
+
+
+
+
+def live_values(values: list[Any], size: int, index: dict[int, int]) -> list[Any]:
+    """Those of the first `size` values that something besides the table refers to; the others leave `index`."""
+    live = []
+    keep = live.append
+    for at in range(size):
+        v = values[at]
+        if getrefcount(v) > _BASE:
+            keep(v)
+        else:
+            index.pop(id(v), None)
+    return live
+
+
+def _calibrate() -> int:
+    """The reference count that `live_values` sees for a value nobody else holds."""
+    values = [float(k) + 0.5 for k in range(2)]
+    counts = []
+    for at in range(2):
+        v = values[at]
+        counts.append(getrefcount(v))
+    return counts[0]
+
+
+_BASE = _calibrate()

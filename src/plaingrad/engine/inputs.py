@@ -1,0 +1,317 @@
+"""Fresh inputs: every differentiated leaf becomes a new object on entry, and the caller's own comes back after.
+
+A new float or a copied array is nobody else's, so `f(x0)` where `f` also reads a global that is `x0`
+differentiates only the argument, and `[1.0, 1.0]` has two leaves. Lists, dictionaries and objects keep their own
+identity and are patched for the duration of the call; tuples are rebuilt.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.calls import slot_names
+from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.level import Level, Twin
+from plaingrad.engine.memory import owner_of
+from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
+from plaingrad.errors import ArgumentError, PlaingradError
+
+_free = threading.Condition()
+_patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
+WAIT_SECONDS = 600.0
+
+
+class Inputs:
+    """The arguments of one differentiated call: `args` to call with, `nodes` that mirror the differentiated ones."""
+
+    def __init__(self, level: Level, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
+        self.level = level
+        self.patches: list[tuple[Any, dict[int, Any]]] = []  # (container, id of fresh -> (fresh, original))
+        self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
+        self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
+        self.containers: dict[int, Any] = {}
+        self.nodes: list[Any] = []
+        self.args = list(args)
+        for n in argnums:
+            self._collect(args[n], set())
+        self._acquire()
+        try:
+            memo: dict[int, Any] = {}
+            for n in argnums:
+                name = f"argument {n}"
+                self.args[n], node = self._fresh(args[n], name, memo, as_real=True)
+                if node is None:
+                    raise ArgumentError(
+                        f"{name} is {describe_type(args[n])}, which holds no real or complex number, so it has no "
+                        f"tangent.\n  Differentiate another argument (argnums=...), or pass a float, an array or a "
+                        f"structure of them.\n  See docs: errors#argument"
+                    )
+                self.nodes.append(node)
+            self._find_twins()
+        except BaseException:
+            self.restore()
+            raise
+
+    # -- making fresh ----------------------------------------------------------------------------------------------
+
+    def _fresh(self, x: Any, name: str, memo: dict[int, Any], as_real: bool) -> tuple[Any, Any]:
+        """(what to pass instead of `x`, its node or None)."""
+        kind = kind_of(type(x))
+        level = self.level
+        if as_real and type(x) is not bool and isinstance(x, (int, np.integer)):
+            x = float(x)
+            kind = NUMBER
+        if kind == NUMBER:
+            new = level.fresh_number(x)
+            self.originals[id(new)] = new, x
+            return new, NumberNode(level.add_number(new), new)
+        if kind == ARRAY:
+            return self._fresh_array(x, name, as_real)
+        if id(x) in memo:
+            return memo[id(x)]
+        if kind == SEQUENCE:
+            return self._fresh_sequence(x, name, memo)
+        if kind == MAPPING:
+            entries = {}
+            memo[id(x)] = x, (node := MappingNode(entries))
+            for key, value in list(x.items()):
+                new, entries[key] = self._fresh(value, f"{name}[{key!r}]", memo, True)
+                if new is not value:
+                    self._patch(x, key, value, new)
+            if not any(node is not None for node in entries.values()):
+                memo[id(x)] = x, None
+                return x, None
+            return x, node
+        if kind == OBJECT and has_fields(x):
+            fields = fields_of(x)
+            entries = {}
+            memo[id(x)] = x, (node := ObjectNode(type(x), entries))
+            for key, value in fields.items():
+                new, entries[key] = self._fresh(value, f"{name}.{key}", memo, False)
+                if new is not value:
+                    self._patch(x, key, value, new)
+            if not any(node is not None for node in entries.values()):
+                memo[id(x)] = x, None
+                return x, None
+            return x, node
+        return x, None
+
+    def _fresh_array(self, x: np.ndarray, name: str, as_real: bool) -> tuple[Any, Any]:
+        level = self.level
+        if x.dtype.kind == "O":
+            raise ArgumentError(
+                f"{name} is an array of Python objects; pass a list, or an array of floats.\n  See docs: errors#argument"
+            )
+        if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
+            return x, None
+        copy = level.outside(copied, x) if x.dtype.kind in "fc" else x.astype(float)
+        if not x.flags.writeable:
+            copy.flags.writeable = False
+        index = level.add_region(copy)
+        self.arrays.append((x, copy, index))
+        self.originals[id(copy)] = copy, x
+        level.twins.append(Twin(x, copy, name))
+        level.fresh[index] = level.twins[-1]
+        return copy, ArrayNode(index, copy)
+
+    def _fresh_sequence(self, x: Any, name: str, memo: dict[int, Any]) -> tuple[Any, Any]:
+        entries: list[Any] = []
+        mutable = isinstance(x, (list, deque))
+        if mutable:
+            memo[id(x)] = x, SequenceNode(x, entries)
+        values = []
+        changed = False
+        for key, value in enumerate(list(x)):
+            new, node = self._fresh(value, f"{name}[{key}]", memo, True)
+            entries.append(node)
+            values.append(new)
+            if new is not value:
+                changed = True
+                if mutable:
+                    self._patch(x, key, value, new)
+        if not any(node is not None for node in entries):
+            memo[id(x)] = x, None
+            return x, None
+        if mutable:
+            return memo[id(x)]
+        node = SequenceNode(x, entries)
+        if changed:
+            new = type(x)(*values) if hasattr(x, "_fields") else type(x)(values)
+            self.originals[id(new)] = new, x
+            x = new
+        return x, node
+
+    def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
+        put(container, key, new)
+        for known, table in self.patches:
+            if known is container:
+                table[id(new)] = new, old
+                return
+        self.patches.append((container, {id(new): (new, old)}))
+
+    def _find_twins(self) -> None:
+        """Arrays that the caller can reach under two names."""
+        level = self.level
+        twins = level.twins
+        for k, twin in enumerate(twins):
+            for other in twins[:k]:
+                if np.may_share_memory(twin.original, other.original):
+                    twin.touched = other.touched = True
+                    twin.other, other.other = other.name, twin.name
+            owner = owner_of(twin.original)
+            if id(owner) not in level.index:
+                level.index[id(owner)] = -1 - k
+                level.arrays.append(owner)
+
+    # -- exclusive use of what is patched --------------------------------------------------------------------------
+
+    def _collect(self, x: Any, seen: set[int]) -> None:
+        """List the containers that may be patched."""
+        kind = kind_of(type(x))
+        if kind not in (SEQUENCE, MAPPING, OBJECT) or id(x) in seen:
+            return
+        seen.add(id(x))
+        if kind == OBJECT:
+            if not has_fields(x):
+                return
+            values: Any = fields_of(x).values()
+        else:
+            values = x.values() if kind == MAPPING else x
+        if not isinstance(x, tuple):
+            self.containers[id(x)] = x
+        for value in list(values):
+            self._collect(value, seen)
+
+    def _acquire(self) -> None:
+        """Wait until no other thread's derivative has one of the containers patched."""
+        if not self.containers:
+            return
+        ancestors = set()
+        level = self.level
+        while isinstance(level, Level):
+            ancestors.add(level)
+            level = level.parent
+        with _free:
+            if not _free.wait_for(
+                lambda: all(not _patched.get(i) or _patched[i][-1] in ancestors for i in self.containers), WAIT_SECONDS
+            ):
+                raise PlaingradError(
+                    "an argument is being differentiated by another thread, which did not finish within "
+                    f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
+                )
+            for i in self.containers:
+                _patched.setdefault(i, []).append(self.level)
+
+    # -- afterwards ------------------------------------------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Put the caller's own objects back, with what the function wrote into its arguments."""
+        level = self.level
+        for original, copy, index in self.arrays:
+            if level.fresh[index].written:
+                level.outside(write_back, original, copy)
+        for container, table in self.patches:
+            for key, value in entries_of(container):
+                found = table.get(id(value))
+                if found is not None and found[0] is value:
+                    put(container, key, found[1])
+        self.patches.clear()
+        if self.containers:
+            with _free:
+                for i in self.containers:
+                    _patched[i].remove(self.level)
+                    if not _patched[i]:
+                        del _patched[i]
+                self.containers = {}
+                _free.notify_all()
+
+    def own(self, y: Any) -> Any:
+        """The result, with fresh inputs in it replaced by the caller's own objects."""
+        found = self.originals.get(id(y))
+        if found is not None and found[0] is y and kind_of(type(y)) != NUMBER:
+            return found[1]
+        if type(y) is tuple:
+            parts = [self.own(part) for part in y]
+            return y if all(a is b for a, b in zip(parts, y, strict=True)) else tuple(parts)
+        if type(y) is list or type(y) is dict:
+            for key, value in entries_of(y):
+                new = self.own(value)
+                if new is not value:
+                    put(y, key, new)
+        return y
+
+
+@contextmanager
+def restored(inputs: Inputs) -> Iterator[None]:
+    """Restore `inputs` at the end of the block, however that comes."""
+    try:
+        yield
+    finally:
+        inputs.restore()
+
+
+def copied(x: np.ndarray) -> np.ndarray:
+    """A copy of `x` in its own memory layout."""
+    return x.copy(order="K")
+
+
+def write_back(original: np.ndarray, copy: np.ndarray) -> None:
+    """original[...] = copy."""
+    original[...] = copy
+
+
+def has_fields(x: Any) -> bool:
+    """Whether `x` is an instance of a user class, with attributes that may hold numbers."""
+    t = type(x)
+    if isinstance(x, (FunctionType, MethodType, ModuleType, type)) or not is_heap(t):
+        return False
+    return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))
+
+
+def fields_of(x: Any) -> dict[str, Any]:
+    """The instance attributes and slots of `x`, by name."""
+    fields = dict(getattr(x, "__dict__", {}))
+    for name in slot_names(type(x)):
+        try:
+            fields[name] = object.__getattribute__(x, name)
+        except AttributeError:
+            continue
+    return fields
+
+
+def entries_of(container: Any) -> list[tuple[Any, Any]]:
+    """(key, value) of every entry of a list, dictionary or object."""
+    kind = kind_of(type(container))
+    if kind == SEQUENCE:
+        return list(enumerate(container))
+    if kind == MAPPING:
+        return list(container.items())
+    return list(fields_of(container).items())
+
+
+def put(container: Any, key: Any, value: Any) -> None:
+    """Replace one entry of a list, dictionary or object, past any method of its own."""
+    kind = kind_of(type(container))
+    if kind == SEQUENCE:
+        (list if isinstance(container, list) else deque).__setitem__(container, key, value)
+    elif kind == MAPPING:
+        dict.__setitem__(container, key, value)
+    else:
+        fields = getattr(container, "__dict__", None)
+        if type(fields) is dict and key in fields:
+            fields[key] = value
+        else:
+            object.__setattr__(container, key, value)
+
+
+def describe_type(x: Any) -> str:
+    """ "a str", "an int"."""
+    name = type(x).__qualname__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -1,0 +1,64 @@
+"""What kind of thing a type is to the engine: a number, an array, a container, an object, or nothing with a tangent."""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
+
+_HEAP_TYPE = 1 << 9
+
+_kinds: dict[type, int] = {
+    **dict.fromkeys((float, complex, Fraction, Decimal), NUMBER),
+    np.ndarray: ARRAY,
+    **dict.fromkeys((list, tuple, deque), SEQUENCE),
+    **dict.fromkeys((set, frozenset), OBJECT),
+    **dict.fromkeys((dict, OrderedDict, defaultdict, types.MappingProxyType), MAPPING),
+    **dict.fromkeys(
+        (int, bool, str, bytes, bytearray, type(None), type(Ellipsis), type(NotImplemented), slice, range)
+        + (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.TracebackType)
+        + (np.dtype, np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
+        NOTHING,
+    ),
+}
+
+
+def kind_of(cls: type) -> int:
+    """The kind of `cls`'s instances."""
+    kind = _kinds.get(cls)
+    return kind if kind is not None else _classify(cls)
+
+
+def _classify(cls: type) -> int:
+    if issubclass(cls, (np.integer, np.bool_, int, str, bytes, type)):
+        kind = NOTHING
+    elif issubclass(cls, (float, complex, np.inexact, Fraction, Decimal)):
+        kind = NUMBER
+    elif issubclass(cls, np.ndarray):
+        kind = ARRAY
+    elif issubclass(cls, (list, tuple, deque)):
+        kind = SEQUENCE
+    elif issubclass(cls, dict):
+        kind = MAPPING
+    else:
+        kind = OBJECT
+    if not is_heap(cls):
+        _kinds[cls] = kind
+    return kind
+
+
+def is_heap(cls: type) -> bool:
+    """Whether `cls` was made by a `class` statement (or is a C heap type): it may have Python methods."""
+    return bool(cls.__flags__ & _HEAP_TYPE)
+
+
+def has_tangent(x: Any) -> bool:
+    """Whether `x` is a number or an array of real or complex numbers."""
+    kind = kind_of(type(x))
+    return kind == NUMBER or (kind == ARRAY and x.dtype.kind in "fc")

@@ -1,0 +1,779 @@
+"""One derivative being taken in reverse mode: its table of identities, its tape, and what it does with an operation.
+
+A level evaluates primals and rules through the hooks of the next level out (`parent`), which is how derivatives of
+derivatives come about. Nothing here is global: the level in force is the value of the context variable `CURRENT`.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.define import module_for
+from plaingrad.engine import adopt
+from plaingrad.engine.calls import Calls
+from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, live_values
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
+from plaingrad.engine.refuse import missing_rule, refuse
+from plaingrad.engine.tape import (
+    STEP,
+    ArraySlot,
+    InPlaceRule,
+    InPlaceSum,
+    NumberSlot,
+    ReadArray,
+    ReadNumber,
+    RuleStep,
+    Tree,
+    Write,
+    WriteCotangent,
+)
+from plaingrad.errors import AliasError
+from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
+from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
+from plaingrad.rulebook import Rule
+
+TEXT_LIMIT = 100_000  # how many printed numbers are remembered
+
+
+class Twin:
+    """A differentiated argument array was copied on entry; its original may be reachable under another name."""
+
+    __slots__ = ("copy", "name", "original", "other", "touched", "written")
+
+    def __init__(self, original: np.ndarray, copy: np.ndarray, name: str) -> None:
+        self.original = original
+        self.copy = copy
+        self.name = name
+        self.touched = False
+        self.written = False
+        self.other: str | None = None
+
+    def check(self) -> None:
+        """Raise if the two names have come apart: one was written while the other is in use."""
+        if self.written and self.touched:
+            refuse(
+                AliasError,
+                f"the array passed as {self.name} is also reachable as {self.other or 'a global, closure or attribute'}, "
+                "and one of the two is written",
+                why="Differentiated array arguments are copied on entry, so a write through one name would not show in the other.",
+                fix="pass a copy (`x.copy()`) under one of the names, or pass the array once",
+                anchor="alias",
+            )
+
+
+class Level(Hooks):
+    """A reverse-mode derivative in progress; an instance is the set of hooks that rewritten code calls."""
+
+    __slots__ = (
+        "_array_bytes",
+        "_array_limit",
+        "alive",
+        "arrays",
+        "calls",
+        "captured",
+        "fresh",
+        "index",
+        "new_index",
+        "parent",
+        "tape",
+        "texts",
+        "twins",
+        "unary",
+    )
+
+    def __init__(self, parent: Any) -> None:
+        self.parent = parent
+        self.index: dict[int, int] = {}  # id of an active number, or of an active array's owner -> index
+        self.alive: list[Any] = []  # the numbers in `index`
+        self.arrays: list[Any] = []  # the owners of memory in `index`
+        self.tape: list[Any] = []
+        self.captured: dict[int, Any] = {}  # id of an owner that some pullback reads -> the owner
+        self.texts: dict[str, float] = {}  # numbers that left as text
+        self.twins: list[Twin] = []
+        self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
+        self._array_bytes = 0
+        self._array_limit = SWEEP_BYTES
+        hot = hot_hooks(self, self.index, self.alive, self.tape, self._sweep_numbers)
+        self.new_index: Callable[[], int] = hot["new_index"]
+        self.unary = hot["unary"]
+        calls = Calls(self)
+        self.calls = calls
+        for name in BINARY + IN_PLACE:
+            setattr(self, name, hot[name] if name in hot and parent is PLAIN else getattr(self, "general_" + name))
+        self.neg = hot["neg"] if parent is PLAIN else self.general_neg
+        self.pos = _unary_general(self, "pos")
+        self.invert = _unary_general(self, "invert")
+        for name in COMPARE:
+            setattr(self, name, _comparison(self, name))
+        self.contains = self._contains
+        self.getitem = self._getitem
+        self.setitem = self._setitem
+        self.attr, self.method, self.set_attr = calls.attr, calls.method, calls.set_attr
+        self.prep = calls.prep
+        self.iterable, self.meet, self.text = self._iterable, calls.meet, self._text
+
+    # -- opening and closing ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def opened(self) -> Iterator[Level]:
+        """The level in force for the block; closed at its end, however that comes."""
+        adopt.level_opened()
+        token = CURRENT.set(self)
+        try:
+            yield self
+        finally:
+            CURRENT.reset(token)
+            self.close()
+
+    def close(self) -> None:
+        """Frames that outlive the level (generators, threads) go on with the hooks of the next level out."""
+        parent = self.parent
+        for name in HOOK_NAMES:
+            setattr(self, name, getattr(parent, name))
+        self.calls.closed()
+        adopt.level_closed()
+
+    # -- evaluation one level out ----------------------------------------------------------------------------------
+
+    def outside(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """f(*args, **kwargs) with the next level out in force; engine and rule code runs rewritten there."""
+        parent = self.parent
+        token = CURRENT.set(parent)
+        try:
+            if parent is PLAIN:
+                return f(*args, **kwargs)
+            return parent.calls.inside(f)(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
+
+    def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The primal f(*args, **kwargs) of C code."""
+        if self.parent is PLAIN:
+            return f(*args, **kwargs)
+        return self.outside(f, *args, **kwargs)
+
+    # -- identity --------------------------------------------------------------------------------------------------
+
+    def region(self, a: np.ndarray) -> int | None:
+        """The index of the memory region that array `a` lies in, or None if it is not active."""
+        i = self.index.get(id(a) if a.base is None else id(owner_of(a)))
+        if i is None:
+            return None
+        if i < 0:
+            return self._twin_region(a, -1 - i)
+        if a.dtype.kind not in "fcV":
+            refuse_bits(a)
+        return i
+
+    def _twin_region(self, a: np.ndarray, first: int) -> None:
+        for twin in self.twins:
+            if np.may_share_memory(a, twin.original):
+                twin.touched = True
+                twin.check()
+        return None
+
+    def slot_of(self, x: Any, seen: set[int] | None = None) -> Any:
+        """Where the cotangent of `x` goes, or None if nothing in `x` is active."""
+        kind = kind_of(type(x))
+        if kind == NUMBER:
+            i = self.index.get(id(x))
+            return None if i is None else NumberSlot(i, x)
+        if kind == ARRAY:
+            i = self.region(x)
+            if i is not None:
+                return ArraySlot(i, x)
+            return self._tree(enumerate(x.flat), x, seen) if x.dtype.kind == "O" else None
+        if kind == NOTHING:
+            return None
+        if kind == SEQUENCE:
+            return self._tree(enumerate(x), x, seen)
+        if kind == MAPPING:
+            return self._tree(x.items(), x, seen)
+        fields = getattr(x, "__dict__", None)
+        if type(fields) is dict and fields and not callable(x):
+            return self._tree(list(fields.items()), x, seen)
+        return None
+
+    def _tree(self, items: Any, x: Any, seen: set[int] | None) -> Tree | None:
+        seen = set() if seen is None else seen
+        if id(x) in seen:
+            return None
+        seen.add(id(x))
+        slots = {}
+        for key, value in items:
+            kind = kind_of(type(value))
+            if kind == NOTHING:
+                continue
+            slot = self.slot_of(value, seen)
+            if slot is not None:
+                slots[key] = slot
+        return Tree(slots) if slots else None
+
+    def is_active(self, x: Any) -> bool:
+        """Whether `x`, or something in it, depends on the inputs."""
+        return self.slot_of(x) is not None
+
+    def _sweep_numbers(self) -> int:
+        alive = self.alive
+        size = len(alive)
+        live = live_values(alive, size, self.index)
+        alive[:size] = live
+        return len(live)
+
+    def _sweep_arrays(self) -> None:
+        arrays = self.arrays
+        size = len(arrays)
+        live = live_values(arrays, size, self.index)
+        arrays[:size] = live
+        self._array_bytes = 0
+        self._array_limit = SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in live) // 2
+
+    # -- new active values -----------------------------------------------------------------------------------------
+
+    def add_number(self, x: Any) -> int:
+        """File the fresh number `x` as active; its index."""
+        n = self.new_index()
+        self.index[id(x)] = n
+        self.alive.append(x)
+        return n
+
+    def add_region(self, owner: Any) -> int:
+        """File the memory that `owner` holds as active; its index."""
+        n = self.new_index()
+        self.index[id(owner)] = n
+        self.arrays.append(owner)
+        self._array_bytes += getattr(owner, "nbytes", 64) + 1000
+        if self._array_bytes > self._array_limit:
+            self._sweep_arrays()
+        return n
+
+    def fresh_number(self, y: Any) -> Any:
+        """A new object equal to the number `y`, which still depends on whatever `y` depends on further out."""
+        return self.outside(fresh_number, y)
+
+    def add_outputs(self, y: Any) -> tuple[Any, Any]:
+        """(y, slots) for the result of a rule: its numbers made fresh, its arrays filed."""
+        kind = kind_of(type(y))
+        if kind == NUMBER:
+            y = self.fresh_number(y)
+            return y, NumberSlot(self.add_number(y), y)
+        if kind == ARRAY:
+            if y.dtype.kind not in "fcV":
+                return y, None
+            owner = owner_of(y)
+            if id(owner) in self.index or id(owner) in self.captured:
+                y = self.outside(np.array, y)
+                owner = owner_of(y)
+            return y, ArraySlot(self.add_region(owner), y)
+        if kind == SEQUENCE:
+            parts = [self.add_outputs(part) for part in y]
+            slots = {key: slot for key, (_, slot) in enumerate(parts)}
+            if all(slot is None for slot in slots.values()):
+                return y, None
+            values = [value for value, _ in parts]
+            return rebuilt(y, values), Tree(slots)
+        return y, None
+
+    # -- rules -----------------------------------------------------------------------------------------------------
+
+    def apply(self, rule: Rule, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """f(*args, **kwargs) by its rule: primal and pullback from one level out, and one step on the tape."""
+        index = self.index
+        inputs = []
+        numbers_only = not kwargs
+        for position, x in enumerate(args):
+            kind = kind_of(type(x))
+            if kind == NUMBER:
+                i = index.get(id(x))
+                if i is not None:
+                    inputs.append((position, NumberSlot(i, x)))
+            elif kind != NOTHING:
+                numbers_only = False
+                slot = self.slot_of(x)
+                if slot is not None:
+                    inputs.append((position, slot))
+        if kwargs:
+            self._keyword_inputs(rule, kwargs, inputs)
+        if not inputs:
+            return self.native(f, args, kwargs)
+        if rule.kind == "scalar" and numbers_only:
+            return self._apply_to_numbers(rule, f, args, inputs)
+        assert rule.rrule is not None
+        if self.parent is PLAIN and rule.rrule.__module__.startswith("plaingrad."):
+            y, pullback = rule.rrule(*args, **kwargs)
+        else:
+            y, pullback = self.outside(rule.rrule, *args, **kwargs)
+        if rule.kind == "linear":
+            if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
+                return y  # a view of the argument, or the argument itself: nothing to record
+        elif rule.kind != "scalar" or any(map(callable, rule.partials)):
+            self._capture(args)
+            if kwargs:
+                self._capture(tuple(kwargs.values()))
+            if type(y) is np.ndarray and rule.kind == "scalar":
+                self._capture((y,))
+        if type(y) is np.ndarray and rule.kind != "full" and y.base is None and y.dtype.kind in "fc":
+            n = self.add_region(y)
+            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback)))
+            return y
+        y, outputs = self.add_outputs(y)
+        if outputs is not None:
+            if rule.kind == "full":
+                self._capture((y,))
+            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback)))
+        return y
+
+    def _keyword_inputs(self, rule: Rule, kwargs: dict[str, Any], inputs: list[Any]) -> None:
+        for name, x in kwargs.items():
+            slot = self.slot_of(x)
+            if slot is not None:
+                code = getattr(rule.rrule, "__code__", None)
+                names = code.co_varnames[: code.co_argcount] if code is not None else ()
+                if name not in names:
+                    missing_rule(
+                        rule.function,
+                        f"Its argument {name!r} depends on the differentiated inputs, and the rule knows no derivative for it.",
+                    )
+                inputs.append((names.index(name), slot))
+
+    def _apply_to_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: list[Any]) -> Any:
+        """A scalar row on numbers: one triple per active argument where everything is real."""
+        for _, slot in inputs:
+            if not isinstance(slot.x, (float, np.floating)):
+                return self._apply_row(rule, args, inputs)
+        z = self.native(f, args, {})
+        if kind_of(type(z)) != NUMBER or id(z) in self.index:
+            return z  # an integer, or the very argument
+        if not isinstance(z, (float, np.floating)):
+            return self._apply_row(rule, args, inputs)
+        m = module_for(f, args)
+        triples: list[Any] = []
+        plain = self.parent is PLAIN
+        for position, slot in inputs:
+            partial = rule.partials[position] if position < len(rule.partials) else None
+            if partial is None:
+                continue
+            if callable(partial):
+                slope = partial(m, *args, z) if plain else self.outside(partial, m, *args, z)
+                if plain and type(slope) is np.float64:
+                    slope = float(slope)
+                elif id(slope) in self.index:
+                    slope = self.fresh_number(slope)
+            else:
+                slope = float(partial)
+            triples += (None, slot.index, slope)
+        if not triples:
+            return z
+        n = self.add_number(z)
+        triples[::3] = [n] * (len(triples) // 3)
+        self.tape.extend(triples)
+        return z
+
+    def _apply_row(self, rule: Rule, args: tuple[Any, ...], inputs: list[Any]) -> Any:
+        assert rule.rrule is not None
+        z, pullback = self.outside(rule.rrule, *args)
+        if id(z) in self.index:
+            return z
+        z, outputs = self.add_outputs(z)
+        if outputs is not None:
+            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback)))
+        return z
+
+    def _capture(self, values: Any) -> None:
+        captured = self.captured
+        for x in values:
+            if type(x) is np.ndarray or isinstance(x, np.ndarray):
+                owner = x if x.base is None else owner_of(x)
+                captured[id(owner)] = owner
+            elif type(x) in (list, tuple, dict):
+                self._capture(x.values() if type(x) is dict else x)
+
+    # -- operators -------------------------------------------------------------------------------------------------
+
+    def binary(self, name: str, a: Any, b: Any) -> Any:
+        """a op b for anything that the hot hooks pass on."""
+        f = getattr(operator, name)
+        ka, kb = kind_of(type(a)), kind_of(type(b))
+        if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
+            return self._arithmetic(name, f, a, b, ka, kb)
+        if type(a) is str or type(a) is bytes:
+            if name == "mod":
+                self.calls.text_all(b)
+        elif ka >= OBJECT or kb >= OBJECT:
+            self.calls.meet(a)
+            self.calls.meet(b)
+        if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
+            return f(a, b)
+        return getattr(self.parent, name)(a, b)
+
+    def _arithmetic(self, name: str, f: Any, a: Any, b: Any, ka: int, kb: int) -> Any:
+        if ka == OBJECT or kb == OBJECT:
+            self.calls.meet(a)
+            self.calls.meet(b)
+            array, other = (a, b) if ka == ARRAY else (b, a)
+            if kind_of(type(array)) == ARRAY and self.region(array) is not None:
+                cls = type(other)
+                if not hasattr(cls, "__array_ufunc__") and not hasattr(cls, "__array_priority__"):
+                    missing_rule(f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`.")
+            return f(a, b)
+        if ka == SEQUENCE and kb == ARRAY:
+            a = self.prep(np.array)(a)
+        elif kb == SEQUENCE and ka == ARRAY:
+            b = self.prep(np.array)(b)
+        if (ka == ARRAY and a.dtype.kind == "O") or (kb == ARRAY and b.dtype.kind == "O"):
+            if self.is_active(a) or self.is_active(b):
+                return self._elementwise_objects(name, a, b)
+        rule = rulebook.find(f)
+        if rule is None or rule.rrule is None:
+            if rule is None and (self.is_active(a) or self.is_active(b)):
+                missing_rule(f, "One of its operands depends on the differentiated inputs.")
+            return self.native(f, (a, b), {})
+        return self.apply(rule, f, (a, b), {})
+
+    def _elementwise_objects(self, name: str, a: Any, b: Any) -> Any:
+        """Object arrays are containers: the operator on each pair of elements, through the hooks."""
+        hook = getattr(self, name)
+        a, b = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
+        result = np.empty(a.shape, object)
+        for key in np.ndindex(a.shape):
+            result[key] = hook(a[key], b[key])
+        return result
+
+    def in_place(self, name: str, a: Any, b: Any) -> Any:
+        """a op= b."""
+        ka = kind_of(type(a))
+        if ka == ARRAY:
+            return self.in_place_array(name, a, b)
+        kb = kind_of(type(b))
+        if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
+            return getattr(self, name[1:])(a, b)
+        f = getattr(operator, name)
+        if name == "iadd" and ka == SEQUENCE and kb == ARRAY:
+            b = self._iterable(b)
+        self.calls.meet(a)
+        self.calls.meet(b)
+        if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
+            return f(a, b)
+        return getattr(self.parent, name)(a, b)
+
+    def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
+        """a op= b in the memory of `a`, with what the reverse pass needs put by."""
+        if a.dtype.kind == "O":
+            if self.is_active(a) or self.is_active(b):
+                a[...] = self._elementwise_objects(name[1:], a, b)
+                return a
+        if kind_of(type(b)) == SEQUENCE:
+            b = self.prep(np.array)(b)
+        i = self.region(a)
+        b_slot = self.slot_of(b)
+        plain_name = name[1:]
+        if i is None and b_slot is None:
+            save = self._save(a, Ellipsis)
+            self._native_in_place(name, a, b)
+            self._saved(save)
+            return a
+        if a.dtype.kind not in "fc":
+            return self._native_in_place(name, a, b)  # integers: the derivative ends here (or NumPy refuses)
+        if i is None:
+            i = self._activate(a)
+        self._written(i)
+        slot = ArraySlot(i, a)
+        save = self._save(a, Ellipsis)
+        if plain_name in ("add", "sub") and not (type(b) is np.ndarray and np.may_share_memory(a, b)):
+            self._native_in_place(name, a, b)
+            self.tape.extend((i, STEP, InPlaceSum(slot, b_slot, 1 if plain_name == "add" else -1)))
+        else:
+            f = getattr(operator, plain_name)
+            rule = rulebook.find(f)
+            if rule is None or rule.rrule is None:
+                missing_rule(getattr(operator, name), "It writes an array that depends on the differentiated inputs.")
+            old = self.outside(np.array, a)
+            if type(b) is np.ndarray and np.may_share_memory(a, b):
+                # b's cotangent belongs to what b held before the write: read it from a copy, recorded as such
+                b = self.prep(np.array)(b)
+                b_slot = self.slot_of(b)
+            _, pullback = self.outside(rule.rrule, old, b)
+            self._capture((b,))
+            self._native_in_place(name, a, b)
+            self.tape.extend((i, STEP, InPlaceRule(slot, b_slot, pullback)))
+        self._saved(save)
+        return a
+
+    def _native_in_place(self, name: str, a: np.ndarray, b: Any) -> Any:
+        if self.parent is PLAIN:
+            return getattr(operator, name)(a, b)
+        return getattr(self.parent, name)(a, b)
+
+    # -- arrays: reading and writing -------------------------------------------------------------------------------
+
+    def _getitem(self, o: Any, k: Any) -> Any:
+        t = type(o)
+        if t is list or t is tuple or (t is dict and type(k) in adopt.known):
+            return o[k]
+        if t is np.ndarray or kind_of(t) == ARRAY:
+            return self.read_array(o, k)
+        return self.calls.getitem(o, k)
+
+    def read_array(self, a: np.ndarray, k: Any) -> Any:
+        """a[k]: a view needs no record, a number or a copy does."""
+        i = self.region(a)
+        if i is None:
+            if self.parent is PLAIN:
+                return a[k]
+            return self.parent.getitem(a, k)
+        k = frozen_key(k)
+        z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
+        if isinstance(z, np.ndarray):
+            owner = z if z.base is None else owner_of(z)
+            if id(owner) in self.index:
+                return z
+            n = self.add_region(owner)
+            self.tape.extend((n, STEP, ReadArray(ArraySlot(n, z), ArraySlot(i, a), k)))
+            return z
+        if kind_of(type(z)) != NUMBER:
+            refuse_bits(a)
+        if id(z) in self.index:
+            z = self.fresh_number(z)
+        n = self.add_number(z)
+        self.tape.extend((n, STEP, ReadNumber(n, ArraySlot(i, a), k)))
+        return z
+
+    def _setitem(self, v: Any, o: Any, k: Any) -> None:
+        t = type(o)
+        if t is list or (t is dict and type(k) in adopt.known):
+            o[k] = v
+        elif t is np.ndarray or kind_of(t) == ARRAY:
+            self.write_array(v, o, k)
+        else:
+            self.calls.setitem(v, o, k)
+
+    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v."""
+        i = self.region(a)
+        kind = kind_of(type(v))
+        if kind == SEQUENCE and a.dtype.kind != "O":
+            v = self.prep(np.array)(v)
+        v_slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind != "O" else None
+        if a.dtype.kind not in "fcV":
+            v_slot = None
+        if i is None and v_slot is None:
+            save = self._save(a, k)
+            self._native_write(v, a, k)
+            self._saved(save)
+            return
+        k = frozen_key(k)
+        if type(v) is np.ndarray and np.may_share_memory(a, v):
+            v = self.prep(np.array)(v)
+            v_slot = self.slot_of(v)
+        save = self._save(a, k)
+        self._native_write(v, a, k)
+        if i is None:
+            i = self._activate(a)
+        self._written(i)
+        self.tape.extend((i, STEP, WriteCotangent(ArraySlot(i, a), k, v_slot, winners(a, k))))
+        self._saved(save)
+
+    def _native_write(self, v: Any, a: np.ndarray, k: Any) -> None:
+        if self.parent is PLAIN:
+            a[k] = v
+        else:
+            self.parent.setitem(v, a, k)
+
+    def _activate(self, a: np.ndarray) -> int:
+        owner = owner_of(a)
+        i = self.index.get(id(owner))
+        return i if i is not None and i >= 0 else self.add_region(owner)
+
+    def _written(self, i: int) -> None:
+        twin = self.fresh.get(i)
+        if twin is not None and not twin.written:
+            twin.written = True
+            twin.check()
+
+    def _save(self, a: np.ndarray, k: Any) -> Write | None:
+        """What a write to a[k] will overwrite, if some pullback may read it."""
+        owner = a if a.base is None else owner_of(a)
+        i = self.index.get(id(owner))
+        if i is not None and i < 0:
+            for twin in self.twins:
+                if np.may_share_memory(a, twin.original):
+                    twin.touched = twin.written = True
+                    twin.check()
+        if id(owner) not in self.captured:
+            return None
+        if a.dtype.kind == "O":
+            return None
+        saved = np.array(a[k]) if self.parent is PLAIN else self.outside(snapshot, a, k)
+        return Write(a, k, saved)
+
+    def _saved(self, save: Write | None) -> None:
+        if save is not None:
+            self.tape.extend((-1, STEP, save))
+
+    # -- other hooks -----------------------------------------------------------------------------------------------
+
+    def _contains(self, x: Any, container: Any) -> bool:
+        self.calls.meet(x)
+        self.calls.meet(container)
+        if type(container) not in (dict, set, frozenset):
+            self.calls.meet_elements(container)
+        return x in container
+
+    def _iterable(self, o: Any) -> Any:
+        t = type(o)
+        if t is list or t is tuple or t is range or t is dict:
+            return o
+        if kind_of(t) == ARRAY:
+            if o.ndim == 1 and o.dtype.kind in "fc":
+                return self._elements(o)
+            self.region(o)
+            return o
+        if t is GeneratorType:
+            if not is_rewritten(o.gi_code):
+                self.calls.check_foreign_frame(o)
+            return o
+        if t not in adopt.known:
+            adopt.adopt(t)
+        if kind_of(t) == OBJECT and not hasattr(t, "__next__") and t.__module__ != "builtins" and hasattr(t, "__iter__"):
+            it = iter(o)
+            if type(it) is GeneratorType and not is_rewritten(it.gi_code):
+                self.calls.check_foreign_frame(it)
+            adopt.adopt(type(it))
+            return it
+        return o
+
+    def _elements(self, a: np.ndarray) -> Iterator[Any]:
+        read = self.read_array
+        return (read(a, k) for k in range(len(a)))
+
+    def _text(self, o: Any) -> Any:
+        self.calls.text_all(o)
+        return o
+
+
+def _unary_general(level: Level, name: str) -> Callable[[Any], Any]:
+    f = getattr(operator, name)
+
+    def unary(a: Any) -> Any:
+        kind = kind_of(type(a))
+        if kind == NUMBER or kind == ARRAY:
+            rule = rulebook.find(f)
+            if rule is not None and rule.rrule is not None:
+                return level.apply(rule, f, (a,), {})
+        elif kind == OBJECT:
+            level.calls.meet(a)
+            return f(a)
+        return level.native(f, (a,), {})
+
+    return unary
+
+
+def _binary_general(name: str) -> Callable[[Level, Any, Any], Any]:
+    def general(self: Level, a: Any, b: Any) -> Any:
+        return self.binary(name, a, b)
+
+    return general
+
+
+def _in_place_general(name: str) -> Callable[[Level, Any, Any], Any]:
+    def general(self: Level, a: Any, b: Any) -> Any:
+        return self.in_place(name, a, b)
+
+    return general
+
+
+for _name in BINARY:
+    setattr(Level, "general_" + _name, _binary_general(_name))
+for _name in IN_PLACE:
+    setattr(Level, "general_" + _name, _in_place_general(_name))
+Level.general_neg = lambda self, a: _unary_general(self, "neg")(a)
+
+
+def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
+    f = getattr(operator, name)
+    known = adopt.known
+
+    def compare(a: Any, b: Any) -> Any:
+        if type(a) in known and type(b) in known:
+            return f(a, b)
+        level.calls.meet(a)
+        level.calls.meet(b)
+        return f(a, b)
+
+    return compare
+
+
+# -- small pieces that run one level out ----------------------------------------------------------------------------
+
+
+def fresh_number(y: Any) -> Any:
+    """A new object equal to the number `y`."""
+    t = type(y)
+    if t is float:
+        return y * 1.0
+    if t is complex:
+        return complex(y.real, y.imag)
+    if isinstance(y, np.generic):
+        return y.copy()
+    return y + type(y)(0)
+
+
+def snapshot(a: np.ndarray, k: Any) -> np.ndarray:
+    """A copy of a[k]."""
+    return np.array(a[k])
+
+
+def rebuilt(y: Any, values: list[Any]) -> Any:
+    """A sequence like `y` with other entries."""
+    if hasattr(y, "_fields"):
+        return type(y)(*values)
+    return type(y)(values)
+
+
+def frozen_key(k: Any) -> Any:
+    """An index that later changes to its arrays and lists do not reach."""
+    t = type(k)
+    if t is int or t is slice or t is type(Ellipsis) or k is None:
+        return k
+    if t is tuple:
+        return tuple([frozen_key(part) for part in k])
+    if t is list or isinstance(k, np.ndarray):
+        return np.array(k) if len(np.shape(k)) == 0 or np.size(k) else np.array(k, np.intp if t is list else None)
+    return k
+
+
+def winners(a: np.ndarray, k: Any) -> np.ndarray | None:
+    """Where an integer-array key repeats an element, which of the writes lasted; None where nothing repeats."""
+    parts = k if type(k) is tuple else (k,)
+    if not any(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts) and not overlaps_itself(a):
+        return None
+    places = np.arange(a.size).reshape(a.shape)[k] if not overlaps_itself(a) else _byte_places(a)[k]
+    flat = places.ravel()
+    last = {place: at for at, place in enumerate(flat.tolist())}
+    if len(last) == flat.size:
+        return None
+    mask = np.zeros(flat.size, bool)
+    mask[list(last.values())] = True
+    return mask.reshape(places.shape)
+
+
+def _byte_places(a: np.ndarray) -> np.ndarray:
+    from plaingrad.engine.memory import byte_offsets
+
+    return byte_offsets(a, min(address(a), extent(a)[0]))
+
+
+def refuse_bits(a: np.ndarray) -> None:
+    """Refuse an array of integers or objects that shares memory with differentiated numbers."""
+    missing_rule(
+        np.ndarray.view,
+        f"It looks at the bits of differentiated numbers as {a.dtype}; that has no derivative.",
+    )

@@ -1,0 +1,171 @@
+"""Arrays are memory: who owns it, where a view lies in it, and the shadow memory that holds its cotangent.
+
+The derivative of an array is a second buffer of the same layout, filed under the object that owns the memory.
+A view's derivative is the same view of that buffer, found from its address and strides.
+
+The functions of this module that touch cotangents are ordinary Python: under a nested derivative they run
+rewritten, at the next level out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def owner_of(a: Any) -> Any:
+    """The object that owns the memory of array `a`: the last of its base chain, array or buffer exporter."""
+    while True:
+        if isinstance(a, np.ndarray):
+            base = a.base
+        elif type(a) is memoryview:
+            base = a.obj
+        else:
+            return a
+        if base is None:
+            return a
+        a = base
+
+
+def address(a: np.ndarray) -> int:
+    """The address of the first element of `a`."""
+    return a.__array_interface__["data"][0]
+
+
+def extent(owner: Any) -> tuple[int, int]:
+    """Lowest address and number of bytes of the memory that `owner` holds."""
+    a = owner if isinstance(owner, np.ndarray) else np.frombuffer(owner, np.uint8)
+    low = high = address(a)
+    for n, stride in zip(a.shape, a.strides, strict=True):
+        if n == 0:
+            return low, 0
+        if stride < 0:
+            low += (n - 1) * stride
+        else:
+            high += (n - 1) * stride
+    return low, high + a.itemsize - low
+
+
+def overlaps_itself(a: np.ndarray) -> bool:
+    """Whether two elements of `a` may lie at the same bytes (broadcast axes, sliding windows).
+
+    Sorted by stride, each axis must step beyond the whole extent of the smaller ones. May say True for
+    exotic layouts that do not overlap; that costs time, never correctness.
+    """
+    reach = a.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(a.strides, a.shape, strict=True) if n > 1):
+        if stride < reach:
+            return True
+        reach = stride * (n - 1) + reach
+    return False
+
+
+def byte_offsets(a: np.ndarray, start: int) -> np.ndarray:
+    """The distance in bytes of every element of `a` from address `start`."""
+    offsets = np.full(a.shape, address(a) - start, np.intp)
+    for axis, (n, stride) in enumerate(zip(a.shape, a.strides, strict=True)):
+        steps = np.arange(n, dtype=np.intp) * stride
+        offsets += steps.reshape((n,) + (1,) * (a.ndim - axis - 1))
+    return offsets
+
+
+class Shadow:
+    """Cotangents by index: numbers, and for arrays a buffer shaped like the owner of the memory.
+
+    The first cotangent of an array is kept as it came, without a copy; it is copied when something is to be
+    added to it (`owned` holds the indices that may be written), or addressed like the owner's bytes (`laid`).
+    """
+
+    __slots__ = ("bars", "laid", "owned")
+
+    def __init__(self, size: int) -> None:
+        self.bars: list[Any] = [None] * size
+        self.owned: set[int] = set()
+        self.laid: dict[int, tuple[Any, int]] = {}  # index -> (flat bytes, address they stand for)
+
+    def add_number(self, index: int, x_bar: Any) -> None:
+        """Add `x_bar` to the cotangent of a number."""
+        bars = self.bars
+        bars[index] = x_bar if bars[index] is None else bars[index] + x_bar
+
+    def add_array(self, index: int, x: np.ndarray, x_bar: Any) -> None:
+        """Add `x_bar`, of the shape of `x`, to the cotangent of array or view `x` in region `index`."""
+        if x.base is None:
+            bar = self.bars[index]
+            if bar is None:
+                self.bars[index] = x_bar
+            elif index in self.owned:
+                bar += x_bar
+            else:
+                self.bars[index] = np.add(bar, x_bar)
+                self.owned.add(index)
+        elif x.size:
+            add_into(self.view(index, x), x_bar)
+
+    def read(self, index: int, x: np.ndarray) -> Any:
+        """The cotangent of array or view `x` in region `index`, or None where nothing arrived. Not to be written."""
+        bar = self.bars[index]
+        if bar is None or x.base is None:
+            return bar
+        return self.view(index, x)
+
+    def writable(self, index: int, x: np.ndarray) -> np.ndarray:
+        """The cotangent of `x` as memory that may be written: zeros where nothing arrived."""
+        if x.base is not None:
+            return self.view(index, x)
+        if index not in self.owned:
+            bar = self.bars[index]
+            self.bars[index] = np.zeros_like(x) if bar is None else np.array(bar, x.dtype)
+            self.owned.add(index)
+        return self.bars[index]
+
+    def view(self, index: int, x: np.ndarray) -> np.ndarray:
+        """The part of region `index`'s shadow that corresponds to view `x`: same offset, same strides."""
+        if index not in self.laid:
+            self._lay(index, owner_of(x))
+        flat, start = self.laid[index]
+        if x.size == 0:
+            return np.zeros(x.shape, x.dtype)
+        return np.ndarray(x.shape, x.dtype, flat, address(x) - start, x.strides)
+
+    def _lay(self, index: int, owner: Any) -> None:
+        """Give region `index` a shadow with the byte layout of `owner`."""
+        start, size = extent(owner)
+        flat = np.zeros(size, np.uint8)
+        if isinstance(owner, np.ndarray):
+            whole = np.ndarray(owner.shape, owner.dtype, flat, address(owner) - start, owner.strides)
+            bar = self.bars[index]
+            if bar is not None and whole.size:
+                whole[...] = bar
+        else:
+            whole = flat
+        self.bars[index] = whole
+        self.owned.add(index)
+        self.laid[index] = flat, start
+
+
+def add_into(target: np.ndarray, x_bar: Any) -> None:
+    """target += x_bar, also where elements of `target` share bytes: then every term counts."""
+    if not overlaps_itself(target):
+        target += x_bar
+        return
+    low, size = extent(target)
+    item = target.itemsize
+    offsets = byte_offsets(target, low)
+    flat = np.ndarray((size // item,), target.dtype, _bytes_of(target), low - address_of_bytes(target))
+    np.add.at(flat, offsets // item, np.broadcast_to(x_bar, target.shape))
+
+
+def _bytes_of(view: np.ndarray) -> Any:
+    return owner_of(view)
+
+
+def address_of_bytes(view: np.ndarray) -> int:
+    """The address of the flat shadow buffer behind `view`."""
+    return address(owner_of(view))
+
+
+def unshared(a: np.ndarray) -> np.ndarray:
+    """A copy of `a` that owns its memory, in its own layout where that is dense."""
+    return np.array(a, copy=True, order="K", subok=False)

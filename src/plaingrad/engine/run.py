@@ -1,0 +1,124 @@
+"""One differentiated call: run the function at a new level, then pull cotangents back through its tape."""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.inputs import Inputs, restored
+from plaingrad.engine.level import Level
+from plaingrad.engine.memory import Shadow, owner_of
+from plaingrad.engine.refuse import is_engine_frame, refuse
+from plaingrad.engine.structure import gradients
+from plaingrad.engine.tape import add_to, redo, reverse
+from plaingrad.errors import ChangedSinceError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+
+class Run:
+    """f(*args), recorded: its value, and the pullback from the value to the differentiated arguments.
+
+    Attributes:
+        value: what `f` returned.
+        slots: where the cotangent of the value goes (None: nothing in it depends on the inputs).
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        argnums: tuple[int, ...],
+        kwargs: dict[str, Any],
+        result: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        level = Level(CURRENT.get())
+        inputs = Inputs(level, args, argnums)
+        try:
+            with restored(inputs), level.opened():
+                value = level.prep(f)(*inputs.args, **kwargs)
+        except BaseException as error:
+            raise error.with_traceback(users_frames(error.__traceback__))
+        self.level = level
+        self.nodes = inputs.nodes
+        self.slots = level.slot_of(result(value))
+        self.value = inputs.own(value)
+        self.lock = threading.Lock()
+        self.watched: list[tuple[np.ndarray, int]] = []
+
+    def pull(self, y_bar: Any) -> tuple[Any, ...]:
+        """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
+        self._check_unchanged()
+        outer = CURRENT.get()
+        with self.lock, np.errstate(all="ignore"):
+            if outer is PLAIN:
+                return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+            inside = outer.calls.inside(pull_back)
+            return inside(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+
+    def watch(self) -> None:
+        """Remember what the arrays that the pullback will read again contain, so that a change is noticed."""
+        index = self.level.index
+        for owner in self.level.captured.values():
+            if isinstance(owner, np.ndarray) and index.get(id(owner), -1) < 0:
+                self.watched.append((owner, checksum(owner)))
+        for array in arrays_in(self.value):
+            if id(owner_of(array)) in self.level.captured:
+                self.watched.append((array, checksum(array)))
+
+    def _check_unchanged(self) -> None:
+        for array, before in self.watched:
+            if checksum(array) != before:
+                refuse(
+                    ChangedSinceError,
+                    f"an array of shape {array.shape} that this pullback reads was changed since the function was called",
+                    why="The pullback would use the new contents, and its result would be the derivative of nothing.",
+                    fix="pull back before changing the array, or change a copy",
+                    anchor="changed-since",
+                )
+
+
+def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
+    """Seed, reverse, read off the gradients; memory is left as it was found. Runs rewritten when nested."""
+    shadow = Shadow(size)
+    undone: list[Any] = []
+    try:
+        add_to(shadow, slots, y_bar)
+        reverse(tape, shadow, undone)
+        return gradients(nodes, shadow)
+    finally:
+        redo(undone)
+
+
+def checksum(a: np.ndarray) -> int:
+    """A number that changes when the contents of `a` do."""
+    return zlib.crc32(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data) if a.size else 0
+
+
+def arrays_in(y: Any) -> list[np.ndarray]:
+    """The arrays in a result."""
+    if isinstance(y, np.ndarray):
+        return [y]
+    if isinstance(y, (list, tuple)):
+        return [a for part in y for a in arrays_in(part)]
+    if isinstance(y, dict):
+        return arrays_in(list(y.values()))
+    return []
+
+
+def users_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """`traceback` without the engine's frames, so that it shows the user's lines."""
+    kept = []
+    at = traceback
+    while at is not None:
+        if not is_engine_frame(at.tb_frame):
+            kept.append(at)
+        at = at.tb_next
+    following = None
+    for at in reversed(kept):
+        following = TracebackType(following, at.tb_frame, at.tb_lasti, at.tb_lineno)
+    return following

@@ -1,0 +1,111 @@
+"""The structure of arguments and gradients: where the differentiated leaves of a nested argument are.
+
+A node mirrors one argument or one entry of it. Its `gradient` is ordinary Python, run one level out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.memory import Shadow
+from plaingrad.tangents import Tangent
+
+NO_LEAF = None  # the node, and the gradient, of something without a tangent
+
+
+class NumberNode:
+    """A number: its gradient is a number of the same type, 0 where it had no influence."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: Any) -> None:
+        self.index = index
+        self.x = x
+
+    def gradient(self, shadow: Shadow) -> Any:
+        """The cotangent of the number."""
+        bar = shadow.bars[self.index]
+        x = self.x
+        if bar is None:
+            return type(x)(0)
+        if type(x) is float:
+            return float(bar) if isinstance(bar, (np.floating, int)) else bar
+        if type(x) is complex:
+            return bar if type(bar) is complex else bar + 0j
+        return bar.astype(x.dtype) if isinstance(bar, np.generic) else x * 0 + bar
+
+
+class ArrayNode:
+    """An array: its gradient is a new array of the same shape and dtype."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: np.ndarray) -> None:
+        self.index = index
+        self.x = x
+
+    def gradient(self, shadow: Shadow) -> Any:
+        """The cotangent of the array, in memory of its own."""
+        bar = shadow.read(self.index, self.x)
+        if bar is None:
+            return np.zeros_like(self.x)
+        if self.index in shadow.owned and bar.base is None:
+            return bar
+        return np.array(bar)
+
+
+class SequenceNode:
+    """A list, tuple or namedtuple."""
+
+    __slots__ = ("entries", "x")
+
+    def __init__(self, x: Any, entries: list[Any]) -> None:
+        self.x = x
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow) -> Any:
+        """A sequence of the same type, entry by entry."""
+        parts = [None if node is None else node.gradient(shadow) for node in self.entries]
+        x = self.x
+        if hasattr(x, "_fields"):
+            return type(x)(*parts)
+        return tuple(parts) if isinstance(x, tuple) else parts
+
+
+class MappingNode:
+    """A dictionary."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: dict[Any, Any]) -> None:
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow) -> Any:
+        """A dictionary with the same keys."""
+        return {key: None if node is None else node.gradient(shadow) for key, node in self.entries.items()}
+
+
+class ObjectNode:
+    """An object with attributes or slots."""
+
+    __slots__ = ("cls", "entries")
+
+    def __init__(self, cls: type, entries: dict[str, Any]) -> None:
+        self.cls = cls
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow) -> Any:
+        """A `Tangent` with the same fields."""
+        return Tangent(
+            self.cls,
+            {name: None if node is None else node.gradient(shadow) for name, node in self.entries.items()},
+        )
+
+
+def gradients(nodes: list[Any], shadow: Shadow) -> tuple[Any, ...]:
+    """The gradient of each argument."""
+    return tuple([None if node is None else node.gradient(shadow) for node in nodes])
+
+

@@ -1,0 +1,286 @@
+"""The tape and the reverse pass.
+
+The tape is one flat list of triples `(output index, input index, partial)` in execution order. A triple whose
+input index is -1 carries a step instead of a partial: an array operation, a write, a call of a rule. Reversing
+walks the list backwards, so it needs no knowledge of control flow and does not recurse.
+
+Everything here is ordinary Python over numbers, lists and arrays: under a nested derivative the reverse pass
+runs rewritten, at the next level out, and is recorded there like any other code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.memory import Shadow
+from plaingrad.errors import RuleError
+from plaingrad.tangents import NoTangent, ZeroTangent, project, unthunk
+
+STEP = -1  # the input index of a triple that carries a step
+
+# A slot says where the cotangent of one argument goes: None (inactive), an int (a number's index),
+# (index, array) for an array or view, or a `Tree` for a container with active leaves.
+
+
+class Tree:
+    """The slots of a container's entries, by key."""
+
+    __slots__ = ("slots",)
+
+    def __init__(self, slots: dict[Any, Any]) -> None:
+        self.slots = slots
+
+
+class NumberSlot:
+    """The place of a number: its index, and the number itself (a cotangent is projected to its type)."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: Any) -> None:
+        self.index = index
+        self.x = x
+
+
+class ArraySlot:
+    """The place of an array or view: the index of its memory region, and the array itself."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: np.ndarray) -> None:
+        self.index = index
+        self.x = x
+
+
+def reverse(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
+    """Carry the cotangents in `shadow` back over `tape`; writes that were undone on the way are listed in `undone`."""
+    bars = shadow.bars
+    back = reversed(tape)
+    for partial, i, o in zip(back, back, back, strict=True):
+        if i >= 0:
+            z_bar = bars[o]
+            if z_bar is not None:
+                x_bar = bars[i]
+                bars[i] = z_bar * partial if x_bar is None else x_bar + z_bar * partial
+        else:
+            partial.back(shadow, undone)
+
+
+def redo(undone: list[Any]) -> None:
+    """Make the undone writes again, so that memory is as the function left it."""
+    while undone:
+        undone.pop().swap()
+
+
+def add_to(shadow: Shadow, slot: Any, x_bar: Any) -> None:
+    """Add a cotangent, possibly postponed or structured, to the place that `slot` names."""
+    if slot is None:
+        return
+    x_bar = unthunk(x_bar)
+    if x_bar is None or x_bar is NoTangent or x_bar is ZeroTangent:
+        return
+    kind = type(slot)
+    if kind is NumberSlot:
+        if type(x_bar) is not float:
+            x_bar = number_cotangent(x_bar, slot.x)
+        shadow.add_number(slot.index, x_bar)
+    elif kind is ArraySlot:
+        shadow.add_array(slot.index, slot.x, project(x_bar, slot.x))
+    else:
+        for key, inner in slot.slots.items():
+            add_to(shadow, inner, entry_of(x_bar, key))
+
+
+def number_cotangent(x_bar: Any, x: Any) -> Any:
+    """`x_bar` as a cotangent of the number `x`; for a Python float a Python float."""
+    x_bar = project(x_bar, x)
+    if type(x) is float or type(x) is np.float64:
+        if isinstance(x_bar, (np.floating, np.integer)):
+            return float(x_bar)
+    elif type(x) is complex and isinstance(x_bar, np.complexfloating):
+        return complex(x_bar)
+    return x_bar
+
+
+def entry_of(x_bar: Any, key: Any) -> Any:
+    """The cotangent of one entry of a container."""
+    try:
+        return x_bar[key]
+    except (TypeError, IndexError, KeyError):
+        raise RuleError(
+            f"a pullback returned {type(x_bar).__name__} for a container argument; it must give one cotangent "
+            f"for each entry (no entry {key!r})"
+        ) from None
+
+
+class RuleStep:
+    """One call with a rule: outputs, inputs and the pullback between them."""
+
+    __slots__ = ("inputs", "outputs", "pullback")
+
+    def __init__(self, outputs: Any, inputs: tuple[Any, ...], pullback: Any) -> None:
+        self.outputs = outputs  # a slot, or a Tree of slots
+        self.inputs = inputs  # (position, slot) pairs
+        self.pullback = pullback
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """Pull the cotangent of the outputs back to the inputs."""
+        y_bar = cotangent_at(shadow, self.outputs)
+        if y_bar is None:
+            return
+        cotangents = self.pullback(y_bar)
+        count = len(cotangents)
+        for position, slot in self.inputs:
+            if position < count:
+                add_to(shadow, slot, cotangents[position])
+
+
+def cotangent_at(shadow: Shadow, slot: Any) -> Any:
+    """The cotangent that arrived at `slot`, or None. Several outputs: a tuple with zeros filled in, None if all are."""
+    kind = type(slot)
+    if kind is NumberSlot:
+        return shadow.bars[slot.index]
+    if kind is ArraySlot:
+        return shadow.read(slot.index, slot.x)
+    if slot is None:
+        return None
+    found = [cotangent_at(shadow, inner) for inner in slot.slots.values()]
+    if all(bar is None for bar in found):
+        return None
+    return tuple(
+        [zero_of(inner) if bar is None else bar for bar, inner in zip(found, slot.slots.values(), strict=True)]
+    )
+
+
+def zero_of(slot: Any) -> Any:
+    """A zero cotangent for one of several outputs."""
+    if type(slot) is NumberSlot:
+        return 0.0 * slot.x if type(slot.x) is not float else 0.0
+    if type(slot) is ArraySlot:
+        return np.zeros_like(slot.x)
+    return ZeroTangent
+
+
+class ReadNumber:
+    """z = a[key], one number out of an array."""
+
+    __slots__ = ("index", "key", "slot")
+
+    def __init__(self, index: int, slot: ArraySlot, key: Any) -> None:
+        self.index = index
+        self.slot = slot
+        self.key = key
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """a_bar[key] += z_bar."""
+        z_bar = shadow.bars[self.index]
+        if z_bar is not None:
+            a_bar = shadow.writable(self.slot.index, self.slot.x)
+            a_bar[self.key] += project(z_bar, self.slot.x.dtype.type(0))
+
+
+class ReadArray:
+    """z = a[key] where NumPy copies: integer or boolean arrays in the key."""
+
+    __slots__ = ("key", "output", "slot")
+
+    def __init__(self, output: ArraySlot, slot: ArraySlot, key: Any) -> None:
+        self.output = output
+        self.slot = slot
+        self.key = key
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """a_bar[key] += z_bar, with every term of a repeated index."""
+        z_bar = shadow.read(self.output.index, self.output.x)
+        if z_bar is not None:
+            np.add.at(shadow.writable(self.slot.index, self.slot.x), self.key, z_bar)
+
+
+class Write:
+    """Memory that was written: what it held before, so that the reverse pass sees the primal as it was."""
+
+    __slots__ = ("key", "saved", "target")
+
+    def __init__(self, target: np.ndarray, key: Any, saved: Any) -> None:
+        self.target = target
+        self.key = key
+        self.saved = saved
+
+    def swap(self) -> None:
+        """Exchange what is in memory with what is saved."""
+        now = np.array(self.target[self.key])
+        self.target[self.key] = self.saved
+        self.saved = now
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """Undo the write."""
+        self.swap()
+        undone.append(self)
+
+
+class WriteCotangent:
+    """a[key] = v: the cotangent of what was overwritten ends here, that of v begins."""
+
+    __slots__ = ("key", "slot", "v_slot", "winners")
+
+    def __init__(self, slot: ArraySlot, key: Any, v_slot: Any, winners: Any) -> None:
+        self.slot = slot
+        self.key = key
+        self.v_slot = v_slot
+        self.winners = winners  # where indices repeat: which writes lasted
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """v_bar += a_bar[key]; a_bar[key] = 0."""
+        slot = self.slot
+        if shadow.bars[slot.index] is None:
+            return
+        a_bar = shadow.writable(slot.index, slot.x)
+        if self.v_slot is not None:
+            v_bar = np.array(a_bar[self.key])
+            if self.winners is not None:
+                v_bar = v_bar * self.winners
+            add_to(shadow, self.v_slot, v_bar if v_bar.ndim else v_bar[()])
+        a_bar[self.key] = 0
+
+
+class InPlaceSum:
+    """a += b or a -= b: the cotangent of a stays where it is."""
+
+    __slots__ = ("b_slot", "sign", "slot")
+
+    def __init__(self, slot: ArraySlot, b_slot: Any, sign: int) -> None:
+        self.slot = slot
+        self.b_slot = b_slot
+        self.sign = sign
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """b_bar += sign * a_bar."""
+        if self.b_slot is not None:
+            a_bar = shadow.read(self.slot.index, self.slot.x)
+            if a_bar is not None:
+                add_to(shadow, self.b_slot, np.array(a_bar) if self.sign > 0 else np.negative(a_bar))
+
+
+class InPlaceRule:
+    """a op= b for any elementwise op: the pullback of z = op(a, b), with z written over a."""
+
+    __slots__ = ("b_slot", "pullback", "slot")
+
+    def __init__(self, slot: ArraySlot, b_slot: Any, pullback: Any) -> None:
+        self.slot = slot
+        self.b_slot = b_slot
+        self.pullback = pullback
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """(a_bar, b_bar) = pullback(a_bar)."""
+        slot = self.slot
+        if shadow.bars[slot.index] is None:
+            return
+        a_bar = shadow.writable(slot.index, slot.x)
+        z_bar = np.array(a_bar)
+        cotangents = self.pullback(z_bar)
+        a_bar[...] = 0
+        add_to(shadow, slot, cotangents[0])
+        if self.b_slot is not None:
+            add_to(shadow, self.b_slot, cotangents[1])

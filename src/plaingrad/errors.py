@@ -1,0 +1,46 @@
+"""Every exception that plaingrad raises on purpose.
+
+A message has four parts: what and where (the user's file and line), why, what to do, and where to read more.
+"""
+
+from __future__ import annotations
+
+
+class PlaingradError(Exception):
+    """Base of all errors raised by plaingrad."""
+
+
+class MissingRuleError(PlaingradError, NotImplementedError):
+    """A value that depends on the inputs reached code that has neither Python bytecode nor a rule."""
+
+
+class AliasError(PlaingradError):
+    """One array is reachable under two names, one of them a differentiated argument, and one was written."""
+
+
+class ChangedSinceError(PlaingradError):
+    """An array that a pullback needs was changed between the call and the pullback."""
+
+
+class RoundTripError(PlaingradError):
+    """A number that depends on the inputs left as text, bytes or digits and came back."""
+
+
+class ArgumentError(PlaingradError, TypeError):
+    """An argument to be differentiated has no tangent (a string, say), or does not exist."""
+
+
+class NonScalarOutputError(PlaingradError, TypeError):
+    """`grad` needs one real number; the function returned something else."""
+
+
+class CotangentError(PlaingradError, ValueError):
+    """A cotangent has the wrong structure, shape or dtype for the output it belongs to."""
+
+
+class RuleError(PlaingradError):
+    """A rule returned something that is no cotangent of its argument."""
+
+
+class UnsupportedPythonError(PlaingradError, RuntimeError):
+    """This CPython version, or one of its instructions, is unknown to the rewriter."""

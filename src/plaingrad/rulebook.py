@@ -1,0 +1,87 @@
+"""The rulebook: callable -> `Rule`. Those who cache decisions watch it, so a rule defined late takes effect at once."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+Kind = Literal["scalar", "linear", "bilinear", "full", "composed", "no_tangent", "mover", "higher_order"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rule:
+    """What is known about one callable.
+
+    Attributes:
+        function: the callable the rule is about; for a method, its descriptor (`np.ndarray.sum`).
+        kind: how the rule was given; `composed` rules carry a Python definition in `rrule`'s place.
+        rrule: `rrule(*args, **kwargs) -> (y, pullback)`; `pullback(y_bar)` has one entry per positional parameter.
+        definition: for `composed` rules: the function in terms of simpler ones.
+        partials: for `scalar` rules: dz/d(argument), a number or `partial(m, *args, z)`.
+        domain: for `scalar` rules: where it is smooth, as a tuple of sample points for each argument.
+        mutates: the function writes into its arguments, so it must be seen even when nothing is active.
+        source: "file:line" of the row.
+    """
+
+    function: Any
+    kind: Kind
+    rrule: Callable[..., tuple[Any, Callable[..., Any]]] | None = None
+    definition: Callable[..., Any] | None = None
+    partials: tuple[Any, ...] = ()
+    domain: Any = None
+    mutates: bool = False
+    source: str = ""
+
+
+class Watcher(Protocol):
+    """Somebody who keeps decisions that follow from rules."""
+
+    def rulebook_changed(self) -> None:
+        """A rule was added or removed."""
+
+
+_rules: dict[Any, Rule] = {}
+_watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+_lock = threading.RLock()
+
+
+def add(rule: Rule) -> None:
+    """Enter `rule`, replacing an earlier one for the same callable."""
+    with _lock:
+        _rules[rule.function] = rule
+        _tell()
+
+
+def remove(function: Any) -> Rule | None:
+    """Remove the rule for `function` and return it."""
+    with _lock:
+        rule = _rules.pop(function, None)
+        _tell()
+    return rule
+
+
+def watch(watcher: Watcher) -> None:
+    """Tell `watcher`, held weakly, whenever a rule is added or removed."""
+    with _lock:
+        _watchers.add(watcher)
+
+
+def _tell() -> None:
+    for watcher in list(_watchers):
+        watcher.rulebook_changed()
+
+
+def find(function: Any) -> Rule | None:
+    """The rule for `function`, or None. An unhashable callable has none."""
+    try:
+        return _rules.get(function)
+    except TypeError:
+        return None
+
+
+def rules() -> Iterator[Rule]:
+    """Every rule, in order of definition."""
+    return iter(list(_rules.values()))

@@ -1,0 +1,44 @@
+"""Projection of a cotangent onto the space of its primal: shape, realness, precision. Applied once, here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def unbroadcast(x_bar: Any, shape: tuple[int, ...]) -> Any:
+    """The sum of `x_bar` over the axes along which a primal of `shape` was broadcast."""
+    x_bar_shape = np.shape(x_bar)
+    if x_bar_shape == shape:
+        return x_bar
+    extra = len(x_bar_shape) - len(shape)
+    if extra < 0:  # the cotangent is constant along axes it does not have
+        return np.broadcast_to(x_bar, shape)
+    if extra:
+        x_bar = np.sum(x_bar, axis=tuple(range(extra)))
+    stretched = tuple(i for i, n in enumerate(shape) if n == 1 and np.shape(x_bar)[i] != 1)
+    if stretched:
+        x_bar = np.sum(x_bar, axis=stretched, keepdims=True)
+    return x_bar if np.shape(x_bar) == shape else np.broadcast_to(x_bar, shape)
+
+
+def project(x_bar: Any, x: Any) -> Any:
+    """`x_bar` as a cotangent of `x`: its shape, real where `x` is real, in `x`'s precision.
+
+    `x` is a number or an array. For a Python number or a NumPy scalar the result is a number.
+    """
+    if isinstance(x, np.ndarray):
+        x_bar = unbroadcast(x_bar, x.shape)
+        if x.dtype.kind != "c" and np.iscomplexobj(x_bar):
+            x_bar = np.real(x_bar)
+        if x.dtype.kind in "fc":
+            if type(x_bar) is not np.ndarray or x_bar.dtype != x.dtype:
+                x_bar = np.asarray(x_bar, dtype=x.dtype)
+            return x_bar
+        return np.asarray(x_bar)
+    if isinstance(x_bar, np.ndarray):
+        x_bar = np.sum(x_bar) if x_bar.ndim else x_bar[()]
+    if not isinstance(x, (complex, np.complexfloating)) and isinstance(x_bar, (complex, np.complexfloating)):
+        x_bar = x_bar.real
+    return x_bar
