@@ -34,7 +34,6 @@ LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
 # More domains: where both are needed, and away from the jumps of integer-valued factors.
 EXPONENTS = ((0.6, 1.7, 2.5), (1.3, -0.7, 3.0))
-SIGNED_EXPONENTS = ((0.6, -1.7, 2.5), (1.3, 3.0, -2.0))
 TRIPLE = ((0.7, -1.2), (-0.4, 2.1), (1.6, 0.3))
 BETWEEN = ((0.5, -2.0, 3.0), (-1.1, -0.9, -1.2), (1.4, 1.3, 1.2))
 
@@ -44,13 +43,13 @@ def named(*names: str) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(getattr(m, n) for n in names for m in (math, cmath, np) if hasattr(m, n)))
 
 
-NUMERIC_TYPES = (float, complex, np.ndarray, np.generic, np.half, np.single, np.double, np.longdouble,
-                 np.csingle, np.cdouble, np.clongdouble)
+REAL_TYPES = (float, np.ndarray, np.generic, np.half, np.single, np.double, np.longdouble)
+COMPLEX_TYPES = (complex, np.csingle, np.cdouble, np.clongdouble)
 
 
-def dunders(*names: str) -> tuple[Any, ...]:
+def dunders(*names: str, types: tuple[type, ...] = REAL_TYPES + COMPLEX_TYPES) -> tuple[Any, ...]:
     """The methods of float, complex, arrays and NumPy's scalar types with one of these names."""
-    return tuple(dict.fromkeys(t.__dict__[n] for n in names for t in NUMERIC_TYPES if n in t.__dict__))
+    return tuple(dict.fromkeys(t.__dict__[n] for n in names for t in types if n in t.__dict__))
 
 
 # IEEE arithmetic where Python raises ------------------------------------------------------------------------
@@ -115,8 +114,8 @@ scalar("square", REAL, lambda m, x, z: 2 * x)
 scalar("reciprocal", REAL, lambda m, x, z: -z * z)
 # z = x - n y with an integer n that is constant between its jumps.
 scalar("remainder", PAIR, 1, lambda m, x, y, z: -(x // y),
-       functions=(operator.mod, np.remainder, *dunders("__mod__")))
-scalar("rmod", PAIR, lambda m, y, x, z: -(x // y), 1, functions=dunders("__rmod__"))
+       functions=(operator.mod, np.remainder, *dunders("__mod__", types=REAL_TYPES)))
+scalar("rmod", PAIR, lambda m, y, x, z: -(x // y), 1, functions=dunders("__rmod__", types=REAL_TYPES))
 scalar("fmod", PAIR, 1, lambda m, x, y, z: over(z - x, y))
 scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(math.remainder,))
 
@@ -148,7 +147,7 @@ def _exponent_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
     return z * (x.copy_abs().ln() if hasattr(x, "ln") else math.log(abs(x)))
 
 
-scalar("power", SIGNED_EXPONENTS, _power_slope, _exponent_slope,
+scalar("power", EXPONENTS, _power_slope, _exponent_slope,
        functions=(operator.pow, math.pow, np.power, np.float_power))
 scalar("pow", EXPONENTS, lambda m, x, y, *modulus_and_z: _power_slope(m, x, y, None),
        lambda m, x, y, *modulus_and_z: _exponent_slope(m, x, y, modulus_and_z[-1]),
@@ -167,10 +166,10 @@ def _inverse_log(m: Any, x: Any, *base_and_z: Any) -> Any:
     return over(1, x) if len(base_and_z) == 1 else over(1, x * m.log(base_and_z[0]))
 
 
-def _share(m: Any, x: Any, y: Any, z: Any, share: Any) -> Any:
-    """`share`, and its limit where z is infinite: 1 for the larger, a half for equal ones."""
-    largest = np.equal(x, z) * 1.0
-    return np.where(np.isinf(z), largest / (largest + np.equal(y, z)), share)
+def _share(x: Any, y: Any, z: Any, share: Any) -> Any:
+    """`share`, and its limit where x is infinite and that decides: 1, or a half where y is the same."""
+    decides = np.isinf(z) & np.equal(x, z)
+    return np.where(decides & np.equal(y, z), 0.5, np.where(decides, 1.0, share))[()]
 
 
 scalar("exp", REAL, lambda m, x, z: z)
@@ -182,10 +181,10 @@ scalar("log", POSITIVE_PAIR, _inverse_log, lambda m, x, base, z: over(-z, base *
 scalar("log2", POSITIVE, lambda m, x, z: over(1 / LN2, x))
 scalar("log10", POSITIVE, lambda m, x, z: over(1 / LN10, x))
 scalar("log1p", POSITIVE, lambda m, x, z: over(1, 1 + x))
-scalar("logaddexp", PAIR, lambda m, x, y, z: _share(m, x, y, z, np.exp(x - z)),
-       lambda m, x, y, z: _share(m, y, x, z, np.exp(y - z)))
-scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(m, x, y, z, np.exp2(x - z)),
-       lambda m, x, y, z: _share(m, y, x, z, np.exp2(y - z)))
+scalar("logaddexp", PAIR, lambda m, x, y, z: _share(x, y, z, np.exp(x - z)),
+       lambda m, x, y, z: _share(y, x, z, np.exp(y - z)))
+scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(x, y, z, np.exp2(x - z)),
+       lambda m, x, y, z: _share(y, x, z, np.exp2(y - z)))
 
 # Trigonometry -----------------------------------------------------------------------------------------------
 
@@ -226,9 +225,9 @@ scalar("copysign", PAIR, lambda m, x, y, z: _sign(x) * m.copysign(1.0, y), None)
 scalar("nextafter", PAIR, 1, None)  # x and a constant step
 _umath = np._core.umath if hasattr(np, "_core") and hasattr(np._core, "umath") else np.core.umath
 scalar("clip", BETWEEN,
-       lambda m, x, low, high, z: (x >= low) & (x <= high),
-       lambda m, x, low, high, z: (x < low) & (low <= high),
-       lambda m, x, low, high, z: np.maximum(x, low) > high, functions=(_umath.clip,))
+       lambda m, x, low, high, z: m.greater_equal(x, low) & m.less_equal(x, high),
+       lambda m, x, low, high, z: m.less(x, low) & m.less_equal(low, high),
+       lambda m, x, low, high, z: m.greater(m.maximum(x, low), high), functions=(_umath.clip,))
 if hasattr(math, "fma"):  # since CPython 3.13
     scalar("fma", TRIPLE, lambda m, x, y, c, z: y, lambda m, x, y, c, z: x, 1)
 
@@ -236,7 +235,8 @@ if hasattr(math, "fma"):  # since CPython 3.13
 
 scalar("phase", REAL, lambda m, x, z: over(-1j, x), functions=(cmath.phase,))  # conj(i x / |x|**2)
 scalar("rect", POSITIVE_PAIR, lambda m, r, phi, z: m.rect(1.0, phi), lambda m, r, phi, z: 1j * z, functions=(cmath.rect,))
-linear(np.conjugate, lambda z_bar, x: np.conjugate(z_bar))
+for _f in (np.conjugate, *dunders("conj", "conjugate")):
+    linear(_f, lambda z_bar, x: np.conjugate(z_bar) if isinstance(x, (np.ndarray, np.generic)) else z_bar.conjugate())
 
 
 @composed(cmath.polar)
@@ -245,17 +245,19 @@ def polar(x: Any) -> Any:
     return abs(x), cmath.phase(x)
 
 
+SIGN_IS_DIRECTION = bool(np.sign(1j) == 1j)  # since NumPy 2; before, it is the sign of the real part
+
+
 @rrule(np.sign)
 def sign_rrule(x: Any) -> Any:
     """x / |x|: a step for real x, a direction for complex x (in NumPy 2)."""
     z = np.sign(x)
 
     def sign_pullback(z_bar: Any) -> Any:
-        if not np.iscomplexobj(x) or np.isrealobj(z) or not np.any(np.imag(z)):
+        if not np.iscomplexobj(x) or not SIGN_IS_DIRECTION:
             return (ZeroTangent,)
-        size = np.absolute(x)
         across = z_bar - z * np.real(np.conjugate(z) * z_bar)
-        return (direction(across, size),)
+        return (direction(across, np.absolute(x)) * (z != 0),)
 
     return z, sign_pullback
 

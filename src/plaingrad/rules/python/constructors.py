@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import POSITIVE, REAL, composed, linear, no_tangent, rrule, scalar
-from plaingrad.rules.elementwise import TRIPLE, dunders, over
+from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, over
 from plaingrad.tangents import NoTangent
 
 
@@ -26,12 +26,10 @@ def identity(z_bar: Any, *arguments: Any, **options: Any) -> Any:
 # float, complex, int ----------------------------------------------------------------------------------------
 
 linear(float, identity)
-linear(float.__dict__["conjugate"], identity)
 linear(float.__dict__["real"], identity)
 for _descriptor in dunders("__float__"):
     linear(_descriptor, identity)
 no_tangent(int, bool, float.__dict__["imag"], float.__dict__["is_integer"])
-linear(complex.__dict__["conjugate"], lambda z_bar, x: z_bar.conjugate())
 linear(complex.__dict__["real"], identity)
 linear(complex.__dict__["imag"], lambda z_bar, x: 1j * z_bar)
 linear(complex.__dict__["__complex__"], identity)
@@ -74,15 +72,14 @@ def _entered_divmod(descriptor: Any, reflected: bool) -> None:
         composed(descriptor)(lambda x, y: (x // y, x % y))
 
 
-for _descriptor in dunders("__divmod__"):
+for _descriptor in dunders("__divmod__", types=REAL_TYPES):
     _entered_divmod(_descriptor, reflected=False)
-for _descriptor in dunders("__rdivmod__"):
+for _descriptor in dunders("__rdivmod__", types=REAL_TYPES):
     _entered_divmod(_descriptor, reflected=True)
 
-# NumPy's scalars: everything that makes a new one of an old one ---------------------------------------------
+# NumPy's scalar types; their methods are in `rules.numpy` ---------------------------------------------------
 
 _FLOATS = (np.half, np.single, np.double, np.longdouble)
-_COMPLEX = (np.csingle, np.cdouble, np.clongdouble)
 for _type in _FLOATS:
     linear(_type, identity)
 for _type in (np.csingle, np.clongdouble):
@@ -100,40 +97,7 @@ def cdouble_rrule(real: Any = 0, imag: Any = None) -> Any:
 
 
 no_tangent(np.bool_, *dict.fromkeys(np.dtype(code).type for code in "bBhHiIlLqQ"))
-for _name in ("copy", "astype", "item", "tolist", "__copy__", "__deepcopy__", "byteswap", "__array__"):
-    linear(np.generic.__dict__[_name], identity)
-linear(np.generic.__dict__["real"], identity)
-linear(np.generic.__dict__["imag"], lambda z_bar, x: 1j * z_bar if np.iscomplexobj(x) else 0 * z_bar)
-for _name in ("conj", "conjugate"):
-    linear(np.generic.__dict__[_name], lambda z_bar, x: np.conjugate(z_bar))
-no_tangent(*[np.generic.__dict__[_name] for _name in (
-    "all", "any", "argmax", "argmin", "argsort", "nonzero", "round", "ndim", "flags", "shape", "strides", "itemsize", "size",
-    "nbytes", "dtype", "__array_priority__", "__sizeof__", "searchsorted")])
-no_tangent(np.floating.__dict__["__round__"], np.double.__dict__["is_integer"], np.single.__dict__["is_integer"],
-           np.half.__dict__["is_integer"], np.longdouble.__dict__["is_integer"])
-
-
-def _enter_as_array_method(name: str) -> None:
-    method = np.ndarray.__dict__[name]
-
-    @composed(np.generic.__dict__[name])
-    def scalar_as_array(x: Any, *arguments: Any, **options: Any) -> Any:
-        """What the method does to the array that has no axes."""
-        z = method(np.asarray(x), *arguments, **options)
-        return z[()] if isinstance(z, np.ndarray) and z.ndim == 0 else z
-
-
-for _name in ("sum", "prod", "mean", "std", "var", "max", "min", "cumsum", "cumprod", "clip", "trace", "diagonal", "take",
-              "repeat", "compress", "reshape", "ravel", "flatten", "squeeze", "transpose", "swapaxes"):
-    _enter_as_array_method(_name)
-
-
-@composed(np.generic.__dict__["__getitem__"])
-def scalar_getitem(x: Any, key: Any) -> Any:
-    """x[()], x[...], x[None]: as the array that has no axes."""
-    z = np.asarray(x)[key]
-    return z[()] if key == () else z
-
+no_tangent(*[_t.__dict__["is_integer"] for _t in _FLOATS])
 
 # Fraction ---------------------------------------------------------------------------------------------------
 
@@ -178,7 +142,7 @@ scalar("Fraction.__pos__", REAL, 1, functions=(Fraction.__pos__,))
 scalar("Fraction.__abs__", REAL, lambda m, x, z: (x > 0) - (x < 0), functions=(Fraction.__abs__,))
 if hasattr(Fraction, "is_integer"):  # since CPython 3.12
     no_tangent(Fraction.is_integer)
-if hasattr(Fraction, "from_number"):  # since CPython 3.14
+if "from_number" in Fraction.__dict__:  # since CPython 3.14
     rrule(Fraction.__dict__["from_number"].__func__)(fraction_from_rrule)
 
 # Decimal: partials of whole numbers and Decimals only, which mix with neither float nor Fraction -------------
