@@ -20,6 +20,7 @@ MEANING = {
     "composed": "composed",
     "no_tangent": "no tangent",
     "mover": "moves references",
+    "higher_order": "calls its argument",
 }
 
 
@@ -32,9 +33,8 @@ def rule_table() -> str:
     for file in sorted(by_file):
         lines += [f"## {title(file)}", "", "| function | given as | derivative |", "|---|---|---|"]
         cells = {(name_of(rule.function), MEANING[rule.kind], formula(rule)) for rule in by_file[file]}
-        lines += [
-            "| " + " | ".join(code_cell(c, i != 1) for i, c in enumerate(row)) + " |" for row in sorted(cells)
-        ]
+        for function, given, derivative in sorted(cells):
+            lines.append(f"| {code_cell(function)} | {given} | {code_cell(derivative)} |")
         lines.append("")
     return "\n".join(lines)
 

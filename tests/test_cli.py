@@ -2,11 +2,14 @@
 
 import json
 import math
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from plaingrad import cli
 from plaingrad.cli import compare, main
 
 MODEL = """\
@@ -273,9 +276,9 @@ def test_argparse_refuses_unknown_commands_with_the_same_status():
 
 
 def process(*argv):
-    return subprocess.run(
-        [sys.executable, "-m", "plaingrad", *argv], capture_output=True, text=True, timeout=60
-    )
+    command = [sys.executable, "-m", "plaingrad", *argv]
+    env = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])}  # installed or not
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
 
 
 def test_the_command_runs_as_a_module():

@@ -284,6 +284,7 @@ def arguments_by_name(
     names = first + [name for name in values if name not in positional_only]
     split = len(first)
 
+    @functools.wraps(f)
     def by_position(*args: Any) -> Any:
         return f(*args[:split], **dict(zip(names[split:], args[split:])))
 

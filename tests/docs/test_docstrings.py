@@ -18,7 +18,9 @@ MODULES = ["plaingrad"] + [
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_of(name):
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    assert doctest.testmod(importlib.import_module(name), optionflags=flags, verbose=False).failed == 0
+    module = importlib.import_module(name)
+    user = {"__name__": "__main__"}  # examples are a user's code, not this package's own
+    assert doctest.testmod(module, extraglobs=user, optionflags=flags, verbose=False).failed == 0
 
 
 def test_every_public_function_has_an_example():
