@@ -18,6 +18,7 @@ _swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the r
 _adopted: set[type] = set()  # heap classes in `known`
 _open_levels = 0
 
+UNTOUCHED = ("plaingrad.", "abc", "typing")  # modules whose classes only ask about types
 UNSETTLED = (FrameType,)
 
 STATIC: frozenset[type] = frozenset(
@@ -41,7 +42,7 @@ def adopt(cls: type) -> None:
             return
         _adopt_one(cls)
         for base in cls.__mro__:
-            if is_heap(base) and not base.__module__.startswith("plaingrad."):
+            if is_heap(base) and not base.__module__.startswith(UNTOUCHED):
                 _adopt_one(base)
                 for name, value in list(vars(base).items()):
                     _adopt_attribute(name, value)

@@ -10,11 +10,14 @@ the tape, the table and the counter from cells. They exist in source form once, 
 from __future__ import annotations
 
 import linecache
+from collections import deque
 from collections.abc import Callable
+from itertools import compress
+from operator import not_
 from sys import getrefcount
 from typing import Any
 
-SWEEP_NUMBERS = 50_000  # operations between two looks for dead numbers
+SWEEP_NUMBERS = 4000  # operations between two looks for dead numbers
 SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
 
 _HEAD = '''
@@ -132,29 +135,23 @@ def _build() -> Callable[..., dict[str, Callable[..., Any]]]:
 hot_hooks = _build()
 
 
+def sweep(values: list[Any], index: dict[int, int]) -> int:
+    """Drop those of `values` that nothing besides the table refers to; how many stay.
 
-
-def live_values(values: list[Any], size: int, index: dict[int, int]) -> list[Any]:
-    """Those of the first `size` values that something besides the table refers to; the others leave `index`."""
-    live = []
-    keep = live.append
-    for at in range(size):
-        v = values[at]
-        if getrefcount(v) > _BASE:
-            keep(v)
-        else:
-            index.pop(id(v), None)
-    return live
+    All of it runs in C, one pass each; the dead stay in `values` until their identities are out of the table.
+    """
+    seen = values[:]  # another thread may append meanwhile
+    dead = list(map(_DEAD.__ge__, map(getrefcount, seen)))
+    deque(map(index.__delitem__, map(id, compress(seen, dead))), 0)
+    values[: len(seen)] = compress(seen, map(not_, dead))
+    return len(values)
 
 
 def _calibrate() -> int:
-    """The reference count that `live_values` sees for a value nobody else holds."""
-    values = [float(k) + 0.5 for k in range(2)]
-    counts = []
-    for at in range(2):
-        v = values[at]
-        counts.append(getrefcount(v))
-    return counts[0]
+    """The reference count that `sweep` sees for a value that only its list holds."""
+    values = [float(k) + 0.5 for k in range(3)]
+    seen = values[:]
+    return max(map(getrefcount, seen))
 
 
-_BASE = _calibrate()
+_DEAD = _calibrate()

@@ -14,6 +14,14 @@ NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 
 _HEAP_TYPE = 1 << 9
 
+_BASES: dict[type, int] = {
+    **dict.fromkeys((np.integer, np.bool_, int, str, bytes, type), NOTHING),
+    **dict.fromkeys((float, complex, np.inexact, Fraction, Decimal), NUMBER),
+    np.ndarray: ARRAY,
+    **dict.fromkeys((list, tuple, deque), SEQUENCE),
+    dict: MAPPING,
+}
+
 _kinds: dict[type, int] = {
     **dict.fromkeys((float, complex, Fraction, Decimal), NUMBER),
     np.ndarray: ARRAY,
@@ -36,16 +44,11 @@ def kind_of(cls: type) -> int:
 
 
 def _classify(cls: type) -> int:
-    if issubclass(cls, (np.integer, np.bool_, int, str, bytes, type)):
-        kind = NOTHING
-    elif issubclass(cls, (float, complex, np.inexact, Fraction, Decimal)):
-        kind = NUMBER
-    elif issubclass(cls, np.ndarray):
-        kind = ARRAY
-    elif issubclass(cls, (list, tuple, deque)):
-        kind = SEQUENCE
-    elif issubclass(cls, dict):
-        kind = MAPPING
+    bases = cls.__mro__ or ()  # not issubclass: abstract classes answer that by running Python code
+    for base in bases:
+        if base in _BASES:
+            kind = _BASES[base]
+            break
     else:
         kind = OBJECT
     if not is_heap(cls):

@@ -7,6 +7,7 @@ derivatives come about. Nothing here is global: the level in force is the value 
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import GeneratorType
@@ -18,7 +19,7 @@ from plaingrad import rulebook
 from plaingrad.define import module_for
 from plaingrad.engine import adopt
 from plaingrad.engine.calls import Calls
-from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, live_values
+from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, refuse
@@ -83,6 +84,7 @@ class Level(Hooks):
         "index",
         "new_index",
         "parent",
+        "sweeping",
         "tape",
         "texts",
         "twins",
@@ -99,6 +101,7 @@ class Level(Hooks):
         self.texts: dict[str, float] = {}  # numbers that left as text
         self.twins: list[Twin] = []
         self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
+        self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
         hot = hot_hooks(self, self.index, self.alive, self.tape, self._sweep_numbers)
@@ -222,19 +225,21 @@ class Level(Hooks):
         return self.slot_of(x) is not None
 
     def _sweep_numbers(self) -> int:
-        alive = self.alive
-        size = len(alive)
-        live = live_values(alive, size, self.index)
-        alive[:size] = live
-        return len(live)
+        if not self.sweeping.acquire(blocking=False):  # another thread is at it
+            return len(self.alive)
+        try:
+            return sweep(self.alive, self.index)
+        finally:
+            self.sweeping.release()
 
     def _sweep_arrays(self) -> None:
-        arrays = self.arrays
-        size = len(arrays)
-        live = live_values(arrays, size, self.index)
-        arrays[:size] = live
-        self._array_bytes = 0
-        self._array_limit = SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in live) // 2
+        if self.sweeping.acquire(blocking=False):
+            try:
+                sweep(self.arrays, self.index)
+                self._array_bytes = 0
+                self._array_limit = SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in self.arrays) // 2
+            finally:
+                self.sweeping.release()
 
     # -- new active values -----------------------------------------------------------------------------------------
 
