@@ -148,6 +148,12 @@ def test_wrt_leaves_the_other_arguments_alone(capsys, name):
     assert json.loads(out) == [pytest.approx(math.cos(math.sin(0.5)) * math.cos(0.5)), None]
 
 
+def test_a_count_that_is_differentiated_is_pointed_out(capsys):
+    status, _, err = run(capsys, "grad", "model.py:repeated", "--at", "[0.5, 2]")
+    assert status == 1
+    assert err.splitlines()[-1].endswith("leave it out with --wrt.")
+
+
 def test_a_dotted_name_reaches_into_classes(capsys):
     assert run(capsys, "grad", "model.py:Model.cube", "--at", "[2.0]")[1] == "[12.0]\n"
 

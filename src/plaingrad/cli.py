@@ -201,7 +201,12 @@ class Call:
         """One cotangent for each argument in `wrt`."""
         if not self.wrt:
             raise UsageError("--at holds no number to differentiate with respect to")
-        return api.grad(self.f, argnums=self.wrt)(*copy.deepcopy(self.args))
+        try:
+            return api.grad(self.f, argnums=self.wrt)(*copy.deepcopy(self.args))
+        except TypeError as error:
+            if "as an integer" in str(error):
+                error.add_note("An integer that is differentiated becomes a real number; leave it out with --wrt.")
+            raise
 
     def mirrored(self, gradient: tuple[Any, ...]) -> Any:
         """The gradient in the structure of `--at`."""
