@@ -1,0 +1,146 @@
+"""Runs a program plainly and under plaingrad, and compares everything that a caller can see."""
+
+import copy
+import math
+import struct
+import types
+
+import numpy as np
+
+import plaingrad
+
+RTOL = 1e-12
+
+
+class Fields:
+    """The expected gradient of an object: one entry per attribute (attributes not named are not compared)."""
+
+    def __init__(self, **fields):
+        self.fields = fields
+
+
+def nothing():
+    return None
+
+
+def slots_of(o):
+    return [name for c in type(o).__mro__ for name in getattr(c, "__slots__", ()) if hasattr(o, name)]
+
+
+def same(a, b):
+    """True if a and b are equal to the last bit, types included."""
+    if type(a).__qualname__ != type(b).__qualname__:
+        return False
+    if isinstance(a, np.ndarray):
+        if a.dtype == object:
+            return a.shape == b.shape and same(a.tolist(), b.tolist())
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, np.generic):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    if isinstance(a, float):
+        return struct.pack("d", a) == struct.pack("d", b)
+    if isinstance(a, complex):
+        return same(a.real, b.real) and same(a.imag, b.imag)
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(same(u, v) for u, v in zip(a, b, strict=True))
+    if isinstance(a, (type, types.FunctionType, types.MethodType, types.BuiltinFunctionType)):
+        return a == b
+    if hasattr(a, "__dict__"):
+        return same(vars(a), vars(b)) and all(same(getattr(a, n), getattr(b, n)) for n in slots_of(a))
+    if slots_of(a):
+        return all(same(getattr(a, n), getattr(b, n)) for n in slots_of(a))
+    return a == b
+
+
+def assert_close(got, expected, rtol=None, where="gradient"):
+    """Asserts that `got` has the structure of `expected` and its numbers to a relative `rtol`."""
+    rtol = RTOL if rtol is None else max(rtol, RTOL)
+    if expected is None:
+        assert got is None, f"{where}: expected None, got {got!r}"
+    elif isinstance(expected, Fields):
+        for name, value in expected.fields.items():
+            assert_close(getattr(got, name), value, rtol, f"{where}.{name}")
+            assert_close(got[name], value, rtol, f"{where}[{name!r}]")
+    elif isinstance(expected, dict):
+        assert isinstance(got, dict) and list(got) == list(expected), f"{where}: {got!r} is not {expected!r}"
+        for key in expected:
+            assert_close(got[key], expected[key], rtol, f"{where}[{key!r}]")
+    elif isinstance(expected, (list, tuple)):
+        assert type(got) is type(expected), f"{where}: {got!r} is not a {type(expected).__name__}"
+        assert len(got) == len(expected), f"{where}: {got!r} has not the length of {expected!r}"
+        for i, (u, v) in enumerate(zip(got, expected, strict=True)):
+            assert_close(u, v, rtol, f"{where}[{i}]")
+    elif isinstance(expected, np.ndarray):
+        assert isinstance(got, np.ndarray), f"{where}: {got!r} is not an array"
+        assert got.shape == expected.shape, f"{where}: shape {got.shape} is not {expected.shape}"
+        assert got.dtype == expected.dtype, f"{where}: dtype {got.dtype} is not {expected.dtype}"
+        scale = np.max(np.abs(expected), initial=0.0)
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=rtol * scale * 1e-1, err_msg=where)
+    elif isinstance(expected, np.generic):
+        assert np.dtype(type(got)) == expected.dtype, f"{where}: {got!r} is not {expected.dtype}"
+        assert abs(got - expected) <= rtol * abs(expected) + 1e-300, f"{where}: {got!r} is not {expected!r}"
+    elif isinstance(expected, complex):
+        assert isinstance(got, complex), f"{where}: {got!r} is not complex"
+        assert abs(got - expected) <= rtol * abs(expected) + 1e-300, f"{where}: {got!r} is not {expected!r}"
+    else:
+        assert isinstance(got, float), f"{where}: {got!r} is not a float"
+        assert math.isclose(got, expected, rel_tol=rtol, abs_tol=1e-300 if expected else rtol), (
+            f"{where}: {got!r} is not {expected!r}"
+        )
+
+
+def one_like(y):
+    return np.ones_like(y)[()] if isinstance(y, (np.ndarray, np.generic)) else type(y)(1)
+
+
+def check(f, *args, gradient, setup=nothing, state=nothing, rtol=None):
+    """Asserts value, gradient, repeatability and side effects of f at args.
+
+    Args:
+        gradient: the expected gradient; a tuple with one entry per argument if there are several.
+        setup: called before every run of f, puts outside state back.
+        state: called after every run of f, returns outside state to compare with the plain run's.
+        rtol: a looser tolerance, where the numbers are not float64.
+    """
+    argnums = tuple(range(len(args))) if len(args) > 1 else 0
+
+    setup()
+    plain_args = copy.deepcopy(args)
+    plain_value = f(*plain_args)
+    plain_state = copy.deepcopy(state())
+
+    def assert_as_plain(value, left_args):
+        assert same(value, plain_value), f"value {value!r} is not the plain call's {plain_value!r}"
+        assert same(left_args, plain_args), f"arguments are left as {left_args!r}, not {plain_args!r}"
+        left = state()
+        assert same(left, plain_state), f"state is left as {left!r}, not {plain_state!r}"
+
+    seen = []
+    for _ in range(2):
+        setup()
+        left_args = copy.deepcopy(args)
+        value, g = plaingrad.value_and_grad(f, argnums)(*left_args)
+        assert_as_plain(value, left_args)
+        assert_close(g, gradient, rtol)
+        seen.append(g)
+    assert_close(seen[0], gradient, rtol, "first gradient, after the second was taken")
+
+    setup()
+    left_args = copy.deepcopy(args)
+    value, pullback = plaingrad.vjp(f, *left_args)
+    assert_as_plain(value, left_args)
+    per_argument = gradient if len(args) > 1 else (gradient,)
+    assert_close(pullback(one_like(plain_value)), per_argument, rtol, "pullback")
+    assert_close(pullback(one_like(plain_value)), per_argument, rtol, "second pullback")
+    assert_as_plain(value, left_args)
+
+
+def check_or_refused(f, *args, gradient, **options):
+    """As `check`, where DESIGN 2.3 also allows a clear refusal."""
+    try:
+        plaingrad.vjp(f, *copy.deepcopy(args))
+    except plaingrad.MissingRuleError:
+        return
+    check(f, *args, gradient=gradient, **options)
