@@ -14,6 +14,7 @@ with warnings.catch_warnings():
     asteval = pytest.importorskip("asteval")
     fluids = pytest.importorskip("fluids")
     mpmath = pytest.importorskip("mpmath")
+    openskill = pytest.importorskip("openskill.models")
     npf = pytest.importorskip("numpy_financial")
     pytest.importorskip("geomdl")
     from geomdl import knotvector
@@ -46,6 +47,12 @@ def through_an_integrator_in_fortran(x):
     return fluids.integrate_drag_sphere(D=0.001 * x, rhop=2200.0, rho=1.2, mu=1.78e-5, t=0.5, V=30.0)
 
 
+def through_a_package_compiled_by_mypyc(x):
+    model = openskill.PlackettLuce()
+    [[a], [b]] = model.rate([[model.rating(30.0 * x, 8.0)], [model.rating(25.0, 8.0)]])
+    return a.mu
+
+
 @pytest.mark.parametrize(
     "f",
     [
@@ -55,6 +62,7 @@ def through_an_integrator_in_fortran(x):
         through_a_normalized_knot_vector,
         through_the_eigenvalues_of_a_companion_matrix,
         through_an_integrator_in_fortran,
+        through_a_package_compiled_by_mypyc,
     ],
     ids=lambda f: f.__name__,
 )
@@ -64,7 +72,7 @@ def test_it_is_right_or_refused(f):
     try:
         gradient = plaingrad.grad(f)(x)
     except PlaingradError as refusal:
-        assert "test_refusals.py" in str(refusal) or "site-packages" in str(refusal), "a refusal names file and line"
+        assert ".py:" in str(refusal), "a refusal names file and line"
     else:
         assert gradient == pytest.approx(by_differences, rel=1e-4)
     assert np.isfinite(f(x)), "after a refusal a plain call works as before"
