@@ -13,9 +13,9 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import pytest
-from cases import Fields, check, check_or_refused
 
 import plaingrad
+from cases import Fields, check, check_or_refused
 
 
 class Vec:

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import check
 
 import plaingrad
+from cases import check
 
 world = SimpleNamespace(calls=0)
 

@@ -9,9 +9,9 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import Fields, check, check_or_refused
 
 import plaingrad
+from cases import Fields, check, check_or_refused
 
 Point = namedtuple("Point", "x y")
 

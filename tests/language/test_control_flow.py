@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from cases import check
 
 import plaingrad
+from cases import check
 
 
 @pytest.mark.parametrize(("x", "slope"), [(-2.0, 0.01), (0.5, 1.0), (3.0, math.exp(-2.0))])

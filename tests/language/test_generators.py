@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from cases import check, check_or_refused
 
 import plaingrad
+from cases import check, check_or_refused
 
 
 def test_a_generator_yields_powers_and_its_caller_sums_them():

@@ -7,9 +7,9 @@ import operator
 
 import numpy as np
 import pytest
-from cases import check
 
 import plaingrad
+from cases import check
 
 
 def test_accumulate_sums_multiplies_and_takes_any_function_and_start():

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import Fields, check, check_or_refused
 
 import plaingrad
+from cases import Fields, check, check_or_refused
 
 world = SimpleNamespace(total=0.0, log=[], table=None, history={})
 TOTAL = 0.0
