@@ -17,14 +17,28 @@ def _mean(*items: Any) -> Any:
     return statistics.mean(items)
 
 
-@rrule(_mean)
-def mean_rrule(*items: Any) -> Any:
+def _float_mean(*items: Any) -> Any:
+    return statistics._mean_stdev(items)[0]
+
+
+def _float_deviation(items: Any) -> Any:
+    return statistics._mean_stdev(items)[1]
+
+
+def mean_rrule(mean: Any) -> Any:
     """z = sum of x / n."""
 
-    def mean_pullback(z_bar: Any) -> Any:
-        return (z_bar / len(items),) * len(items)
+    def rule(*items: Any) -> Any:
+        def mean_pullback(z_bar: Any) -> Any:
+            return (z_bar / len(items),) * len(items)
 
-    return statistics.mean(items), mean_pullback
+        return mean(*items), mean_pullback
+
+    return rule
+
+
+rrule(_mean)(mean_rrule(_mean))
+rrule(_float_mean)(mean_rrule(_float_mean))
 
 
 @composed(statistics.mean)
@@ -62,7 +76,7 @@ def harmonic_mean(data: Any, weights: Any = None) -> Any:
 
 
 def _spread(f: Any, c: Any, *items: Any) -> Any:
-    """One of the four functions below."""
+    """One of the functions below."""
     return f(items) if c is None else f(items, c)
 
 
@@ -73,7 +87,7 @@ def spread_rrule(f: Any, c: Any, *items: Any) -> Any:
 
     def spread_pullback(z_bar: Any) -> Any:
         centre = _mean(*items) if c is None else c
-        d = len(items) - 1 if f is statistics.variance or f is statistics.stdev else len(items)
+        d = len(items) if f is statistics.pvariance or f is statistics.pstdev else len(items) - 1
         if f is statistics.variance or f is statistics.pvariance:
             items_bar = [z_bar * (2 * (x - centre) / d) for x in items]
         elif z:
@@ -116,7 +130,7 @@ def pstdev(data: Any, mu: Any = None) -> Any:
 def mean_stdev(data: Any) -> Any:
     """What `NormalDist.from_samples` is made of."""
     items = list(data)
-    return _mean(*map(float, items)), _spread(statistics.stdev, None, *map(float, items))
+    return _float_mean(*items), _spread(_float_deviation, None, *items)
 
 
 scalar("_normal_dist_inv_cdf", ((0.2, 0.5, 0.9), (-1.2, 0.4, 2.0), (0.7, 1.0, 2.5)),

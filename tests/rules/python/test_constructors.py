@@ -1,0 +1,136 @@
+"""Numbers made of numbers: float, complex, Fraction, Decimal, NumPy's scalar types."""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from plaingrad import rulebook
+from plaingrad.rules.python import constructors
+from plaingrad.tangents import is_zero, unthunk
+
+from tests.rules.agreement import assert_partials_agree
+
+HERE = [rule for rule in rulebook.rules() if rule.source.split(":")[0] == constructors.__file__]
+
+
+def cotangents_of(f, z_bar, *args):
+    return [unthunk(x_bar) for x_bar in rulebook.find(f).rrule(*args)[1](z_bar)]
+
+
+def adjoint_of(f):
+    """The adjoint of a linear rule; that of an attribute cannot be called through its descriptor."""
+    rule = rulebook.find(f)
+    return dict(zip(rule.rrule.__code__.co_freevars, rule.rrule.__closure__))["adjoint"].cell_contents
+
+
+@pytest.mark.parametrize("f, x", [
+    (float, 2.5), (float, Fraction(1, 2)), (float, Decimal("0.5")), (float, np.float32(0.5)), (np.float32, 0.5), (np.float64, 0.5),
+    (np.float16, 0.5), (np.longdouble, 0.5), (np.complex64, 0.5), (np.clongdouble, 0.5), (Decimal, 0.5), (float.__float__, 0.5),
+    (np.float64.__float__, np.float64(0.5)), (Decimal.normalize, Decimal("1.50")), (Fraction.__float__, Fraction(1, 2)),
+    (Decimal.__float__, Decimal("0.5")), (Decimal.__complex__, Decimal("0.5")), (complex.__complex__, 2j),
+    (Fraction.__copy__, Fraction(1, 2)), (Fraction, 0.5), (Decimal.from_float, 0.5),
+])
+def test_a_change_of_type_passes_the_cotangent_through(f, x):
+    z, pullback = rulebook.find(f).rrule(x)
+    assert z == x
+    assert unthunk(pullback(3.0)[0]) == 3.0
+
+
+def test_the_parts_of_a_number():
+    assert adjoint_of(complex.real)(3.0, 1 + 2j) == 3
+    assert adjoint_of(complex.imag)(3.0, 1 + 2j) == 3j
+    assert adjoint_of(float.real)(3.0, 1.0) == 3
+    assert adjoint_of(Decimal.real)(3.0, Decimal(1)) == 3
+    assert adjoint_of(Fraction.__deepcopy__)(3.0, Fraction(1), {}) == 3
+
+
+@pytest.mark.parametrize("f", [complex, np.complex128])
+def test_complex_of_one_or_two_parts(f):
+    assert_partials_agree(rulebook.find(f).rrule, (1.5, -0.5))
+    assert_partials_agree(rulebook.find(f).rrule, (1.5,))
+    assert_partials_agree(rulebook.find(f).rrule, (1.5 + 2j,))
+    assert_partials_agree(rulebook.find(complex).rrule, (1.5 + 2j, 0.5 - 1j))
+    assert rulebook.find(f).rrule(2.0)[0] == 2
+    z = 1 + 2j
+    assert rulebook.find(complex).rrule(z)[0] is z
+
+
+class Length(float):
+    pass
+
+
+def test_the_new_of_a_subclass_of_float_or_complex():
+    z, pullback = rulebook.find(float.__new__).rrule(Length, 2.0)
+    assert type(z) is Length and pullback(3.0)[1] == 3.0
+    z, pullback = rulebook.find(complex.__new__).rrule(complex, 2.0, 1.0)
+    assert z == 2 + 1j and pullback(1j)[2] == 1
+
+
+def test_a_fraction_of_two_numbers():
+    args = (Fraction(3, 2), Fraction(5, 7))
+    z, pullback = rulebook.find(Fraction).rrule(*args)
+    assert z == args[0] / args[1]
+    assert pullback(1) == (1 / args[1], -args[0] / args[1] ** 2)
+    assert rulebook.find(Fraction.from_float.__func__).rrule(Fraction, 0.5)[0] == Fraction(1, 2)
+    assert rulebook.find(Fraction.from_decimal.__func__).rrule(Fraction, Decimal("0.5"))[1](3.0)[1] == 3.0
+
+
+# Exact arithmetic is its own judge: the slope of a polynomial of degree d from d + 1 points.
+
+FRACTIONS = (Fraction(7, 3), Fraction(-5, 4))
+DECIMALS = (Decimal("2.3"), Decimal("1.5"))
+
+
+def exact_difference(f, args, i, h):
+    def at(k):
+        return f(*args[:i], args[i] + k * h, *args[i + 1 :])
+
+    return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
+
+
+ROWS = [rule for rule in HERE if rule.kind == "scalar"]
+
+
+@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: rule.function.__qualname__)
+def test_partials_of_exact_numbers_agree_with_differences(rule):
+    f = rule.function
+    name = f.__qualname__
+    if name.startswith("Fraction"):
+        args, h, tolerance = FRACTIONS[: len(rule.partials)], Fraction(1, 10**6), Fraction(1, 10**18)
+    elif name.startswith("Context"):
+        args = (Context(prec=60), *DECIMALS[: len(rule.partials) - 1])
+        args = (args[0], 0.5) if name.endswith("from_float") else args
+        h, tolerance = Decimal("1e-8"), Decimal("1e-24")
+    else:
+        args = (*DECIMALS, Decimal("0.75"))[: len(rule.partials)]
+        if name == "Decimal.scaleb":
+            args = (args[0], Decimal(2))
+        h, tolerance = Decimal("1e-4"), Decimal("1e-12")
+    _, pullback = rule.rrule(*args)
+    cotangents = [unthunk(x_bar) for x_bar in pullback(1)]
+    for i, x_bar in enumerate(cotangents):
+        if not is_zero(x_bar):
+            if "create" in name:
+                assert x_bar == 1
+                continue
+            assert abs(x_bar - exact_difference(f, args, i, h)) < tolerance
+
+
+def test_the_remaining_decimal_methods():
+    for name in ("canonical", "conjugate", "next_minus", "next_plus", "__copy__", "__deepcopy__"):
+        args = (Decimal("1.5"), {}) if name == "__deepcopy__" else (Decimal("1.5"),)
+        assert cotangents_of(Decimal.__dict__[name], 2, *args)[0] == 2
+    assert cotangents_of(Decimal.next_toward, 2, Decimal(1), Decimal(2))[0] == 2
+
+
+def test_divmod_methods_are_quotient_and_remainder():
+    assert rulebook.find(float.__divmod__).definition(7.5, 2.0) == divmod(7.5, 2.0)
+    assert rulebook.find(float.__rdivmod__).definition(2.0, 7.5) == divmod(7.5, 2.0)
+    assert rulebook.find(np.float64.__divmod__).definition(np.float64(7.5), 2.0) == divmod(7.5, 2.0)
+
+
+def test_integers_end_the_derivative():
+    for f in (int, bool, np.int64, np.bool_, round, float.is_integer, Decimal.quantize, Fraction.limit_denominator):
+        assert rulebook.find(f).kind == "no_tangent"

@@ -1,0 +1,119 @@
+"""Functions that move references, and definitions in Python of those that do more."""
+
+import builtins
+import collections
+import functools
+import itertools
+import operator
+import re
+
+import pytest
+
+from plaingrad import rulebook
+from plaingrad.rules.python import containers, text
+
+A = [3.0, 1.0, 2.0]
+
+
+class Point:
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def scaled(self, factor, *, offset=0.0):
+        return factor * self.x + offset
+
+
+P = Point(Point(1.0, 2.0), 3.0)
+
+
+@pytest.mark.parametrize("f, args, options", [
+    (itertools.accumulate, (A,), {}), (itertools.accumulate, (A, operator.mul), {}), (itertools.accumulate, (A,), {"initial": 5}),
+    (itertools.accumulate, ([],), {}), (itertools.accumulate, ([], max), {"initial": 1.0}),
+])
+def test_running_totals(f, args, options):
+    assert list(rulebook.find(f).definition(*args, **options)) == list(f(*args, **options))
+
+
+def test_running_totals_refuse_at_once_what_cannot_be_iterated():
+    with pytest.raises(TypeError):
+        rulebook.find(itertools.accumulate).definition(3.0)
+
+
+def test_counting_from_a_float():
+    found = itertools.islice(rulebook.find(itertools.count).definition(0.1, 0.3), 9)
+    assert list(found) == list(itertools.islice(itertools.count(0.1, 0.3), 9))
+
+
+@pytest.mark.parametrize("f, args", [
+    (operator.getitem, (A, 1)), (operator.contains, (A, 2.0)), (operator.concat, (A, A)), (operator.countOf, (A, 2.0)),
+    (operator.indexOf, (A, 2.0)), (operator.call, (max, 1.0, 2.0)), (operator.iadd, (1.0, 2.0)), (operator.isub, (1.0, 2.0)),
+    (operator.imul, (1.0, 2.0)), (operator.itruediv, (1.0, 2.0)), (operator.ifloordiv, (5.0, 2.0)), (operator.imod, (5.0, 2.0)),
+    (operator.ipow, (5.0, 2.0)), (operator.iand, (6, 3)), (operator.ior, (6, 3)), (operator.ixor, (6, 3)), (operator.ilshift, (6, 3)),
+    (operator.irshift, (6, 1)), (operator.iconcat, ((1,), (2,))),
+])
+def test_an_operator_is_the_syntax_that_it_stands_for(f, args):
+    assert rulebook.find(f).definition(*args) == f(*args)
+
+
+def test_operators_that_change_a_container():
+    a = list(A)
+    rulebook.find(operator.setitem).definition(a, 0, 7.0)
+    rulebook.find(operator.delitem).definition(a, 1)
+    assert a == [7.0, 2.0]
+    with pytest.raises(ValueError, match="not in sequence"):
+        rulebook.find(operator.indexOf).definition(A, 9.0)
+    a = list(A)
+    assert rulebook.find(operator.iconcat).definition(a, [1]) is a
+    for name in "iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift setitem delitem".split():
+        assert rulebook.find(getattr(operator, name)).mutates
+
+
+@pytest.mark.parametrize("getter, o", [
+    (operator.itemgetter(1), A), (operator.itemgetter(1, 0), A), (operator.itemgetter("a"), {"a": 1.0}),
+    (operator.attrgetter("y"), P), (operator.attrgetter("x.y", "y"), P), (operator.methodcaller("scaled", 2.0), P.x),
+    (operator.methodcaller("scaled", 2.0, offset=1.0), P.x), (operator.methodcaller("scaled", factor=2.0), P.x),
+])
+def test_a_getter_does_what_its_arguments_say(getter, o):
+    assert rulebook.find(type(getter).__call__).definition(getter, o) == getter(o)
+
+
+ORDINARY = [
+    list, tuple, dict, set, frozenset, map, filter, zip, enumerate, reversed, sorted, min, max, any, all, len, next, iter, sum, abs,
+    pow, divmod, round, float, complex, int, bool, isinstance, issubclass, callable, hash, id, type, object, slice, range, property,
+    list.append, list.extend, list.insert, list.pop, list.sort, list.index, list.copy, dict.get, dict.items, dict.update, dict.fromkeys,
+    dict.setdefault, set.add, set.union, tuple.index, tuple.count, frozenset.union, collections.deque, collections.deque.appendleft,
+    collections.deque.rotate, collections.OrderedDict, collections.OrderedDict.move_to_end, collections.defaultdict, functools.reduce,
+    functools.cmp_to_key, re.Pattern.sub, str.join, str.split, ValueError, KeyError, Exception.with_traceback, object.__setattr__,
+    object.__new__, tuple.__new__, dict.__setitem__, list.__getitem__, list.__init__,
+    *(f for f in vars(itertools).values() if isinstance(f, type) and f.__module__ == "itertools"),
+]
+
+
+@pytest.mark.parametrize("f", [f for f in ORDINARY if f.__name__[0] != "_"], ids=str)
+def test_what_ordinary_programs_use_is_known(f):
+    assert rulebook.find(f) is not None
+
+
+def test_every_method_of_the_builtin_containers_is_known():
+    for cls in (*containers.CONTAINERS, *containers.iterator_types()):
+        for name, f in vars(cls).items():
+            if callable(f) and not isinstance(f, type) and name not in ("__repr__", "__str__", "__format__"):
+                assert rulebook.find(f) is not None, (cls, name)
+
+
+def test_methods_that_iterate_are_told_from_those_that_only_move():
+    assert rulebook.find(list.extend).kind == "higher_order"
+    assert rulebook.find(list.sort).kind == "higher_order"
+    assert rulebook.find(list.append).kind == "mover"
+    assert rulebook.find(dict.fromkeys).kind == "higher_order"
+
+
+def test_every_builtin_exception_may_carry_a_value():
+    for cls in vars(builtins).values():
+        if isinstance(cls, type) and issubclass(cls, BaseException):
+            assert rulebook.find(cls) is not None
+
+
+def test_the_doors_between_numbers_and_text_are_listed_once():
+    for doors in (text.FORMATTERS, text.PARSERS, text.DIGITS):
+        assert len(set(map(id, doors))) == len(doors)
