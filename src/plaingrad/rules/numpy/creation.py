@@ -1,0 +1,346 @@
+"""New arrays: from numbers, nested lists, other arrays; and arrays put together from arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, linear, mover, no_tangent, rrule
+from plaingrad.rules.numpy.indexing import add_at_indices, cycled
+from plaingrad.rules.numpy.names import at_axis, both, functions, methods, refuse_out
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
+
+no_tangent(*functions(
+    "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "eye", "identity", "tri", "fromstring", "fromfile",
+    "bartlett", "blackman", "hamming", "hanning",
+))  # fmt: skip
+mover(np.frombuffer, np.from_dlpack)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# From something like an array: a result that is a view, or the argument itself, is dealt with by the engine
+
+
+def same_elements(z_bar, a, *options, ndmin=0, **more):
+    """z_bar; without the axes that `ndmin` put in front."""
+    extra = np.ndim(z_bar) - np.ndim(a)
+    return z_bar[(0,) * extra] if extra > 0 else z_bar
+
+
+for f in functions(
+    "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "copy", "require", "asfarray",
+):  # fmt: skip
+    linear(f, same_elements)
+for f in methods("copy", "__copy__", "__deepcopy__", "__array__"):
+    linear(f, same_elements)
+
+
+def cast_adjoint(z_bar, a, *options, **more):
+    """z_bar: the projection onto the argument's own precision and realness follows."""
+    return z_bar
+
+
+for f in (*methods("astype"), *functions("astype")):
+    linear(f, cast_adjoint)
+
+
+# The types of array scalars, called: np.float64(x), np.complex128(re, im).
+for t in functions("float16", "float32", "float64", "longdouble"):
+    linear(t, lambda z_bar, x=0.0, *options: z_bar)
+
+
+def enter_complex(t: Any) -> None:
+    """re + i im."""
+
+    @rrule(t)
+    def complex_rrule(real=0.0, imag=None):
+        z = t(real) if imag is None else t(real, imag)
+        return z, lambda z_bar: (z_bar, NoTangent if imag is None else Thunk(lambda: -1j * z_bar))
+
+
+for t in functions("complex64", "complex128", "clongdouble"):
+    enter_complex(t)
+
+no_tangent(*functions(
+    "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "intc", "uintc", "intp", "uintp",
+    "longlong", "ulonglong", "long", "ulong", "int_", "uint", "byte", "ubyte", "short", "ushort",
+))  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Filled and spaced
+
+
+@rrule(np.full)
+def full_rrule(shape, fill_value, dtype=None, order="C", **options):
+    z = np.full(shape, fill_value, dtype, order, **options)
+    return z, lambda z_bar: (NoTangent, z_bar)
+
+
+@rrule(np.full_like)
+def full_like_rrule(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
+    z = np.full_like(a, fill_value, dtype, order, subok, shape, **options)
+    return z, lambda z_bar: (NoTangent, z_bar)
+
+
+@rrule(np.arange)
+def arange_rrule(start=None, stop=None, step=None, dtype=None, **options):
+    named = {name: x for name, x in (("stop", stop), ("step", step)) if x is not None}
+    z = np.arange(dtype=dtype, **named, **options) if start is None else np.arange(start, dtype=dtype, **named, **options)
+
+    def arange_pullback(z_bar):  # z_i = start + i step; how many there are does not vary
+        start_bar = ZeroTangent if stop is None or start is None else np.sum(z_bar)
+        step_bar = NoTangent if step is None else Thunk(lambda: np.sum(z_bar * np.arange(len(z))))
+        return start_bar, ZeroTangent, step_bar
+
+    return z, arange_pullback
+
+
+@rrule(np.linspace)
+def linspace_rrule(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, **options):
+    z = np.linspace(start, stop, num, endpoint, retstep, dtype, axis, **options)
+    intervals = num - 1 if endpoint else num
+
+    def linspace_pullback(z_bar):  # z_i = (1 - t_i) start + t_i stop
+        z_bar, step_bar = z_bar if retstep else (z_bar, ZeroTangent)
+        start_bar = stop_bar = 0.0
+        if not is_zero(z_bar):
+            rows = np.moveaxis(z_bar, axis, -1)
+            t = np.arange(num) / max(intervals, 1)
+            start_bar, stop_bar = rows @ (1 - t).astype(rows.dtype), rows @ t.astype(rows.dtype)
+        if not is_zero(step_bar):
+            start_bar, stop_bar = start_bar - step_bar / intervals, stop_bar + step_bar / intervals
+        return start_bar, stop_bar
+
+    return z, linspace_pullback
+
+
+def array_from_iterator(iterable, dtype, count=-1, **options):
+    """A 1-D array of the elements."""
+    elements = list(iterable) if count < 0 else [x for _, x in zip(range(count), iterable)]
+    if len(elements) < count:
+        raise ValueError(f"iterator too short: Expected {count} but iterator had only {len(elements)} items.")
+    return np.array(elements, dtype=dtype)
+
+
+composed(np.fromiter, mutates=True)(array_from_iterator)  # always: an iterator hides what it will give
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Put together: z_bar is taken apart again
+
+
+def joined(z_bar: Any, arrays: Any, axis: int, promoted: Any) -> Any:
+    """The pieces of z_bar along `axis`, one for each of `arrays`, in their shapes.
+
+    Args:
+        promoted: the shape with which an array of a given shape took part.
+    """
+    pieces = []
+    start = 0
+    for a in arrays:
+        shape = np.shape(a)
+        n = promoted(shape)[axis]
+        piece = z_bar[at_axis(slice(start, start + n), axis, np.ndim(z_bar))]
+        pieces.append(piece if np.shape(piece) == shape else np.reshape(piece, shape))
+        start += n
+    return np.stack(pieces) if isinstance(arrays, np.ndarray) else pieces
+
+
+def concatenate_adjoint(z_bar, arrays, axis=0, out=None, **options):
+    """The pieces of z_bar."""
+    refuse_out("np.concatenate", out)
+    if axis is None:
+        return joined(z_bar, arrays, 0, lambda shape: (int(np.prod(shape)),))
+    return joined(z_bar, arrays, axis, lambda shape: shape)
+
+
+def at_least_2d(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that np.atleast_2d gives."""
+    return shape if len(shape) >= 2 else (1,) * (2 - len(shape)) + shape
+
+
+def at_least_3d(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that np.atleast_3d gives."""
+    return shape if len(shape) >= 3 else ((1, 1, 1), (1, *shape, 1), (*shape, 1))[len(shape)]
+
+
+for f in functions("concatenate", "concat"):
+    linear(f, concatenate_adjoint)
+for f in functions("vstack", "row_stack"):
+    linear(f, lambda z_bar, tup, **options: joined(z_bar, tup, 0, at_least_2d))
+linear(np.hstack, lambda z_bar, tup, **options: joined(z_bar, tup, min(np.ndim(z_bar) - 1, 1), lambda s: s or (1,)))
+linear(np.dstack, lambda z_bar, tup, **options: joined(z_bar, tup, 2, at_least_3d))
+linear(np.column_stack, lambda z_bar, tup: joined(z_bar, tup, 1, lambda s: s if len(s) == 2 else (*(s or (1,)), 1)))
+
+
+def stack_adjoint(z_bar, arrays, axis=0, out=None, **options):
+    """The slices of z_bar along the new axis."""
+    refuse_out("np.stack", out)
+    return z_bar if axis == 0 else np.moveaxis(z_bar, axis, 0)
+
+
+linear(np.stack, stack_adjoint)
+
+
+@rrule(np.append)
+def append_rrule(arr, values, axis=None):
+    z = np.append(arr, values, axis)
+
+    def append_pullback(z_bar):
+        return tuple(concatenate_adjoint(z_bar, (arr, values), axis))
+
+    return z, append_pullback
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Repeated
+
+
+def repeat_adjoint(z_bar, a, repeats, axis=None):
+    """z_bar summed over the copies of each element."""
+    shape = np.shape(a)
+    along = 0 if axis is None else axis % len(shape)
+    n = np.size(a) if axis is None else shape[along]
+    if np.ndim(repeats) == 0:
+        split = np.reshape(z_bar, (*np.shape(z_bar)[:along], n, int(repeats), *np.shape(z_bar)[along + 1 :]))
+        a_bar = np.sum(split, axis=along + 1)
+    else:
+        a_bar = add_at_indices(z_bar, np.repeat(np.arange(n), repeats), along, n)
+    return np.reshape(a_bar, shape)
+
+
+for f in both("repeat"):
+    linear(f, repeat_adjoint)
+
+
+def tile_adjoint(z_bar, A, reps):
+    """z_bar summed over the copies."""
+    reps = (reps,) if np.ndim(reps) == 0 else tuple(reps)
+    shape = np.shape(A)
+    d = max(len(shape), len(reps))
+    padded = (1,) * (d - len(shape)) + shape
+    reps = (1,) * (d - len(reps)) + reps
+    split = np.reshape(z_bar, tuple(n for pair in zip(reps, padded) for n in pair))
+    return np.reshape(np.sum(split, axis=tuple(range(0, 2 * d, 2))), shape)
+
+
+linear(np.tile, tile_adjoint)
+
+
+def resized(a, new_shape):
+    """The elements of `a`, again and again, in the new shape."""
+    shape = (new_shape,) if np.ndim(new_shape) == 0 else tuple(new_shape)
+    n = int(np.prod(shape))
+    flat = np.ravel(a)
+    if n == 0 or flat.size == 0:
+        return np.zeros(shape, flat.dtype)
+    return np.reshape(flat if flat.size == n else np.take(flat, np.arange(n) % flat.size), shape)
+
+
+composed(np.resize)(resized)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Diagonals and triangles
+
+
+def add_on_diagonal(values: Any, shape: tuple[int, ...], offset: int, axis1: int, axis2: int) -> Any:
+    """Zeros of `shape` with `values` where np.diagonal(_, offset, axis1, axis2) would read."""
+    z = np.zeros(shape, np.asarray(values).dtype)
+    n = np.shape(values)[-1]
+    rows = np.arange(n) + max(-offset, 0)
+    z_last = np.moveaxis(z, (axis1, axis2), (-2, -1))
+    z_last[..., rows, rows + offset] = values
+    return z
+
+
+linear(
+    add_on_diagonal,
+    lambda z_bar, values, shape, offset, axis1, axis2: np.diagonal(z_bar, offset, axis1, axis2),
+)
+
+
+def diagonal_adjoint(z_bar, a, offset=0, axis1=0, axis2=1):
+    """z_bar on the diagonal."""
+    return add_on_diagonal(z_bar, np.shape(a), offset, axis1, axis2)
+
+
+def trace_adjoint(z_bar, a, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """z_bar on the diagonal, the same everywhere on it."""
+    refuse_out("np.trace", out)
+    n = np.shape(np.diagonal(a, offset, axis1, axis2))[-1]
+    return add_on_diagonal(np.broadcast_to(np.expand_dims(z_bar, -1), (*np.shape(z_bar), n)), np.shape(a), offset, axis1, axis2)
+
+
+def diag_adjoint(z_bar, v, k=0):
+    """Diagonal and matrix change places."""
+    return np.diagonal(z_bar, k) if np.ndim(v) == 1 else add_on_diagonal(z_bar, np.shape(v), k, 0, 1)
+
+
+for f in both("trace"):
+    linear(f, trace_adjoint)
+for f in both("diagonal"):
+    linear(f, diagonal_adjoint)
+linear(np.diag, diag_adjoint)
+linear(np.diagflat, lambda z_bar, v, k=0: np.reshape(np.diagonal(z_bar, k), np.shape(v)))
+linear(np.tril, lambda z_bar, m, k=0: np.tril(z_bar, k) if np.ndim(m) > 1 else np.sum(np.tril(z_bar, k), axis=0))
+linear(np.triu, lambda z_bar, m, k=0: np.triu(z_bar, k) if np.ndim(m) > 1 else np.sum(np.triu(z_bar, k), axis=0))
+
+
+@composed(np.fill_diagonal, mutates=True)
+def fill_diagonal(a, val, wrap=False):
+    """The main diagonal is overwritten, with the values repeated as needed."""
+    if a.ndim < 2:
+        raise ValueError("array must be at least 2-d")
+    if a.ndim == 2:
+        step = a.shape[1] + 1
+        places = np.arange(0, a.size if wrap else min(a.size, a.shape[1] * a.shape[1]), step)
+    else:
+        if not np.all(np.diff(a.shape) == 0):
+            raise ValueError("All dimensions of input must be of equal length")
+        places = np.arange(0, a.size, 1 + int(np.sum(np.cumprod(a.shape[:-1]))))
+    a[np.unravel_index(places, a.shape)] = cycled(val, len(places))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# NumPy's own way in and out of functions of array-likes (C code, in NumPy 2)
+
+
+class Converter:
+    """What `_array_converter` is, in Python: arrays of the arguments, and results wrapped as they were."""
+
+    def __init__(self, *array_likes):
+        self.array_likes = array_likes
+        self.scalar_input = tuple(not isinstance(a, np.ndarray) and np.ndim(a) == 0 for a in array_likes)
+
+    def __len__(self):
+        return len(self.array_likes)
+
+    def __getitem__(self, i):
+        return np.asanyarray(self.array_likes[i])
+
+    def as_arrays(self, *, subok=True, pyscalars="convert_if_no_array"):
+        """The arguments as a tuple of arrays; Python numbers stay beside arrays."""
+        any_array = any(not isinstance(a, (int, float, complex)) for a in self.array_likes)
+        keep = pyscalars == "preserve" or (pyscalars == "convert_if_no_array" and any_array)
+        convert = np.asanyarray if subok else np.asarray
+        return tuple([a if keep and type(a) in (int, float, complex) else convert(a) for a in self.array_likes])
+
+    def result_type(self, extra_dtype=None, ensure_inexact=False):
+        """The common dtype."""
+        types = [a if type(a) in (int, float, complex) else np.asanyarray(a).dtype for a in self.array_likes]
+        if extra_dtype is not None:
+            types.append(extra_dtype)
+        dtype = np.result_type(*types)
+        return np.result_type(dtype, 1.0) if ensure_inexact and dtype.kind in "biu" else dtype
+
+    def wrap(self, arr, /, to_scalar=None):
+        """`arr`, or its element where all arguments were numbers."""
+        scalar = all(self.scalar_input) if to_scalar is None else to_scalar
+        return arr[()] if scalar and np.ndim(arr) == 0 else arr
+
+
+if hasattr(np, "_core") and hasattr(np._core.multiarray, "_array_converter"):
+    composed(np._core.multiarray._array_converter)(Converter)

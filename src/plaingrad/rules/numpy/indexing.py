@@ -1,0 +1,406 @@
+"""Reading and writing by index: gathers, scatters, selections, sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, linear, no_tangent, rrule
+from plaingrad.rules.numpy.names import at_axis, both, functions, methods, refuse_out
+from plaingrad.tangents import NoTangent, Thunk
+
+no_tangent(*functions(
+    "digitize", "unravel_index", "ravel_multi_index", "indices", "ix_", "diag_indices", "diag_indices_from",
+    "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "mask_indices", "ndindex",
+))  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# The transposes of gathers, as functions of their own, so that gathers and scatters are each other's rule
+
+
+def add_along_axis(values: Any, indices: Any, axis: int, shape: tuple[int, ...]) -> Any:
+    """An array of `shape` in which `values` are summed where np.take_along_axis(_, indices, axis) would read."""
+    z = np.zeros(shape, np.asarray(values).dtype)
+    grid = list(np.ogrid[tuple(slice(0, n) for n in shape)])
+    grid[axis % len(shape)] = indices
+    np.add.at(z, tuple(grid), values)
+    return z
+
+
+linear(add_along_axis, lambda z_bar, values, indices, axis, shape: np.take_along_axis(z_bar, indices, axis))
+
+
+def add_at_indices(values: Any, indices: Any, axis: int, n: int) -> Any:
+    """An array with `n` rows along `axis` in which `values` are summed where np.take(_, indices, axis) would read."""
+    indices = np.asarray(indices)
+    before, after = np.shape(values)[:axis], np.shape(values)[axis + indices.ndim :]
+    rows = np.reshape(values, (*before, indices.size, *after))
+    flat = indices.reshape(-1)
+    if len(before) == len(after) == 0 and rows.dtype == np.float64:
+        return np.bincount(flat, rows, n)
+    z = np.zeros((*before, n, *after), rows.dtype)
+    np.add.at(z, at_axis(flat, axis, z.ndim), rows)
+    return z
+
+
+linear(add_at_indices, lambda z_bar, values, indices, axis, n: np.take(z_bar, indices, axis))
+
+
+def add_at_index(values: Any, index: Any, shape: tuple[int, ...]) -> Any:
+    """An array of `shape` in which `values` are summed where `_[index]` would read."""
+    z = np.zeros(shape, np.asarray(values).dtype)
+    np.add.at(z, index, values)
+    return z
+
+
+linear(add_at_index, lambda z_bar, values, index, shape: z_bar[index])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Gathers
+
+
+def take_adjoint(z_bar, a, indices, axis=None, out=None, mode="raise"):
+    """z_bar summed at the rows that were taken."""
+    refuse_out("np.take", out)
+    shape = np.shape(a)
+    along = 0 if axis is None else axis % len(shape)
+    n = np.size(a) if axis is None else shape[along]
+    chosen = np.arange(n).take(indices, mode=mode)  # counted from the front, wrapped or clipped
+    a_bar = add_at_indices(z_bar, chosen, along, n)
+    return np.reshape(a_bar, shape) if axis is None else a_bar
+
+
+for f in both("take"):
+    linear(f, take_adjoint)
+
+
+@rrule(np.take_along_axis)
+def take_along_axis_rrule(arr, indices, axis=-1):
+    z = np.take_along_axis(arr, indices, axis)
+
+    def take_along_axis_pullback(z_bar):
+        if axis is None:
+            flat = add_at_indices(z_bar, np.arange(np.size(arr))[indices], 0, np.size(arr))
+            return (np.reshape(flat, np.shape(arr)),)
+        return (Thunk(lambda: add_along_axis(z_bar, indices, axis, np.shape(arr))),)
+
+    return z, take_along_axis_pullback
+
+
+def compress_adjoint(z_bar, a, condition, axis=None):
+    """z_bar at the rows that were kept."""
+    return take_adjoint(z_bar, a, np.flatnonzero(condition), axis)
+
+
+@rrule(np.compress)
+def compress_rrule(condition, a, axis=None, out=None):
+    refuse_out("np.compress", out)
+    z = np.compress(condition, a, axis)
+
+    def compress_pullback(z_bar):
+        return NoTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
+
+    return z, compress_pullback
+
+
+def compress_method_adjoint(z_bar, a, condition, axis=None, out=None):
+    """As for the function, with the array first."""
+    refuse_out("compress", out)
+    return compress_adjoint(z_bar, a, condition, axis)
+
+
+for f in methods("compress"):
+    linear(f, compress_method_adjoint)
+
+
+@rrule(np.extract)
+def extract_rrule(condition, arr):
+    def extract_pullback(z_bar):
+        return NoTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
+
+    return np.extract(condition, arr), extract_pullback
+
+
+def choose(a, choices, out=None, mode="raise"):
+    """The element of choices[a[i]] at i, by one np.where for each choice."""
+    n = len(choices)
+    a = np.asarray(a)
+    if mode == "wrap":
+        a = a % n
+    elif mode == "clip":
+        a = np.clip(a, 0, n - 1)
+    elif np.any((a < 0) | (a >= n)):
+        raise ValueError("invalid entry in choice array")
+    z = choices[0]
+    for k in range(1, n):
+        z = np.where(a == k, choices[k], z)
+    z = np.where(a == 0, choices[0], z)
+    if out is None:
+        return z
+    out[...] = z
+    return out
+
+
+composed(np.choose)(choose)
+
+
+def choose_method(self, *choices, out=None, mode="raise"):
+    """As the function; the choices may also come one by one."""
+    return choose(self, choices[0] if len(choices) == 1 else choices, out, mode)
+
+
+for f in methods("choose"):
+    composed(f)(choose_method)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Selection
+
+
+@rrule(np.where)
+def where_rrule(condition, *branches):
+    z = np.where(condition, *branches)
+
+    def where_pullback(z_bar):
+        if not branches:
+            return ()
+        return (
+            NoTangent,
+            Thunk(lambda: np.where(condition, z_bar, 0)),
+            Thunk(lambda: np.where(condition, 0, z_bar)),
+        )
+
+    return z, where_pullback
+
+
+def present(bound: Any) -> Any:
+    """`bound`, or None where it was left out."""
+    return None if bound is np._NoValue else bound
+
+
+def clipped(function: Any, a: Any, low: Any, high: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """z = min(max(a, low), high), and z_bar -> (a_bar, low_bar, high_bar); at a bound the cotangent stays with `a`."""
+    low, high = present(low), present(high)
+    z = function(a, low, high, **options)
+
+    def bars(z_bar):
+        below = False if low is None else np.less(a, low)
+        above = False if high is None else np.greater(a if low is None else np.maximum(a, low), high)
+        raised = np.logical_and(below, np.logical_not(above))
+        low_bar = NoTangent if low is None else Thunk(lambda: np.where(raised, z_bar, 0))
+        high_bar = NoTangent if high is None else Thunk(lambda: np.where(above, z_bar, 0))
+        return Thunk(lambda: np.where(np.logical_or(below, above), 0, z_bar)), low_bar, high_bar
+
+    return z, bars
+
+
+@rrule(np.clip)
+def clip_rrule(a, a_min=None, a_max=None, out=None, min=None, max=None, **options):
+    refuse_out("np.clip", out)
+    min_named, max_named = present(min) is not None, present(max) is not None
+    z, bars = clipped(np.clip, a, min if min_named else a_min, max if max_named else a_max, options)
+
+    def clip_pullback(z_bar):
+        a_bar, low_bar, high_bar = bars(z_bar)
+        low_bars = (NoTangent, low_bar) if min_named else (low_bar, NoTangent)
+        high_bars = (NoTangent, high_bar) if max_named else (high_bar, NoTangent)
+        return a_bar, low_bars[0], high_bars[0], NoTangent, low_bars[1], high_bars[1]
+
+    return z, clip_pullback
+
+
+def enter_clip(function: Any) -> None:
+    """a.clip(min, max), and the ufunc behind it."""
+
+    @rrule(function)
+    def clip_method_rrule(a, min=None, max=None, out=None, **options):
+        refuse_out("clip", out)
+        return clipped(function, a, min, max, options)
+
+
+umath = np._core.umath if hasattr(np, "_core") else np.core.umath
+for f in (umath.clip, *methods("clip")):
+    enter_clip(f)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sorting: `order` says where each result came from; elements that tie keep their place
+
+
+def ordered(a: Any, order: Any, axis: Any) -> Any:
+    """`a` rearranged along `axis`, where `order` came from argsort or argpartition."""
+    return np.take_along_axis(a, order, axis)
+
+
+def sorting_pullback(a: Any, order: Any, axis: Any) -> Any:
+    """z_bar put back in the order of `a`."""
+
+    def sort_pullback(z_bar):
+        if axis is None:
+            return (np.reshape(add_at_indices(z_bar, order, 0, np.size(a)), np.shape(a)),)
+        return (add_along_axis(z_bar, order, axis, np.shape(a)),)
+
+    return sort_pullback
+
+
+@rrule(np.sort)
+def sort_rrule(a, axis=-1, kind=None, order=None, **options):
+    z = np.sort(a, axis, kind, order, **options)
+    return z, sorting_pullback(a, np.argsort(a, axis, "stable"), axis)
+
+
+@rrule(np.partition)
+def partition_rrule(a, kth, axis=-1, kind="introselect", order=None):
+    places = np.argpartition(a, kth, axis, kind, order)
+    array = np.ravel(a) if axis is None else a
+    return np.take_along_axis(array, places, -1 if axis is None else axis), sorting_pullback(a, places, axis)
+
+
+@composed(np.sort_complex)
+def sort_complex(a):
+    """The sorted array, complex at least."""
+    z = np.sort(a, axis=0)
+    return z if np.iscomplexobj(z) else z.astype(np.result_type(z, np.complex64))
+
+
+for f in functions("msort"):
+    composed(f)(lambda a: np.sort(a, axis=0))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Writers: in terms of `a[...] = `, which the engine sees
+
+
+def sort_in_place(self, axis=-1, kind=None, order=None, **options):
+    """self[...] = sorted."""
+    if axis is None:
+        raise TypeError("an array cannot be sorted in place over all its axes")
+    self[...] = np.sort(self, axis, kind, order)
+
+
+def partition_in_place(self, kth, axis=-1, kind="introselect", order=None):
+    """self[...] = partitioned."""
+    self[...] = np.partition(self, kth, axis, kind, order)
+
+
+def fill(self, value):
+    """self[...] = value."""
+    self[...] = value
+
+
+def flat_places(a: Any, ind: Any, mode: str) -> tuple[Any, ...]:
+    """The subscript of `a` for positions `ind` in the flattened array."""
+    return np.unravel_index(np.arange(a.size).take(np.ravel(ind), mode=mode), a.shape)
+
+
+def cycled(v: Any, n: int) -> Any:
+    """The elements of `v`, again and again, `n` in all."""
+    v = np.ravel(v)
+    return v if v.size == n else v[np.arange(n) % v.size] if n else v[:0]
+
+
+def put(a, ind, v, mode="raise"):
+    """a.flat[ind] = v, with `v` repeated as needed."""
+    if np.size(ind):
+        a[flat_places(a, ind, mode)] = cycled(v, np.size(ind))
+
+
+def put_method(self, indices, values, mode="raise"):
+    """As the function."""
+    put(self, indices, values, mode)
+
+
+def place(arr, mask, vals):
+    """The first N values of `vals` at the N places where `mask` holds."""
+    chosen = np.flatnonzero(mask)
+    if chosen.size:
+        if np.size(vals) == 0:
+            raise ValueError("Cannot insert from an empty array!")
+        arr[np.unravel_index(chosen, arr.shape)] = cycled(vals, chosen.size)
+
+
+def putmask(a, mask, values):
+    """a.flat[i] = values[i % len(values)] for every i where `mask` holds."""
+    chosen = np.flatnonzero(mask)
+    if chosen.size and np.size(values):
+        v = np.ravel(values)
+        a[np.unravel_index(chosen, a.shape)] = v[chosen % v.size]
+
+
+def copyto(dst, src, casting="same_kind", where=True):
+    """dst[where] = src."""
+    if where is True:
+        dst[...] = src
+        return
+    where = np.broadcast_to(where, dst.shape)
+    dst[where] = np.broadcast_to(src, dst.shape)[where]
+
+
+def put_along_axis(arr, indices, values, axis=-1):
+    """arr[indices along axis] = values."""
+    if axis is None:
+        put(arr, indices, np.broadcast_to(values, np.shape(indices)))
+        return
+    grid = list(np.ogrid[tuple(slice(0, n) for n in arr.shape)])
+    grid[axis % arr.ndim] = indices
+    arr[tuple(grid)] = values
+
+
+for f in methods("sort"):
+    composed(f, mutates=True)(sort_in_place)
+for f in methods("partition"):
+    composed(f, mutates=True)(partition_in_place)
+for f in methods("fill"):
+    composed(f, mutates=True)(fill)
+for f in methods("put"):
+    composed(f, mutates=True)(put_method)
+composed(np.put, mutates=True)(put)
+composed(np.place, mutates=True)(place)
+composed(np.putmask, mutates=True)(putmask)
+composed(np.copyto, mutates=True)(copyto)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# a.flat
+
+
+def flat_subscript(base: Any, key: Any) -> Any:
+    """The subscript of `base` that reads what `base.flat[key]` reads."""
+    if isinstance(key, (int, np.integer)):
+        return np.unravel_index(key % base.size if -base.size <= key < 0 else key, base.shape)
+    return np.unravel_index(np.arange(base.size)[key], base.shape)
+
+
+@composed(np.flatiter.__getitem__)
+def flatiter_getitem(self, key):
+    """The element, or a new 1-D array of the elements."""
+    return self.base[flat_subscript(self.base, key)]
+
+
+@composed(np.flatiter.__setitem__, mutates=True)
+def flatiter_setitem(self, key, value):
+    """Write the elements, with the values repeated as needed."""
+    places = flat_subscript(self.base, key)
+    self.base[places] = cycled(value, np.size(places[0])) if np.ndim(places[0]) else value
+
+
+@composed(np.flatiter.__iter__)
+def flatiter_iter(self):
+    """The elements, in C order."""
+    base = self.base
+    return iter([base[place] for place in np.ndindex(base.shape)])
+
+
+@composed(np.flatiter.copy)
+def flatiter_copy(self):
+    """A new 1-D array of the elements."""
+    return self.base.flatten()
+
+
+@composed(np.flatiter.__array__)
+def flatiter_array(self, *options):
+    """A 1-D array of the elements."""
+    return self.base.reshape(-1)

@@ -1,0 +1,453 @@
+"""numpy.linalg. `A` is (a stack of) matrices, `H` conjugate transposition; z_bar is the cotangent x_bar + i y_bar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, linear, no_tangent, rrule
+from plaingrad.rules.numpy.names import adjoint, axes_of, conj, functions, refuse
+from plaingrad.rules.numpy.reductions import products_of_others
+from plaingrad.tangents import NoTangent, Thunk, is_zero
+
+la = np.linalg
+no_tangent(la.matrix_rank)
+
+
+def columns(x: Any) -> Any:
+    """The numbers of `x` as factors of the columns of a matrix."""
+    return np.expand_dims(x, -2)
+
+
+def diagonal_of(x: Any) -> Any:
+    """The diagonals of a stack of matrices."""
+    return np.diagonal(x, axis1=-2, axis2=-1)
+
+
+def identity(x: Any) -> Any:
+    """The identity matrix with as many columns as `x`."""
+    return np.eye(np.shape(x)[-1], dtype=np.asarray(x).dtype)
+
+
+def quotients(x: Any, y: Any) -> Any:
+    """x / y, but 0 where both are 0."""
+    return np.where((x == 0) & (y == 0), 0, x / np.where((x == 0) & (y == 0), 1, y))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Equations, inverses, determinants
+
+
+@rrule(la.inv)
+def inv_rrule(a):
+    z = la.inv(a)
+    return z, lambda z_bar: (-adjoint(z) @ z_bar @ adjoint(z),)
+
+
+@rrule(la.solve)
+def solve_rrule(a, b):
+    z = la.solve(a, b)
+    vectors = np.ndim(z) == np.ndim(a) - 1
+
+    def solve_pullback(z_bar):
+        if vectors:
+            b_bar = la.solve(adjoint(a), np.expand_dims(z_bar, -1))
+            return -b_bar @ np.expand_dims(conj(z), -2), b_bar[..., 0]
+        b_bar = la.solve(adjoint(a), z_bar)
+        return Thunk(lambda: -b_bar @ adjoint(z)), b_bar
+
+    return z, solve_pullback
+
+
+def cofactors(a: Any) -> Any:
+    """d det / dA of singular matrices too: adj(A)^T = conj(det U det V^H) U (products of the other s) V^H, conjugated."""
+    u, s, vh = la.svd(a)
+    sign = la.det(u) * la.det(vh)
+    return np.expand_dims(conj(sign), (-2, -1)) * ((u * columns(products_of_others(s))) @ vh)
+
+
+@rrule(la.det)
+def det_rrule(a):
+    z = la.det(a)
+
+    def det_pullback(z_bar):
+        slope = np.expand_dims(z_bar, (-2, -1))
+        if np.all(z != 0) and np.all(np.isfinite(z)):
+            return (slope * np.expand_dims(conj(z), (-2, -1)) * adjoint(la.inv(a)),)
+        return (slope * cofactors(a),)
+
+    return z, det_pullback
+
+
+@rrule(la.slogdet)
+def slogdet_rrule(a):
+    z = la.slogdet(a)
+
+    def slogdet_pullback(z_bar):  # d log det = tr(A^-1 dA): the real part is logabsdet, i times the imaginary turns the sign
+        sign_bar, log_bar = z_bar
+        trace_bar = 0.0 if is_zero(log_bar) else np.real(log_bar)
+        if not is_zero(sign_bar) and np.iscomplexobj(a):
+            trace_bar = trace_bar + 1j * np.imag(sign_bar * conj(z[0]))
+        return (np.expand_dims(trace_bar, (-2, -1)) * adjoint(la.inv(a)),)
+
+    return z, slogdet_pullback
+
+
+def pinv_bar(p_bar: Any, a: Any, p: Any) -> Any:
+    """a_bar for P = pinv(A) of constant rank (Golub and Pereyra, SIAM J. Numer. Anal. 10, 1973)."""
+    ah, ph, bh = adjoint(a), adjoint(p), adjoint(p_bar)
+    rows, cols = identity(ah) - a @ p, identity(a) - p @ a
+    del ah
+    return -ph @ p_bar @ ph + rows @ bh @ (p @ ph) + (ph @ p) @ bh @ cols
+
+
+@rrule(la.pinv)
+def pinv_rrule(a, rcond=None, hermitian=False, **options):
+    if hermitian:
+        raise refuse("np.linalg.pinv with hermitian=True", "has no rule", "np.linalg.pinv(a)")
+    z = la.pinv(a, **options) if rcond is None else la.pinv(a, rcond, **options)
+    return z, lambda z_bar: (pinv_bar(z_bar, a, z),)
+
+
+@rrule(la.lstsq)
+def lstsq_rrule(a, b, rcond=None):
+    z = la.lstsq(a, b, rcond=rcond)
+    x, residuals, rank, s = z
+
+    def lstsq_pullback(z_bar):
+        x_bar, residuals_bar, _, s_bar = z_bar
+        one = np.ndim(b) == 1
+        target = np.expand_dims(b, -1) if one else b
+        solution = np.expand_dims(x, -1) if one else x
+        a_bar = np.zeros_like(a)
+        b_bar = np.zeros_like(target)
+        if not is_zero(x_bar):
+            x_bar = np.reshape(x_bar, np.shape(solution))
+            u, sigma, vh = la.svd(a, full_matrices=False)
+            p = (adjoint(vh)[:, :rank] / sigma[:rank]) @ adjoint(u[:, :rank])
+            a_bar = a_bar + pinv_bar(x_bar @ adjoint(target), a, p)
+            b_bar = b_bar + adjoint(p) @ x_bar
+        if not is_zero(residuals_bar) and np.size(residuals):  # |b - A x|^2, where x is best
+            lost = 2 * (target - a @ solution) * residuals_bar
+            a_bar = a_bar - lost @ adjoint(solution)
+            b_bar = b_bar + lost
+        if not is_zero(s_bar):
+            u, _, vh = la.svd(a, full_matrices=False)
+            a_bar = a_bar + (u * s_bar) @ vh
+        return a_bar, b_bar[:, 0] if one else b_bar
+
+    return z, lstsq_pullback
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Factorizations. LAPACK reads one triangle of a symmetric matrix: the other has a zero derivative
+
+
+def folded_triangle(h: Any, upper: bool) -> Any:
+    """The cotangent `h` of a Hermitian matrix, as one of the triangle that was read."""
+    h = (h + adjoint(h)) / 2
+    half = np.triu if upper else np.tril
+    off = half(h, 1 if upper else -1)
+    return 2 * off + np.real(diagonal_of(h))[..., None, :] * identity(h)
+
+
+@rrule(la.cholesky)
+def cholesky_rrule(a, upper=False):
+    z = la.cholesky(a, upper=True) if upper else la.cholesky(a)
+
+    def cholesky_pullback(z_bar):
+        lower, lower_bar = (adjoint(z), adjoint(z_bar)) if upper else (z, z_bar)
+        p = np.tril(adjoint(lower) @ lower_bar)
+        p = p - np.tril(np.triu(p)) / 2
+        inverse = la.inv(lower)
+        return (folded_triangle(adjoint(inverse) @ p @ inverse, upper),)
+
+    return z, cholesky_pullback
+
+
+def eigh_bar(w: Any, v: Any, w_bar: Any, v_bar: Any, upper: bool) -> Any:
+    """V (diag(w_bar) + F o (V^H v_bar)) V^H with F_ij = 1 / (w_j - w_i); 0 where eigenvalues and numerators both agree."""
+    core = 0.0
+    if not is_zero(v_bar):
+        m = adjoint(v) @ v_bar
+        m = (m - adjoint(m)) / 2
+        gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+        core = quotients(m * (1 - np.eye(np.shape(m)[-1], dtype=w.dtype)), gaps)
+    if not is_zero(w_bar):
+        core = core + np.expand_dims(np.real(w_bar), -2) * np.eye(np.shape(w)[-1], dtype=w.dtype)
+    return folded_triangle(v @ core @ adjoint(v), upper)
+
+
+@rrule(la.eigh)
+def eigh_rrule(a, UPLO="L"):
+    z = la.eigh(a, UPLO)
+    w, v = z
+    return z, lambda z_bar: (eigh_bar(w, v, z_bar[0], z_bar[1], UPLO.upper() == "U"),)
+
+
+@rrule(la.eigvalsh)
+def eigvalsh_rrule(a, UPLO="L"):
+    z = la.eigvalsh(a, UPLO)
+
+    def eigvalsh_pullback(z_bar):
+        _, v = la.eigh(a, UPLO)
+        return (folded_triangle((v * columns(np.real(z_bar))) @ adjoint(v), UPLO.upper() == "U"),)
+
+    return z, eigvalsh_pullback
+
+
+def eig_bar(w: Any, v: Any, w_bar: Any, v_bar: Any) -> Any:
+    """V^-H (diag(w_bar) + conj(F) o (V^H u_bar)) V^H, F_ij = 1 / (w_j - w_i).
+
+    LAPACK scales each eigenvector to length 1 with its largest component real; u_bar is v_bar without what those
+    two conditions take away from it.
+    """
+    inverse_h = adjoint(la.inv(v))
+    core = 0.0
+    if not is_zero(v_bar):
+        along = np.sum(conj(v) * v_bar, axis=-2, keepdims=True)  # dv = u + c v: c_bar = v^H v_bar
+        u_bar = v_bar - v * np.real(along)
+        if np.iscomplexobj(v):
+            largest = np.argmax(np.abs(v), axis=-2)[..., None, :]
+            size = np.real(np.take_along_axis(v, largest, -2))
+            real_vector = np.all(np.imag(v) == 0, axis=-2, keepdims=True)
+            turn = np.where(real_vector, 0, np.imag(along) / size)
+            here = np.expand_dims(np.arange(np.shape(v)[-2]), -1) == largest
+            u_bar = u_bar - np.where(here, 1j * turn, 0)
+        gaps = conj(np.expand_dims(w, -2) - np.expand_dims(w, -1))
+        m = adjoint(v) @ u_bar * (1 - np.eye(np.shape(v)[-1], dtype=w.real.dtype))
+        core = quotients(m, gaps)
+    if not is_zero(w_bar):
+        core = core + np.expand_dims(w_bar, -2) * np.eye(np.shape(w)[-1], dtype=w.real.dtype)
+    return inverse_h @ core @ adjoint(v)
+
+
+@rrule(la.eig)
+def eig_rrule(a):
+    z = la.eig(a)
+    w, v = z
+    return z, lambda z_bar: (eig_bar(w, v, z_bar[0], z_bar[1]),)
+
+
+@rrule(la.eigvals)
+def eigvals_rrule(a):
+    z = la.eigvals(a)
+
+    def eigvals_pullback(z_bar):
+        w, v = la.eig(a)  # in its own order, and differently rounded
+        distance = np.abs(np.expand_dims(w, -1) - np.expand_dims(z, -2))
+        w_bar = np.take_along_axis(z_bar, np.argmin(distance, -1), -1)
+        return (eig_bar(w, v, w_bar, NoTangent),)
+
+    return z, eigvals_pullback
+
+
+def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any) -> Any:
+    """a_bar of the thin factors (Townsend, "Differentiating the singular value decomposition", 2016; complex too)."""
+    v = adjoint(vh)
+    core = 0.0
+    outside = 0.0
+    eye = np.eye(np.shape(s)[-1], dtype=s.dtype)
+    gaps = np.expand_dims(s, -2) ** 2 - np.expand_dims(s, -1) ** 2
+    row, column = np.expand_dims(s, -2), np.expand_dims(s, -1)
+    if not is_zero(u_bar):
+        m = adjoint(u) @ u_bar
+        j = quotients(m * (1 - eye), gaps)
+        core = core + (j + adjoint(j)) * row
+        if np.shape(u)[-2] > np.shape(u)[-1]:
+            outside = outside + ((u_bar - u @ m) / row) @ vh
+    if not is_zero(vh_bar):
+        v_bar = adjoint(vh_bar)
+        m = vh @ v_bar
+        k = quotients(m * (1 - eye), gaps)
+        core = core + column * (k + adjoint(k))
+        if np.iscomplexobj(a):
+            phases = 1j * np.imag(diagonal_of(m))
+            core = core - quotients(np.expand_dims(phases, -2) * eye, row * np.ones_like(eye))
+        if np.shape(v)[-2] > np.shape(v)[-1]:
+            outside = outside + (u / row) @ (adjoint(v_bar) - adjoint(m) @ vh)
+    if not is_zero(s_bar):  # at s = 0 a kink's minimum
+        core = core + np.expand_dims(np.where(s == 0, 0, np.real(s_bar)), -2) * eye
+    return u @ core @ vh + outside
+
+
+@rrule(la.svd)
+def svd_rrule(a, full_matrices=True, compute_uv=True, hermitian=False):
+    if hermitian:
+        raise refuse("np.linalg.svd with hermitian=True", "has no rule", "np.linalg.eigh(a), or hermitian=False")
+    z = la.svd(a, full_matrices, compute_uv)
+    k = min(np.shape(a)[-2:])
+
+    def thin(x_bar, axis):
+        if is_zero(x_bar) or np.shape(x_bar)[axis] == k:
+            return x_bar
+        x_bar = np.moveaxis(x_bar, axis, -1)
+        if np.any(x_bar[..., k:] != 0):
+            raise refuse(
+                "np.linalg.svd with full_matrices=True", "has columns that are no function of the matrix", "full_matrices=False"
+            )
+        return np.moveaxis(x_bar[..., :k], -1, axis)
+
+    def svd_pullback(z_bar):
+        if not compute_uv:
+            return (singular_values_bar(a, z_bar),)
+        u, s, vh = z
+        return (svd_bar(a, u[..., :, :k], s, vh[..., :k, :], thin(z_bar[0], -1), z_bar[1], thin(z_bar[2], -2)),)
+
+    return z, svd_pullback
+
+
+def singular_values_bar(a: Any, s_bar: Any) -> Any:
+    """U diag(s_bar) V^H."""
+    u, s, vh = la.svd(a, full_matrices=False)
+    return (u * columns(np.where(s == 0, 0, np.real(s_bar)))) @ vh
+
+
+for f in functions("svdvals", where=la):
+
+    @rrule(f)
+    def svdvals_rrule(x):
+        return np.linalg.svdvals(x), lambda z_bar: (singular_values_bar(x, z_bar),)
+
+
+def qr_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
+    """a_bar of A = Q R with square R: (q_bar + Q copyltu(M)) R^-H, M = R r_bar^H - q_bar^H Q."""
+    m = 0.0
+    if not is_zero(r_bar):
+        m = m + r @ adjoint(r_bar)
+    if not is_zero(q_bar):
+        m = m - adjoint(q_bar) @ q
+    low = np.tril(m, -1)
+    c = q @ (low + adjoint(low) + np.real(diagonal_of(m))[..., None, :] * np.eye(np.shape(m)[-1], dtype=r.real.dtype))
+    total = c if is_zero(q_bar) else q_bar + c
+    return adjoint(la.solve(r, adjoint(total)))
+
+
+@rrule(la.qr)
+def qr_rrule(a, mode="reduced"):
+    if mode not in ("reduced", "complete", "r"):
+        raise refuse(f"np.linalg.qr with mode={mode!r}", "gives the internals of LAPACK", 'mode="reduced"')
+    z = la.qr(a, mode)
+    m, n = np.shape(a)[-2:]
+    k = min(m, n)
+
+    def qr_pullback(z_bar):
+        q_bar, r_bar = (NoTangent, z_bar) if mode == "r" else z_bar
+        q, r = la.qr(a) if mode == "r" else z
+        if mode == "complete" and m > n:
+            if not is_zero(q_bar):
+                if np.any(q_bar[..., :, n:] != 0):
+                    raise refuse(
+                        'np.linalg.qr with mode="complete"', "has columns that are no function of the matrix", 'mode="reduced"'
+                    )
+                q_bar = q_bar[..., :, :n]
+            q, r = q[..., :, :n], r[..., :n, :]
+            r_bar = r_bar if is_zero(r_bar) else r_bar[..., :n, :]
+        if n <= k:
+            return (qr_bar(q, r, q_bar, r_bar),)
+        # A = [X Y], R = [U V]: X = Q U and V = Q^H Y
+        y = np.asarray(a)[..., :, k:]
+        if is_zero(r_bar):
+            x_bar = qr_bar(q, r[..., :, :k], q_bar, r_bar)
+            return (np.concatenate([x_bar, np.zeros_like(y)], -1),)
+        v_bar = r_bar[..., :, k:]
+        through_q = y @ adjoint(v_bar)
+        x_bar = qr_bar(q, r[..., :, :k], through_q if is_zero(q_bar) else q_bar + through_q, r_bar[..., :, :k])
+        return (np.concatenate([x_bar, q @ v_bar], -1),)
+
+    return z, qr_pullback
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Norms
+
+
+def euclidean_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    """The root of the sum of squares over `axis`."""
+    return la.norm(x, ord, axis, keepdims)
+
+
+@rrule(euclidean_norm)
+def euclidean_norm_rrule(x, ord, axis, keepdims):
+    z = la.norm(x, ord, axis, keepdims)
+
+    def norm_pullback(z_bar):  # at x = 0 a kink's minimum: 0
+        axes = axes_of(axis, np.ndim(x))
+        kept = tuple(1 if i in axes else n for i, n in enumerate(np.shape(x)))
+        size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
+        return (quotients(slope * (size != 0), size) * x,)
+
+    return z, norm_pullback
+
+
+@composed(la.norm)
+def norm(x, ord=None, axis=None, keepdims=False):
+    """Vector norms over one axis, matrix norms over two."""
+    x = np.asarray(x)
+    if x.dtype.kind not in "fc":
+        x = x.astype(float)
+    if axis is None and (ord is None or (ord in ("f", "fro") and x.ndim == 2) or (ord == 2 and x.ndim == 1)):
+        return euclidean_norm(x, ord, None, keepdims)
+    axes = axes_of(axis, x.ndim)
+    if len(axes) == 1:
+        return vector_norm(x, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        raise ValueError("Improper number of dimensions to norm.")
+    if axes[0] == axes[1]:
+        raise ValueError("Duplicate axes given.")
+    return matrix_norm(x, ord, axes, keepdims)
+
+
+def vector_norm(x, ord, axis, keepdims):
+    """The norm of order `ord` along one axis."""
+    if ord is None or ord == 2:
+        return euclidean_norm(x, ord, axis, keepdims)
+    if ord == np.inf:
+        return np.max(np.abs(x), axis, keepdims=keepdims)
+    if ord == -np.inf:
+        return np.min(np.abs(x), axis, keepdims=keepdims)
+    if ord == 0:
+        return np.sum((x != 0).astype(x.real.dtype), axis, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(np.abs(x), axis, keepdims=keepdims)
+    if isinstance(ord, str):
+        raise ValueError(f"Invalid norm order '{ord}' for vectors")
+    return power_norm(x, ord, axis, keepdims)
+
+
+def power_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
+    """(sum |x|^p)^(1/p)."""
+    return la.norm(x, ord, axis, keepdims)
+
+
+@rrule(power_norm)
+def power_norm_rrule(x, ord, axis, keepdims):
+    z = la.norm(x, ord, axis, keepdims)
+
+    def power_norm_pullback(z_bar):  # dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0
+        kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
+        size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
+        length = np.abs(x)
+        ratio = np.where((length == 0) | (size == 0), 0, length / np.where(size == 0, 1, size))
+        base = np.where(ratio == 0, 1, ratio)
+        unit = x / np.where(length == 0, 1, length)
+        return (np.where(ratio == 0, 0, slope * base ** (ord - 1)) * unit,)
+
+    return z, power_norm_pullback
+
+
+def matrix_norm(x, ord, axes, keepdims):
+    """The norm of order `ord` of matrices that lie in two axes."""
+    if ord is None or ord in ("f", "fro"):
+        return euclidean_norm(x, ord, axes, keepdims)
+    matrices = np.moveaxis(x, axes, (-2, -1))
+    if ord in (2, -2, "nuc"):
+        s = la.svd(matrices, compute_uv=False)
+        z = np.sum(s, axis=-1) if ord == "nuc" else np.max(s, axis=-1) if ord == 2 else np.min(s, axis=-1)
+    elif ord in (1, -1, np.inf, -np.inf):
+        sums = np.sum(np.abs(matrices), axis=-2 if abs(ord) == 1 else -1)
+        z = np.max(sums, axis=-1) if ord > 0 else np.min(sums, axis=-1)
+    else:
+        raise ValueError("Invalid norm order for matrices.")
+    return np.expand_dims(z, tuple(sorted(axes))) if keepdims else z

@@ -1,0 +1,376 @@
+"""Products that sum: matmul, dot, inner, outer, tensordot, einsum, cross, kron, convolve, and their kin.
+
+Adjoints take the arrays as `a` and `b`; conjugation is that of a cotangent x_bar + i y_bar.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import bilinear, composed, linear, rrule
+from plaingrad.rules.numpy.names import adjoint, conj, functions, methods, refuse, refuse_out
+from plaingrad.tangents import NoTangent, Thunk
+
+# ---------------------------------------------------------------------------------------------------------------
+# matmul: the last two axes are matrices, the others are broadcast (and summed over by the projection)
+
+
+def matmul_a_bar(z_bar, a, b, *options, **more):
+    """z_bar b^H."""
+    if np.ndim(b) == 1:
+        return z_bar * conj(b) if np.ndim(a) == 1 else np.expand_dims(z_bar, -1) * conj(b)
+    if np.ndim(a) == 1:
+        return conj(b) @ z_bar if np.ndim(b) == 2 else (conj(b) @ np.expand_dims(z_bar, -1))[..., 0]
+    return z_bar @ adjoint(b)
+
+
+def matmul_b_bar(z_bar, a, b, *options, **more):
+    """a^H z_bar."""
+    if np.ndim(a) == 1:
+        if np.ndim(b) == 1:
+            return z_bar * conj(a)
+        return np.expand_dims(conj(a), -1) * np.expand_dims(z_bar, -2)
+    if np.ndim(b) == 1:
+        return adjoint(a) @ z_bar if np.ndim(a) == 2 else (adjoint(a) @ np.expand_dims(z_bar, -1))[..., 0]
+    return adjoint(a) @ z_bar
+
+
+for f in (np.matmul, operator.matmul, *functions("matmul", where=np.linalg)):
+    bilinear(f, matmul_a_bar, matmul_b_bar)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# dot, inner, vdot, outer, tensordot
+
+
+def dot_a_bar(z_bar, a, b, out=None):
+    """z_bar contracted with every axis of b but the one that was summed."""
+    refuse_out("np.dot", out)
+    n = np.ndim(b)
+    if np.ndim(a) == 0 or n == 0:
+        return z_bar * conj(b)
+    if n == 1:
+        return np.expand_dims(z_bar, -1) * conj(b)
+    if n == 2:
+        return z_bar @ adjoint(b)
+    free = [i for i in range(n) if i != n - 2]
+    return np.tensordot(z_bar, conj(b), (list(range(-len(free), 0)), free))
+
+
+def dot_b_bar(z_bar, a, b, out=None):
+    """z_bar contracted with every axis of a but its last, which takes the place of the one that was summed."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return z_bar * conj(a)
+    if np.ndim(a) == 2 and np.ndim(b) <= 2:
+        return adjoint(a) @ z_bar
+    free = list(range(np.ndim(a) - 1))
+    b_bar = np.tensordot(conj(a), z_bar, (free, free))  # the summed axis comes first
+    return b_bar if np.ndim(b) <= 2 else np.moveaxis(b_bar, 0, -2)
+
+
+for f in (np.dot, *methods("dot")):
+    bilinear(f, dot_a_bar, dot_b_bar)
+
+
+def inner_a_bar(z_bar, a, b):
+    """z_bar contracted with the free axes of b."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return z_bar * conj(b)
+    free = np.ndim(b) - 1
+    return np.tensordot(z_bar, conj(b), (list(range(-free, 0)), list(range(free)))) if free else tensor(z_bar, b)
+
+
+def tensor(z_bar, b):
+    """Every product of an element of z_bar and a conjugated element of b, without sums."""
+    return np.expand_dims(z_bar, -1) * conj(b)
+
+
+def inner_b_bar(z_bar, a, b):
+    """z_bar contracted with the free axes of a."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return z_bar * conj(a)
+    free = list(range(np.ndim(a) - 1))
+    return np.tensordot(z_bar, conj(a), (free, free)) if free else tensor(z_bar, a)
+
+
+bilinear(np.inner, inner_a_bar, inner_b_bar)
+
+
+@rrule(np.vdot)
+def vdot_rrule(a, b):
+    def vdot_pullback(z_bar):  # z = sum conj(a) b
+        return (
+            Thunk(lambda: np.reshape(np.conjugate(z_bar) * np.ravel(b), np.shape(a))),
+            Thunk(lambda: np.reshape(z_bar * np.ravel(a), np.shape(b))),
+        )
+
+    return np.vdot(a, b), vdot_pullback
+
+
+def outer_a_bar(z_bar, a, b, out=None):
+    """z_bar conj(b)."""
+    refuse_out("np.outer", out)
+    return np.reshape(z_bar @ conj(np.ravel(b)), np.shape(a))
+
+
+def outer_b_bar(z_bar, a, b, out=None):
+    """conj(a) z_bar."""
+    return np.reshape(conj(np.ravel(a)) @ z_bar, np.shape(b))
+
+
+for f in (np.outer, *functions("outer", where=np.linalg)):
+    bilinear(f, outer_a_bar, outer_b_bar)
+
+
+def contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
+    """The axes of `a` and of `b` that tensordot sums over, counted from the front."""
+    if np.ndim(axes) == 0 and not isinstance(axes, (list, tuple)):
+        axes = (list(range(np.ndim(a) - int(axes), np.ndim(a))), list(range(int(axes))))
+    pair = [[x] if np.ndim(x) == 0 and not isinstance(x, (list, tuple)) else list(x) for x in axes]
+    return [i % np.ndim(a) for i in pair[0]], [i % np.ndim(b) for i in pair[1]]
+
+
+def tensordot_a_bar(z_bar, a, b, axes=2):
+    """z_bar contracted with the free axes of b, the axes then in a's order."""
+    in_a, in_b = contracted_axes(a, b, axes)
+    free_a = [i for i in range(np.ndim(a)) if i not in in_a]
+    free_b = [i for i in range(np.ndim(b)) if i not in in_b]
+    k = len(free_a)
+    a_bar = np.tensordot(z_bar, conj(b), (list(range(k, k + len(free_b))), free_b))  # free a, then b's summed in order
+    places = free_a + [in_a[in_b.index(i)] for i in sorted(in_b)]
+    return np.transpose(a_bar, np.argsort(places))
+
+
+def tensordot_b_bar(z_bar, a, b, axes=2):
+    """z_bar contracted with the free axes of a, the axes then in b's order."""
+    in_a, in_b = contracted_axes(a, b, axes)
+    free_a = [i for i in range(np.ndim(a)) if i not in in_a]
+    free_b = [i for i in range(np.ndim(b)) if i not in in_b]
+    b_bar = np.tensordot(conj(a), z_bar, (free_a, list(range(len(free_a)))))  # a's summed in order, then free b
+    places = [in_b[in_a.index(i)] for i in sorted(in_a)] + free_b
+    return np.transpose(b_bar, np.argsort(places))
+
+
+for f in (np.tensordot, *functions("tensordot", where=np.linalg)):
+    bilinear(f, tensordot_a_bar, tensordot_b_bar)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Generalized ufuncs of NumPy 2: vecdot conjugates its first argument, vecmat too
+
+for f in functions("vecdot"):
+    bilinear(
+        f,
+        lambda z_bar, a, b: np.expand_dims(np.conjugate(z_bar), -1) * b,
+        lambda z_bar, a, b: np.expand_dims(z_bar, -1) * a,
+    )
+for f in functions("matvec"):
+    bilinear(
+        f,
+        lambda z_bar, a, b: np.expand_dims(z_bar, -1) * np.expand_dims(conj(b), -2),
+        lambda z_bar, a, b: (adjoint(a) @ np.expand_dims(z_bar, -1))[..., 0],
+    )
+for f in functions("vecmat"):  # z = conj(a) @ b
+    bilinear(
+        f,
+        lambda z_bar, a, b: (b @ np.expand_dims(np.conjugate(z_bar), -1))[..., 0],
+        lambda z_bar, a, b: np.expand_dims(a, -1) * np.expand_dims(z_bar, -2),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Cross product: a_bar = b x z_bar, b_bar = z_bar x a; vectors of two numbers lie in the plane
+
+
+def cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis):
+    """z_bar, a and b as vectors of three numbers along the last axis."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    vectors = [np.moveaxis(a, axisa, -1), np.moveaxis(b, axisb, -1)]
+    planar = all(np.shape(v)[-1] == 2 for v in vectors)
+    z_bar = np.expand_dims(z_bar, -1) if planar else np.moveaxis(z_bar, axisc, -1)
+    if planar:
+        z_bar = np.concatenate([np.zeros_like(z_bar), np.zeros_like(z_bar), z_bar], -1)
+    for i, v in enumerate(vectors):
+        if np.shape(v)[-1] == 2:
+            vectors[i] = np.concatenate([v, np.zeros_like(v[..., :1])], -1)
+    return z_bar, *vectors, axisa, axisb
+
+
+def cross_a_bar(z_bar, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """b x z_bar."""
+    z3, _, b3, axisa, _ = cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis)
+    return np.moveaxis(np.cross(conj(b3), z3)[..., : np.shape(a)[axisa]], -1, axisa - np.ndim(a) if axisa >= 0 else axisa)
+
+
+def cross_b_bar(z_bar, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """z_bar x a."""
+    z3, a3, _, _, axisb = cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis)
+    return np.moveaxis(np.cross(z3, conj(a3))[..., : np.shape(b)[axisb]], -1, axisb - np.ndim(b) if axisb >= 0 else axisb)
+
+
+bilinear(np.cross, cross_a_bar, cross_b_bar)
+for f in functions("cross", where=np.linalg):
+    bilinear(
+        f,
+        lambda z_bar, a, b, axis=-1: cross_a_bar(z_bar, a, b, axis=axis),
+        lambda z_bar, a, b, axis=-1: cross_b_bar(z_bar, a, b, axis=axis),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Convolution
+
+
+def whole(z_bar: Any, a: Any, v: Any, mode: Any, start: int) -> Any:
+    """z_bar at its place in the cotangent of the full convolution; `start` is that place for mode "same"."""
+    mode = {0: "valid", 1: "same", 2: "full"}.get(mode, mode)
+    n, m = max(np.size(a), np.size(v)), min(np.size(a), np.size(v))
+    if mode.startswith("f"):
+        return z_bar
+    if mode.startswith("v"):
+        start = m - 1
+    zeros = np.zeros(n + m - 1 - len(z_bar), np.asarray(z_bar).dtype)
+    return np.concatenate([zeros[:start], z_bar, zeros[start:]])
+
+
+def correlated(z_bar: Any, v: Any) -> Any:
+    """sum_k z_bar[i + k] conj(v[k])."""
+    return np.correlate(z_bar, np.ravel(v), "valid")
+
+
+def convolve_a_bar(z_bar, a, v, mode="full"):
+    """z_bar correlated with v."""
+    return np.reshape(correlated(whole(z_bar, a, v, mode, (min(np.size(a), np.size(v)) - 1) // 2), v), np.shape(a))
+
+
+bilinear(np.convolve, convolve_a_bar, lambda z_bar, a, v, mode="full": convolve_a_bar(z_bar, v, a, mode))
+
+
+@rrule(np.correlate)
+def correlate_rrule(a, v, mode="valid"):
+    def correlate_pullback(z_bar):  # the convolution of a with conj(v) read backwards
+        m = min(np.size(a), np.size(v))
+        full = whole(z_bar, a, v, mode, (m - 1) // 2 if np.size(a) >= np.size(v) else m // 2)
+        backwards = conj(np.ravel(v))[::-1]
+        return (
+            Thunk(lambda: np.reshape(correlated(full, backwards), np.shape(a))),
+            Thunk(lambda: np.reshape(conj(correlated(full, a)[::-1]), np.shape(v))),
+        )
+
+    return np.correlate(a, v, mode), correlate_pullback
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# einsum. Subscripts become one list of labels (numbers) for each operand; the rule is then one more einsum
+
+
+def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[list[int]], list[int]]:
+    """The arrays, the labels of each, and the labels of the result; an ellipsis becomes labels of its own."""
+    if isinstance(operands[0], str):
+        arrays = list(operands[1:])
+        left, arrow, right = operands[0].replace(" ", "").partition("->")
+        words: list[list[Any]] = [symbols(word) for word in left.split(",")]
+        result = symbols(right) if arrow else None
+    else:  # array, labels, array, labels, ..., [labels of the result]
+        arrays = list(operands[0 : len(operands) // 2 * 2 : 2])
+        words = [list(w) for w in operands[1::2]]
+        result = list(operands[-1]) if len(operands) % 2 else None
+    if result is None:  # those that occur once, sorted, after the ellipsis
+        everything = [x for word in words for x in word if x is not Ellipsis]
+        result = [Ellipsis] * any(Ellipsis in word for word in words)
+        result += sorted({x for x in everything if everything.count(x) == 1})
+    wide = max([np.ndim(a) - len(w) + 1 for a, w in zip(arrays, words) if Ellipsis in w], default=0)
+    numbers: dict[Any, int] = {}
+
+    def numbered(word: list[Any], ndim: int | None) -> list[int]:
+        labels: list[int] = []
+        for x in word:
+            if x is Ellipsis:
+                n = wide if ndim is None else ndim - len(word) + 1
+                labels += range(wide - n, wide)
+            else:
+                labels.append(numbers.setdefault(x, wide + len(numbers)))
+        return labels
+
+    labels = [numbered(w, np.ndim(a)) for a, w in zip(arrays, words)]
+    return arrays, labels, numbered(result, None)
+
+
+def symbols(word: str) -> list[Any]:
+    """The letters of a subscript, with `...` as one symbol."""
+    head, dots, tail = word.partition("...")
+    return [*head, Ellipsis, *tail] if dots else list(head)
+
+
+def einsum_bar(z_bar: Any, k: int, arrays: Any, labels: list[list[int]], result: list[int], optimize: Any) -> Any:
+    """The cotangent of operand `k`: z_bar and the other operands, conjugated, summed to its labels."""
+    own = list(dict.fromkeys(labels[k]))
+    others = [(conj(a), word) for i, (a, word) in enumerate(zip(arrays, labels)) if i != k]
+    known = set(result).union(*[word for _, word in others])
+    found = [x for x in own if x in known]
+    arguments = [part for pair in [(z_bar, result), *others] for part in pair]
+    a_bar = np.einsum(*arguments, found, optimize=optimize)
+    shape = np.shape(arrays[k])
+    if len(found) < len(own):  # summed out alone: the cotangent is the same along that axis
+        a_bar = np.reshape(a_bar, [np.shape(a_bar)[found.index(x)] if x in found else 1 for x in own])
+    if len(own) == len(shape):
+        return np.broadcast_to(a_bar, np.broadcast_shapes(np.shape(a_bar), shape)) if len(found) < len(own) else a_bar
+    # A repeated label reads a diagonal: the cotangent is zero beside it.
+    a_bar = np.transpose(np.reshape(a_bar, (*np.shape(a_bar), *(1,) * (len(shape) - len(own)))), repeats(labels[k], own))
+    a_bar = np.broadcast_to(a_bar, shape)
+    for i, x in enumerate(labels[k]):
+        first = labels[k].index(x)
+        if first < i:
+            eye = np.eye(shape[i], dtype=bool)
+            a_bar = np.where(np.reshape(eye, [n if j in (first, i) else 1 for j, n in enumerate(shape)]), a_bar, 0)
+    return a_bar
+
+
+def repeats(word: list[int], own: list[int]) -> list[int]:
+    """For each axis of `word`, the axis among `own` followed by fresh ones of length 1 that it is."""
+    fresh = iter(range(len(own), len(word)))
+    return [own.index(x) if word.index(x) == i else next(fresh) for i, x in enumerate(word)]
+
+
+def einsum_of_one(operand: Any, labels: list[int], result: list[int]) -> Any:
+    """Diagonals, sums and transposes of one array; a view where nothing is summed."""
+    return np.einsum(operand, labels, result)
+
+
+def einsum_of_many(labels: list[list[int]], result: list[int], options: dict[str, Any], *arrays: Any) -> Any:
+    """The sum over all labels that are not in the result."""
+    return np.einsum(*[part for pair in zip(arrays, labels) for part in pair], result, **options)
+
+
+linear(einsum_of_one, lambda z_bar, x, labels, result: einsum_bar(z_bar, 0, [x], [labels], result, False))
+
+
+@rrule(einsum_of_many)
+def einsum_of_many_rrule(labels, result, options, *arrays):
+    def einsum_pullback(z_bar):
+        optimize = bool(options["optimize"]) or len(arrays) > 2 or np.size(z_bar) > 1000
+
+        def bar(k):
+            return Thunk(lambda: einsum_bar(z_bar, k, arrays, labels, result, optimize))
+
+        return (NoTangent, NoTangent, NoTangent, *[bar(k) for k in range(len(arrays))])
+
+    return einsum_of_many(labels, result, options, *arrays), einsum_pullback
+
+
+@composed(np.einsum)
+def einsum(*operands, out=None, optimize=False, **options):
+    """One operand may give a view; more never do."""
+    arrays, labels, result = parsed(operands)
+    if len(arrays) == 1 and not options:
+        z = einsum_of_one(arrays[0], labels[0], result)
+    else:
+        z = einsum_of_many(labels, result, {"optimize": optimize, **options}, *arrays)
+    if out is None:
+        return z
+    out[...] = z
+    return out

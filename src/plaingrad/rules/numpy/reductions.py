@@ -1,0 +1,488 @@
+"""Sums, products, extremes and moments along axes.
+
+In a rule `a` is the array, `z` the result; `where` selects the elements that take part. The versions that leave
+nan out are the plain ones with `where=~isnan(a)`.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, linear, no_tangent, rrule
+from plaingrad.rules.numpy.indexing import add_along_axis
+from plaingrad.rules.numpy.names import (
+    ABSENT, at_axis, axes_of, both, conj, count, functions, given, refuse, refuse_out, restored, spread,
+)
+from plaingrad.tangents import NoTangent, Thunk
+
+no_tangent(*both(
+    "any", "all", "argmax", "argmin", "argsort", "argpartition", "nonzero", "searchsorted", "count_nonzero",
+    "nanargmax", "nanargmin", "alltrue", "sometrue", "argwhere", "flatnonzero", "lexsort",
+))  # fmt: skip
+
+
+def masked(x: Any, where: Any) -> Any:
+    """`x` where selected, else zero; `x` itself if everything is."""
+    return x if where is True or where is ABSENT else np.where(where, x, 0)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sum and mean
+
+
+def enter_sum(function: Any, skip_nan: bool = False) -> None:
+    """a_bar: z_bar repeated along the summed axes."""
+
+    @rrule(function)
+    def sum_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        refuse_out("np.sum", out)
+        if isinstance(a, types.GeneratorType):
+            raise refuse("np.sum of a generator", "hides its elements", "builtins.sum(...), or np.sum([...]) of a list")
+        options = given(keepdims=keepdims, initial=initial)
+        if where is not True:
+            options["where"] = where
+        z = function(a, axis, dtype, None, **options)
+
+        def sum_pullback(z_bar):
+            def a_bar():
+                mask = with_numbers(where, a) if skip_nan else where
+                return masked(spread(z_bar, np.shape(a), axis), mask)
+
+            return Thunk(a_bar), NoTangent, NoTangent, NoTangent, NoTangent, z_bar
+
+        return z, sum_pullback
+
+
+def with_numbers(where: Any, a: Any) -> Any:
+    """`where`, but not at nan."""
+    numbers = ~np.isnan(a)
+    return numbers if where is True or where is ABSENT else numbers & where
+
+
+def mean_bar(z_bar: Any, a: Any, axis: Any, where: Any) -> Any:
+    """z_bar / n, repeated along the averaged axes."""
+    shape = np.shape(a)
+    if where is True or where is ABSENT:
+        n = count(shape, axis)
+        return spread(z_bar / n if n else z_bar, shape, axis)
+    n = np.sum(np.broadcast_to(where, shape), axis=axes_of(axis, len(shape)), keepdims=True)
+    return masked(restored(z_bar, shape, axis) / n, where)
+
+
+def enter_mean(function: Any, skip_nan: bool = False) -> None:
+    """a_bar = z_bar / n."""
+
+    @rrule(function)
+    def mean_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, where=ABSENT):
+        refuse_out("np.mean", out)
+        z = function(a, axis, dtype, None, **given(keepdims=keepdims, where=where))
+
+        def mean_pullback(z_bar):
+            return (Thunk(lambda: mean_bar(z_bar, a, axis, with_numbers(where, a) if skip_nan else where)),)
+
+        return z, mean_pullback
+
+
+def enter_cumsum(function: Any, skip_nan: bool = False) -> None:
+    """a_bar: the cumulative sum of z_bar from the other end."""
+
+    def cumsum_adjoint(z_bar, a, axis=None, dtype=None, out=None):
+        refuse_out("np.cumsum", out)
+        along = 0 if axis is None else axis
+        a_bar = np.flip(np.cumsum(np.flip(z_bar, along), along), along)
+        if axis is None:
+            a_bar = np.reshape(a_bar, np.shape(a))
+        return np.where(np.isnan(a), 0, a_bar) if skip_nan else a_bar
+
+    linear(function, cumsum_adjoint)
+
+
+for f in both("sum"):
+    enter_sum(f)
+for f in both("mean"):
+    enter_mean(f)
+for f in both("cumsum"):
+    enter_cumsum(f)
+enter_sum(np.nansum, skip_nan=True)
+enter_mean(np.nanmean, skip_nan=True)
+enter_cumsum(np.nancumsum, skip_nan=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Variance and standard deviation
+
+
+def deviations(a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any, Any]:
+    """a - mean, zero where not selected; and how many were."""
+    shape = np.shape(a)
+    axes = axes_of(axis, len(shape))
+    everything = where is True or where is ABSENT
+    n = count(shape, axis) if everything else np.sum(np.broadcast_to(where, shape), axis=axes, keepdims=True)
+    selected = a if everything else np.where(where, a, 0)
+    centre = np.sum(selected, axis=axes, keepdims=True) / n if mean is ABSENT else mean
+    return masked(selected - centre, where), n
+
+
+def enter_var(function: Any, root: bool, skip_nan: bool = False) -> None:
+    """a_bar = 2 z_bar (a - mean) / (n - ddof); for std divided by 2 z, and 0 where z is 0 (a kink's minimum)."""
+
+    @rrule(function)
+    def var_rrule(
+        a, axis=None, dtype=None, out=None, ddof=0, keepdims=ABSENT, where=ABSENT, mean=ABSENT, correction=ABSENT
+    ):
+        refuse_out(function.__name__, out)
+        options = given(keepdims=keepdims, where=where, mean=mean, correction=correction)
+        z = function(a, axis, dtype, None, ddof, **options)
+
+        def var_pullback(z_bar):
+            lost = ddof if correction is ABSENT else correction
+            difference, n = deviations(a, axis, with_numbers(where, a) if skip_nan else where, mean)
+            slope = restored(z_bar, np.shape(a), axis)
+            if root:
+                deviation = restored(z, np.shape(a), axis)
+                flat = deviation == 0
+                slope = np.where(flat, 0, slope / np.where(flat, 1, deviation))
+                a_bar = (slope / (n - lost)) * difference
+            else:
+                a_bar = (slope * 2 / (n - lost)) * difference
+            mean_bar = NoTangent if mean is ABSENT else -a_bar
+            return a_bar, NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, mean_bar, NoTangent
+
+        return z, var_pullback
+
+
+for name, root in (("var", False), ("std", True)):
+    for f in both(name):
+        enter_var(f, root)
+enter_var(np.nanvar, root=False, skip_nan=True)
+enter_var(np.nanstd, root=True, skip_nan=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Products, right at zeros: nothing is divided by an element that may be 0
+
+
+def merged(x: Any, axes: tuple[int, ...]) -> Any:
+    """`x` with `axes` taken together as its last axis."""
+    rest = tuple(i for i in range(np.ndim(x)) if i not in axes)
+    shape = np.shape(x)
+    n = 1
+    for i in axes:
+        n *= shape[i]
+    return np.reshape(np.transpose(x, rest + axes), tuple(shape[i] for i in rest) + (n,))
+
+
+def unmerged(x: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """The inverse of `merged`, for an `x` that was of `shape`."""
+    rest = tuple(i for i in range(len(shape)) if i not in axes)
+    order = rest + axes
+    x = np.reshape(x, tuple(shape[i] for i in order))
+    return np.transpose(x, tuple(order.index(i) for i in range(len(shape))))
+
+
+def products_of_others(x: Any) -> Any:
+    """For each element, the product of all others on the last axis, without division."""
+    n = np.shape(x)[-1]
+    one = np.ones_like(x[..., :1])
+    if n < 2:
+        return np.broadcast_to(one, np.shape(x))
+    before = np.concatenate([one, np.cumprod(x[..., :-1], -1)], -1)
+    after = np.concatenate([np.cumprod(x[..., :0:-1], -1)[..., ::-1], one], -1)
+    return before * after
+
+
+def prod_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any) -> Any:
+    """z_bar times the product of the others."""
+    shape = np.shape(a)
+    if np.size(a) == 0:
+        return np.zeros(shape)
+    axes = axes_of(axis, len(shape))
+    everything = where is True or where is ABSENT
+    factors = np.asarray(a) if everything else np.where(where, a, 1)
+    if np.all(np.isfinite(z)) and np.all(z != 0):
+        return masked(restored(z_bar * conj(z), shape, axis) / conj(factors), where)
+    others = unmerged(products_of_others(merged(factors, axes)), shape, axes)
+    return masked(restored(z_bar, shape, axis) * conj(others), where)
+
+
+def enter_prod(function: Any, skip_nan: bool = False) -> None:
+    """a_bar = z_bar * conj(product of the other elements)."""
+
+    @rrule(function)
+    def prod_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        refuse_out("np.prod", out)
+        options = given(keepdims=keepdims, initial=initial)
+        if where is not True:
+            options["where"] = where
+        z = function(a, axis, dtype, None, **options)
+
+        def prod_pullback(z_bar):
+            selected = with_numbers(where, a) if skip_nan else where
+            if initial is ABSENT:
+                return (Thunk(lambda: prod_bar(z_bar, a, z, axis, selected)),)
+
+            def initial_bar():
+                factors = a if selected is True else np.where(selected, a, 1)
+                return z_bar * conj(np.prod(factors, axis, **given(keepdims=keepdims)))
+
+            def a_bar():  # z may be 0 only because `initial` is
+                product = np.prod(a if selected is True else np.where(selected, a, 1), axis)
+                return prod_bar(np.reshape(z_bar, np.shape(product)) * conj(initial), a, product, axis, selected)
+
+            return Thunk(a_bar), NoTangent, NoTangent, NoTangent, NoTangent, Thunk(initial_bar)
+
+        return z, prod_pullback
+
+
+def cumprod_bar(z_bar: Any, x: Any, z: Any) -> Any:
+    """x_bar along the last axis for z_k = x_0 ... x_k."""
+    if np.size(x) == 0:
+        return z_bar
+    if np.all(np.isfinite(z)) and np.all(z != 0):
+        weighted = z_bar * conj(z)
+        return np.cumsum(weighted[..., ::-1], -1)[..., ::-1] / conj(x)
+    # x_bar_k = (x_0 ... x_(k-1)) s_k  with  s_k = z_bar_k + x_(k+1) s_(k+1)
+    n = np.shape(x)[-1]
+    before = np.concatenate([np.ones_like(x[..., :1]), z[..., :-1]], -1)
+    s = [z_bar[..., n - 1]]
+    for k in range(n - 2, -1, -1):
+        s.append(z_bar[..., k] + conj(x[..., k + 1]) * s[-1])
+    return conj(before) * np.stack(s[::-1], -1)
+
+
+def enter_cumprod(function: Any, skip_nan: bool = False) -> None:
+    """a_bar as in `cumprod_bar`."""
+
+    @rrule(function)
+    def cumprod_rrule(a, axis=None, dtype=None, out=None):
+        refuse_out("np.cumprod", out)
+        z = function(a, axis, dtype)
+
+        def cumprod_pullback(z_bar):
+            shape = np.shape(a)
+            factors = np.where(np.isnan(a), 1, a) if skip_nan else np.asarray(a)
+            if axis is None:
+                a_bar = np.reshape(cumprod_bar(z_bar, np.reshape(factors, (-1,)), z), shape)
+            else:
+                last = [np.moveaxis(x, axis, -1) for x in (z_bar, factors, z)]
+                a_bar = np.moveaxis(cumprod_bar(*last), -1, axis)
+            return (np.where(np.isnan(a), 0, a_bar) if skip_nan else a_bar,)
+
+        return z, cumprod_pullback
+
+
+for f in both("prod", "product"):
+    enter_prod(f)
+for f in both("cumprod", "cumproduct"):
+    enter_cumprod(f)
+enter_prod(np.nanprod, skip_nan=True)
+enter_cumprod(np.nancumprod, skip_nan=True)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Extremes: elements that tie share the cotangent equally
+
+
+def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any) -> tuple[Any, Any]:
+    """(a_bar, initial_bar)."""
+    shape = np.shape(a)
+    top = restored(z, shape, axis)
+    slope = restored(z_bar, shape, axis)
+    winners = (a == top) | (a != a)  # noqa: PLR0124 (a nan makes z nan, and only nans can have done so)
+    if where is not True and where is not ABSENT:
+        winners = winners & where
+    n = np.sum(winners, axis=axes_of(axis, len(shape)), keepdims=True)
+    if initial is ABSENT or initial is None:
+        return np.where(winners, slope / np.maximum(n, 1), 0), NoTangent
+    tie = (top == initial) | (np.isnan(top) & np.isnan(initial))
+    share = slope / np.maximum(n + tie, 1)
+    return np.where(winners, share, 0), np.where(tie, share, 0)
+
+
+def enter_extreme(function: Any, skip_nan: bool = False) -> None:
+    """a_bar = z_bar / (how many are equal to z) at those, else 0."""
+
+    @rrule(function)
+    def extreme_rrule(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        refuse_out(function.__name__, out)
+        options = given(keepdims=keepdims, initial=initial)
+        if where is not True:
+            options["where"] = where
+        z = function(a, axis, None, **options)
+
+        def extreme_pullback(z_bar):
+            mask = where
+            if skip_nan:  # a slice of nans only gives nan, with no element behind it
+                mask = with_numbers(where, a)
+            a_bar, initial_bar = extreme_bar(z_bar, np.asarray(a), z, axis, mask, initial)
+            return a_bar, NoTangent, NoTangent, NoTangent, initial_bar
+
+        return z, extreme_pullback
+
+
+for f in both("max", "min", "amax", "amin"):
+    enter_extreme(f)
+enter_extreme(np.nanmax, skip_nan=True)
+enter_extreme(np.nanmin, skip_nan=True)
+
+
+def spread_between_extremes(a, axis=None, out=None, keepdims=ABSENT):
+    """Max - min."""
+    z = np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
+    if out is None:
+        return z
+    out[...] = z
+    return out
+
+
+for f in both("ptp"):
+    composed(f)(spread_between_extremes)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Order statistics: between two neighbours in sorted order, z = (1 - t) s[k] + t s[k + 1]
+
+# dposition/dq for n elements: the methods of np.quantile whose result moves with q; the others jump.
+SPEEDS: dict[str, Any] = {
+    "linear": lambda n: n - 1,
+    "weibull": lambda n: n + 1,
+    "hazen": lambda n: n,
+    "interpolated_inverted_cdf": lambda n: n,
+    "median_unbiased": lambda n: n + 1 / 3,
+    "normal_unbiased": lambda n: n + 1 / 4,
+}
+
+
+def neighbours(a: Any, axis: Any, locate: Any) -> tuple[Any, ...]:
+    """Where the order statistics of `a` came from.
+
+    Returns: the elements taken together as last axis, for each statistic (last axis) the indices there of its two
+    neighbours, the weight t of the upper one, and its position in sorted order. `locate(ramp, order)` applies
+    the NumPy function itself to the ramp 0, 1, ..., n - 1 of sorted order: the result *is* the position.
+    """
+    elements = merged(a, axes_of(axis, np.ndim(a)))
+    n = np.shape(elements)[-1]
+    order = np.argsort(elements, -1, kind="stable")
+    nan = np.isnan(np.take_along_axis(elements, order, -1))
+    ramp = np.where(nan, np.nan, np.arange(float(n)))
+    position = np.asarray(locate(ramp, order))
+    extra = position.ndim - (ramp.ndim - 1)  # axes that q had
+    position = np.moveaxis(np.reshape(position, (-1, *position.shape[extra:])), 0, -1)
+    below = np.where(np.isnan(position), n - 1, np.floor(position)).astype(np.intp)  # a nan result is a nan element
+    t = np.where(np.isnan(position), 0, position - below)
+    above = np.minimum(below + 1, n - 1)
+    return elements, np.take_along_axis(order, below, -1), np.take_along_axis(order, above, -1), t, position
+
+
+def order_statistic_bar(z_bar: Any, a: Any, axis: Any, found: tuple[Any, ...]) -> Any:
+    """a_bar: (1 - t) z_bar and t z_bar at the two neighbours."""
+    elements, lower, upper, t, _ = found
+    axes = axes_of(axis, np.ndim(a))
+    slope = np.moveaxis(np.reshape(z_bar, (-1, *np.shape(elements)[:-1])), 0, -1)
+    shape = np.shape(elements)
+    a_bar = add_along_axis(slope * (1 - t), lower, -1, shape) + add_along_axis(slope * t, upper, -1, shape)
+    return unmerged(a_bar, np.shape(a), axes)
+
+
+def enter_quantile(function: Any, scale: float) -> None:
+    """Quantiles and percentiles; q_bar = z_bar (s[k + 1] - s[k]) dposition/dq."""
+
+    @rrule(function)
+    def quantile_rrule(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=ABSENT, **others):
+        refuse_out(function.__name__, out)
+        if np.ndim(q) > 1 and function in functions("nanquantile", "nanpercentile"):  # NumPy misplaces the axes of q
+            raise refuse(f"np.{function.__name__} of a matrix q", "has no rule", "np.ravel(q)")
+        z = function(a, q, axis, None, False, method, **given(keepdims=keepdims), **others)
+        weights = others.get("weights")
+
+        def locate(ramp, order):
+            if weights is None:
+                return function(ramp, q, ramp.ndim - 1, method=method)
+            full = np.asarray(weights)
+            if full.shape == np.shape(a):
+                full = merged(full, axes_of(axis, np.ndim(a)))
+            sorted_weights = np.take_along_axis(np.broadcast_to(full, order.shape), order, -1)
+            return function(ramp, q, ramp.ndim - 1, method=method, weights=sorted_weights)
+
+        def quantile_pullback(z_bar):
+            array = np.asarray(a)
+            found = neighbours(array, axis, locate)
+
+            def q_bar():
+                elements, lower, upper, _, position = found
+                n = np.sum(~np.isnan(elements), axis=-1, keepdims=True)
+                speed = SPEEDS.get(method, lambda n: 0)(n) / scale
+                moves = (position > 0) | (method == "linear")
+                gap = np.take_along_axis(elements, upper, -1) - np.take_along_axis(elements, lower, -1)
+                slope = np.moveaxis(np.reshape(z_bar, (-1, *np.shape(elements)[:-1])), 0, -1)
+                bars = np.where(moves, slope * gap * speed, 0)
+                return np.reshape(np.sum(bars, axis=tuple(range(np.ndim(bars) - 1))), np.shape(q))
+
+            return Thunk(lambda: order_statistic_bar(z_bar, array, axis, found)), Thunk(q_bar)
+
+        return z, quantile_pullback
+
+
+def enter_median(function: Any) -> None:
+    """a_bar: z_bar at the middle element, or half of it at each of the two."""
+
+    @rrule(function)
+    def median_rrule(a, axis=None, out=None, overwrite_input=False, keepdims=ABSENT):
+        refuse_out(function.__name__, out)
+        z = function(a, axis, None, False, **given(keepdims=keepdims))
+
+        def median_pullback(z_bar):
+            array = np.asarray(a)
+            found = neighbours(array, axis, lambda ramp, order: function(ramp, -1))
+            return (order_statistic_bar(z_bar, array, axis, found),)
+
+        return z, median_pullback
+
+
+for f in functions("quantile", "nanquantile"):
+    enter_quantile(f, 1)
+for f in functions("percentile", "nanpercentile"):
+    enter_quantile(f, 100)
+enter_median(np.median)
+enter_median(np.nanmedian)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Differences
+
+
+def diff_adjoint(z_bar, n, axis):
+    """The transpose of n differences along `axis`: each adds one element."""
+    for _ in range(n):
+        shape = list(np.shape(z_bar))
+        shape[axis] = 1
+        edge = np.zeros(shape, np.asarray(z_bar).dtype)
+        z_bar = -np.diff(np.concatenate([edge, z_bar, edge], axis), axis=axis)
+    return z_bar
+
+
+@rrule(np.diff)
+def diff_rrule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
+    z = np.diff(a, n, axis, **given(prepend=prepend, append=append))
+
+    def diff_pullback(z_bar):
+        if n == 0:
+            return (z_bar,)
+
+        def length(end):
+            return 0 if end is ABSENT else np.shape(end)[axis] if np.ndim(end) else 1
+
+        extended = diff_adjoint(z_bar, n, axis % np.ndim(a))
+        first, last = length(prepend), length(prepend) + np.shape(a)[axis]
+
+        def part(start, stop):
+            return extended[at_axis(slice(start, stop), axis, np.ndim(a))]
+
+        prepend_bar = NoTangent if prepend is ABSENT else part(None, first)
+        append_bar = NoTangent if append is ABSENT else part(last, None)
+        return part(first, last), NoTangent, NoTangent, prepend_bar, append_bar
+
+    return z, diff_pullback

@@ -1,0 +1,214 @@
+"""The same elements in another shape or order: movers where always a view, linear where the result may be fresh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, linear, mover, no_tangent
+from plaingrad.rules.numpy.names import both, functions, methods, refuse
+from plaingrad.tangents import unbroadcast
+
+no_tangent(*functions(
+    "shape", "ndim", "size", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "result_type", "can_cast", "common_type",
+    "broadcast_shapes", "shares_memory", "may_share_memory", "min_scalar_type", "promote_types", "mintypecode",
+))  # fmt: skip
+
+# Methods that always give views, which the engine knows by their memory.
+mover(np.lib.stride_tricks.as_strided)
+mover(*methods("transpose", "swapaxes", "squeeze", "getfield", "setflags", types=(np.ndarray,)))
+mover(*(vars(np.ndarray)[name] for name in (
+    "T", "mT", "real", "imag", "base", "flat", "data", "__array_interface__", "__array_struct__",
+) if name in vars(np.ndarray)))  # fmt: skip
+no_tangent(*(vars(t)[name] for t in (np.ndarray, np.generic) for name in (
+    "ndim", "flags", "shape", "strides", "itemsize", "size", "nbytes", "dtype", "device", "__array_priority__",
+) if name in vars(t)))  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Array scalars: each method makes a new number
+
+
+for name in ("T", "real", "base"):
+    linear(vars(np.generic)[name], lambda z_bar, x: z_bar)
+linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j)
+linear(vars(np.generic)["flat"], lambda z_bar, x: np.sum(z_bar))
+for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", "newbyteorder", types=(np.generic,)):
+    linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()))
+for f in methods("item", "tolist", types=(np.generic,)):
+    linear(f, lambda z_bar, x, *options: z_bar)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Reshaping
+
+
+def reshape_order(a: Any, order: Any) -> str:
+    """`order` as "C" or "F"; "A" means "F" for an array that is Fortran contiguous only."""
+    order = (order or "C").upper()
+    if order != "A":
+        return order
+    return "F" if isinstance(a, np.ndarray) and np.isfortran(a) else "C"
+
+
+def reshape_adjoint(z_bar, a, *shape, order="C", **options):
+    """z_bar in the shape of `a`."""
+    return np.reshape(z_bar, np.shape(a), order=reshape_order(a, order))
+
+
+def reshape_function_adjoint(z_bar, a, shape=None, order="C", **options):
+    """z_bar in the shape of `a`."""
+    return np.reshape(z_bar, np.shape(a), order=reshape_order(a, order))
+
+
+def ravel_adjoint(z_bar, a, order="C"):
+    """z_bar in the shape of `a`; "K" read the elements as they lie in memory."""
+    order = (order or "C").upper()
+    shape = np.shape(a)
+    if order == "K" and isinstance(a, np.ndarray) and not (a.flags.c_contiguous or a.ndim < 2):
+        axes = sorted(range(a.ndim), key=lambda i: -abs(a.strides[i]))
+        return np.transpose(np.reshape(z_bar, [shape[i] for i in axes]), np.argsort(axes))
+    return np.reshape(z_bar, shape, order="C" if order == "K" else reshape_order(a, order))
+
+
+linear(np.reshape, reshape_function_adjoint)
+for f in methods("reshape"):
+    linear(f, reshape_adjoint)
+for f in both("ravel", "flatten"):
+    linear(f, ravel_adjoint)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Functions that give a view of an array, but fresh memory for a number or a list
+
+
+def transpose_adjoint(z_bar, a, axes=None):
+    """The inverse permutation."""
+    return np.transpose(z_bar) if axes is None else np.transpose(z_bar, np.argsort([i % len(axes) for i in axes]))
+
+
+def rollaxis_adjoint(z_bar, a, axis, start=0):
+    """The axis moved back."""
+    n = np.ndim(a)
+    axis, start = axis % n, start + n if start < 0 else start
+    return np.moveaxis(z_bar, start - 1 if axis < start else start, axis)
+
+
+def in_shape(z_bar, a, *options, **more):
+    """z_bar in the shape of `a`."""
+    return np.reshape(z_bar, np.shape(a))
+
+
+def broadcast_adjoint(z_bar, array, *options, **more):
+    """z_bar summed over the axes along which `array` was repeated."""
+    return unbroadcast(z_bar, np.shape(array))
+
+
+for f in functions("transpose", "permute_dims"):
+    linear(f, transpose_adjoint)
+for f in (*functions("matrix_transpose"), *functions("matrix_transpose", where=np.linalg)):
+    linear(f, lambda z_bar, x: np.swapaxes(z_bar, -1, -2))
+linear(np.swapaxes, lambda z_bar, a, axis1, axis2: np.swapaxes(z_bar, axis1, axis2))
+linear(np.moveaxis, lambda z_bar, a, source, destination: np.moveaxis(z_bar, destination, source))
+linear(np.rollaxis, rollaxis_adjoint)
+linear(np.squeeze, in_shape)
+linear(np.expand_dims, in_shape)
+linear(np.flip, lambda z_bar, m, axis=None: np.flip(z_bar, axis))
+linear(np.fliplr, lambda z_bar, m: np.fliplr(z_bar))
+linear(np.flipud, lambda z_bar, m: np.flipud(z_bar))
+linear(np.broadcast_to, broadcast_adjoint)
+stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
+linear(stride_tricks._broadcast_to, broadcast_adjoint)  # behind np.broadcast_arrays
+linear(np.roll, lambda z_bar, a, shift, axis=None: np.roll(z_bar, np.negative(shift), axis))
+linear(np.rot90, lambda z_bar, m, k=1, axes=(0, 1): np.rot90(z_bar, -k, axes))
+linear(np.real, lambda z_bar, val: z_bar)
+linear(np.imag, lambda z_bar, val: z_bar * 1j)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Bits, bytes, text
+
+
+def reinterpreted(a: Any, *options: Any, **named: Any) -> Any:
+    """a.view(...): the same memory."""
+    return vars(np.ndarray)["view"](a, *options, **named)
+
+
+mover(reinterpreted)
+
+
+def view(self, *options, **named):
+    """The same memory as another dtype, which must be one of real or complex numbers (or a record of them)."""
+    z = reinterpreted(self, *options, **named)
+    if z.dtype.kind not in "fcV" and z.dtype != self.dtype:
+        raise refuse(
+            f"ndarray.view as {z.dtype}", "reads the bits of numbers that depend on the inputs", "arithmetic on the numbers"
+        )
+    return z
+
+
+def item(self, *args):
+    """One element as a Python number."""
+    if len(args) == 1 and isinstance(args[0], tuple):
+        args = args[0]
+    if not args:
+        if self.size != 1:
+            raise ValueError("can only convert an array of size 1 to a Python scalar")
+        index = (0,) * self.ndim
+    elif len(args) == 1 and self.ndim != 1:
+        index = np.unravel_index(range(self.size)[args[0]], self.shape)
+    else:
+        index = args
+    return self[index].item()
+
+
+def tolist(self):
+    """Nested lists of Python numbers."""
+    return [x.tolist() for x in self] if self.ndim else self[()].item()
+
+
+composed(np.ndarray.view)(view)
+composed(np.ndarray.item)(item)
+composed(np.ndarray.tolist)(tolist)
+for f in methods("view", types=(np.generic,)):
+    linear(f, lambda z_bar, x, *options: z_bar)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Writers
+
+
+def resize_in_place(self, *new_shape, refcheck=True):
+    """Repeats nothing: what is new is zero. Memory would move under its views, so an active array is refused."""
+    raise refuse("ndarray.resize", "moves memory that depends on the inputs", "a = np.resize(a, shape), or a new array")
+
+
+def setfield(self, val, dtype, offset=0):
+    """The part of every element that `dtype` and `offset` name is overwritten."""
+    self.getfield(dtype, offset)[...] = val
+
+
+def byteswap(self, inplace=False):
+    """The bytes of every element reversed."""
+    raise refuse("ndarray.byteswap", "reverses the bytes of numbers that depend on the inputs", "a.astype(new dtype)")
+
+
+composed(np.ndarray.resize)(resize_in_place)
+composed(np.ndarray.setfield, mutates=True)(setfield)
+composed(np.ndarray.byteswap)(byteswap)
+composed(np.generic.byteswap)(byteswap)
+for f in methods("itemset"):
+
+    @composed(f, mutates=True)
+    def itemset(self, *args):
+        """self[index] = the last argument."""
+        *index, value = args
+        if len(index) == 1 and isinstance(index[0], tuple):
+            index = index[0]
+        if not index:
+            self[...] = value
+        elif len(index) == 1 and self.ndim != 1:
+            self[np.unravel_index(range(self.size)[index[0]], self.shape)] = value
+        else:
+            self[tuple(index)] = value
