@@ -39,8 +39,8 @@ demo: $(VENV)/.demo
 	MPLBACKEND=Agg $(PY) examples/demo.py
 
 lint: $(VENV)/.lint
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(PY) -m ruff check --output-format concise .
+	$(PY) -m ruff format --check -q .
 
 format: $(VENV)/.lint
 	$(PY) -m ruff check --fix .
