@@ -1,5 +1,6 @@
 """itertools and the iterating builtins: values pass through C iterators and callbacks."""
 
+import collections
 import functools
 import itertools
 import math
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import plaingrad
-from cases import check
+from cases import check, check_or_refused
 
 
 def test_accumulate_sums_multiplies_and_takes_any_function_and_start():
@@ -355,6 +356,118 @@ def test_iterating_over_arrays_gives_elements_and_rows():
         m,
         gradient=np.array([[2.0 + 2 + 1 + 2, 1.0 + 4 + 1 + 1 + 4], [4.0 + 1 + 6, 3.0 + 1 + 1 + 1 + 8]]),
     )
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: sum(map(float.__mul__, [x], [0.5])), 0.5),
+        (lambda x: sum(map(np.sin, [x, 2.0 * x])), math.cos(1.5) + 2 * math.cos(3.0)),
+        (lambda x: functools.reduce(np.add, [x, x, 1.0]), 2.0),
+        (lambda x: functools.reduce(float.__mul__, [x, x, x]), 3 * 1.5**2),
+        (lambda x: next(itertools.starmap(float.__pow__, [(x, 3.0)])), 3 * 1.5**2),
+        (lambda x: list(itertools.accumulate([x, x], np.multiply))[1], 3.0),
+        (lambda x: collections.defaultdict(functools.partial(float.__mul__, x, 4.0))["new"], 4.0),
+        (lambda x: collections.defaultdict(x.__neg__)["new"], -1.0),
+        (lambda x: next(iter(functools.partial(operator.mul, x, x), None)), 3.0),
+        (lambda x: sum(map(np.ndarray.sum, [np.array([x, x])])), 2.0),
+        (lambda x: sum(map(list.pop, [[x], [x * x]])), 4.0),
+        (lambda x: sum(map([x, x * x].__getitem__, [1, 0])), 4.0),
+        (lambda x: sum(map({"a": x}.get, "ab", [0.0, x * x])), 4.0),
+        (lambda x: sum(map(complex(x, 1.0).__mul__, [2.0])).real, 2.0),
+        (lambda x: sorted([x, -x], key=float.__abs__)[0] * 2.0, 2.0),
+        (lambda x: max([x, 1.0], key=np.negative), 0.0),
+        (lambda x: sum(map(functools.partial(np.power, x), [2.0])), 3.0),
+        (lambda x: sum(map(operator.itemgetter(0), [[x * x]])), 3.0),
+        (lambda x: sum(map(float, [x, np.float64(x)])), 2.0),
+    ],
+)
+def test_c_callables_of_every_kind_are_callbacks(f, slope):
+    check_or_refused(f, 1.5, gradient=slope)
+
+
+world = {"v": 1.0}
+
+
+def squares_of_the_world():
+    while True:
+        yield world["v"] * world["v"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        squares_of_the_world,
+        lambda: (world["v"] * k for k in itertools.count(1)),
+        lambda: map(lambda k: world["v"] * k, itertools.count(1)),
+        lambda: itertools.starmap(lambda a, b: world["v"] * a * b, itertools.repeat((2.0, 3.0))),
+        lambda: itertools.accumulate(itertools.repeat(1.0), lambda a, b: a + b * world["v"]),
+        lambda: iter(lambda: world["v"] * 5.0, None),
+        lambda: itertools.islice(squares_of_the_world(), 100),
+        lambda: zip(squares_of_the_world(), itertools.count()),
+        lambda: itertools.chain.from_iterable([world["v"] * 7.0] for _ in range(100)),
+        lambda: filter(lambda a: a or True, squares_of_the_world()),
+    ],
+    ids="generator genexp map starmap accumulate iter islice zip chain filter".split(),
+)
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda it: next(it),
+        lambda it: next(iter(it)),
+        lambda it: [a for a, _ in zip(it, range(2))][1],
+        lambda it: list(itertools.islice(it, 2))[1],
+        lambda it: it.__next__(),
+    ],
+    ids="next iter zip islice dunder".split(),
+)
+def test_iterators_made_outside_that_see_an_active_value_are_never_silently_wrong(make, step):
+    def value(it):
+        y = step(it)
+        return y[0] if isinstance(y, tuple) else y
+
+    def f(x):
+        world["v"] = x
+        return value(source)
+
+    def at(x):
+        nonlocal source
+        world["v"] = 1.0
+        source = make()
+        return f(x)
+
+    # all of them are polynomials of degree two at most: differences are exact but for rounding
+    source = None
+    slope = (at(3.5) - at(2.5)) / 1.0
+    world["v"] = 1.0
+    source = make()
+    try:
+        g = plaingrad.grad(f)(3.0)
+    except plaingrad.PlaingradError:
+        return
+    finally:
+        world["v"] = 1.0
+    assert g == pytest.approx(slope, rel=1e-12)
+
+
+def test_a_generator_whose_world_becomes_active_after_the_loop_began_is_never_silently_wrong():
+    def f(x):
+        total = 0.0
+        for k, v in zip(range(3), source):
+            total = total + v
+            world["v"] = x * (k + 1)
+        return total
+
+    # 1 + x^2 + (2x)^2
+    world["v"] = 1.0
+    source = squares_of_the_world()
+    try:
+        g = plaingrad.grad(f)(3.0)
+    except plaingrad.PlaingradError:
+        return
+    finally:
+        world["v"] = 1.0
+    assert g == 2 * 3.0 + 8 * 3.0
 
 
 def test_a_callback_that_mutates_while_c_code_iterates():
