@@ -2,11 +2,13 @@
 
 import builtins
 import collections
+import contextvars
 import functools
 import itertools
 import operator
 import re
 
+import numpy as np
 import pytest
 
 from plaingrad import rulebook
@@ -37,6 +39,26 @@ def test_running_totals(f, args, options):
 def test_running_totals_refuse_at_once_what_cannot_be_iterated():
     with pytest.raises(TypeError):
         rulebook.find(itertools.accumulate).definition(3.0)
+
+
+def test_reduction_and_reversal():
+    reduce, reverse = rulebook.find(functools.reduce).definition, rulebook.find(reversed).definition
+    assert reduce(operator.sub, A) == functools.reduce(operator.sub, A)
+    assert reduce(operator.sub, A, 9.0) == functools.reduce(operator.sub, A, 9.0)
+    assert reduce(operator.sub, [], 9.0) == 9.0
+    with pytest.raises(TypeError, match="empty"):
+        reduce(operator.sub, [])
+    assert list(reverse(np.array(A))) == list(reverse(A)) == A[::-1]
+
+
+def test_printing(capsys):
+    rulebook.find(print).definition(1.5, "a", [2.5], sep="-", end="!")
+    assert capsys.readouterr().out == "1.5-a-[2.5]!"
+
+
+def test_running_in_a_context():
+    run = rulebook.find(contextvars.Context.run).definition
+    assert run(contextvars.copy_context(), pow, 2, exp=3) == 8
 
 
 def test_counting_from_a_float():
@@ -105,7 +127,7 @@ def test_methods_that_iterate_are_told_from_those_that_only_move():
     assert rulebook.find(list.extend).kind == "higher_order"
     assert rulebook.find(list.sort).kind == "higher_order"
     assert rulebook.find(list.append).kind == "mover"
-    assert rulebook.find(dict.fromkeys).kind == "higher_order"
+    assert rulebook.find(dict.fromkeys).kind == "mover"
 
 
 def test_every_builtin_exception_may_carry_a_value():

@@ -35,14 +35,28 @@ linear(complex.__dict__["imag"], lambda z_bar, x: 1j * z_bar)
 linear(complex.__dict__["__complex__"], identity)
 
 
-@rrule(complex)
+def _complex(real: Any = 0, imag: Any = None) -> complex:
+    return complex(real) if imag is None else complex(real, imag)
+
+
+@rrule(_complex)
 def complex_rrule(real: Any = 0, imag: Any = None) -> Any:
     """z = x + iy; both parts may be complex themselves."""
 
     def complex_pullback(z_bar: Any) -> Any:
         return z_bar, -1j * z_bar
 
-    return complex(real) if imag is None else complex(real, imag), complex_pullback
+    return _complex(real, imag), complex_pullback
+
+
+@composed(complex)
+def complex_(real: Any = 0, imag: Any = None) -> complex:
+    """z = x + iy, or what an object says that it is."""
+    if imag is None and not isinstance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
+        if hasattr(type(real), "__complex__"):
+            return type(real).__complex__(real)
+        real = float(real)
+    return _complex(real, imag)
 
 
 @rrule(float.__new__)

@@ -12,7 +12,7 @@ from plaingrad.define import higher_order, mover
 
 # Methods that iterate over an argument or call one.
 _ITERATING = frozenset(
-    "__new__ __init__ extend extendleft update fromkeys sort union intersection difference symmetric_difference "
+    "__new__ __init__ extend extendleft update sort union intersection difference symmetric_difference "
     "intersection_update difference_update symmetric_difference_update issubset issuperset isdisjoint "
     "__iadd__ __ior__ __or__ __ror__".split()
 )

@@ -10,21 +10,55 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from plaingrad.define import composed, higher_order, mover
 
-higher_order(map, filter, zip, enumerate, reversed, iter, sorted, min, max, any, all)
+higher_order(map, filter, zip, enumerate, iter, sorted, min, max, any, all)
 mover(len, next, aiter, anext)
 
-higher_order(functools.reduce, functools.cmp_to_key)
+higher_order(functools.cmp_to_key)
 mover(type(functools.cmp_to_key(min)).__call__)
 
 higher_order(itertools.chain, itertools.chain.from_iterable, itertools.combinations,
              itertools.combinations_with_replacement, itertools.compress, itertools.cycle, itertools.dropwhile,
              itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise, itertools.permutations,
-             itertools.product, itertools.repeat, itertools.starmap, itertools.takewhile, itertools.tee,
+             itertools.product, itertools.starmap, itertools.takewhile, itertools.tee,
              itertools.zip_longest)
+mover(itertools.repeat)
 if hasattr(itertools, "batched"):  # since CPython 3.12
     higher_order(itertools.batched)
+
+
+def _native_reversed(sequence: Any) -> Any:
+    return reversed(sequence)
+
+
+mover(_native_reversed)
+
+
+@composed(reversed)
+def reversed_(sequence: Any, /) -> Any:
+    """The elements from the last to the first."""
+    return iter(list(sequence)[::-1]) if isinstance(sequence, np.ndarray) else _native_reversed(sequence)
+
+
+_ABSENT: Any = object()
+
+
+@composed(functools.reduce)
+def reduce(function: Callable[..., Any], sequence: Any, initial: Any = _ABSENT, /) -> Any:
+    """function(function(a, b), c) ..."""
+    iterator = iter(sequence)
+    z = initial
+    if initial is _ABSENT:
+        try:
+            z = next(iterator)
+        except StopIteration:
+            raise TypeError("reduce() of empty iterable with no initial value") from None
+    for x in iterator:
+        z = function(z, x)
+    return z
 
 
 def _running_totals(iterator: Iterator[Any], func: Callable[..., Any] | None, initial: Any) -> Iterator[Any]:

@@ -8,6 +8,7 @@ import _thread
 import builtins
 import contextvars
 import copyreg
+import functools
 import gc
 import itertools
 import sys
@@ -15,8 +16,10 @@ import time
 import types
 import typing
 import weakref
+from collections.abc import Callable
+from typing import Any
 
-from plaingrad.define import higher_order, mover, no_tangent
+from plaingrad.define import composed, higher_order, mover, no_tangent
 from plaingrad.rules.python.containers import enter_methods
 
 no_tangent(id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
@@ -48,14 +51,26 @@ enter_methods(types.MethodType, types.CellType, types.ModuleType, types.GenericA
               types.AsyncGeneratorType, property, staticmethod, classmethod)
 
 # References, context variables, locks, queues.
-higher_order(weakref.ref, weakref.proxy)
-mover(weakref.getweakrefcount, weakref.getweakrefs)
+enter_methods(weakref.ref)
+mover(weakref.ref, weakref.ref.__new__, weakref.ref.__init__, weakref.proxy, weakref.getweakrefcount, weakref.getweakrefs)
 mover(contextvars.ContextVar, contextvars.copy_context)
-enter_methods(weakref.ReferenceType, contextvars.ContextVar, contextvars.Token, _queue.SimpleQueue, _thread.LockType,
+enter_methods(contextvars.ContextVar, contextvars.Token, _queue.SimpleQueue, _thread.LockType,
               _thread.RLock, _thread._local)
 enter_methods(*[cls for cls in (getattr(_thread, n, None) for n in ("_ThreadHandle",)) if cls is not None])
 enter_methods(*[cls for cls in vars(itertools).values() if isinstance(cls, type)])
 for _name in ("get", "items", "keys", "values", "copy", "__getitem__", "__contains__", "__iter__", "__len__"):
     mover(contextvars.Context.__dict__[_name])
-higher_order(contextvars.Context.run)
 mover(_queue.SimpleQueue, _thread.allocate_lock, _thread.RLock, _thread.LockType, _thread.get_ident, _thread._local)
+
+
+def _run(context: contextvars.Context, f: Callable[[], Any]) -> Any:
+    return context.run(f)
+
+
+higher_order(_run)
+
+
+@composed(contextvars.Context.run)
+def context_run(context: contextvars.Context, f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """f(*args, **kwargs) in the context."""
+    return _run(context, functools.partial(f, *args, **kwargs))

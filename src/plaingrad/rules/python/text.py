@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import higher_order, mover
+from plaingrad.define import composed, higher_order, mover
 
 #: Numbers in, text or bytes out.
 FORMATTERS: tuple[Any, ...] = (
-    str, repr, ascii, format, print, bytes, bytearray,
+    str, repr, ascii, format, bytes, bytearray,
     str.format, str.format_map, str.__mod__, bytes.__mod__, bytearray.__mod__,
     object.__repr__, object.__str__, object.__format__, float.__repr__, float.__format__, complex.__repr__, complex.__format__,
     list.__repr__, tuple.__repr__, dict.__repr__, set.__repr__,
@@ -59,3 +59,16 @@ mover(*[_f for _name, _f in vars(str).items()
         if callable(_f) and _name not in ("format", "format_map", "__mod__", "__rmod__", "__repr__", "__str__", "__format__", "__new__")])
 higher_order(*[_f for _f in vars(re.Pattern).values() if callable(_f) and not isinstance(_f, BuiltinFunctionType)])
 mover(*[_f for _name, _f in vars(re.Match).items() if callable(_f) and _name != "__repr__"])
+
+
+def _write(*texts: str, **options: Any) -> None:
+    print(*texts, **options)
+
+
+mover(_write)
+
+
+@composed(print)
+def print_(*values: Any, **options: Any) -> None:
+    """Printing is legal; what is printed is remembered as text is."""
+    _write(*[str(x) for x in values], **options)
