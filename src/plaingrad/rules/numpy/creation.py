@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, mover, no_tangent, rrule
+from plaingrad.define import composed, mover, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices, cycled
-from plaingrad.rules.numpy.names import at_axis, both, functions, methods, refuse_out
+from plaingrad.rules.numpy.names import at_axis, both, functions, linear, linear_rrule, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
 
 no_tangent(*functions(
@@ -16,24 +17,29 @@ no_tangent(*functions(
     "bartlett", "blackman", "hamming", "hanning",
 ))  # fmt: skip
 mover(np.frombuffer, np.from_dlpack)
+no_tangent(np.broadcast)  # its shape; iterated over, it is refused by the engine
 
 
 # ---------------------------------------------------------------------------------------------------------------
 # From something like an array: a result that is a view, or the argument itself, is dealt with by the engine
 
 
-def same_elements(z_bar, a, *options, ndmin=0, **more):
-    """z_bar; without the axes that `ndmin` put in front."""
-    extra = np.ndim(z_bar) - np.ndim(a)
-    return z_bar[(0,) * extra] if extra > 0 else z_bar
+def enter_same_elements(function: Any) -> None:
+    """a_bar = z_bar; without the axes that `ndmin` put in front."""
+
+    @linear_rrule(function)
+    def same_elements_rrule(a, *options, ndmin=0, **more):
+        z = function(a, *options, ndmin=ndmin, **more) if ndmin else function(a, *options, **more)
+        extra = np.ndim(z) - np.ndim(a) if ndmin else 0
+        return z, lambda z_bar: (z_bar[(0,) * extra] if extra else z_bar,)
 
 
 for f in functions(
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "copy", "require", "asfarray",
 ):  # fmt: skip
-    linear(f, same_elements)
-for f in methods("copy", "__copy__", "__deepcopy__", "__array__"):
-    linear(f, same_elements)
+    enter_same_elements(f)
+for f in methods("copy", "__copy__", "__deepcopy__", "__array__", "__array_wrap__"):
+    enter_same_elements(f)
 
 
 def cast_adjoint(z_bar, a, *options, **more):
@@ -131,29 +137,55 @@ composed(np.fromiter, mutates=True)(array_from_iterator)  # always: an iterator 
 # Put together: z_bar is taken apart again
 
 
-def joined(z_bar: Any, arrays: Any, axis: int, promoted: Any) -> Any:
-    """The pieces of z_bar along `axis`, one for each of `arrays`, in their shapes.
-
-    Args:
-        promoted: the shape with which an array of a given shape took part.
-    """
-    pieces = []
+def pieces(z_bar: Any, shapes: list[Any], axis: int, promoted: Any) -> list[Any]:
+    """z_bar cut along `axis`, for arrays of `shapes` that took part with the shapes promoted(shape)."""
+    parts = []
     start = 0
-    for a in arrays:
-        shape = np.shape(a)
+    for shape in shapes:
         n = promoted(shape)[axis]
-        piece = z_bar[at_axis(slice(start, start + n), axis, np.ndim(z_bar))]
-        pieces.append(piece if np.shape(piece) == shape else np.reshape(piece, shape))
+        part = z_bar[at_axis(slice(start, start + n), axis, np.ndim(z_bar))]
+        parts.append(part if np.shape(part) == shape else np.reshape(part, shape))
         start += n
-    return np.stack(pieces) if isinstance(arrays, np.ndarray) else pieces
+    return parts
 
 
-def concatenate_adjoint(z_bar, arrays, axis=0, out=None, **options):
-    """The pieces of z_bar."""
+def flat_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the flattened array."""
+    return (math.prod(shape),)
+
+
+def same_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape itself."""
+    return shape
+
+
+def shapes_of(arrays: Any) -> list[Any]:
+    """The shape of each, now: the list may be changed before the pullback."""
+    return [np.shape(a) for a in arrays]
+
+
+def of_rows(parts: list[Any], arrays: Any) -> Any:
+    """The parts as the cotangent of `arrays`: a list, or one array where it was one."""
+    return np.stack(parts) if isinstance(arrays, np.ndarray) and parts else parts
+
+
+@linear_rrule(*functions("concatenate", "concat"))
+def concatenate_rrule(arrays, axis=0, out=None, **options):
     refuse_out("np.concatenate", out)
-    if axis is None:
-        return joined(z_bar, arrays, 0, lambda shape: (int(np.prod(shape)),))
-    return joined(z_bar, arrays, axis, lambda shape: shape)
+    z = np.concatenate(arrays, axis, **options)
+    shapes = shapes_of(arrays)
+    along, promoted = (0, flat_shape) if axis is None else (axis, same_shape)
+    return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, along, promoted), arrays),)
+
+
+def enter_stacking(function: Any, axis_for: Any, promoted: Any) -> None:
+    """np.vstack and its kin: concatenation of arrays that get axes first."""
+
+    @linear_rrule(function)
+    def stacking_rrule(tup, **options):
+        z = function(tup, **options)
+        shapes = shapes_of(tup)
+        return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, axis_for(z), promoted), tup),)
 
 
 def at_least_2d(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -166,30 +198,28 @@ def at_least_3d(shape: tuple[int, ...]) -> tuple[int, ...]:
     return shape if len(shape) >= 3 else ((1, 1, 1), (1, *shape, 1), (*shape, 1))[len(shape)]
 
 
-for f in functions("concatenate", "concat"):
-    linear(f, concatenate_adjoint)
 for f in functions("vstack", "row_stack"):
-    linear(f, lambda z_bar, tup, **options: joined(z_bar, tup, 0, at_least_2d))
-linear(np.hstack, lambda z_bar, tup, **options: joined(z_bar, tup, min(np.ndim(z_bar) - 1, 1), lambda s: s or (1,)))
-linear(np.dstack, lambda z_bar, tup, **options: joined(z_bar, tup, 2, at_least_3d))
-linear(np.column_stack, lambda z_bar, tup: joined(z_bar, tup, 1, lambda s: s if len(s) == 2 else (*(s or (1,)), 1)))
+    enter_stacking(f, lambda z: 0, at_least_2d)
+enter_stacking(np.hstack, lambda z: 0 if np.ndim(z) == 1 else 1, lambda shape: shape or (1,))
+enter_stacking(np.dstack, lambda z: 2, at_least_3d)
+enter_stacking(np.column_stack, lambda z: 1, lambda shape: (*(shape or (1,)), 1) if len(shape) < 2 else shape)
 
 
-def stack_adjoint(z_bar, arrays, axis=0, out=None, **options):
-    """The slices of z_bar along the new axis."""
+@linear_rrule(np.stack)
+def stack_rrule(arrays, axis=0, out=None, **options):
     refuse_out("np.stack", out)
-    return z_bar if axis == 0 else np.moveaxis(z_bar, axis, 0)
-
-
-linear(np.stack, stack_adjoint)
+    return np.stack(arrays, axis, **options), lambda z_bar: (z_bar if axis == 0 else np.moveaxis(z_bar, axis, 0),)
 
 
 @rrule(np.append)
 def append_rrule(arr, values, axis=None):
     z = np.append(arr, values, axis)
 
+    shapes = shapes_of((arr, values))
+    along, promoted = (0, flat_shape) if axis is None else (axis, same_shape)
+
     def append_pullback(z_bar):
-        return tuple(concatenate_adjoint(z_bar, (arr, values), axis))
+        return tuple(pieces(z_bar, shapes, along, promoted))
 
     return z, append_pullback
 
@@ -342,5 +372,5 @@ class Converter:
         return arr[()] if scalar and np.ndim(arr) == 0 else arr
 
 
-if hasattr(np, "_core") and hasattr(np._core.multiarray, "_array_converter"):
-    composed(np._core.multiarray._array_converter)(Converter)
+if hasattr(np, "_core") and hasattr(np._core._multiarray_umath, "_array_converter"):
+    composed(np._core._multiarray_umath._array_converter)(Converter)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import linear
-from plaingrad.rules.numpy.names import at_axis, refuse_out
+from plaingrad.rules.numpy.names import at_axis, linear, refuse_out
 
 OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, no_tangent, rrule
-from plaingrad.rules.numpy.names import at_axis, both, functions, methods, refuse_out
+from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.rules.numpy.names import array, at_axis, both, functions, linear, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk
 
 no_tangent(*functions(
@@ -80,6 +80,7 @@ for f in both("take"):
 @rrule(np.take_along_axis)
 def take_along_axis_rrule(arr, indices, axis=-1):
     z = np.take_along_axis(arr, indices, axis)
+    arr = array(arr)
 
     def take_along_axis_pullback(z_bar):
         if axis is None:
@@ -99,6 +100,7 @@ def compress_adjoint(z_bar, a, condition, axis=None):
 def compress_rrule(condition, a, axis=None, out=None):
     refuse_out("np.compress", out)
     z = np.compress(condition, a, axis)
+    a = array(a)
 
     def compress_pullback(z_bar):
         return NoTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
@@ -118,6 +120,8 @@ for f in methods("compress"):
 
 @rrule(np.extract)
 def extract_rrule(condition, arr):
+    arr = array(arr)
+
     def extract_pullback(z_bar):
         return NoTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
 
@@ -185,6 +189,7 @@ def clipped(function: Any, a: Any, low: Any, high: Any, options: dict[str, Any])
     """z = min(max(a, low), high), and z_bar -> (a_bar, low_bar, high_bar); at a bound the cotangent stays with `a`."""
     low, high = present(low), present(high)
     z = function(a, low, high, **options)
+    a, low, high = array(a), array(low), array(high)
 
     def bars(z_bar):
         below = False if low is None else np.less(a, low)
@@ -248,15 +253,17 @@ def sorting_pullback(a: Any, order: Any, axis: Any) -> Any:
 
 @rrule(np.sort)
 def sort_rrule(a, axis=-1, kind=None, order=None, **options):
+    a = array(a)
     z = np.sort(a, axis, kind, order, **options)
     return z, sorting_pullback(a, np.argsort(a, axis, "stable"), axis)
 
 
 @rrule(np.partition)
 def partition_rrule(a, kth, axis=-1, kind="introselect", order=None):
+    a = array(a)
     places = np.argpartition(a, kth, axis, kind, order)
-    array = np.ravel(a) if axis is None else a
-    return np.take_along_axis(array, places, -1 if axis is None else axis), sorting_pullback(a, places, axis)
+    line = np.ravel(a) if axis is None else a
+    return np.take_along_axis(line, places, -1 if axis is None else axis), sorting_pullback(a, places, axis)
 
 
 @composed(np.sort_complex)
@@ -390,8 +397,23 @@ def flatiter_setitem(self, key, value):
 @composed(np.flatiter.__iter__)
 def flatiter_iter(self):
     """The elements, in C order."""
-    base = self.base
-    return iter([base[place] for place in np.ndindex(base.shape)])
+    return (self.base[place] for place in np.ndindex(self.base.shape))
+
+
+def advanced(iterator: Any) -> tuple[int, ...]:
+    """Where the next element is; the iterator moves on."""
+    place = iterator.coords
+    vars(np.flatiter)["__next__"](iterator)
+    return place
+
+
+no_tangent(advanced)
+
+
+@composed(np.flatiter.__next__)
+def flatiter_next(self):
+    """The next element."""
+    return self.base[advanced(self)]
 
 
 @composed(np.flatiter.copy)

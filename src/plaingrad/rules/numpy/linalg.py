@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, no_tangent, rrule
+from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import adjoint, axes_of, conj, functions, refuse
 from plaingrad.rules.numpy.reductions import products_of_others
 from plaingrad.tangents import NoTangent, Thunk, is_zero
@@ -138,6 +139,21 @@ def lstsq_rrule(a, b, rcond=None):
         return a_bar, b_bar[:, 0] if one else b_bar
 
     return z, lstsq_pullback
+
+
+@composed(la.tensorsolve)
+def tensorsolve(a, b, axes=None):
+    """One square system of equations."""
+    a, b = np.asarray(a), np.asarray(b)
+    if axes is not None:
+        a = np.moveaxis(a, axes, range(a.ndim - len(axes), a.ndim))
+    shape = a.shape[b.ndim :]
+    n = math.prod(shape)
+    if a.size != n**2:
+        raise la.LinAlgError(
+            "Input arrays must satisfy the requirement             prod(a.shape[b.ndim:]) == prod(a.shape[:b.ndim])"
+        )
+    return np.reshape(la.solve(np.reshape(a, (n, n)), np.ravel(b)), shape)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -425,6 +441,13 @@ def power_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
 def power_norm_rrule(x, ord, axis, keepdims):
     z = la.norm(x, ord, axis, keepdims)
 
+    def ord_bar(z_bar):  # dz/dp = z (sum |x|^p log|x| / (p sum |x|^p) - log(sum |x|^p) / p^2)
+        length = np.where(x == 0, 1, np.abs(x))
+        powers = np.where(x == 0, 0, length**ord)
+        total = np.sum(powers, axis, keepdims=keepdims)
+        slope = np.sum(powers * np.log(length), axis, keepdims=keepdims) / (ord * total) - np.log(total) / ord**2
+        return np.sum(np.where(total == 0, 0, z_bar * z * slope))
+
     def power_norm_pullback(z_bar):  # dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0
         kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
         size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
@@ -432,7 +455,7 @@ def power_norm_rrule(x, ord, axis, keepdims):
         ratio = np.where((length == 0) | (size == 0), 0, length / np.where(size == 0, 1, size))
         base = np.where(ratio == 0, 1, ratio)
         unit = x / np.where(length == 0, 1, length)
-        return (np.where(ratio == 0, 0, slope * base ** (ord - 1)) * unit,)
+        return np.where(ratio == 0, 0, slope * base ** (ord - 1)) * unit, Thunk(lambda: ord_bar(z_bar))
 
     return z, power_norm_pullback
 

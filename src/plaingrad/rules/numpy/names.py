@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from plaingrad import define, rulebook
 from plaingrad.errors import MissingRuleError
+from plaingrad.rulebook import Rule
+from plaingrad.tangents import Thunk
 
 ABSENT: Any = np._NoValue  # NumPy's own mark for "not given"
 
@@ -15,7 +19,7 @@ def functions(*names: str, where: Any = np) -> tuple[Any, ...]:
     """The functions of these names that this version of NumPy has, each once."""
     found: list[Any] = []
     for name in names:
-        function = getattr(where, name, None)
+        function = vars(where).get(name)  # not getattr: some old names only warn
         if function is not None and all(function is not f for f in found):
             found.append(function)
     return tuple(found)
@@ -31,6 +35,64 @@ def both(*names: str) -> tuple[Any, ...]:
     return functions(*names) + methods(*names)
 
 
+def array(x: Any) -> Any:
+    """`x`; a list or tuple as an array, for what it holds now: it may be changed before the pullback."""
+    return np.asarray(x) if isinstance(x, (list, tuple)) else x
+
+
+def linear(function: Any, adjoint: Callable[..., Any]) -> None:
+    """As `define.linear`: x_bar = adjoint(z_bar, x, *others), where a list is handed to the adjoint as an array."""
+
+    def rrule(x: Any, *others: Any, **options: Any) -> Any:
+        z = function(x, *others, **options)
+        x = array(x)
+
+        def linear_pullback(z_bar: Any) -> tuple[Any, ...]:
+            return (Thunk(lambda: adjoint(z_bar, x, *others, **options)),)
+
+        return z, linear_pullback
+
+    rulebook.add(Rule(function, "linear", rrule, source=define._source_of(adjoint)))
+
+
+def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[..., Any]) -> None:
+    """As `define.bilinear`, where lists are handed to the adjoints as arrays."""
+
+    def rrule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
+        z = function(a, b, *others, **options)
+        a, b = array(a), array(b)
+
+        def bilinear_pullback(z_bar: Any) -> tuple[Any, ...]:
+            return (
+                Thunk(lambda: adjoint_a(z_bar, a, b, *others, **options)),
+                Thunk(lambda: adjoint_b(z_bar, a, b, *others, **options)),
+            )
+
+        return z, bilinear_pullback
+
+    rulebook.add(Rule(function, "bilinear", rrule, source=define._source_of(adjoint_a)))
+
+
+def linear_rrule(*functions: Any) -> Callable[[Any], Any]:
+    """Decorate a reverse rule, written out, of functions that are linear in their first argument."""
+
+    def enter(rule: Any) -> Any:
+        for function in functions:
+            rulebook.add(Rule(function, "linear", rule, source=define._source_of(rule)))
+        return rule
+
+    return enter
+
+
+def into(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """function(*args, **kwargs) for a function that has a rule and is given `out=`: the result is written there."""
+    kwargs = dict(kwargs)
+    out = kwargs.pop("out")
+    target = out[0] if isinstance(out, tuple) else out
+    target[...] = function(*args, **kwargs)
+    return target
+
+
 def given(**options: Any) -> dict[str, Any]:
     """The options that were given."""
     return {name: value for name, value in options.items() if value is not ABSENT}
@@ -42,7 +104,7 @@ def refuse(name: str, why: str, instead: str) -> MissingRuleError:
 
 
 def refuse_out(name: str, out: Any) -> None:
-    """Raise if `out` reached a rule by position: rules return fresh memory, the keyword is dealt with before them."""
+    """Raise if `out` reached a rule by position: rules return fresh memory, the keyword is dealt with by `into`."""
     if out is not None and out is not ABSENT:
         raise refuse(name, "was given its output array by position", "pass it by keyword, out=...")
 

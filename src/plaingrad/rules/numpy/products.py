@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import bilinear, composed, linear, rrule
-from plaingrad.rules.numpy.names import adjoint, conj, functions, methods, refuse, refuse_out
+from plaingrad.define import composed, rrule
+from plaingrad.rules.numpy.names import adjoint, bilinear, conj, functions, linear, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, no_tangent, rrule
+from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_along_axis
 from plaingrad.rules.numpy.names import (
-    ABSENT, at_axis, axes_of, both, conj, count, functions, given, refuse, refuse_out, restored, spread,
+    ABSENT, array, at_axis, axes_of, both, conj, count, functions, given, linear_rrule, refuse, refuse_out, restored, spread,
 )
 from plaingrad.tangents import NoTangent, Thunk
 
@@ -45,6 +45,7 @@ def enter_sum(function: Any, skip_nan: bool = False) -> None:
         if where is not True:
             options["where"] = where
         z = function(a, axis, dtype, None, **options)
+        a = array(a)
 
         def sum_pullback(z_bar):
             def a_bar():
@@ -79,6 +80,7 @@ def enter_mean(function: Any, skip_nan: bool = False) -> None:
     def mean_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, where=ABSENT):
         refuse_out("np.mean", out)
         z = function(a, axis, dtype, None, **given(keepdims=keepdims, where=where))
+        a = array(a)
 
         def mean_pullback(z_bar):
             return (Thunk(lambda: mean_bar(z_bar, a, axis, with_numbers(where, a) if skip_nan else where)),)
@@ -89,15 +91,19 @@ def enter_mean(function: Any, skip_nan: bool = False) -> None:
 def enter_cumsum(function: Any, skip_nan: bool = False) -> None:
     """a_bar: the cumulative sum of z_bar from the other end."""
 
-    def cumsum_adjoint(z_bar, a, axis=None, dtype=None, out=None):
+    @linear_rrule(function)
+    def cumsum_rrule(a, axis=None, dtype=None, out=None):
         refuse_out("np.cumsum", out)
-        along = 0 if axis is None else axis
-        a_bar = np.flip(np.cumsum(np.flip(z_bar, along), along), along)
-        if axis is None:
-            a_bar = np.reshape(a_bar, np.shape(a))
-        return np.where(np.isnan(a), 0, a_bar) if skip_nan else a_bar
+        z = function(a, axis, dtype)
+        shape, nan, along = np.shape(a), np.isnan(a) if skip_nan else None, 0 if axis is None else axis
 
-    linear(function, cumsum_adjoint)
+        def cumsum_pullback(z_bar):
+            a_bar = np.flip(np.cumsum(np.flip(z_bar, along), along), along)
+            if axis is None:
+                a_bar = np.reshape(a_bar, shape)
+            return (np.where(nan, 0, a_bar) if skip_nan else a_bar,)
+
+        return z, cumsum_pullback
 
 
 for f in both("sum"):
@@ -136,6 +142,7 @@ def enter_var(function: Any, root: bool, skip_nan: bool = False) -> None:
         refuse_out(function.__name__, out)
         options = given(keepdims=keepdims, where=where, mean=mean, correction=correction)
         z = function(a, axis, dtype, None, ddof, **options)
+        a = array(a)
 
         def var_pullback(z_bar):
             lost = ddof if correction is ABSENT else correction
@@ -218,6 +225,7 @@ def enter_prod(function: Any, skip_nan: bool = False) -> None:
         if where is not True:
             options["where"] = where
         z = function(a, axis, dtype, None, **options)
+        a = array(a)
 
         def prod_pullback(z_bar):
             selected = with_numbers(where, a) if skip_nan else where
@@ -260,6 +268,7 @@ def enter_cumprod(function: Any, skip_nan: bool = False) -> None:
     def cumprod_rrule(a, axis=None, dtype=None, out=None):
         refuse_out("np.cumprod", out)
         z = function(a, axis, dtype)
+        a = array(a)
 
         def cumprod_pullback(z_bar):
             shape = np.shape(a)
@@ -312,6 +321,7 @@ def enter_extreme(function: Any, skip_nan: bool = False) -> None:
         if where is not True:
             options["where"] = where
         z = function(a, axis, None, **options)
+        a = array(a)
 
         def extreme_pullback(z_bar):
             mask = where
@@ -396,6 +406,7 @@ def enter_quantile(function: Any, scale: float) -> None:
         if np.ndim(q) > 1 and function in functions("nanquantile", "nanpercentile"):  # NumPy misplaces the axes of q
             raise refuse(f"np.{function.__name__} of a matrix q", "has no rule", "np.ravel(q)")
         z = function(a, q, axis, None, False, method, **given(keepdims=keepdims), **others)
+        a = array(a)
         weights = others.get("weights")
 
         def locate(ramp, order):
@@ -433,6 +444,7 @@ def enter_median(function: Any) -> None:
     def median_rrule(a, axis=None, out=None, overwrite_input=False, keepdims=ABSENT):
         refuse_out(function.__name__, out)
         z = function(a, axis, None, False, **given(keepdims=keepdims))
+        a = array(a)
 
         def median_pullback(z_bar):
             array = np.asarray(a)

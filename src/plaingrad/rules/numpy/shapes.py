@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, mover, no_tangent
-from plaingrad.rules.numpy.names import both, functions, methods, refuse
-from plaingrad.tangents import unbroadcast
+from plaingrad.define import composed, mover, no_tangent
+from plaingrad.rules.numpy.names import both, functions, linear, linear_rrule, methods, refuse
+from plaingrad.tangents import Thunk, unbroadcast
 
 no_tangent(*functions(
     "shape", "ndim", "size", "iscomplexobj", "isrealobj", "isscalar", "isfortran", "result_type", "can_cast", "common_type",
@@ -100,11 +100,6 @@ def in_shape(z_bar, a, *options, **more):
     return np.reshape(z_bar, np.shape(a))
 
 
-def broadcast_adjoint(z_bar, array, *options, **more):
-    """z_bar summed over the axes along which `array` was repeated."""
-    return unbroadcast(z_bar, np.shape(array))
-
-
 for f in functions("transpose", "permute_dims"):
     linear(f, transpose_adjoint)
 for f in (*functions("matrix_transpose"), *functions("matrix_transpose", where=np.linalg)):
@@ -117,9 +112,23 @@ linear(np.expand_dims, in_shape)
 linear(np.flip, lambda z_bar, m, axis=None: np.flip(z_bar, axis))
 linear(np.fliplr, lambda z_bar, m: np.fliplr(z_bar))
 linear(np.flipud, lambda z_bar, m: np.flipud(z_bar))
-linear(np.broadcast_to, broadcast_adjoint)
 stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
-linear(stride_tricks._broadcast_to, broadcast_adjoint)  # behind np.broadcast_arrays
+
+
+def enter_broadcast(function: Any) -> None:
+    """array_bar: z_bar summed over the axes along which `array` was repeated."""
+
+    @linear_rrule(function)
+    def broadcast_rrule(array, *args, **options):
+        z = function(array, *args, **options)
+        if not isinstance(array, np.ndarray):
+            z = z.copy()  # of a number or list there is no memory to view, and elements of fresh memory are not shared
+        shape = np.shape(array)
+        return z, lambda z_bar: (Thunk(lambda: unbroadcast(z_bar, shape)),)
+
+
+enter_broadcast(np.broadcast_to)
+enter_broadcast(stride_tricks._broadcast_to)  # behind np.broadcast_arrays
 linear(np.roll, lambda z_bar, a, shift, axis=None: np.roll(z_bar, np.negative(shift), axis))
 linear(np.rot90, lambda z_bar, m, k=1, axes=(0, 1): np.rot90(z_bar, -k, axes))
 linear(np.real, lambda z_bar, val: z_bar)

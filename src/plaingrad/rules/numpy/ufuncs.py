@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, linear, rrule
-from plaingrad.rules.numpy.indexing import add_at_index, add_at_indices
-from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, functions, given, refuse
+from plaingrad import rulebook
+
+from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.rules.numpy.indexing import add_at_indices
+from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse
 from plaingrad.tangents import NoTangent, Thunk
 
 # Ufuncs whose reduction is a function with a rule of its own; the others are applied element after element.
@@ -27,6 +29,21 @@ def written(z: Any, out: Any) -> Any:
     return out
 
 
+def without_rule(ufunc: Any, *args: Any) -> Any:
+    """ufunc(*args) for a ufunc that has no rule."""
+    return ufunc(*args)
+
+
+@rrule(without_rule)
+def without_rule_rrule(ufunc, *args):
+    raise refuse(f"The ufunc {ufunc.__name__}", "has no derivative rule", "plaingrad.rrule or plaingrad.nondifferentiable")
+
+
+def plain(ufunc: Any, args: Any) -> Any:
+    """The plain call, by the ufunc's own rule."""
+    return ufunc(*args) if rulebook.find(ufunc) is not None else without_rule(ufunc, *args)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # ufunc(x, ..., out=, where=, dtype=, casting=, order=, subok=, axis=, axes=, keepdims=)
 
@@ -39,7 +56,8 @@ def ufunc_call(
     """The plain call, of the selected elements only, its results written where they belong."""
     if len(args) > ufunc.nin:
         args, out = args[: ufunc.nin], args[ufunc.nin :]
-    outs = out if isinstance(out, tuple) else (out,)
+    as_arrays = out is Ellipsis
+    outs = out if isinstance(out, tuple) else (None if as_arrays else out,)
     if len(outs) < ufunc.nout:
         outs = outs + (None,) * (ufunc.nout - len(outs))
     if ufunc.signature is not None:
@@ -51,10 +69,12 @@ def ufunc_call(
     if dtype is not None:
         args = tuple([np.asarray(x).astype(dtype)[()] for x in args])
     if where is True:
-        z = ufunc(*args)
-        if ufunc.nout == 1:
-            return written(z, outs[0])
-        return tuple([written(part, o) for part, o in zip(z, outs)])
+        z = plain(ufunc, args)
+        parts = (z,) if ufunc.nout == 1 else z
+        if as_arrays:
+            parts = tuple([np.asarray(part) for part in parts])
+        results = tuple([written(part, o) for part, o in zip(parts, outs)])
+        return results[0] if ufunc.nout == 1 else results
     return ufunc_where(ufunc, args, outs, where)
 
 
@@ -62,7 +82,7 @@ def ufunc_where(ufunc: Any, args: Any, outs: Any, where: Any) -> Any:
     """Only selected elements are computed: elsewhere the derivative may not even exist (np.divide, where=b != 0)."""
     shape = np.broadcast_shapes(*[np.shape(x) for x in args], np.shape(where), *[o.shape for o in outs if o is not None])
     mask = np.broadcast_to(where, shape)
-    z = ufunc(*[np.broadcast_to(x, shape)[mask] for x in args])
+    z = plain(ufunc, [np.broadcast_to(x, shape)[mask] for x in args])
     results = []
     for part, o in zip(z if ufunc.nout > 1 else (z,), outs):
         target = np.zeros(shape, part.dtype) if o is None else o  # NumPy leaves it uninitialised
@@ -176,6 +196,9 @@ def record_places(ufunc: Any, array: Any, axis: int) -> Any:
     return np.moveaxis(places, -1, axis)
 
 
+no_tangent(record_places)
+
+
 # ---------------------------------------------------------------------------------------------------------------
 # reduceat
 
@@ -247,13 +270,19 @@ def ufunc_at(ufunc, a, indices, b=ABSENT, /):
         a[...] = added_at(a, indices, b if ufunc is np.add else np.negative(b))
         return
     places = np.arange(a.size).reshape(a.shape)[indices]
-    flat = np.ravel(places)
     values = None if b is ABSENT else np.ravel(np.broadcast_to(b, np.shape(places)))
-    order = np.argsort(flat, kind="stable")
-    position = np.arange(flat.size)
-    first = np.concatenate([[True], np.diff(flat[order]) != 0])[: flat.size]
-    rank = position - np.maximum.accumulate(np.where(first, position, 0))  # how often the place was met before
-    for r in range(int(np.max(rank, initial=-1)) + 1):
-        chosen = order[rank == r]
-        where = np.unravel_index(flat[chosen], a.shape)
+    for chosen in rounds(np.ravel(places)):
+        where = np.unravel_index(np.ravel(places)[chosen], a.shape)
         a[where] = ufunc(a[where]) if values is None else ufunc(a[where], values[chosen])
+
+
+def rounds(places: Any) -> list[Any]:
+    """Positions in `places`, in groups that meet no place twice; a place's own positions come in order."""
+    order = np.argsort(places, kind="stable")
+    position = np.arange(places.size)
+    first = np.concatenate([[True], np.diff(places[order]) != 0])[: places.size]
+    rank = position - np.maximum.accumulate(np.where(first, position, 0))  # how often the place was met before
+    return [order[rank == r] for r in range(int(np.max(rank, initial=-1)) + 1)]
+
+
+no_tangent(rounds)

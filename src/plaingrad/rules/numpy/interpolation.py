@@ -1,0 +1,115 @@
+"""Piecewise linear interpolation, and functions of NumPy's that are elementwise without being ufuncs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.rules.numpy.indexing import add_at_indices
+from plaingrad.rules.numpy.names import array
+from plaingrad.tangents import NoTangent, Thunk
+
+multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
+
+
+def enter_interp(function: Any) -> None:
+    """The C code behind np.interp: z = fp_k + s (x - xp_k) with s the slope of the interval that x is in."""
+
+    @rrule(function)
+    def interp_rrule(x, xp, fp, left=None, right=None):
+        z = function(x, xp, fp, left, right)
+        x, xp, fp = array(x), array(xp), array(fp)
+
+        def interp_pullback(z_bar):
+            points, xs, values = np.asarray(x), np.asarray(xp), np.asarray(fp)
+            n = len(xs)
+            before, after = points < xs[0], points > xs[-1]
+            inside = ~(before | after)
+            k = np.clip(np.searchsorted(xs, points, "right") - 1, 0, max(n - 2, 0))
+            upper = np.minimum(k + 1, n - 1)
+            width = xs[upper] - xs[k]
+            width = np.where(width == 0, 1, width)
+            t = (points - xs[k]) / width
+            slope = (values[upper] - values[k]) / width
+            z_inside = np.where(inside, z_bar, 0)
+
+            def spread(lower, higher):
+                return add_at_indices(lower, k, 0, n) + add_at_indices(higher, upper, 0, n)
+
+            def fp_bar():
+                bar = spread(z_inside * (1 - t), z_inside * t)
+                ends = [0 if left is not None else np.sum(np.where(before, z_bar, 0))]
+                ends.append(0 if right is not None else np.sum(np.where(after, z_bar, 0)))
+                return bar + ends[0] * (np.arange(n) == 0) + ends[1] * (np.arange(n) == n - 1)
+
+            def xp_bar():
+                pull = np.real(z_inside * np.conjugate(slope))
+                return -spread(pull * (1 - t), pull * t)
+
+            return (
+                Thunk(lambda: np.real(z_inside * np.conjugate(slope))),
+                Thunk(xp_bar),
+                Thunk(fp_bar),
+                NoTangent if left is None else Thunk(lambda: np.sum(np.where(before, z_bar, 0))),
+                NoTangent if right is None else Thunk(lambda: np.sum(np.where(after, z_bar, 0))),
+            )
+
+        return z, interp_pullback
+
+
+enter_interp(multiarray.interp)
+enter_interp(multiarray.interp_complex)
+
+
+@rrule(np.nan_to_num)
+def nan_to_num_rrule(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    z = np.nan_to_num(x, True, nan, posinf, neginf)
+    x = array(x)
+
+    def nan_to_num_pullback(z_bar):  # the numbers that were put in vary with nothing
+        return (Thunk(lambda: np.where(np.isfinite(x), z_bar, 0)),)
+
+    return z, nan_to_num_pullback
+
+
+@rrule(np.bincount)
+def bincount_rrule(x, weights=None, minlength=0):
+    z = np.bincount(x, weights, minlength)
+    return z, lambda z_bar: (NoTangent, NoTangent if weights is None else z_bar[np.asarray(x)])
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# A Python function, element by element
+
+
+def element_types(vectorized: Any, first: tuple[Any, ...]) -> list[Any]:
+    """The dtypes of the results, from the first of them where `otypes` does not say."""
+    return list(vectorized.otypes) if vectorized.otypes is not None else [np.asarray(x).dtype for x in first]
+
+
+no_tangent(element_types)
+
+
+@composed(np.vectorize._vectorize_call)
+def vectorized_call(self, func, args):
+    """func of every tuple of elements; the first call is made once more, as NumPy does without a cache."""
+    if self.signature is not None:
+        return self._vectorize_call_with_signature(func, args)
+    if not args:
+        return func()
+    arrays = np.broadcast_arrays(*args)
+    shape = arrays[0].shape
+    if arrays[0].size == 0:
+        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+    rows = list(zip(*[np.ravel(a).tolist() for a in arrays]))
+    results = []
+    if self.otypes is None and not self.cache:
+        func(*rows[0])
+    for row in rows:
+        z = func(*row)
+        results.append(z if isinstance(z, tuple) else (z,))
+    types = element_types(self, results[0])
+    columns = [np.reshape(np.array(list(column), dtype=t), shape) for column, t in zip(zip(*results), types)]
+    return columns[0] if len(columns) == 1 else tuple(columns)

@@ -1,0 +1,102 @@
+"""Random numbers: sources without tangent; locations and scales are differentiated along the path.
+
+The definitions draw the same numbers from the same stream as the functions that they define.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.rules.numpy.names import refuse
+
+GENERATORS = (np.random.Generator, np.random.RandomState)
+
+
+def shape_for(size: Any, *parameters: Any) -> Any:
+    """The size to draw: as given, else that of the parameters together."""
+    if size is not None:
+        return size
+    return np.broadcast_shapes(*[np.shape(x) for x in parameters]) or None
+
+
+def drawn(draw: Any, *args: Any) -> Any:
+    """Numbers from the stream, with constant parameters."""
+    return draw(*args)
+
+
+no_tangent(drawn)
+
+
+def enter_location_scale(name: str, generator: type) -> None:
+    """loc + scale * standard."""
+    draw = vars(generator)[name]
+
+    @composed(draw)
+    def location_scale(self, loc=0.0, scale=1.0, size=None):
+        return loc + scale * drawn(draw, self, 0.0, 1.0, shape_for(size, loc, scale))
+
+
+def enter_scale(name: str, generator: type) -> None:
+    """scale * standard."""
+    draw = vars(generator)[name]
+
+    @composed(draw)
+    def scaled(self, scale=1.0, size=None):
+        return scale * drawn(draw, self, 1.0, shape_for(size, scale))
+
+
+for g in GENERATORS:
+    for name in ("normal", "laplace", "logistic", "gumbel"):
+        enter_location_scale(name, g)
+    for name in ("exponential", "rayleigh"):
+        enter_scale(name, g)
+
+
+def enter_others(generator: type) -> None:
+    """Distributions that are simple functions of a standard one."""
+    draw_uniform, draw_lognormal, draw_gamma = (vars(generator)[name] for name in ("uniform", "normal", "gamma"))
+
+    @composed(vars(generator)["uniform"])
+    def uniform(self, low=0.0, high=1.0, size=None):
+        return low + (high - low) * drawn(draw_uniform, self, 0.0, 1.0, shape_for(size, low, high))
+
+    @composed(vars(generator)["lognormal"])
+    def lognormal(self, mean=0.0, sigma=1.0, size=None):
+        return np.exp(mean + sigma * drawn(draw_lognormal, self, 0.0, 1.0, shape_for(size, mean, sigma)))
+
+    @composed(vars(generator)["gamma"])
+    def gamma(self, shape, scale=1.0, size=None):
+        return scale * drawn_gamma(draw_gamma, self, shape, shape_for(size, shape, scale))
+
+    draw_choice = vars(generator)["choice"]
+
+    @composed(draw_choice)
+    def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
+        more = (0, shuffle) if generator is np.random.Generator else ()
+        index = drawn(draw_choice, self, np.shape(a)[axis], size, replace, p, *more)
+        return np.take(a, index, axis)
+
+    draw_permutation = vars(generator)["permutation"]
+
+    @composed(draw_permutation)
+    def permutation(self, x, axis=0):
+        if generator is np.random.Generator:
+            return np.take(x, drawn(draw_permutation, self, np.shape(x)[axis]), axis)
+        return np.asarray(x)[drawn(draw_permutation, self, len(x))]
+
+
+def drawn_gamma(draw: Any, self: Any, shape: Any, size: Any) -> Any:
+    """Numbers of scale 1: no simple function of their shape."""
+    return draw(self, shape, 1.0, size)
+
+
+@rrule(drawn_gamma)
+def drawn_gamma_rrule(draw, self, shape, size):
+    raise refuse("The shape parameter of a gamma distribution", "has no rule", "plaingrad.stop_gradient(shape)")
+
+
+for g in GENERATORS:
+    enter_others(g)
