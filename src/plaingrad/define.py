@@ -47,6 +47,14 @@ def scalar(name: str, domain: Any, *partials: Any, functions: tuple[Any, ...] | 
         rulebook.add(Rule(function, "scalar", rule, partials=partials, domain=domain, source=source))
 
 
+def as_callable(function: Any) -> Callable[..., Any]:
+    """`function`, or for a computed attribute (`complex.real`) the function that reads it."""
+    if callable(function):
+        return function
+    name = function.__name__
+    return lambda x: getattr(x, name)
+
+
 def module_for(function: Any, args: tuple[Any, ...]) -> Any:
     """The module `m` that a row computes with: the function's own, else the one that suits the arguments."""
     if isinstance(function, np.ufunc):
@@ -68,8 +76,10 @@ def module_for(function: Any, args: tuple[Any, ...]) -> Any:
 def elementwise_rrule(function: Any, partials: tuple[Any, ...]) -> Callable[..., Any]:
     """The reverse rule x_bar = z_bar * conj(dz/dx) of an elementwise function."""
 
+    call = as_callable(function)
+
     def rrule(*args: Any) -> Any:
-        z = function(*args)
+        z = call(*args)
         m = module_for(function, args)
 
         def elementwise_pullback(z_bar: Any) -> tuple[Any, ...]:
@@ -97,8 +107,10 @@ def scaled(z_bar: Any, partial: Any, m: Any, args: tuple[Any, ...], z: Any) -> A
 def linear(function: Any, adjoint: Callable[..., Any]) -> None:
     """Enter a function linear in its first argument: x_bar = adjoint(z_bar, x, *others)."""
 
+    call = as_callable(function)
+
     def rrule(x: Any, *others: Any, **options: Any) -> Any:
-        z = function(x, *others, **options)
+        z = call(x, *others, **options)
 
         def linear_pullback(z_bar: Any) -> tuple[Any, ...]:
             return (Thunk(lambda: adjoint(z_bar, x, *others, **options)),)

@@ -158,7 +158,7 @@ class Calls:
             implementation = getattr(f, "_implementation", None)
             return self.prep(implementation) if type(implementation) is FunctionType else self.guarded(f)
         if t is MethodWrapper:
-            return self._bound(lookup(type(f.__self__), f.__name__), f.__self__, f)
+            return self._bound(f.__objclass__.__dict__[f.__name__], f.__self__, f)
         if t is functools.partial:
             return self._decide_partial(f)
         if t is LruCached:
@@ -197,7 +197,7 @@ class Calls:
         if owner is None or type(owner) is ModuleType:
             return self.guarded(f)
         if isinstance(owner, type):
-            descriptor = lookup(owner, f.__name__)
+            descriptor = c_descriptor(owner, f.__name__)
             rule = rulebook.find(descriptor)
             if rule is not None:
                 return self.applier(rule, f)
@@ -205,7 +205,7 @@ class Calls:
                 base = next((c for c in owner.__mro__ if not is_heap(c)), object)
                 return self._guarded_new(f) if kind_of(base) in (NUMBER, ARRAY) else f
             return self.guarded(f)
-        return self._bound(lookup(type(owner), f.__name__), owner, f)
+        return self._bound(c_descriptor(type(owner), f.__name__), owner, f)
 
     def _guarded_new(self, f: Any) -> Any:
         return self.guarded(f)
@@ -316,7 +316,7 @@ class Calls:
             return self.level._iterable(x)
         if callable(x) and not only_functions:
             return self.prep(x)
-        if hasattr(t, "__iter__"):
+        if t is GeneratorType:
             return self.level._iterable(x)
         self.meet(x)
         return x
@@ -700,6 +700,15 @@ def lookup(cls: type, name: str) -> Any:
     for base in cls.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]
+    return None
+
+
+def c_descriptor(cls: type, name: str) -> Any:
+    """The C method `name` of `cls`, past Python overrides: what a bound C method got through `super()` is."""
+    for base in cls.__mro__:
+        found = base.__dict__.get(name)
+        if found is not None and type(found) is not FunctionType:
+            return found
     return None
 
 

@@ -8,10 +8,9 @@ identity and are patched for the duration of the call; tuples are rebuilt.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from plaingrad.engine.memory import owner_of
 from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.errors import ArgumentError, PlaingradError
 
-_free = threading.Condition()
+_lock = threading.Lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
 WAIT_SECONDS = 600.0
 
@@ -198,16 +197,20 @@ class Inputs:
         while isinstance(level, Level):
             ancestors.add(level)
             level = level.parent
-        with _free:
-            if not _free.wait_for(
-                lambda: all(not _patched.get(i) or _patched[i][-1] in ancestors for i in self.containers), WAIT_SECONDS
-            ):
+        deadline = time.monotonic() + WAIT_SECONDS
+        while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
+            with _lock:
+                if all(not _patched.get(i) or _patched[i][-1] in ancestors for i in self.containers):
+                    for i in self.containers:
+                        _patched.setdefault(i, []).append(self.level)
+                    return
+            if time.monotonic() > deadline:
+                self.containers = {}
                 raise PlaingradError(
                     "an argument is being differentiated by another thread, which did not finish within "
                     f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
                 )
-            for i in self.containers:
-                _patched.setdefault(i, []).append(self.level)
+            time.sleep(0.0005)
 
     # -- afterwards ------------------------------------------------------------------------------------------------
 
@@ -224,13 +227,12 @@ class Inputs:
                     put(container, key, found[1])
         self.patches.clear()
         if self.containers:
-            with _free:
+            with _lock:
                 for i in self.containers:
                     _patched[i].remove(self.level)
                     if not _patched[i]:
                         del _patched[i]
                 self.containers = {}
-                _free.notify_all()
 
     def own(self, y: Any) -> Any:
         """The result, with fresh inputs in it replaced by the caller's own objects."""
@@ -248,15 +250,6 @@ class Inputs:
         return y
 
 
-@contextmanager
-def restored(inputs: Inputs) -> Iterator[None]:
-    """Restore `inputs` at the end of the block, however that comes."""
-    try:
-        yield
-    finally:
-        inputs.restore()
-
-
 def copied(x: np.ndarray) -> np.ndarray:
     """A copy of `x` in its own memory layout."""
     return x.copy(order="K")
@@ -270,6 +263,8 @@ def write_back(original: np.ndarray, copy: np.ndarray) -> None:
 def has_fields(x: Any) -> bool:
     """Whether `x` is an instance of a user class, with attributes that may hold numbers."""
     t = type(x)
+    if t is SimpleNamespace:
+        return True
     if isinstance(x, (FunctionType, MethodType, ModuleType, type)) or not is_heap(t):
         return False
     return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))

@@ -9,8 +9,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import module_for
 from plaingrad.engine import adopt
-from plaingrad.engine.calls import Calls
+from plaingrad.engine.calls import Calls, lookup
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
-from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import (
@@ -125,13 +124,12 @@ class Level(Hooks):
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
-    @contextmanager
-    def opened(self) -> Iterator[Level]:
-        """The level in force for the block; closed at its end, however that comes."""
+    def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
         adopt.level_opened()
         token = CURRENT.set(self)
         try:
-            yield self
+            return self.prep(f)(*args, **kwargs)
         finally:
             CURRENT.reset(token)
             self.close()
@@ -647,7 +645,7 @@ class Level(Hooks):
             return o
         if t not in adopt.known:
             adopt.adopt(t)
-        if kind_of(t) == OBJECT and not hasattr(t, "__next__") and t.__module__ != "builtins" and hasattr(t, "__iter__"):
+        if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
             it = iter(o)
             if type(it) is GeneratorType and not is_rewritten(it.gi_code):
                 self.calls.check_foreign_frame(it)

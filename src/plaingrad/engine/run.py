@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.inputs import Inputs, restored
+from plaingrad.engine.inputs import Inputs
 from plaingrad.engine.level import Level
 from plaingrad.engine.memory import Shadow, owner_of
 from plaingrad.engine.refuse import is_engine_frame, refuse
@@ -39,10 +39,11 @@ class Run:
         level = Level(CURRENT.get())
         inputs = Inputs(level, args, argnums)
         try:
-            with restored(inputs), level.opened():
-                value = level.prep(f)(*inputs.args, **kwargs)
+            value = level.run(f, inputs.args, kwargs)
         except BaseException as error:
             raise error.with_traceback(users_frames(error.__traceback__))
+        finally:
+            inputs.restore()
         self.level = level
         self.nodes = inputs.nodes
         self.slots = level.slot_of(result(value))

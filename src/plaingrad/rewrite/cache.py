@@ -9,6 +9,7 @@ import weakref
 from functools import cache
 from types import CodeType, FunctionType
 
+from plaingrad.rewrite.hooks import CURRENT, PLAIN
 from plaingrad.rewrite.transform import transform
 from plaingrad.rewrite.versions import running
 
@@ -49,7 +50,11 @@ def rewritten(code: CodeType) -> CodeType:
     """`code` with its instructions turned into calls of the current hooks; `code` itself if it is such code."""
     entry = entry_of(code)
     if entry is None:
-        new = transform(code, facts(), rewritten)
+        token = CURRENT.set(PLAIN)  # the rewriter's own enums and classes may be under derivation
+        try:
+            new = transform(code, facts(), rewritten)
+        finally:
+            CURRENT.reset(token)
         with _LOCK:
             entry = entry_of(code)
             if entry is None:
