@@ -1016,6 +1016,153 @@ def test_abstract_base_classes_and_mixins_provide_methods():
     check(f, 1.5, gradient=6 * 1.5 + 3 * 1.5**2)
 
 
+def test_instance_and_subclass_checks_enter_python_and_keep_what_they_compute():
+    def f(x):
+        seen = []
+
+        class Meta(type):
+            def __instancecheck__(cls, o):
+                seen.append(o * 2.0)
+                return True
+
+            def __subclasscheck__(cls, c):
+                seen.append(x * x)
+                return True
+
+        class Kind(metaclass=Meta):
+            pass
+
+        class Hooked(abc.ABC):
+            @classmethod
+            def __subclasshook__(cls, c):
+                seen.append(x * 5.0)
+                return True
+
+        assert isinstance(x, Kind) and issubclass(int, Kind) and isinstance(3, (list, Hooked))
+        return sum(seen)
+
+    check_or_refused(f, 1.5, gradient=2 + 3.0 + 5.0)
+
+
+def test_module_level_getattr_and_dir_compute():
+    def f(x):
+        module = types.ModuleType("lazy")
+        exec("def __getattr__(name):\n    return base * 2.0 if name == 'double' else None\n", module.__dict__)
+        module.base = x * x
+        return module.double + getattr(module, "double")
+
+    check_or_refused(f, 1.5, gradient=8 * 1.5)
+
+
+def test_finalisers_and_state_dunders_run_with_active_values():
+    def f(x):
+        log = []
+
+        class Resource:
+            def __init__(self, v):
+                self.v = v
+
+            def __del__(self):
+                log.append(self.v * self.v)
+
+            def __getstate__(self):
+                return {"v": self.v * 2.0}
+
+            def __setstate__(self, state):
+                self.v = state["v"] * 3.0
+
+        r = Resource(x)
+        s = copy.copy(r)
+        t = copy.deepcopy(s)
+        total = s.v + t.v
+        del r, s, t
+        return total + sum(log)
+
+    # 6x + 36x + x^2 + 36 x^2 + 36^2 x^2
+    check(f, 1.5, gradient=42 + 2 * 1.5 * (1 + 36 + 1296))
+
+
+def test_reflected_operators_of_every_kind_receive_the_number():
+    class Odd:
+        def __init__(self, k):
+            self.k = k
+
+        def __rsub__(self, o):
+            return NotImplemented
+
+        def __rdivmod__(self, o):
+            return o * self.k, 1.0
+
+        def __rpow__(self, o):
+            return o**self.k
+
+        def __rmatmul__(self, o):
+            return o * 5.0
+
+        def __rand__(self, o):
+            return o * 7.0
+
+        def __rmod__(self, o):
+            return o * o
+
+        def __rfloordiv__(self, o):
+            return o * 11.0
+
+    def f(x):
+        odd = Odd(x)
+        with pytest.raises(TypeError):
+            x - odd
+        return divmod(x, odd)[0] + x**odd + x @ odd + (x & odd) + x % odd + x // odd
+
+    # x^2 + x^x + 5x + 7x + x^2 + 11x
+    x = 1.5
+    check(f, x, gradient=4 * x + x**x * (math.log(x) + 1) + 23)
+
+
+def test_comparisons_may_return_numbers():
+    class Fuzzy:
+        def __lt__(self, o):
+            return o * 2.0
+
+        def __eq__(self, o):
+            return o * 3.0
+
+        def __ge__(self, o):
+            return o * 5.0
+
+    def f(x):
+        fuzzy = Fuzzy()
+        return (fuzzy < x) + (x > fuzzy) + (fuzzy == x) + (x <= fuzzy) + (x == fuzzy)
+
+    check(f, 1.5, gradient=2 + 2 + 3 + 5 + 3)
+
+
+def test_subscripts_take_objects_slices_and_active_keys():
+    class Field:
+        def __getitem__(self, key):
+            if isinstance(key, slice):
+                return key.start * key.stop
+            return sum(key) if isinstance(key, tuple) else key * key
+
+        def __setitem__(self, key, v):
+            self.last = key.start * v
+
+        def __delitem__(self, key):
+            self.gone = key * 4.0
+
+        def __class_getitem__(cls, key):
+            return key * 9.0
+
+    def f(x):
+        field = Field()
+        field[x:] = x
+        del field[x]
+        return field[x] + field[x:x] + field[x, 2.0, x] + field.last + field.gone + Field[x]
+
+    # x^2 + x^2 + 2x + 2 + x^2 + 4x + 9x
+    check(f, 1.5, gradient=6 * 1.5 + 15)
+
+
 def test_protocols_are_checked_at_run_time_without_harm():
     @runtime_checkable
     class Field(Protocol):

@@ -3,13 +3,15 @@
 import functools
 import math
 import operator
+import weakref
 from types import SimpleNamespace
+from typing import NewType, cast
 
 import numpy as np
 import pytest
 
 import plaingrad
-from cases import check
+from cases import check, check_or_refused
 
 world = SimpleNamespace(calls=0)
 
@@ -361,6 +363,30 @@ def test_singledispatchmethod_and_partialmethod_bind_their_instance():
 
     k, x = 2.0, 1.5
     check(f, k, x, gradient=(x + 2 * x * x, k + 4 * k * x))
+
+
+def test_weak_references_call_back_with_active_values():
+    class Node:
+        pass
+
+    def f(x):
+        log = []
+        first, second = Node(), Node()
+        ref = weakref.ref(first, lambda _: log.append(x * x))
+        weakref.finalize(second, lambda v: log.append(v * 3.0), x)
+        del first, second
+        return log[0] + log[1] + (ref() is None)
+
+    check_or_refused(f, 1.5, gradient=2 * 1.5 + 3)
+
+
+def test_newtype_casts_and_typed_wrappers_are_transparent():
+    metres = NewType("metres", float)
+
+    def f(x):
+        return metres(x * x) * cast(float, x)
+
+    check(f, 1.5, gradient=3 * 1.5**2)
 
 
 def test_total_ordering_derives_comparisons_that_may_keep_values():

@@ -158,6 +158,15 @@ def test_active_numbers_can_be_dict_keys():
     check(f, x, y, gradient=(6 * y, 6 * x + 2))
 
 
+def test_reductions_over_a_dict_run_over_its_active_keys():
+    def f(x, y):
+        d = {x * y: 1, y: 2}
+        return sum(d) + 10 * math.fsum(d) + 100 * math.prod(d) + 1000 * max(d) + 10000 * sum(k * v for k, v in d.items())
+
+    x, y = 2.0, 3.0
+    check(f, x, y, gradient=(11 * y + 100 * y * y + 11000 * y, 11 * (x + 1) + 200 * x * y + 11000 * x + 20000))
+
+
 def test_an_overwritten_dict_key_keeps_the_first_key_object_and_the_last_value():
     def f(x, y):
         d = {x: "first"}
