@@ -9,6 +9,7 @@ import dis
 from types import CodeType
 
 from bytecode import UNSET
+from bytecode.instr import InstrLocation
 
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.hooks import CURRENT
@@ -16,6 +17,7 @@ from plaingrad.rewrite.listing import Line, Listing, assemble
 
 LEVEL = ".level"  # no identifier has a dot
 FETCH = CURRENT.get
+NOWHERE = InstrLocation(None, None, None, None)
 OPTIMIZED, SUSPENDS = 0x1, 0x20 | 0x80 | 0x200  # co_flags: function locals; generator, coroutine, async generator
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 #: Code constants that their parent calls at once.
@@ -156,6 +158,14 @@ class Rewriting:
                     self.emit(single, slot)
         else:
             self.emit(name, arg + (arg >= self.n_locals))
+
+    def resume(self, i):
+        """Inside `await` and `yield from` (2, 3) the level is fetched where the delegation ends."""
+        self.keep(i)
+        if self.lines[i].arg & 3 < 2:
+            if self.version.fetch_without_line and self.lines[i].arg == 0:
+                self.location = NOWHERE
+            self.fetch()
 
     def keep_and_fetch(self, i):
         self.keep(i)

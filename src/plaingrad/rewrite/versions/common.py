@@ -15,7 +15,7 @@ TRUTHS = frozenset("COMPARE_OP CONTAINS_OP IS_OP UNARY_NOT CHECK_EXC_MATCH MATCH
 TEST = ("before_unless", TRUTHS, "meet", 1)
 
 ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
-    "RESUME": ("keep_and_fetch",),
+    "RESUME": ("resume",),
     "PUSH_EXC_INFO": ("handler",),
     "END_ASYNC_FOR": ("keep_and_fetch",),
     "BINARY_OP": ("binary_op",),

@@ -31,5 +31,6 @@ VERSION = Version(
     },
     precall=True,
     method_bit=False,
+    fetch_without_line=True,
     final=FINAL,
 )

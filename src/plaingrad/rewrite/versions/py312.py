@@ -31,5 +31,4 @@ VERSION = Version(
     unary_positive=5,
     compare_shift=4,
     final=FINAL | {"RETURN_CONST"},
-    visible_fast_locals=True,
 )
