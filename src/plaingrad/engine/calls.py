@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import types
 from collections import defaultdict
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, frames, outsiders
+from plaingrad.engine import adopt, foreign, frames, outsiders
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
@@ -38,6 +39,7 @@ LruCached = functools._lru_cache_wrapper
 MethodWrapper = type((0).__add__)
 CACHEABLE = frozenset((BuiltinFunctionType, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
 
 
@@ -45,6 +47,18 @@ def is_own(f: Any) -> bool:
     """Whether `f` is engine code, which runs as it is."""
     module = getattr(f, "__module__", None)
     return type(module) is str and module.startswith("plaingrad.") and not module.startswith(REWRITABLE)
+
+
+PYTHON_ATTRIBUTES = (type(None), FunctionType, property, types.MemberDescriptorType)
+
+
+def is_python_attribute(descriptor: Any) -> bool:
+    """Whether writing through this class attribute keeps the value itself."""
+    if type(descriptor) is types.GetSetDescriptorType:
+        return issubclass(descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)) and (
+            descriptor.__name__ in ("__dict__", "__class__", "args", "__cause__", "__context__", "__defaults__", "__kwdefaults__")
+        )
+    return not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
 
 
 class Calls:
@@ -58,6 +72,7 @@ class Calls:
         self.methods: dict[type, dict[str, Any]] = {}
         self.attributes: dict[type, dict[str, Rule | None]] = {}
         self.memos: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.open = True
         self.prep = self._make_prep()
         self.attr = self._make_attr()
         self.method = self._make_method()
@@ -72,6 +87,7 @@ class Calls:
 
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen."""
+        self.open = False
         self.rulebook_changed()
         self.forced.clear()
         self.memos.clear()
@@ -144,6 +160,8 @@ class Calls:
 
     def _decision(self, f: Any, t: type) -> Any:
         special = frames.special(f, self.level) if t in CACHEABLE else None
+        if special is None and t in (types.MethodDescriptorType, types.WrapperDescriptorType):
+            special = frames.special_method(f.__objclass__, f.__name__, f, self.level)
         if special is not None:
             return special
         if t in CACHEABLE or t.__hash__ is object.__hash__:
@@ -169,6 +187,8 @@ class Calls:
             rule = rulebook.find(t.__call__)
             if rule is not None:
                 return MethodType(self.applier(rule, t.__call__), f)
+        if t is frames.JsonEncoder:
+            return frames.formatter(f)(self.level)
         if is_heap(t):
             adopt.adopt(t)
             if type(lookup(t, "__call__")) is FunctionType:
@@ -178,19 +198,24 @@ class Calls:
         return self.guarded(f)
 
     def _decide_class(self, cls: type) -> Any:
+        """A class is called natively if its constructors are Python code or only move references."""
         if is_heap(cls):
             adopt.adopt(cls)
-            kind = kind_of(cls)
-            if kind == NUMBER or kind == ARRAY:
+        if cls in HARMLESS_CLASSES or cls.__module__ == "types":
+            return cls
+        kind = kind_of(cls)
+        over_elements = False
+        for maker in makers(cls):
+            if maker is object or maker is type or issubclass(maker, (BaseException, property)):
+                continue
+            if kind in (SEQUENCE, MAPPING) or maker in (set, frozenset):
+                over_elements = True
+                continue
+            rule = rulebook.find(maker)
+            if rule is None or rule.kind not in ("mover", "higher_order"):
                 return self.guarded(cls)
-            if kind in (SEQUENCE, MAPPING) and type(lookup(cls, "__init__")) is not FunctionType:
-                new = lookup(cls, "__new__")
-                if not isinstance(new, (staticmethod, FunctionType)):
-                    return self._over_elements(cls)
-            return cls
-        if cls in HARMLESS_CLASSES or issubclass(cls, BaseException) or cls.__module__ == "types":
-            return cls
-        return self.guarded(cls)
+            over_elements = over_elements or rule.kind == "higher_order"
+        return self._over_elements(cls) if over_elements else cls
 
     def _decide_builtin(self, f: Any) -> Any:
         owner = f.__self__
@@ -255,6 +280,9 @@ class Calls:
         if kind == "composed":
             return self._composed(rule, f)
 
+        if type(f) is np.ufunc:
+            return self._ufunc(rule, f)
+
         def apply_rule(*args: Any, **kwargs: Any) -> Any:
             return level.apply(rule, f, args, kwargs)
 
@@ -266,6 +294,20 @@ class Calls:
 
                 return level.unary(f, partial, math, apply_rule)
         return apply_rule
+
+    def _ufunc(self, rule: Rule, f: np.ufunc) -> Any:
+        level = self.level
+        with_options = rulebook.find(np.ufunc.__call__)
+        operands = f.nin
+
+        def apply_ufunc(*args: Any, **kwargs: Any) -> Any:
+            if kwargs or len(args) > operands:
+                if with_options is not None:
+                    return self.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
+                return self.guarded(f)(*args, **kwargs)
+            return level.apply(rule, f, args, kwargs)
+
+        return apply_ufunc
 
     def _composed(self, rule: Rule, f: Any) -> Any:
         level = self.level
@@ -305,18 +347,18 @@ class Calls:
     def _safe(self, x: Any, only_functions: bool) -> Any:
         t = type(x)
         kind = kind_of(t)
-        if kind == NUMBER or (kind == NOTHING and t is not BuiltinFunctionType and not isinstance(x, type)):
+        if kind == NUMBER or (kind == NOTHING and not callable(x)):
             return x
         if t is FunctionType or t is MethodType:
             return self.prep(x)
         if kind in (SEQUENCE, MAPPING):
             self.meet_elements(x)
             return x
-        if kind == ARRAY:
+        if kind == ARRAY or t is np.flatiter:
             return self.level._iterable(x)
         if callable(x) and not only_functions:
             return self.prep(x)
-        if t is GeneratorType:
+        if t is GeneratorType or t in foreign.ITERATORS:
             return self.level._iterable(x)
         self.meet(x)
         return x
@@ -341,7 +383,7 @@ class Calls:
             if kwargs:
                 kwargs = {name: self._callback(x) for name, x in kwargs.items()}
             result = f(*safe, **kwargs)
-            if level.texts and any(isinstance(x, (str, bytes, bytearray, memoryview)) for x in args):
+            if level.texts and any(map(may_read_text, args)):
                 self.check_parsed(result)
             return result
 
@@ -490,7 +532,7 @@ class Calls:
             if isinstance(o, type):
                 adopt.adopt(o)
             return self.prep(getattr(o, name))
-        if t in (GeneratorType, types.CoroutineType, types.AsyncGeneratorType):
+        if t in foreign.GENERATORS or (t in foreign.ITERATORS and name == "__next__"):
             return self._generator_method(o, name)
         descriptor = lookup(t, name)
         if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
@@ -512,11 +554,10 @@ class Calls:
         return self.guarded(descriptor)
 
     def _generator_method(self, g: Any, name: str) -> Any:
-        code = getattr(g, "gi_code", None) or getattr(g, "cr_code", None) or getattr(g, "ag_code", None)
         bound = getattr(g, name)
-        if code is None or is_rewritten(code):
+        if not foreign.is_foreign(g):
             return bound
-        self.check_foreign_frame(g)
+        foreign.check(self.level, g)
         return self.guarded(bound)
 
     def set_attr(self, v: Any, o: Any, name: str) -> None:
@@ -533,6 +574,9 @@ class Calls:
             self._set_array_attr(v, o, name)
             return
         adopt.adopt(t)
+        descriptor = lookup(t, name)
+        if type(descriptor) not in PYTHON_ATTRIBUTES and not is_python_attribute(descriptor) and self.finds_active(v):
+            missing_rule(descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost.")
         setattr(o, name, v)
 
     def _set_array_attr(self, v: Any, a: Any, name: str) -> None:
@@ -555,34 +599,32 @@ class Calls:
     def getitem(self, o: Any, k: Any) -> Any:
         """o[k] where `o` is no list, tuple or array."""
         t = type(o)
+        self.meet(o)
         self.meet(k)
-        if t is memoryview and self.finds_active(o):
-            missing_rule(memoryview.__getitem__, "It reads differentiated numbers out of raw memory.")
-        if not is_heap(t):
-            if isinstance(o, type):
-                self.meet(o)
-                return o[k]
-            rule = rulebook.find(lookup(t, "__getitem__"))
+        if isinstance(o, type):
+            return o[k]
+        method = lookup(t, "__getitem__")
+        if type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
+            rule = rulebook.find(method) if method is not None else None
             if rule is not None and rule.kind not in ("mover", "no_tangent"):
-                return self.applier(rule, lookup(t, "__getitem__"))(o, k)
-        else:
-            adopt.adopt(t)
+                return self.applier(rule, method)(o, k)
+            if rule is None and t is memoryview and self.finds_active(o):
+                missing_rule(method, "It reads differentiated numbers out of raw memory.")
         return o[k]
 
     def setitem(self, v: Any, o: Any, k: Any) -> None:
         """o[k] = v where `o` is no list or array."""
         t = type(o)
+        self.meet(o)
         self.meet(k)
-        if not is_heap(t):
-            rule = rulebook.find(lookup(t, "__setitem__"))
+        method = lookup(t, "__setitem__")
+        if method is not None and type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
+            rule = rulebook.find(method)
             if rule is not None and rule.kind not in ("mover", "no_tangent"):
-                self.applier(rule, lookup(t, "__setitem__"))(o, k, v)
+                self.applier(rule, method)(o, k, v)
                 return
-            if kind_of(t) not in (MAPPING, SEQUENCE) and t not in (bytearray,) and self.finds_active(v):
-                if rule is None:
-                    missing_rule(lookup(t, "__setitem__"), "A differentiated value is stored where its identity is lost.")
-        else:
-            adopt.adopt(t)
+            if rule is None and self.finds_active(v):
+                missing_rule(method, "A differentiated value is stored where its identity is lost.")
         o[k] = v
 
     # -- meeting objects -------------------------------------------------------------------------------------------
@@ -611,21 +653,6 @@ class Calls:
                     elif type(entry) is np.ndarray:
                         break
 
-    def check_foreign_frame(self, generator: Any) -> None:
-        """Refuse a generator made outside the level that can see active values: its frame is not rewritten."""
-        frame = getattr(generator, "gi_frame", None)
-        if frame is None:
-            return
-        seen = list(frame.f_locals.values())
-        names = frame.f_code.co_names
-        seen += [frame.f_globals[name] for name in names if name in frame.f_globals]
-        for value in seen:
-            if type(value) is not ModuleType and not isinstance(value, type) and self.finds_active(value):
-                missing_rule(
-                    generator,
-                    "This generator was started outside the differentiated call, and it can see differentiated values.",
-                )
-
     # -- text ------------------------------------------------------------------------------------------------------
 
     def text_all(self, o: Any) -> None:
@@ -637,7 +664,8 @@ class Calls:
             if id(o) in self.level.index:
                 self._remember(o)
         elif kind in (SEQUENCE, MAPPING):
-            self._text_tree(o, self.level.slot_of(o))
+            self._text_tree(self.level.slot_of(o))
+            self.meet_elements(o)
         elif kind == ARRAY:
             if o.size <= 1000 and self.level.region(o) is not None:
                 for value in np.ravel(o).tolist():
@@ -645,12 +673,12 @@ class Calls:
         else:
             self.meet(o)
 
-    def _text_tree(self, o: Any, slot: Any) -> None:
+    def _text_tree(self, slot: Any) -> None:
         if type(slot) is Tree:
-            for key, inner in slot.slots.items():
-                self._text_tree(o[key], inner)
+            for inner in slot.slots.values():
+                self._text_tree(inner)
         elif slot is not None:
-            self.text_all(o)
+            self.text_all(slot.x)
 
     def _remember(self, x: Any) -> None:
         texts = self.level.texts
@@ -659,6 +687,14 @@ class Calls:
                 value = float(part)
                 if value and value == value and not value.is_integer():
                     texts[text_key(value)] = value
+
+    def check_source(self, text: Any) -> None:
+        """Refuse text in which a number stands that was written to text."""
+        if self.level.texts:
+            if isinstance(text, (bytes, bytearray)):
+                text = text.decode("latin-1")
+            for literal in NUMBER_LITERAL.findall(text):
+                self.check_parsed(float(literal))
 
     def check_parsed(self, result: Any) -> None:
         """Refuse a number that was read from text and equals one that was written to text."""
@@ -690,6 +726,11 @@ class Calls:
                 self.check_parsed(part)
 
 
+def may_read_text(x: Any) -> bool:
+    """Whether C code may get numbers from text out of `x`."""
+    return isinstance(x, (str, bytes, bytearray, memoryview)) or hasattr(type(x), "__next__") or hasattr(type(x), "read")
+
+
 def text_key(value: float) -> str:
     """Numbers that agree to a millionth share this key, or that of a neighbour a millionth away."""
     return f"{value:.5e}"
@@ -710,6 +751,21 @@ def c_descriptor(cls: type, name: str) -> Any:
         if found is not None and type(found) is not FunctionType:
             return found
     return None
+
+
+def makers(cls: type) -> list[type]:
+    """The C classes whose `__new__` or `__init__` a call of `cls` reaches first; none if both are Python code."""
+    found = []
+    new = lookup(cls, "__new__")
+    if isinstance(new, BuiltinFunctionType):
+        found.append(new.__self__)
+    init = lookup(cls, "__init__")
+    if type(init) is types.WrapperDescriptorType:
+        found.append(init.__objclass__)
+    metaclass_call = lookup(type(cls), "__call__")
+    if type(metaclass_call) is not types.WrapperDescriptorType and type(metaclass_call) is not FunctionType:
+        found.append(cls)
+    return found
 
 
 def attribute(name: str, o: Any) -> Any:

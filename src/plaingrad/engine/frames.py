@@ -6,9 +6,13 @@ Rewritten frames have one hidden local; what these builtins show is what a plain
 from __future__ import annotations
 
 import builtins
+import json.encoder
 import math
 import sys
+import warnings
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -82,9 +86,11 @@ def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
     return globals_, locals_
 
 
-def _compiled(source: Any, mode: str, frame: FrameType) -> CodeType:
+def _compiled(source: Any, mode: str, frame: FrameType, level: Level) -> CodeType:
     if isinstance(source, CodeType):
         return rewritten(source)
+    if isinstance(source, (str, bytes)):
+        level.calls.check_source(source)
     if mode == "eval" and isinstance(source, str):
         source = source.lstrip(" \t")
     flags = frame.f_code.co_flags & _FUTURE
@@ -102,7 +108,7 @@ def _eval(level: Level) -> Callable[..., Any]:
         globals = named.get("globals", globals)
         locals = named.get("locals", locals)
         spaces = _namespaces(frame, (globals, locals))
-        return eval(_compiled(source, "eval", frame), *spaces)
+        return eval(_compiled(source, "eval", frame, level), *spaces)
 
     return eval_
 
@@ -113,7 +119,7 @@ def _exec(level: Level) -> Callable[..., Any]:
         globals = named.pop("globals", globals)
         locals = named.pop("locals", locals)
         spaces = _namespaces(frame, (globals, locals))
-        return exec(_compiled(source, "exec", frame), *spaces, **named)
+        return exec(_compiled(source, "exec", frame, level), *spaces, **named)
 
     return exec_
 
@@ -164,7 +170,7 @@ def _delattr(level: Level) -> Callable[..., Any]:
     return delattr_
 
 
-def _formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
+def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
     def make(level: Level) -> Callable[..., Any]:
         def formatted(*args: Any, **kwargs: Any) -> Any:
             for x in args:
@@ -205,6 +211,36 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
     return make
 
 
+def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    """A function that takes text apart itself: the text is looked at first."""
+
+    def make(level: Level) -> Callable[..., Any]:
+        from plaingrad.engine import adopt
+
+        if isinstance(f, type):
+            adopt.adopt(f)
+        guarded = f if f is Fraction else level.calls.guarded(f)
+
+        def read(*args: Any, **kwargs: Any) -> Any:
+            for x in args[:1]:
+                if isinstance(x, (str, bytes, bytearray)):
+                    level.calls.check_source(x)
+            return guarded(*args, **kwargs)
+
+        return read
+
+    return make
+
+
+def _as_it_is(f: Any) -> Callable[[Level], Any]:
+    """A function that looks at its caller's frame in C, or that has nothing to do with numbers."""
+    return lambda level: f
+
+
+JsonEncoder = type(json.encoder.c_make_encoder(None, str, str, None, ":", ",", False, False, False)) if (
+    json.encoder.c_make_encoder is not None
+) else None
+
 _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     locals: lambda level: locals_,
     vars: _vars,
@@ -218,7 +254,9 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     delattr: _delattr,
     float: _parser(float),
     complex: _parser(complex),
-    **{f: _formatter(f) for f in FORMATTERS},
+    **{f: formatter(f) for f in FORMATTERS},
+    **{f: _reader(f) for f in (compile, Fraction, Decimal)},
+    **{f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit)},
 }
 
 
@@ -231,11 +269,11 @@ def special(f: Any, level: Level) -> Any:
 def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
     if t is str and name in ("format", "format_map", "__mod__"):
-        return _formatter(descriptor)(level)
+        return formatter(descriptor)(level)
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:
         if name in DIGITS:
             return level.calls.guarded(descriptor)
-        return _formatter(descriptor)(level)
+        return formatter(descriptor)(level)
     return None
 
 

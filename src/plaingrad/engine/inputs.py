@@ -37,6 +37,7 @@ class Inputs:
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
         self.containers: dict[int, Any] = {}
         self.nodes: list[Any] = []
+        self.leaves = 0
         self.args = list(args)
         for n in argnums:
             self._collect(args[n], set())
@@ -45,8 +46,9 @@ class Inputs:
             memo: dict[int, Any] = {}
             for n in argnums:
                 name = f"argument {n}"
+                leaves, seen = self.leaves, id(args[n]) in memo
                 self.args[n], node = self._fresh(args[n], name, memo, as_real=True)
-                if node is None:
+                if self.leaves == leaves and not seen:
                     raise ArgumentError(
                         f"{name} is {describe_type(args[n])}, which holds no real or complex number, so it has no "
                         f"tangent.\n  Differentiate another argument (argnums=...), or pass a float, an array or a "
@@ -64,12 +66,13 @@ class Inputs:
         """(what to pass instead of `x`, its node or None)."""
         kind = kind_of(type(x))
         level = self.level
-        if as_real and type(x) is not bool and isinstance(x, (int, np.integer)):
+        if as_real and not isinstance(x, bool) and isinstance(x, (int, np.integer)):
             x = float(x)
             kind = NUMBER
         if kind == NUMBER:
             new = level.fresh_number(x)
             self.originals[id(new)] = new, x
+            self.leaves += 1
             return new, NumberNode(level.add_number(new), new)
         if kind == ARRAY:
             return self._fresh_array(x, name, as_real)
@@ -81,22 +84,20 @@ class Inputs:
             entries = {}
             memo[id(x)] = x, (node := MappingNode(entries))
             for key, value in list(x.items()):
-                new, entries[key] = self._fresh(value, f"{name}[{key!r}]", memo, True)
+                new, entries[key] = self._fresh(value, f"{name}[{key!r}]", memo, False)
                 if new is not value:
                     self._patch(x, key, value, new)
-            if not any(node is not None for node in entries.values()):
-                memo[id(x)] = x, None
-                return x, None
             return x, node
         if kind == OBJECT and has_fields(x):
             fields = fields_of(x)
+            leaves = self.leaves
             entries = {}
             memo[id(x)] = x, (node := ObjectNode(type(x), entries))
             for key, value in fields.items():
                 new, entries[key] = self._fresh(value, f"{name}.{key}", memo, False)
                 if new is not value:
                     self._patch(x, key, value, new)
-            if not any(node is not None for node in entries.values()):
+            if self.leaves == leaves and not any(node is not None for node in entries.values()):
                 memo[id(x)] = x, None
                 return x, None
             return x, node
@@ -115,6 +116,7 @@ class Inputs:
             copy.flags.writeable = False
         index = level.add_region(copy)
         self.arrays.append((x, copy, index))
+        self.leaves += 1
         self.originals[id(copy)] = copy, x
         level.twins.append(Twin(x, copy, name))
         level.fresh[index] = level.twins[-1]
@@ -128,16 +130,13 @@ class Inputs:
         values = []
         changed = False
         for key, value in enumerate(list(x)):
-            new, node = self._fresh(value, f"{name}[{key}]", memo, True)
+            new, node = self._fresh(value, f"{name}[{key}]", memo, False)
             entries.append(node)
             values.append(new)
             if new is not value:
                 changed = True
                 if mutable:
                     self._patch(x, key, value, new)
-        if not any(node is not None for node in entries):
-            memo[id(x)] = x, None
-            return x, None
         if mutable:
             return memo[id(x)]
         node = SequenceNode(x, entries)
@@ -237,7 +236,7 @@ class Inputs:
     def own(self, y: Any) -> Any:
         """The result, with fresh inputs in it replaced by the caller's own objects."""
         found = self.originals.get(id(y))
-        if found is not None and found[0] is y and kind_of(type(y)) != NUMBER:
+        if found is not None and found[0] is y:
             return found[1]
         if type(y) is tuple:
             parts = [self.own(part) for part in y]

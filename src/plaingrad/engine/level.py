@@ -9,6 +9,8 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
 from types import FunctionType, GeneratorType
 from typing import Any
 
@@ -16,7 +18,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for
-from plaingrad.engine import adopt
+from plaingrad.engine import adopt, foreign
 from plaingrad.engine.calls import Calls, lookup
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
@@ -36,7 +38,7 @@ from plaingrad.engine.tape import (
     WriteCotangent,
 )
 from plaingrad.errors import AliasError
-from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 
@@ -157,7 +159,7 @@ class Level(Hooks):
 
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The primal f(*args, **kwargs) of C code."""
-        if self.parent is PLAIN:
+        if self.parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
             return f(*args, **kwargs)
         return self.outside(f, *args, **kwargs)
 
@@ -405,12 +407,13 @@ class Level(Hooks):
         """a op b for anything that the hot hooks pass on."""
         f = getattr(operator, name)
         ka, kb = kind_of(type(a)), kind_of(type(b))
-        if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
-            return self._arithmetic(name, f, a, b, ka, kb)
         if type(a) is str or type(a) is bytes:
             if name == "mod":
                 self.calls.text_all(b)
-        elif ka >= OBJECT or kb >= OBJECT:
+                return f(a, b)
+        if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
+            return self._arithmetic(name, f, a, b, ka, kb)
+        if ka >= OBJECT or kb >= OBJECT:
             self.calls.meet(a)
             self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
@@ -639,19 +642,29 @@ class Level(Hooks):
                 return self._elements(o)
             self.region(o)
             return o
-        if t is GeneratorType:
-            if not is_rewritten(o.gi_code):
-                self.calls.check_foreign_frame(o)
-            return o
+        if t in foreign.GENERATORS or t in foreign.ITERATORS:
+            return self._foreign(o)
+        if t is np.flatiter:
+            return self.inside_rule(np.flatiter.__iter__, o)
         if t not in adopt.known:
             adopt.adopt(t)
         if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
             it = iter(o)
-            if type(it) is GeneratorType and not is_rewritten(it.gi_code):
-                self.calls.check_foreign_frame(it)
             adopt.adopt(type(it))
-            return it
+            return self._foreign(it)
         return o
+
+    def _foreign(self, it: Any) -> Any:
+        """`it`, or where it was made outside the level its items, looked at step by step."""
+        if not foreign.is_foreign(it):
+            return it
+        foreign.check(self, it)
+        return foreign.checked(self, it) if type(it) is GeneratorType or type(it) in foreign.ITERATORS else it
+
+    def inside_rule(self, f: Any, *args: Any) -> Any:
+        """f(*args) by its rule."""
+        rule = rulebook.find(f)
+        return f(*args) if rule is None else self.calls.applier(rule, f)(*args)
 
     def _elements(self, a: np.ndarray) -> Iterator[Any]:
         read = self.read_array
@@ -707,6 +720,9 @@ def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
     def compare(a: Any, b: Any) -> Any:
         if type(a) in known and type(b) in known:
             return f(a, b)
+        if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
+            if isinstance(a, (Fraction, Decimal)) or isinstance(b, (Fraction, Decimal)):
+                return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
         level.calls.meet(a)
         level.calls.meet(b)
         return f(a, b)

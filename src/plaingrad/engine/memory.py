@@ -21,6 +21,8 @@ def owner_of(a: Any) -> Any:
             base = a.base
         elif type(a) is memoryview:
             base = a.obj
+        elif isinstance(getattr(a, "base", None), np.ndarray):
+            base = a.base  # NumPy's own go-betweens: as_strided's, flat iterators
         else:
             return a
         if base is None:
@@ -98,7 +100,7 @@ class Shadow:
             elif index in self.owned:
                 bar += x_bar
             else:
-                self.bars[index] = np.add(bar, x_bar)
+                self.bars[index] = np.asarray(np.add(bar, x_bar))
                 self.owned.add(index)
         elif x.size:
             add_into(self.view(index, x), x_bar)

@@ -24,7 +24,7 @@ class NumberNode:
         self.index = index
         self.x = x
 
-    def gradient(self, shadow: Shadow) -> Any:
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
         """The cotangent of the number."""
         bar = shadow.bars[self.index]
         x = self.x
@@ -34,7 +34,9 @@ class NumberNode:
             return float(bar) if isinstance(bar, (np.floating, int)) else bar
         if type(x) is complex:
             return bar if type(bar) is complex else bar + 0j
-        return bar.astype(x.dtype) if isinstance(bar, np.generic) else x * 0 + bar
+        if isinstance(x, np.generic):
+            return bar.astype(x.dtype) if isinstance(bar, np.generic) else type(x)(bar)
+        return bar
 
 
 class ArrayNode:
@@ -46,7 +48,7 @@ class ArrayNode:
         self.index = index
         self.x = x
 
-    def gradient(self, shadow: Shadow) -> Any:
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
         """The cotangent of the array, in memory of its own."""
         bar = shadow.read(self.index, self.x)
         if bar is None:
@@ -65,13 +67,15 @@ class SequenceNode:
         self.x = x
         self.entries = entries
 
-    def gradient(self, shadow: Shadow) -> Any:
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
         """A sequence of the same type, entry by entry."""
-        parts = [None if node is None else node.gradient(shadow) for node in self.entries]
         x = self.x
-        if hasattr(x, "_fields"):
-            return type(x)(*parts)
-        return tuple(parts) if isinstance(x, tuple) else parts
+        if isinstance(x, tuple):
+            parts = [entry_gradient(node, shadow, made) for node in self.entries]
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        made[id(self)] = whole = []
+        whole.extend([entry_gradient(node, shadow, made) for node in self.entries])
+        return whole
 
 
 class MappingNode:
@@ -82,9 +86,12 @@ class MappingNode:
     def __init__(self, entries: dict[Any, Any]) -> None:
         self.entries = entries
 
-    def gradient(self, shadow: Shadow) -> Any:
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
         """A dictionary with the same keys."""
-        return {key: None if node is None else node.gradient(shadow) for key, node in self.entries.items()}
+        made[id(self)] = whole = {}
+        for key, node in self.entries.items():
+            whole[key] = entry_gradient(node, shadow, made)
+        return whole
 
 
 class ObjectNode:
@@ -96,16 +103,24 @@ class ObjectNode:
         self.cls = cls
         self.entries = entries
 
-    def gradient(self, shadow: Shadow) -> Any:
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
         """A `Tangent` with the same fields."""
-        return Tangent(
-            self.cls,
-            {name: None if node is None else node.gradient(shadow) for name, node in self.entries.items()},
-        )
+        fields: dict[str, Any] = {}
+        made[id(self)] = whole = Tangent(self.cls, fields)
+        for name, node in self.entries.items():
+            fields[name] = entry_gradient(node, shadow, made)
+        return whole
+
+
+def entry_gradient(node: Any, shadow: Shadow, made: dict[int, Any]) -> Any:
+    """The gradient of one entry; of one that was met before (shared, or a cycle) the same object again."""
+    if node is None:
+        return None
+    found = made.get(id(node))
+    return node.gradient(shadow, made) if found is None else found
 
 
 def gradients(nodes: list[Any], shadow: Shadow) -> tuple[Any, ...]:
     """The gradient of each argument."""
-    return tuple([None if node is None else node.gradient(shadow) for node in nodes])
-
-
+    made: dict[int, Any] = {}
+    return tuple([entry_gradient(node, shadow, made) for node in nodes])

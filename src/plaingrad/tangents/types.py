@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from reprlib import recursive_repr
 from typing import Any, final
 
 
@@ -82,39 +83,41 @@ class Tangent(Mapping[str, Any]):
 
     __slots__ = ("_fields", "_primal_type")
 
-    def __init__(self, primal_type: type, fields: Mapping[str, Any]) -> None:
+    def __init__(self, primal_type: type, fields: dict[str, Any]) -> None:
         object.__setattr__(self, "_primal_type", primal_type)
-        object.__setattr__(self, "_fields", dict(fields))
+        object.__setattr__(self, "_fields", fields)
+
+    def __getattribute__(self, name: str) -> Any:
+        fields = object.__getattribute__(self, "_fields")
+        return fields[name] if name in fields else object.__getattribute__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        fields = object.__getattribute__(self, "_fields")
+        known = ", ".join(fields) or "none"
+        of = object.__getattribute__(self, "_primal_type").__qualname__
+        raise AttributeError(f"this Tangent of {of} has no field {name!r}; its fields: {known}")
 
     @property
     def primal_type(self) -> type:
         """The class whose tangent this is."""
         return self._primal_type
 
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return object.__getattribute__(self, "_fields")[name]
-        except KeyError:
-            known = ", ".join(object.__getattribute__(self, "_fields")) or "none"
-            raise AttributeError(
-                f"this Tangent of {self._primal_type.__qualname__} has no field {name!r}; its fields: {known}"
-            ) from None
-
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a Tangent is immutable")
 
     def __getitem__(self, name: str) -> Any:
-        return self._fields[name]
+        return object.__getattribute__(self, "_fields")[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
+        return iter(object.__getattribute__(self, "_fields"))
 
     def __len__(self) -> int:
-        return len(self._fields)
+        return len(object.__getattribute__(self, "_fields"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tangent, (self._primal_type, self._fields)
+        return Tangent, (object.__getattribute__(self, "_primal_type"), object.__getattribute__(self, "_fields"))
 
+    @recursive_repr("Tangent[...]")
     def __repr__(self) -> str:
-        body = ", ".join(f"{name}={value!r}" for name, value in self._fields.items())
-        return f"Tangent[{self._primal_type.__qualname__}]({body})"
+        body = ", ".join(f"{name}={self[name]!r}" for name in self)
+        return f"Tangent[{object.__getattribute__(self, '_primal_type').__qualname__}]({body})"

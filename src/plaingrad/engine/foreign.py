@@ -1,0 +1,120 @@
+"""Generators and iterators that were made outside the level: their Python frames and callbacks are not rewritten.
+
+They may run as long as they cannot see a differentiated value; that is looked at again before every step, since
+their world may become active while they are suspended.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import itertools
+from collections.abc import Iterator
+from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from plaingrad.engine.refuse import missing_rule
+from plaingrad.rewrite import is_rewritten
+
+if TYPE_CHECKING:
+    from plaingrad.engine.level import Level
+
+GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+_CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
+_ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
+ITERATORS = frozenset((*_CALLING, *_ITERTOOLS))  # C iterators that call functions or step other iterators
+
+
+def code_of(generator: Any) -> CodeType:
+    """The code of a generator, coroutine or asynchronous generator."""
+    t = type(generator)
+    if t is GeneratorType:
+        return generator.gi_code
+    return generator.cr_code if t is CoroutineType else generator.ag_code
+
+
+def frame_of(generator: Any) -> Any:
+    """The suspended frame of a generator, coroutine or asynchronous generator; None when it has ended."""
+    t = type(generator)
+    if t is GeneratorType:
+        return generator.gi_frame
+    return generator.cr_frame if t is CoroutineType else generator.ag_frame
+
+
+def is_foreign(it: Any) -> bool:
+    """Whether iterator `it` may run Python code that is not rewritten."""
+    return next(_parts(it), None) is not None
+
+
+def check(level: Level, it: Any) -> None:
+    """Refuse iterator `it` if foreign code in it can see an active value."""
+    for part in _parts(it):
+        if any(level.calls.finds_active(value) for value in _world(part)):
+            missing_rule(
+                part,
+                "It was made outside the differentiated call, so it is not rewritten, and it can see differentiated values.",
+            )
+
+
+def checked(level: Level, it: Any) -> Iterator[Any]:
+    """The items of the foreign iterator `it`, looked at before every step."""
+    step = it.__next__
+    while True:
+        if level.calls.open:
+            check(level, it)
+        try:
+            item = step()
+        except StopIteration:
+            return
+        yield item
+
+
+def _parts(it: Any) -> Iterator[Any]:
+    """The generators and functions in iterator `it` that are not rewritten, and accumulators of whatever."""
+    seen: set[int] = set()
+    todo = [it]
+    while todo:
+        x = todo.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        t = type(x)
+        if t in GENERATORS:
+            if not is_rewritten(code_of(x)):
+                yield x
+        elif t is FunctionType:
+            if not is_rewritten(x.__code__) and not x.__module__.startswith("plaingrad."):
+                yield x
+        elif t is itertools.accumulate:
+            todo += gc.get_referents(x)
+            if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
+                yield x
+        elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
+            todo += gc.get_referents(x)
+
+
+def _world(part: Any) -> list[Any]:
+    """What foreign code can see: locals, cells, defaults, and the globals that it names."""
+    t = type(part)
+    if t in GENERATORS:
+        frame = frame_of(part)
+        return [] if frame is None else [*frame.f_locals.values(), *_named(frame.f_code, frame.f_globals)]
+    if t is FunctionType:
+        seen = list(part.__defaults__ or ()) + list((part.__kwdefaults__ or {}).values())
+        for cell in part.__closure__ or ():
+            try:
+                seen.append(cell.cell_contents)
+            except ValueError:
+                continue
+        return seen + _named(part.__code__, part.__globals__)
+    return gc.get_referents(part)[:2] + _data_behind(part)
+
+
+def _data_behind(it: Any) -> list[Any]:
+    """Containers that an accumulator's source iterates over."""
+    return [x for inner in gc.get_referents(it) for x in gc.get_referents(inner)]
+
+
+def _named(code: CodeType, space: dict[str, Any]) -> list[Any]:
+    values = [space[name] for name in code.co_names if name in space]
+    return [v for v in values if not isinstance(v, (ModuleType, type))]
