@@ -4,7 +4,15 @@ import operator
 
 import numpy as np
 
+from plaingrad.rules.numpy.creation import add_on_diagonal
+from plaingrad.rules.numpy.indexing import add_along_axis, add_at_indices
+from plaingrad.rules.numpy.interpolation import finite_numbers
+from plaingrad.rules.numpy.linalg import euclidean_norm, power_norm
+from plaingrad.rules.numpy.products import einsum_of_many, einsum_of_one
+from plaingrad.rules.numpy.ufuncs import added_at, sums_of_segments
+
 rng = np.random.default_rng(7)
+plain_einsum = {"optimize": False}
 
 
 def real(*shape):
@@ -136,7 +144,7 @@ for f in {np.concatenate, getattr(np, "concat", np.concatenate)}:
     row(f, args([v, w]), args((m, real(2, 4))), args([m, real(3, 1)], 1), args([m, v], None), args([m, real(3, 2)], axis=-1), args(t), args([[1.5, 2.5], [3.5]]))
 row(np.stack, args([v, w]), args([m, real(3, 4)], 1), args([v, w], axis=-1), args(t, 1), args([1.5, 2.5]))
 row(np.vstack, args([v, w]), args([m, v[:4]]), args([1.5, 2.5]), args(t))
-row(getattr(np, "row_stack", None) if not hasattr(np, "concat") else None, args([v, w]), args([m, v[:4]]))
+row(vars(np).get("row_stack"), args([v, w]), args([m, v[:4]]))
 row(np.hstack, args([v, w]), args([m, real(3, 2)]), args([1.5, 2.5]), args([v, 1.5]), args(t))
 row(np.dstack, args([v, w]), args([m, real(3, 4)]), args([1.5, 2.5]), args([t, real(2, 3, 1)]))
 row(np.column_stack, args([v, w]), args([m, v[:3]]), args(t))
@@ -230,4 +238,27 @@ for f in (np.fft.fft2, np.fft.ifft2):
     row(f, args(m), args(t), args(t, (2, 5)), args(t, None, (0, 1), "forward"))
 for f in (np.fft.fftshift, np.fft.ifftshift):
     row(f, args(v), args(m), args(m, 1), args(t, (0, 2)))
+
+# Behind the scenes
+umath = np._core.umath if hasattr(np, "_core") else np.core.umath
+multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
+stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
+row(umath.clip, args(m, -0.5, 0.5), args(m, real(4) - 2, 0.2), real_only=True)
+row(stride_tricks._broadcast_to, args(v, (3, 5), False, True), args(1.5, (2, 2), False, True))
+row(nd.__array_wrap__, args(v, m))
+for name in ("product", "cumproduct"):
+    row(vars(np).get(name), args(v), args(zeros_in, 1))
+row(add_along_axis, args(m, np.array([[0, 1, 1, 4]]), 1, (3, 5)))
+row(add_at_indices, args(v, np.array([1, 1, 0, 3, 2]), 0, 4), args(m, np.array([1, 1, 0]), 0, 4), args(t, np.array([[1, 0, 3], [0, 0, 2]]), 0, 4))
+row(add_on_diagonal, args(v, (5, 6), 0, 0, 1), args(m, (3, 6, 5), 1, 1, 2))
+row(multiarray.interp, args(real(6), np.sort(distinct(5)), w), args(real(6) * 5, np.sort(distinct(5)), w, 1.5, 2.5), args(0.3, np.sort(distinct(5)), w), args(real(2, 3), [0.1, 0.9], [1.0, 2.0]), real_only=True)
+row(multiarray.interp_complex, args(real(6), np.sort(distinct(5)), w + 1j * v), args(real(6) * 5, np.sort(distinct(5)), w + 1j * v, 1.5 + 1j, 2.5), real_only=True)
+row(finite_numbers, args(with_nan, 0.5, None, None), args(v, 0.0, None, None), args(np.array([np.inf, 1.0, -np.inf, np.nan]), 0.5, 1.5, 2.5), real_only=True)
+row(np.bincount, args([0, 1, 1, 3, 0], v), args([0, 1, 1, 3, 0], v, 7), real_only=True)
+row(euclidean_norm, args(m, None, None, False), args(m, 2, 0, True), args(np.zeros(3), None, None, False), args(t, "fro", (0, 2), False), args(np.array([[3.0, 4.0], [0.0, 0.0]]), None, 1, False))
+row(power_norm, args(m, 3, 0, False), args(v, 1.5, 0, True), args(m, 0.5, 1, False), args(m, -1.5, 1, False), real_only=True)
+row(einsum_of_one, args(m, [0, 1], [0]), args(real(3, 3), [0, 0], [0]), args(real(3, 3, 3), [0, 0, 0], []), args(real(2, 3, 2), [1, 0, 1], [0]), args(t, [0, 1, 2], [2, 0]))
+row(einsum_of_many, args([[0, 1], [1, 2]], [0, 2], plain_einsum, m, n), args([[0, 1], [1]], [1], plain_einsum, m, v[:4]), args([[0, 0], [0, 1]], [1, 0], plain_einsum, real(3, 3), m), args([[0, 1], [2], [1, 2]], [], plain_einsum, m, v, real(4, 5)), args([[0], [1]], [], {"optimize": True}, v, w), args([[0, 1], [0, 1]], [0], plain_einsum, m, real(1, 4)))
+row(sums_of_segments, args(v, [0, 2, 3], 0, None), args(v, [3, 0, 2, 2], 0, None), args(m, [0, 3], 1, None))
+row(added_at, args(v, [0, 1, 1], real(3)), args(m, ([0, 0], [1, 1]), 2.5), args(m, 1, real(4)), args(m, (slice(None), [0, 0]), real(3, 2)))
 SAMPLES = {f: s for f, s in SAMPLES.items() if s}

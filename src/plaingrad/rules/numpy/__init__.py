@@ -1,9 +1,9 @@
 """Facts about NumPy's functions, methods and ufunc methods. Elementwise ufuncs are in `rules.elementwise`."""
 
 from plaingrad.rules.numpy import (
-    creation, fourier, indexing, interpolation, linalg, products, random_numbers, reductions, shapes, ufuncs,
+    creation, dunders, fourier, indexing, interpolation, linalg, products, random_numbers, reductions, refused, shapes, ufuncs,
 )  # fmt: skip
 
 __all__ = [
-    "creation", "fourier", "indexing", "interpolation", "linalg", "products", "random_numbers", "reductions", "shapes", "ufuncs",
+    "creation", "dunders", "fourier", "indexing", "interpolation", "linalg", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
 ]  # fmt: skip

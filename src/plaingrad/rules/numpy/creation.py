@@ -38,8 +38,14 @@ for f in functions(
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "copy", "require", "asfarray",
 ):  # fmt: skip
     enter_same_elements(f)
-for f in methods("copy", "__copy__", "__deepcopy__", "__array__", "__array_wrap__"):
+for f in methods("copy", "__copy__", "__deepcopy__", "__array__"):
     enter_same_elements(f)
+
+
+@linear_rrule(*methods("__array_wrap__"))
+def array_wrap_rrule(self, array, *options):
+    return np.ndarray.__array_wrap__(self, array, *options), lambda z_bar: (NoTangent, z_bar)
+
 
 
 def cast_adjoint(z_bar, a, *options, **more):

@@ -48,16 +48,6 @@ def add_at_indices(values: Any, indices: Any, axis: int, n: int) -> Any:
 linear(add_at_indices, lambda z_bar, values, indices, axis, n: np.take(z_bar, indices, axis))
 
 
-def add_at_index(values: Any, index: Any, shape: tuple[int, ...]) -> Any:
-    """An array of `shape` in which `values` are summed where `_[index]` would read."""
-    z = np.zeros(shape, np.asarray(values).dtype)
-    np.add.at(z, index, values)
-    return z
-
-
-linear(add_at_index, lambda z_bar, values, index, shape: z_bar[index])
-
-
 # ---------------------------------------------------------------------------------------------------------------
 # Gathers
 

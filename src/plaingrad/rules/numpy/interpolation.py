@@ -9,7 +9,7 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
 from plaingrad.rules.numpy.names import array
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
 
@@ -63,15 +63,39 @@ enter_interp(multiarray.interp)
 enter_interp(multiarray.interp_complex)
 
 
-@rrule(np.nan_to_num)
-def nan_to_num_rrule(x, copy=True, nan=0.0, posinf=None, neginf=None):
-    z = np.nan_to_num(x, True, nan, posinf, neginf)
+def finite_numbers(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    """`x` with numbers in place of nan and infinities."""
+    return np.nan_to_num(x, True, nan, posinf, neginf)
+
+
+@rrule(finite_numbers)
+def finite_numbers_rrule(x, nan, posinf, neginf):
+    z = finite_numbers(x, nan, posinf, neginf)
     x = array(x)
 
-    def nan_to_num_pullback(z_bar):  # the numbers that were put in vary with nothing
-        return (Thunk(lambda: np.where(np.isfinite(x), z_bar, 0)),)
+    def finite_numbers_pullback(z_bar):
+        def part(chosen):
+            return Thunk(lambda: np.where(chosen, z_bar, 0))
 
-    return z, nan_to_num_pullback
+        infinite = np.isinf(x)
+        return (
+            part(np.isfinite(x)),
+            part(np.isnan(x)),
+            ZeroTangent if posinf is None else part(infinite & (np.real(x) > 0)),
+            ZeroTangent if neginf is None else part(infinite & (np.real(x) < 0)),
+        )
+
+    return z, finite_numbers_pullback
+
+
+@composed(np.nan_to_num, mutates=True)
+def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
+    """The finite numbers, in new memory or in their place."""
+    z = finite_numbers(x, nan, posinf, neginf)
+    if copy or not isinstance(x, np.ndarray):
+        return z
+    x[...] = z
+    return x
 
 
 @rrule(np.bincount)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import refuse
+from plaingrad.rules.numpy.names import methods, refuse
+from plaingrad.rules.numpy.ufuncs import written
 
 GENERATORS = (np.random.Generator, np.random.RandomState)
 
@@ -100,3 +101,78 @@ def drawn_gamma_rrule(draw, self, shape, size):
 
 for g in GENERATORS:
     enter_others(g)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Sources, and rearrangement in place
+
+no_tangent(*methods(
+    "integers", "bytes", "spawn", "rand", "randn", "randint", "random_sample", "random_integers", "tomaxint", "seed",
+    "get_state", "set_state", types=GENERATORS,
+))  # fmt: skip
+
+
+def enter_source(draw: Any) -> None:
+    """Standard numbers, possibly written into `out`."""
+
+    @composed(draw, mutates=True)
+    def source(self, size=None, dtype=np.float64, *options, out=None, **more):
+        if isinstance(self, np.random.RandomState):
+            return drawn(draw, self, size)
+        if options:
+            raise refuse("A random number generator", "was given its output array by position", "out=... by keyword")
+        return written(numbers(draw, self, out.shape if size is None and out is not None else size, dtype, more), out)
+
+
+def numbers(draw: Any, self: Any, size: Any, dtype: Any, options: dict[str, Any]) -> Any:
+    """Numbers from the stream."""
+    return draw(self, size, dtype, **options)
+
+
+no_tangent(numbers)
+
+for f in methods("random", "standard_normal", "standard_exponential", types=GENERATORS):
+    enter_source(f)
+for f in methods("standard_cauchy", types=GENERATORS):
+    no_tangent(f)
+
+
+def enter_shuffle(draw: Any) -> None:
+    """x[...] = x[in another order]."""
+
+    @composed(draw, mutates=True)
+    def shuffle(self, x, axis=0):
+        if not isinstance(x, np.ndarray):  # a list's entries only change places
+            drawn(draw, self, x)
+        elif x.dtype.kind in "fc":
+            order = np.arange(x.shape[axis])
+            drawn(draw, self, order)
+            x[...] = np.take(x, order, axis)
+        else:
+            drawn(draw, self, x, *((axis,) if axis else ()))
+
+
+for f in methods("shuffle", types=GENERATORS):
+    enter_shuffle(f)
+
+
+def enter_multivariate_normal(draw: Any) -> None:
+    """mean + numbers around 0."""
+
+    @composed(draw)
+    def multivariate_normal(self, mean, cov, size=None, *options, **more):
+        return mean + around_zero(draw, self, np.zeros(np.shape(mean)), cov, size, options, more)
+
+
+def around_zero(draw: Any, self: Any, mean: Any, cov: Any, size: Any, options: Any, more: Any) -> Any:
+    """Numbers of mean 0: how they follow from the covariance is left to C code."""
+    return draw(self, mean, cov, size, *options, **more)
+
+
+@rrule(around_zero)
+def around_zero_rrule(*args):
+    raise refuse("The covariance of multivariate_normal", "has no rule", "mean + np.linalg.cholesky(cov) @ standard normal numbers")
+
+
+for f in methods("multivariate_normal", types=GENERATORS):
+    enter_multivariate_normal(f)

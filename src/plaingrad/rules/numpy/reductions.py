@@ -21,6 +21,8 @@ from plaingrad.tangents import NoTangent, Thunk
 no_tangent(*both(
     "any", "all", "argmax", "argmin", "argsort", "argpartition", "nonzero", "searchsorted", "count_nonzero",
     "nanargmax", "nanargmin", "alltrue", "sometrue", "argwhere", "flatnonzero", "lexsort",
+    "round", "around", "round_", "fix", "isclose", "allclose", "array_equal", "array_equiv", "isin", "in1d",
+    "iscomplex", "isreal", "isneginf", "isposinf",
 ))  # fmt: skip
 
 
@@ -156,7 +158,13 @@ def enter_var(function: Any, root: bool, skip_nan: bool = False) -> None:
             else:
                 a_bar = (slope * 2 / (n - lost)) * difference
             mean_bar = NoTangent if mean is ABSENT else -a_bar
-            return a_bar, NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, NoTangent, mean_bar, NoTangent
+
+            def lost_bar():  # z = (...) / (n - lost), or its root
+                many = np.reshape(n, np.shape(z)) if np.ndim(n) else n
+                return z_bar * z / ((many - lost) * (2 if root else 1))
+
+            ddof_bar, correction_bar = Thunk(lost_bar), Thunk(lost_bar)
+            return a_bar, NoTangent, NoTangent, NoTangent, ddof_bar, NoTangent, NoTangent, mean_bar, correction_bar
 
         return z, var_pullback
 

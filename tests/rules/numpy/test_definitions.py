@@ -1,0 +1,58 @@
+"""Definitions in terms of simpler functions: run as plain Python, each does what the function it defines does."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from plaingrad import rulebook
+from tests.rules.numpy.checks import same
+from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def name_of(function):
+    return getattr(function, "__qualname__", None) or getattr(function, "__name__", repr(function))
+
+
+def run(function, args, kwargs):
+    """The result, and the arguments as they are afterwards."""
+    args, kwargs = copy.deepcopy((args, kwargs))
+    with np.errstate(all="ignore"):
+        return function(*args, **kwargs), args, kwargs
+
+
+def nothing_changes(a, b):
+    if isinstance(a, dict):
+        return all(nothing_changes(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(nothing_changes(x, y) for x, y in zip(a, b))
+    return same(a, b) if isinstance(a, (np.ndarray, np.generic, float)) else True
+
+
+@pytest.mark.parametrize("function", COMPOSED, ids=name_of)
+def test_a_definition_gives_what_its_function_gives(function):
+    for args, kwargs in COMPOSED[function]:
+        expected, expected_args, expected_kwargs = run(function, args, kwargs)
+        found, found_args, found_kwargs = run(rulebook.find(function).definition, args, kwargs)
+        assert same(expected, found) if expected is not None else found is None, (args, kwargs, expected, found)
+        assert nothing_changes(expected_args, found_args), (args, kwargs)
+        assert nothing_changes(expected_kwargs, found_kwargs), (args, kwargs)
+
+
+@pytest.mark.parametrize("call", RANDOM, ids=name_of)
+def test_a_definition_draws_the_same_numbers(call):
+    method, samples = RANDOM[call]
+    definition = rulebook.find(method).definition
+    cls = method.__objclass__ if hasattr(method, "__objclass__") else None
+    for args, kwargs in samples:
+        legacy = "RandomState" in call.__name__
+        for function, keep in ((method, "expected"), (definition, "found")):
+            generator = np.random.RandomState(5) if legacy else np.random.default_rng(5)
+            result = run(lambda *a, g=generator, f=function, **k: f(g, *a, **k), args, kwargs)[:2]
+            if keep == "expected":
+                expected = result
+        assert same(expected[0], result[0]) if expected[0] is not None else result[0] is None, (args, kwargs, expected, result)
+        assert nothing_changes(expected[1], result[1])
+    del cls

@@ -1,0 +1,96 @@
+"""Every rule again, as users meet it: inside `grad`, against central differences."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import rulebook
+from tests.rules.numpy.checks import inner, is_number, leaves, like, mapped, random_like
+from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
+from tests.rules.numpy.samples import SAMPLES
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# Helpers of the rules themselves, which user code cannot call.
+PUBLIC = [f for f in SAMPLES if not getattr(f, "__module__", None) or not f.__module__.startswith("plaingrad.")]
+
+
+def name_of(function):
+    return getattr(function, "__qualname__", None) or getattr(function, "__name__", repr(function))
+
+
+def weighted(results, weights):
+    """A real number that depends on every real and complex number in the results."""
+    total = 0.0
+    for z, weight in zip(results, weights):
+        if np.ndim(z):
+            z = z[weight != 0]
+            weight = weight[weight != 0]
+        elif weight == 0:
+            continue
+        total = total + np.sum(np.real(z) * weight) + np.sum(np.imag(z) * weight) * 0.5
+    return total
+
+
+def moved(x, values):
+    """A copy of `x` with the given leaves."""
+    remaining = iter(values)
+    return mapped(lambda leaf: next(remaining), x)
+
+
+def check_as_user_code(function, args, kwargs):
+    rng = np.random.default_rng(11)
+    named = list(kwargs)
+    everything = (*args, *kwargs.values())
+
+    def after(values):
+        """The results, and the arguments as the function leaves them."""
+        inputs = moved(everything, [v.copy() if isinstance(v, np.ndarray) else v for v in values])
+        positional, options = inputs[: len(args)], dict(zip(named, inputs[len(args) :]))
+        results = function(*positional, **options)
+        return [results, inputs]
+
+    xs = [copy.deepcopy(x) for x in leaves(everything)]
+    if not xs or any(np.asarray(x).dtype.kind == "c" for x in xs):
+        return
+    with np.errstate(all="ignore"):
+        plain = leaves(after(xs))
+        weights = [np.isfinite(z) * rng.uniform(0.5, 1.5, np.shape(z)) for z in plain]
+
+        def f(values):
+            return weighted(leaves(after(values)), weights)
+
+        value, gradient = plaingrad.value_and_grad(f)(xs)
+        np.testing.assert_array_equal(value, f(xs))
+        for _ in range(2):
+            dots = [random_like(rng, x) for x in xs]
+            expected = inner(gradient, dots)
+            found = []
+            for h in (1e-4, 1e-5, 1e-6):
+                above = f([like(x, x + h * d) for x, d in zip(xs, dots)])
+                below = f([like(x, x - h * d) for x, d in zip(xs, dots)])
+                found.append((above - below) / (2 * h))
+                if abs(found[-1] - expected) <= 1e-5 * max(1.0, abs(expected)):
+                    break
+            else:
+                raise AssertionError(f"{name_of(function)}{args} {kwargs}: grad gives {expected}, differences {found}")
+
+
+@pytest.mark.parametrize("function", PUBLIC, ids=name_of)
+def test_the_gradient_of_a_function_agrees_with_central_differences(function):
+    for args, kwargs in SAMPLES[function]:
+        check_as_user_code(function, args, kwargs)
+
+
+@pytest.mark.parametrize("function", COMPOSED, ids=name_of)
+def test_the_gradient_of_a_definition_agrees_with_central_differences(function):
+    for args, kwargs in COMPOSED[function]:
+        check_as_user_code(function, args, kwargs)
+
+
+@pytest.mark.parametrize("call", RANDOM, ids=name_of)
+def test_the_gradient_along_the_path_of_a_random_number(call):
+    for args, kwargs in RANDOM[call][1]:
+        check_as_user_code(call, args, kwargs)
