@@ -16,11 +16,11 @@ def test_the_friction_factor_of_a_pipe(agrees):
 def test_the_colebrook_equation_against_its_implicit_derivative():
     """1/sqrt(f) = -2 log10(e/3.7 + 2.51/(Re sqrt(f))), differentiated by hand."""
     reynolds, roughness = 1.0e5, 1.0e-4
-    f, slope = plaingrad.value_and_grad(fluids.friction.Colebrook)(reynolds, roughness)
+    f, slope = plaingrad.value_and_grad(fluids.friction.Colebrook)(reynolds, roughness, tol=1e-14)
     inside = roughness / 3.7 + 2.51 / (reynolds * math.sqrt(f))
     factor = 2 / (math.log(10) * inside)
     df = -0.5 * f**-1.5 - factor * 2.51 / reynolds * 0.5 * f**-1.5
-    assert slope == pytest.approx(-factor * 2.51 / (reynolds**2 * math.sqrt(f)) / -df, rel=1e-5)
+    assert slope == pytest.approx(-factor * 2.51 / (reynolds**2 * math.sqrt(f)) / -df, rel=1e-4)
 
 
 def test_every_regime_of_the_flow(agrees):
@@ -39,7 +39,8 @@ def test_two_phases_in_a_pipe(agrees):
 
 
 def test_a_gas_in_a_pipeline(agrees):
-    agrees(lambda p, d: fluids.isothermal_gas(rho=11.3, fd=0.00185, P1=p, P2=9.0e5, L=1000.0, D=d), 1.0e6, 0.5)
+    agrees(lambda p, d: fluids.Panhandle_A(D=d, P1=p, P2=20e5, L=160e3, SG=0.693, Tavg=277.15), 90e5, 0.34)
+    agrees(lambda p: fluids.T_critical_flow(473.0, 1.289) * fluids.P_critical_flow(p, 1.289), 1.4e6)
 
 
 def test_the_standard_atmosphere_is_a_class_with_a_table(agrees):
