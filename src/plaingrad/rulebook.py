@@ -24,6 +24,7 @@ class Rule:
         domain: for `scalar` rules: where it is smooth, as a tuple of sample points for each argument.
         mutates: the function writes into its arguments, so it must be seen even when nothing is active.
         source: "file:line" of the row.
+        own: the rule is plaingrad's own code, which runs natively where no derivative is taken of it.
     """
 
     function: Any
@@ -34,6 +35,16 @@ class Rule:
     domain: Any = None
     mutates: bool = False
     source: str = ""
+    own: bool = False
+
+    def __post_init__(self) -> None:
+        module = getattr(self.rrule, "__module__", None)
+        object.__setattr__(self, "own", isinstance(module, str) and module.startswith("plaingrad."))
+
+    @property
+    def name(self) -> str:
+        """The callable's name, for messages."""
+        return getattr(self.function, "__qualname__", None) or repr(self.function)
 
 
 class Watcher(Protocol):

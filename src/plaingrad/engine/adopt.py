@@ -18,14 +18,14 @@ _swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the r
 _adopted: set[type] = set()  # heap classes in `known`
 _open_levels = 0
 
-UNTOUCHED = ("plaingrad.", "abc", "typing")  # modules whose classes only ask about types
-UNSETTLED = (FrameType,)
+UNTOUCHED = ("plaingrad.", "abc", "typing", "numbers", "fractions")  # modules whose classes only ask about types
+UNSETTLED = (FrameType, ModuleType)
 
 STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
 )
 known: set[type] = set(STATIC)  # classes that need nothing more; read without the lock
-settled: set[type] = {*STATIC, FunctionType, ModuleType, type} - {complex}  # of these, attributes are read natively
+settled: set[type] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
 
 
 def adopt(cls: type) -> None:
@@ -42,7 +42,7 @@ def adopt(cls: type) -> None:
             return
         _adopt_one(cls)
         for base in cls.__mro__:
-            if is_heap(base) and not base.__module__.startswith(UNTOUCHED):
+            if is_heap(base) and not (isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)):
                 _adopt_one(base)
                 for name, value in list(vars(base).items()):
                     _adopt_attribute(name, value)
@@ -83,7 +83,7 @@ def _adopt_attribute(name: str, value: Any) -> None:
 
 def _swap(f: FunctionType) -> None:
     code = f.__code__
-    if is_rewritten(code) or (f.__module__ or "").startswith("plaingrad."):
+    if is_rewritten(code) or (isinstance(f.__module__, str) and f.__module__.startswith("plaingrad.")):
         return
     new = rewritten(code)
     f.__code__ = new

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import re
 import types
 from collections import defaultdict
@@ -27,6 +28,7 @@ from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy.names import into
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
@@ -39,6 +41,7 @@ LruCached = functools._lru_cache_wrapper
 MethodWrapper = type((0).__add__)
 CACHEABLE = frozenset((BuiltinFunctionType, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
 NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
 
@@ -187,12 +190,17 @@ class Calls:
             rule = rulebook.find(t.__call__)
             if rule is not None:
                 return MethodType(self.applier(rule, t.__call__), f)
+        if t is np.ufunc:
+            return self._ufunc(None, f)
         if t is frames.JsonEncoder:
             return frames.formatter(f)(self.level)
         if is_heap(t):
             adopt.adopt(t)
-            if type(lookup(t, "__call__")) is FunctionType:
+            call = lookup(t, "__call__")
+            if type(call) is FunctionType:
                 return f
+            if type(call) is BuiltinFunctionType:  # typing.NewType: a C function that is no descriptor
+                return self.prep(call)
         if not callable(f):
             return f  # the interpreter says so better
         return self.guarded(f)
@@ -204,6 +212,13 @@ class Calls:
         if cls in HARMLESS_CLASSES or cls.__module__ == "types":
             return cls
         kind = kind_of(cls)
+        if kind == NUMBER:
+            base = next((c for c in cls.__mro__ if not is_heap(c)), object)
+            rule = rulebook.find(lookup(base, "__new__"))
+            if rule is not None and cls is not base and type(lookup(cls, "__init__")) is not FunctionType:
+                new = lookup(cls, "__new__")
+                if isinstance(new, BuiltinFunctionType):
+                    return MethodType(self.applier(rule, new), cls)
         over_elements = False
         for maker in makers(cls):
             if maker is object or maker is type or issubclass(maker, (BaseException, property)):
@@ -227,13 +242,9 @@ class Calls:
             if rule is not None:
                 return self.applier(rule, f)
             if f.__name__ in ("__new__", "__init_subclass__", "__subclasshook__"):
-                base = next((c for c in owner.__mro__ if not is_heap(c)), object)
-                return self._guarded_new(f) if kind_of(base) in (NUMBER, ARRAY) else f
+                return self.guarded(f) if kind_of(owner) in (NUMBER, ARRAY) else f
             return self.guarded(f)
         return self._bound(c_descriptor(type(owner), f.__name__), owner, f)
-
-    def _guarded_new(self, f: Any) -> Any:
-        return self.guarded(f)
 
     def _bound(self, descriptor: Any, owner: Any, f: Any) -> Any:
         """What to call for a C method bound to `owner`."""
@@ -271,6 +282,8 @@ class Calls:
         """What to call instead of `f`, which has `rule`."""
         kind = rule.kind
         level = self.level
+        if type(f) is np.ufunc:
+            return self._ufunc(rule, f)
         if kind == "mover":
             return f
         if kind == "no_tangent":
@@ -280,31 +293,40 @@ class Calls:
         if kind == "composed":
             return self._composed(rule, f)
 
-        if type(f) is np.ufunc:
-            return self._ufunc(rule, f)
+        written = self.inside(into)
 
         def apply_rule(*args: Any, **kwargs: Any) -> Any:
+            if kwargs and kwargs.get("out") is not None:
+                return written(f, args, kwargs)
             return level.apply(rule, f, args, kwargs)
 
-        if kind == "scalar" and level.parent is PLAIN and len(rule.partials) == 1:
+        if kind == "scalar" and level.parent is PLAIN and getattr(f, "__module__", None) == "math":
             partial = rule.partials[0]
-            module = getattr(f, "__module__", None)
-            if callable(partial) and module == "math" and getattr(f, "__name__", "") != "trunc":
-                import math
-
+            if callable(partial) and (len(rule.partials) == 1 or f is math.log):
                 return level.unary(f, partial, math, apply_rule)
         return apply_rule
 
-    def _ufunc(self, rule: Rule, f: np.ufunc) -> Any:
+    def _ufunc(self, rule: Rule | None, f: np.ufunc) -> Any:
+        """A ufunc: by its rule, or with keywords or `out` by the definition that all ufuncs share."""
         level = self.level
+        guarded = self.guarded(f)
         with_options = rulebook.find(np.ufunc.__call__)
         operands = f.nin
 
         def apply_ufunc(*args: Any, **kwargs: Any) -> Any:
             if kwargs or len(args) > operands:
-                if with_options is not None:
-                    return self.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
-                return self.guarded(f)(*args, **kwargs)
+                if rule is None or with_options is None:
+                    return guarded(*args, **kwargs)
+                return self.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
+            if rule is None:
+                return guarded(*args)
+            if rule.rrule is None:
+                return level.native(f, args, {})
+            for x in args:
+                if kind_of(type(x)) == SEQUENCE:
+                    make = self.prep(np.array)
+                    args = tuple([make(x) if kind_of(type(x)) == SEQUENCE else x for x in args])
+                    break
             return level.apply(rule, f, args, kwargs)
 
         return apply_ufunc
@@ -327,6 +349,8 @@ class Calls:
             return False
         if kind == OBJECT:
             return True
+        if kind == MAPPING and any(map(self._concerns, x)):
+            return True
         return self.level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and self._holds_objects(x))
 
     def _holds_objects(self, x: Any) -> bool:
@@ -339,7 +363,10 @@ class Calls:
         def over_elements(*args: Any, **kwargs: Any) -> Any:
             args = tuple([self._safe(x, only_functions) for x in args])
             if kwargs:
-                kwargs = {name: self._safe(x, only_functions) for name, x in kwargs.items()}
+                kwargs = {
+                    name: self._safe(x, only_functions) if name in ITERATED or callable(x) else self.meet(x)
+                    for name, x in kwargs.items()
+                }
             return f(*args, **kwargs)
 
         return over_elements
@@ -356,7 +383,7 @@ class Calls:
             return x
         if kind == ARRAY or t is np.flatiter:
             return self.level._iterable(x)
-        if callable(x) and not only_functions:
+        if callable(x) and not (only_functions and isinstance(x, type)):
             return self.prep(x)
         if t is GeneratorType or t in foreign.ITERATORS:
             return self.level._iterable(x)
@@ -470,11 +497,18 @@ class Calls:
 
     def _make_attr(self) -> Callable[[Any, str], Any]:
         settled = adopt.settled
+        prep = self.prep
         slow = self._attr
 
         def attr(o: Any, name: str) -> Any:
-            if type(o) in settled:
+            t = type(o)
+            if t in settled:
                 return getattr(o, name)
+            if t is ModuleType:
+                fields = o.__dict__
+                if name in fields or "__getattr__" not in fields:
+                    return getattr(o, name)
+                return prep(fields["__getattr__"])(name)
             return slow(o, name)
 
         return attr
@@ -511,12 +545,13 @@ class Calls:
     def _make_method(self) -> Callable[[Any, str], Any]:
         methods = self.methods
         prep = self.prep
+        attr = self.attr
         decide = self._decide_method
 
         def method(o: Any, name: str) -> Any:
             t = type(o)
             if t is ModuleType:
-                return prep(getattr(o, name))
+                return prep(attr(o, name))
             known = methods.get(t)
             if known is not None:
                 if name in known:

@@ -41,6 +41,11 @@ def frame_of(generator: Any) -> Any:
     return generator.cr_frame if t is CoroutineType else generator.ag_frame
 
 
+def is_own_frame(frame: Any) -> bool:
+    """Whether the frame of a generator is the engine's; of one that has ended too."""
+    return frame is None or frame.f_globals.get("__name__", "").startswith("plaingrad.")
+
+
 def is_foreign(it: Any) -> bool:
     """Whether iterator `it` may run Python code that is not rewritten."""
     return next(_parts(it), None) is not None
@@ -80,10 +85,10 @@ def _parts(it: Any) -> Iterator[Any]:
         seen.add(id(x))
         t = type(x)
         if t in GENERATORS:
-            if not is_rewritten(code_of(x)):
+            if not is_rewritten(code_of(x)) and not is_own_frame(frame_of(x)):
                 yield x
         elif t is FunctionType:
-            if not is_rewritten(x.__code__) and not x.__module__.startswith("plaingrad."):
+            if not is_rewritten(x.__code__) and not str(x.__module__).startswith("plaingrad."):
                 yield x
         elif t is itertools.accumulate:
             todo += gc.get_referents(x)

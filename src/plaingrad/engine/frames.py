@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import json.encoder
 import math
+import operator
 import sys
 import warnings
 from collections.abc import Callable
@@ -18,12 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad.engine.kinds import NUMBER, kind_of
+from plaingrad.engine import foreign
+from plaingrad.engine.kinds import NUMBER, OBJECT, kind_of
 from plaingrad.rewrite import rewrite_function, rewritten
+from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
+HOOKED = (*BINARY, *IN_PLACE, *UNARY, *COMPARE, "getitem")  # hooks that are functions of `operator` too
 HIDDEN = ".level"
 CO_OPTIMIZED = 1
 
@@ -200,10 +204,9 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
                     result = f(x)
                     level.calls.check_parsed(result)
                     return result
-                if kind_of(type(x)) > 5 - 1 and not isinstance(x, (int, np.generic)):
+                if f is float and kind_of(type(x)) == OBJECT and not isinstance(x, np.generic):
                     level.meet(x)
-                    if type(x).__flags__ & (1 << 9):
-                        return f(x)  # through the object's own __float__
+                    return f(x)  # through the object's own __float__
             return of_numbers(*args, **kwargs)
 
         return parsed
@@ -222,7 +225,7 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
         guarded = f if f is Fraction else level.calls.guarded(f)
 
         def read(*args: Any, **kwargs: Any) -> Any:
-            for x in args[:1]:
+            for x in args:
                 if isinstance(x, (str, bytes, bytearray)):
                     level.calls.check_source(x)
             return guarded(*args, **kwargs)
@@ -230,6 +233,39 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
         return read
 
     return make
+
+
+def _next(level: Level) -> Callable[..., Any]:
+    def next_(it: Any, *default: Any) -> Any:
+        if type(it) in foreign.GENERATORS or type(it) in foreign.ITERATORS:
+            foreign.check(level, it)
+        elif type(it) is np.flatiter:
+            return level.inside_rule(np.flatiter.__next__, it)
+        else:
+            level.meet(it)
+        return next(it, *default)
+
+    return next_
+
+
+def _checks_class(f: Any) -> Callable[[Level], Any]:
+    """isinstance and issubclass, which may run Python code of the class."""
+
+    def make(level: Level) -> Any:
+        def check(x: Any, classes: Any, /) -> bool:
+            if type(classes) is not type:
+                level.meet(x)
+                for cls in classes if type(classes) is tuple else (classes,):
+                    level.meet(cls)
+            return f(x, classes)
+
+        return check
+
+    return make
+
+
+def _operator(name: str) -> Callable[[Level], Any]:
+    return lambda level: getattr(level, name)
 
 
 def _as_it_is(f: Any) -> Callable[[Level], Any]:
@@ -255,6 +291,13 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     float: _parser(float),
     complex: _parser(complex),
     **{f: formatter(f) for f in FORMATTERS},
+    **{f: _operator(name) for name in HOOKED for f in (getattr(operator, name),)},
+    operator.contains: lambda level: lambda container, x: level.contains(x, container),
+    operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
+    next: _next,
+    print: formatter(print),
+    isinstance: _checks_class(isinstance),
+    issubclass: _checks_class(issubclass),
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
     **{f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit)},
 }

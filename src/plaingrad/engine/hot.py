@@ -38,9 +38,9 @@ def hot_hooks(level, index, alive, tape, sweep_dead):
         limit = n + max({sweep}, sweep_dead())
 
     def unary(f, partial, m, general):
-        def scalar_rule(x):
+        def scalar_rule(x, *others):
             nonlocal n
-            if type(x) is float:
+            if type(x) is float and not others:
                 z = f(x)
                 i = get(id(x))
                 if i is None:
@@ -52,7 +52,7 @@ def hot_hooks(level, index, alive, tape, sweep_dead):
                 if n > limit:
                     sweep()
                 return z
-            return general(x)
+            return general(x, *others)
         return scalar_rule
 '''
 

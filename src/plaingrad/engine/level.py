@@ -274,7 +274,7 @@ class Level(Hooks):
             if y.dtype.kind not in "fcV":
                 return y, None
             owner = owner_of(y)
-            if id(owner) in self.index or id(owner) in self.captured:
+            if id(owner) in self.index or id(owner) in self.captured or (y.base is not None and overlaps_itself(y)):
                 y = self.outside(np.array, y)
                 owner = owner_of(y)
             return y, ArraySlot(self.add_region(owner), y)
@@ -302,6 +302,10 @@ class Level(Hooks):
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING:
                 numbers_only = False
+                if kind == OBJECT and rule.kind in ("scalar", "linear", "bilinear"):
+                    for operand in args:  # a user's object: its own methods do the rest
+                        self.calls.meet(operand)
+                    return f(*args, **kwargs)
                 slot = self.slot_of(x)
                 if slot is not None:
                     inputs.append((position, slot))
@@ -312,13 +316,14 @@ class Level(Hooks):
         if rule.kind == "scalar" and numbers_only:
             return self._apply_to_numbers(rule, f, args, inputs)
         assert rule.rrule is not None
-        if self.parent is PLAIN and rule.rrule.__module__.startswith("plaingrad."):
+        if self.parent is PLAIN and rule.own:
             y, pullback = rule.rrule(*args, **kwargs)
         else:
             y, pullback = self.outside(rule.rrule, *args, **kwargs)
         if rule.kind == "linear":
             if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
                 return y  # a view of the argument, or the argument itself: nothing to record
+            self._capture(args[1:])
         elif rule.kind != "scalar" or any(map(callable, rule.partials)):
             self._capture(args)
             if kwargs:
@@ -327,13 +332,13 @@ class Level(Hooks):
                 self._capture((y,))
         if type(y) is np.ndarray and rule.kind != "full" and y.base is None and y.dtype.kind in "fc":
             n = self.add_region(y)
-            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback)))
+            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback, rule)))
             return y
         y, outputs = self.add_outputs(y)
         if outputs is not None:
             if rule.kind == "full":
                 self._capture((y,))
-            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback)))
+            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
 
     def _keyword_inputs(self, rule: Rule, kwargs: dict[str, Any], inputs: list[Any]) -> None:
@@ -389,7 +394,7 @@ class Level(Hooks):
             return z
         z, outputs = self.add_outputs(z)
         if outputs is not None:
-            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback)))
+            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return z
 
     def _capture(self, values: Any) -> None:
@@ -635,7 +640,7 @@ class Level(Hooks):
 
     def _iterable(self, o: Any) -> Any:
         t = type(o)
-        if t is list or t is tuple or t is range or t is dict:
+        if t is list or t is tuple or t is range or t is dict or t is str:
             return o
         if kind_of(t) == ARRAY:
             if o.ndim == 1 and o.dtype.kind in "fc":
@@ -646,6 +651,8 @@ class Level(Hooks):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
+        if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
+            missing_rule(np.broadcast, "It makes new numbers from differentiated arrays.")
         if t not in adopt.known:
             adopt.adopt(t)
         if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:

@@ -134,7 +134,10 @@ class Shadow:
     def _lay(self, index: int, owner: Any) -> None:
         """Give region `index` a shadow with the byte layout of `owner`."""
         start, size = extent(owner)
-        flat = np.zeros(size, np.uint8)
+        if isinstance(owner, np.ndarray) and owner.dtype.kind in "fc":
+            flat = np.zeros(size // owner.itemsize, owner.dtype)  # a level further out can carry floats
+        else:
+            flat = np.zeros(size, np.uint8)
         if isinstance(owner, np.ndarray):
             whole = np.ndarray(owner.shape, owner.dtype, flat, address(owner) - start, owner.strides)
             bar = self.bars[index]

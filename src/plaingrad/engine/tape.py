@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.memory import Shadow
-from plaingrad.errors import RuleError
+from plaingrad.errors import MissingRuleError, RuleError
+from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent, project, unthunk
 
 STEP = -1  # the input index of a triple that carries a step
@@ -117,12 +118,13 @@ def entry_of(x_bar: Any, key: Any) -> Any:
 class RuleStep:
     """One call with a rule: outputs, inputs and the pullback between them."""
 
-    __slots__ = ("inputs", "outputs", "pullback")
+    __slots__ = ("inputs", "outputs", "pullback", "rule")
 
-    def __init__(self, outputs: Any, inputs: tuple[Any, ...], pullback: Any) -> None:
+    def __init__(self, outputs: Any, inputs: tuple[Any, ...], pullback: Any, rule: Rule) -> None:
         self.outputs = outputs  # a slot, or a Tree of slots
         self.inputs = inputs  # (position, slot) pairs
         self.pullback = pullback
+        self.rule = rule
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Pull the cotangent of the outputs back to the inputs."""
@@ -130,10 +132,21 @@ class RuleStep:
         if y_bar is None:
             return
         cotangents = self.pullback(y_bar)
+        if type(cotangents) is not tuple:
+            raise RuleError(
+                f"the pullback of the rule for {self.rule.name} returned {type(cotangents).__name__}; it must return a "
+                "tuple with one cotangent per argument"
+            )
         count = len(cotangents)
         for position, slot in self.inputs:
-            if position < count:
-                add_to(shadow, slot, cotangents[position])
+            x_bar = cotangents[position] if position < count else NoTangent
+            if x_bar is NoTangent and self.rule.kind != "no_tangent":
+                raise MissingRuleError(
+                    f"the rule for {self.rule.name} gives no derivative for its argument {position}, which depends on the "
+                    "differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
+                    "  See docs: errors#missing-rule"
+                )
+            add_to(shadow, slot, x_bar)
 
 
 def cotangent_at(shadow: Shadow, slot: Any) -> Any:

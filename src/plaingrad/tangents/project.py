@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -41,4 +42,6 @@ def project(x_bar: Any, x: Any) -> Any:
         x_bar = np.sum(x_bar) if x_bar.ndim else x_bar[()]
     if not isinstance(x, (complex, np.complexfloating)) and isinstance(x_bar, (complex, np.complexfloating)):
         x_bar = x_bar.real
-    return x_bar
+    if isinstance(x, Decimal):  # Decimal mixes with no float
+        return x_bar if isinstance(x_bar, Decimal) else Decimal(x_bar)
+    return float(x_bar) if isinstance(x_bar, Decimal) else x_bar
