@@ -44,7 +44,8 @@ def test_a_definition_gives_what_its_function_gives(function):
 @pytest.mark.parametrize("call", RANDOM, ids=name_of)
 def test_a_definition_draws_the_same_numbers(call):
     method, samples = RANDOM[call]
-    definition = rulebook.find(method).definition
+    rule = rulebook.find(method)
+    definition = rule.definition or (lambda *a, **k: rule.rrule(*a, **k)[0])
     cls = method.__objclass__ if hasattr(method, "__objclass__") else None
     for args, kwargs in samples:
         legacy = "RandomState" in call.__name__

@@ -16,7 +16,7 @@ no_tangent(*functions(
     "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "eye", "identity", "tri", "fromstring", "fromfile",
     "bartlett", "blackman", "hamming", "hanning",
 ))  # fmt: skip
-mover(np.frombuffer, np.from_dlpack)
+mover(np.frombuffer, np.from_dlpack, np.ndarray)  # over given memory, or over none
 no_tangent(np.broadcast)  # its shape; iterated over, it is refused by the engine
 
 

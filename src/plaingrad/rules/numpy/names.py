@@ -43,8 +43,10 @@ def array(x: Any) -> Any:
 def linear(function: Any, adjoint: Callable[..., Any]) -> None:
     """As `define.linear`: x_bar = adjoint(z_bar, x, *others), where a list is handed to the adjoint as an array."""
 
+    call = define.as_callable(function)
+
     def rrule(x: Any, *others: Any, **options: Any) -> Any:
-        z = function(x, *others, **options)
+        z = call(x, *others, **options)
         x = array(x)
 
         def linear_pullback(z_bar: Any) -> tuple[Any, ...]:

@@ -20,21 +20,25 @@ from plaingrad.tangents import NoTangent, Thunk
 
 def matmul_a_bar(z_bar, a, b, *options, **more):
     """z_bar b^H."""
-    if np.ndim(b) == 1:
-        return z_bar * conj(b) if np.ndim(a) == 1 else np.expand_dims(z_bar, -1) * conj(b)
-    if np.ndim(a) == 1:
-        return conj(b) @ z_bar if np.ndim(b) == 2 else (conj(b) @ np.expand_dims(z_bar, -1))[..., 0]
+    if a.ndim == b.ndim == 2 and b.dtype.kind != "c":
+        return z_bar @ b.T
+    if b.ndim == 1:
+        return z_bar * conj(b) if a.ndim == 1 else np.expand_dims(z_bar, -1) * conj(b)
+    if a.ndim == 1:
+        return conj(b) @ z_bar if b.ndim == 2 else (conj(b) @ np.expand_dims(z_bar, -1))[..., 0]
     return z_bar @ adjoint(b)
 
 
 def matmul_b_bar(z_bar, a, b, *options, **more):
     """a^H z_bar."""
-    if np.ndim(a) == 1:
-        if np.ndim(b) == 1:
+    if a.ndim == b.ndim == 2 and a.dtype.kind != "c":
+        return a.T @ z_bar
+    if a.ndim == 1:
+        if b.ndim == 1:
             return z_bar * conj(a)
         return np.expand_dims(conj(a), -1) * np.expand_dims(z_bar, -2)
-    if np.ndim(b) == 1:
-        return adjoint(a) @ z_bar if np.ndim(a) == 2 else (adjoint(a) @ np.expand_dims(z_bar, -1))[..., 0]
+    if b.ndim == 1:
+        return adjoint(a) @ z_bar if a.ndim == 2 else (adjoint(a) @ np.expand_dims(z_bar, -1))[..., 0]
     return adjoint(a) @ z_bar
 
 

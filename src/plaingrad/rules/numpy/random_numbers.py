@@ -12,6 +12,7 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import methods, refuse
 from plaingrad.rules.numpy.ufuncs import written
+from plaingrad.tangents import NoTangent, Thunk
 
 GENERATORS = (np.random.Generator, np.random.RandomState)
 
@@ -58,15 +59,23 @@ for g in GENERATORS:
 
 def enter_others(generator: type) -> None:
     """Distributions that are simple functions of a standard one."""
-    draw_uniform, draw_lognormal, draw_gamma = (vars(generator)[name] for name in ("uniform", "normal", "gamma"))
+    draw_uniform, draw_gamma = vars(generator)["uniform"], vars(generator)["gamma"]
 
     @composed(vars(generator)["uniform"])
     def uniform(self, low=0.0, high=1.0, size=None):
         return low + (high - low) * drawn(draw_uniform, self, 0.0, 1.0, shape_for(size, low, high))
 
-    @composed(vars(generator)["lognormal"])
-    def lognormal(self, mean=0.0, sigma=1.0, size=None):
-        return np.exp(mean + sigma * drawn(draw_lognormal, self, 0.0, 1.0, shape_for(size, mean, sigma)))
+    draw_lognormal = vars(generator)["lognormal"]
+
+    @rrule(draw_lognormal)  # not exp(normal): NumPy's exp of arrays rounds differently
+    def lognormal_rrule(self, mean=0.0, sigma=1.0, size=None):
+        z = draw_lognormal(self, mean, sigma, size)
+
+        def lognormal_pullback(z_bar):
+            mean_bar = z_bar * z
+            return NoTangent, mean_bar, Thunk(lambda: mean_bar * (np.log(z) - mean) / sigma)
+
+        return z, lognormal_pullback
 
     @composed(vars(generator)["gamma"])
     def gamma(self, shape, scale=1.0, size=None):

@@ -1,0 +1,314 @@
+"""Realistic NumPy programs through the engine, against closed forms or central differences."""
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import grad, value_and_grad
+from plaingrad.errors import MissingRuleError
+
+rng = np.random.default_rng(3)
+
+
+def differences(f, x, h=1e-5):
+    g = np.zeros(np.shape(x))
+    for i in np.ndindex(np.shape(x)):
+        d = np.zeros(np.shape(x))
+        d[i] = h
+        g[i] = (f(x + d) - f(x - d)) / (2 * h)
+    return g
+
+
+def agrees(f, x, rtol=1e-5, atol=1e-7):
+    value, x_bar = value_and_grad(f)(x.copy())
+    np.testing.assert_array_equal(value, f(x.copy()))
+    np.testing.assert_allclose(x_bar, differences(f, x), rtol=rtol, atol=atol)
+    return x_bar
+
+
+def test_a_multilayer_perceptron_has_the_gradient_written_by_hand():
+    x, y = rng.standard_normal((8, 3)), rng.standard_normal((8, 1))
+    w1, b1, w2 = rng.standard_normal((3, 5)), rng.standard_normal(5), rng.standard_normal((5, 1))
+
+    def loss(parameters):
+        w1, b1, w2 = parameters
+        return np.mean((np.tanh(x @ w1 + b1) @ w2 - y) ** 2)
+
+    w1_bar, b1_bar, w2_bar = grad(loss)([w1, b1, w2])
+    h = np.tanh(x @ w1 + b1)
+    z_bar = 2 * (h @ w2 - y) / y.size
+    a_bar = (z_bar @ w2.T) * (1 - h * h)
+    np.testing.assert_allclose(w2_bar, h.T @ z_bar)
+    np.testing.assert_allclose(w1_bar, x.T @ a_bar)
+    np.testing.assert_allclose(b1_bar, a_bar.sum(0))
+
+
+def test_softmax_with_cross_entropy_has_its_textbook_gradient():
+    labels = np.array([0, 2, 1, 1])
+
+    def loss(z):
+        z = z - z.max(axis=1, keepdims=True)
+        log_p = z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+        return -log_p[np.arange(4), labels].mean()
+
+    z = rng.standard_normal((4, 3))
+    p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+    p[np.arange(4), labels] -= 1
+    np.testing.assert_allclose(grad(loss)(z), p / 4)
+
+
+def test_a_mixture_of_gaussians():
+    data = rng.standard_normal((20, 2))
+
+    def log_likelihood(parameters):
+        logits, means, roots = parameters[0, :3], parameters[1:3].T[:3], parameters[3:].reshape(-1)[:12].reshape(3, 2, 2)
+        precision = roots @ np.swapaxes(roots, -1, -2) + np.eye(2)
+        difference = data[:, None, :] - means[None]
+        quadratic = np.einsum("nki,kij,nkj->nk", difference, precision, difference)
+        weights = logits - np.logaddexp.reduce(logits)
+        terms = weights + 0.5 * np.linalg.slogdet(precision)[1] - 0.5 * quadratic
+        top = np.max(terms, axis=1, keepdims=True)
+        return np.sum(top[:, 0] + np.log(np.sum(np.exp(terms - top), axis=1)))
+
+    agrees(log_likelihood, rng.standard_normal((7, 3)) * 0.5)
+
+
+def test_a_kalman_filter():
+    observations = rng.standard_normal((6, 1))
+
+    def negative_log_likelihood(theta):
+        a = np.array([[1.0, theta[0]], [0.0, theta[1]]])
+        q = np.diag(np.exp(theta[2:4]))
+        h, r = np.array([[1.0, 0.0]]), np.exp(theta[4]) * np.eye(1)
+        m, p, total = np.zeros(2), np.eye(2), 0.0
+        for y in observations:
+            m, p = a @ m, a @ p @ a.T + q
+            s = h @ p @ h.T + r
+            k = np.linalg.solve(s.T, h @ p.T).T
+            e = y - h @ m
+            total += 0.5 * (e @ np.linalg.inv(s) @ e + np.log(np.linalg.det(s)))
+            m = m + k @ e
+            p = (np.eye(2) - k @ h) @ p
+        return total
+
+    agrees(negative_log_likelihood, np.array([0.3, 0.9, -1.0, -0.5, -0.2]))
+
+
+def test_a_stencil_that_writes_in_place():
+    def energy(u):
+        u = u.copy()
+        for _ in range(4):
+            u[1:-1, 1:-1] += 0.1 * (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4 * u[1:-1, 1:-1])
+            u[0], u[-1] = u[1], u[-2] * 2
+        return np.sum(u**3)
+
+    agrees(energy, rng.standard_normal((5, 6)))
+
+
+def test_attention_by_einsum():
+    k, v = rng.standard_normal((2, 5, 2, 3)), rng.standard_normal((2, 5, 2, 3))
+
+    def f(q):
+        scores = np.einsum("bihd,bjhd->bhij", q, k) / np.sqrt(3.0)
+        scores = np.where(np.tril(np.ones((4, 5), bool), 1), scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        weights /= weights.sum(-1, keepdims=True)
+        return np.sum(np.einsum("bhij,bjhd->bihd", weights, v) ** 2)
+
+    agrees(f, rng.standard_normal((2, 4, 2, 3)))
+
+
+def test_fancy_reads_and_writes():
+    rows, columns = np.array([0, 2, 2, 1]), np.array([1, 1, 1, 0])
+
+    def f(x):
+        y = np.zeros((3, 3))
+        y[rows, columns] = x[rows, columns] ** 2  # the last of equal places stays
+        y[y > 0.5] *= 2.0
+        y[[0, 2]] += x[[2, 0]] * x[1]
+        y[:, ::-2] = y[:, ::-2] - x[..., :2]
+        mask = x > 0
+        y[mask] = x[mask] * 3
+        return np.sum(y * y)
+
+    agrees(f, rng.standard_normal((3, 3)))
+
+
+def test_masked_operations_with_out_and_where():
+    def f(x):
+        y = np.zeros_like(x)
+        np.divide(1.0, x, out=y, where=np.abs(x) > 0.3)
+        np.log(x, out=y, where=x > 0.5)
+        np.add(y, x, out=y)
+        total = np.zeros(3)
+        np.sum(y, axis=0, out=total)
+        y.cumsum(axis=0, out=y)
+        return np.sum(y * total)
+
+    x = np.array([[0.1, 0.7, -0.8], [0.0, 1.2, 0.4]])
+    agrees(f, x)
+
+
+def test_ufunc_at_with_repeated_indices():
+    edges = np.array([0, 1, 1, 3, 0, 1])
+
+    def f(x):
+        degree = np.zeros(4)
+        np.add.at(degree, edges, x)
+        np.multiply.at(degree, edges[:3], x[:3])
+        np.subtract.at(degree, [2, 2], x[0])
+        np.maximum.at(degree, [0, 3], x[4])
+        return np.sum(degree**2)
+
+    agrees(f, rng.standard_normal(6))
+
+
+def test_a_list_that_grows_between_call_and_pullback():
+    def f(x):
+        parts, total = [], 0.0
+        for k in range(3):
+            parts.append(x * (k + 1.0))
+            total = total + np.sum(np.stack(parts) ** 2) + np.sum(np.concatenate(parts)) + np.max(parts) + np.sum(parts)
+        return total
+
+    agrees(f, rng.standard_normal(3))
+
+
+def test_an_index_array_that_is_changed_after_it_was_used():
+    def f(x):
+        index = np.array([0, 1, 1])
+        counts = np.array([1, 2, 0])
+        y = np.take(x, index) ** 2
+        z = np.repeat(x, counts)
+        index[:] = 2
+        counts[:] = [0, 0, 3]
+        return np.sum(y) + np.sum(z**3)
+
+    agrees(f, rng.standard_normal(3))
+
+
+def test_a_covariance_is_whitened_by_its_cholesky_factor():
+    def f(x):
+        c = np.cov(x, rowvar=False) + 0.1 * np.eye(3)
+        chol = np.linalg.cholesky(c)
+        white = np.linalg.solve(chol, (x - x.mean(0)).T)
+        return np.sum(white**4) + np.linalg.norm(c) + np.linalg.slogdet(c)[1] + np.trace(np.linalg.inv(c))
+
+    agrees(f, rng.standard_normal((7, 3)))
+
+
+def test_a_spectrum_is_smoothed_by_transforms():
+    def f(x):
+        spectrum = np.fft.rfft(x, n=12)
+        spectrum[3:] = 0
+        smooth = np.fft.irfft(spectrum * np.exp(-0.1j * np.arange(7)), n=10)
+        return np.sum(np.abs(spectrum) ** 2) + np.sum(smooth**3) + np.sum(np.abs(np.fft.fft2(np.outer(x, x))))
+
+    agrees(f, rng.standard_normal(9))
+
+
+def test_interpolation_polynomials_and_quantiles():
+    grid = np.linspace(0.0, 1.0, 5)
+
+    def f(x):
+        y = np.interp(np.abs(x[:4]) % 1.0, grid, x[:5])
+        fit = np.polyfit(grid, x[:5], 2)
+        return np.sum(y**2) + np.polyval(fit, 0.3) + np.median(x) * np.percentile(x, 70) + np.trapezoid(x**2, dx=0.1)
+
+    if not hasattr(np, "trapezoid"):
+        pytest.skip("np.trapezoid is of NumPy 2")
+    agrees(f, rng.uniform(0.05, 0.9, 8))
+
+
+def test_views_and_writes_through_them():
+    def f(x):
+        y = x.copy()
+        y.T[0] *= 2
+        d = np.einsum("ii->i", y[:3, :3])
+        d[...] = d**2
+        y.reshape(-1)[::3] += 1.0
+        y.flat[4] = y.flat[5] * y.flat[6]
+        np.fill_diagonal(y[::-1], x[0, 0])
+        y.sort(axis=1)
+        return np.sum(y * np.arange(12.0).reshape(3, 4))
+
+    agrees(f, rng.standard_normal((3, 4)))
+
+
+def test_numbers_of_every_kind_meet_arrays():
+    def f(x):
+        a, b = float(x[0]), x[1].item()
+        c, d = np.float64(x[2]), x.tolist()[3]
+        y = np.array([a, b * c, [d][0], x[0] * 1.0])
+        z = np.array([[a, b], [c, d]]) @ np.asarray((a, d))
+        return np.sum(y * y) + z.sum() + np.hypot(a, c) + np.linalg.norm([a, b, c, d])
+
+    agrees(f, rng.standard_normal(4))
+
+
+SECOND = {
+    "sum": lambda x: np.sum(x**3),
+    "prod": lambda x: np.prod(x),
+    "cumprod": lambda x: np.sum(np.cumprod(x.ravel()) ** 2),
+    "max": lambda x: np.max(x) ** 2 * np.min(x, axis=0).sum(),
+    "var": lambda x: np.var(x, axis=0).sum() * np.std(x),
+    "sort": lambda x: np.sum(np.sort(x, axis=1) ** 2 * np.arange(3.0)),
+    "where": lambda x: np.sum(np.where(x > 0, x**3, -(x**2))),
+    "matmul": lambda x: np.sum((x @ x.T) ** 2),
+    "einsum": lambda x: np.einsum("ij,kj->ik", x, x**2).sum() + np.einsum("ij->j", x**2).prod(),
+    "inv": lambda x: np.sum(np.linalg.inv(x[:, :2] + 3 * np.eye(2)) ** 2),
+    "det": lambda x: np.linalg.det(x[:, :2]) ** 2 + np.linalg.slogdet(x[:, :2] @ x[:, :2].T + np.eye(2))[1],
+    "solve": lambda x: np.sum(np.linalg.solve(x[:, :2] + 3 * np.eye(2), x[:, 2]) ** 2),
+    "cholesky": lambda x: np.sum(np.linalg.cholesky(x @ x.T + np.eye(2)) ** 3),
+    "eigh": lambda x: np.sum(np.linalg.eigvalsh(x @ x.T) ** 2 * np.array([1.0, 2.0])),
+    "norm": lambda x: np.linalg.norm(x) ** 3 + np.linalg.norm(x, axis=1).prod() + np.linalg.norm(x, 1),
+    "concatenate": lambda x: np.prod(np.concatenate([x[0], x[1] ** 2])) + np.stack([x, x**2]).prod(),
+    "take": lambda x: np.take(x, [0, 2, 2]).prod() * x[[0, 1, 1], [1, 1, 1]].prod(),
+    "fft": lambda x: np.sum(np.abs(np.fft.fft(x)) ** 4),
+    "diff": lambda x: np.sum(np.diff(x, axis=1) ** 3) + np.cumsum(x).prod(),
+    "median": lambda x: np.median(x) ** 3 + np.quantile(x, 0.3) ** 2,
+    "interp": lambda x: np.interp(0.35, np.array([0.1, 0.5]), x[0, :2] ** 2) ** 2,
+    "clip": lambda x: np.sum(np.clip(x, -0.5, 0.5) ** 3),
+    "reduce": lambda x: np.logaddexp.reduce(x.ravel()) * np.maximum.accumulate(x, axis=1).sum(),
+    "broadcast": lambda x: np.sum(np.broadcast_to(x[0], (4, 3)) ** 3) * np.tile(x, 2).sum() * np.repeat(x, 2).sum(),
+    "convolve": lambda x: np.sum(np.convolve(x[0], x[1]) ** 2),
+    "pinv": lambda x: np.sum(np.linalg.pinv(x) ** 2),
+    "tensordot": lambda x: np.tensordot(x, x.T, 1).sum() ** 2 + np.outer(x, x).sum() + np.dot(x[0], x[1]) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_the_gradient_of_a_gradient(name):
+    f = SECOND[name]
+    x = np.array([[0.4, -0.7, 1.3], [0.9, 0.2, -0.6]])
+    direction = np.array([[0.3, 1.1, -0.4], [0.8, -0.9, 0.5]])
+
+    def slope(x):
+        return np.sum(grad(f)(x) * direction)
+
+    def plain_slope(x):
+        return (f(x + 1e-5 * direction) - f(x - 1e-5 * direction)) / 2e-5
+
+    np.testing.assert_allclose(slope(x), plain_slope(x), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(grad(slope)(x), differences(slope, x), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: sum(float(e) for e in np.nditer(x)),
+        lambda x: np.frombuffer(x.tobytes())[0],
+        lambda x: float(np.frompyfunc(lambda a: a * a, 1, 1)(x).sum()),
+        lambda x: np.random.default_rng(0).gamma(x).sum(),
+        lambda x: np.random.default_rng(0).standard_t(np.abs(x) + 1).sum(),
+        lambda x: np.random.default_rng(0).multivariate_normal(np.zeros(2), np.diag(np.abs(x[:2]))).sum(),
+        lambda x: np.linalg.qr(np.outer(x, x) + np.eye(3), "raw")[0].sum(),
+        lambda x: np.linalg.svd(np.outer(x, x[:2]) + np.eye(3)[:, :2])[0].sum(),
+        lambda x: x.view(np.int64).sum() * 1.0,
+        lambda x: x.byteswap().sum(),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_what_has_no_rule_is_refused(f):
+    with pytest.raises((MissingRuleError, plaingrad.errors.PlaingradError)):
+        grad(f)(np.array([0.3, 0.7, 1.1]))
