@@ -6,7 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 p
   $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 PY := $(VENV)/bin/python
 WORKERS ?= 2
-PYTEST_ARGS ?=
+# A test that hangs is stopped and reported; it does not hold up the rest.
+PYTEST_ARGS ?= --timeout 180
 
 # Tests and figures use one BLAS thread.
 export OMP_NUM_THREADS ?= 1

@@ -11,7 +11,7 @@ THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS
 def tests(session):
     """Every test, under each CPython that is supported."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-q", *session.posargs, env=THREADS)
+    session.run("pytest", "-q", "--timeout", "180", *session.posargs, env=THREADS)
 
 
 @nox.session
