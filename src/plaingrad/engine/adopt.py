@@ -7,7 +7,7 @@ code, which finds the level (or none) by itself; when the last level closes, the
 from __future__ import annotations
 
 import threading
-from types import FrameType, FunctionType, ModuleType
+from types import AsyncGeneratorType, CoroutineType, FrameType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
@@ -19,6 +19,7 @@ _adopted: set[type] = set()  # heap classes in `known`
 _open_levels = 0
 
 UNTOUCHED = ("plaingrad.", "abc", "typing", "numbers", "fractions")  # modules whose classes only ask about types
+NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
 STATIC: frozenset[type] = frozenset(
@@ -34,6 +35,8 @@ def adopt(cls: type) -> None:
         return
     with _lock:
         if not is_heap(cls):
+            if cls in NEVER_KNOWN:
+                return
             known.add(cls)
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
                 settled.add(cls)
@@ -81,6 +84,13 @@ def _adopt_attribute(name: str, value: Any) -> None:
         adopt(type(value))
 
 
+def adopt_function(f: FunctionType) -> None:
+    """Make `f`, which C code keeps to call later, run rewritten until the last open level closes."""
+    with _lock:
+        if _open_levels:
+            _swap(f)
+
+
 def _swap(f: FunctionType) -> None:
     code = f.__code__
     if is_rewritten(code) or (isinstance(f.__module__, str) and f.__module__.startswith("plaingrad.")):
@@ -102,7 +112,7 @@ def level_closed() -> None:
     global _open_levels
     with _lock:
         _open_levels -= 1
-        if _open_levels == 0 and _adopted:
+        if _open_levels == 0:
             while _swapped:
                 f, code, new = _swapped.pop()
                 if f.__code__ is new:

@@ -1,21 +1,27 @@
-"""Code that runs outside the frames of a level: threads, pools, callbacks held by C code.
+"""Code that runs outside the frames of a level: threads, pools, event loops, other processes, callbacks held by C code.
 
-A level is found through the context, so what runs elsewhere is handed a copy of the context; what C code calls
-is handed over rewritten and may not return active values to it.
+A level is found through the context. What another thread runs is handed over bound to the level and keeps the
+context of its thread, as in plain Python. What C code keeps to call later stays the object it was, since programs
+ask for it back and compare it: its code is swapped for the rewritten code, which finds the level by itself.
 """
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextvars
-import threading
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.engine.refuse import missing_rule
+from plaingrad.engine import adopt, foreign
+from plaingrad.engine.refuse import missing_rule, refuse
+from plaingrad.errors import PlaingradError, RoundTripError
+from plaingrad.rewrite import CURRENT
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
+
+Maker = Callable[["Level", Any], Callable[..., Any]]
 
 
 def callback(level: Level, f: Any) -> Callable[..., Any]:
@@ -31,35 +37,284 @@ def callback(level: Level, f: Any) -> Callable[..., Any]:
     return called_back
 
 
-def in_context(level: Level, f: Any) -> Callable[..., Any]:
-    """`f` to be run by another thread: rewritten, in a copy of this context."""
-    instead = level.prep(f)
-    context = contextvars.copy_context()
+def at_level(level: Level, f: Any) -> Callable[..., Any]:
+    """`f`, rewritten, to be run with `level` in force whatever the context it is called in."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        return context.copy().run(instead, *args, **kwargs)
+        token = CURRENT.set(level)
+        try:
+            return level.prep(f)(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
 
     return run
 
 
-def _thread_start(level: Level) -> Callable[..., Any]:
-    def start(thread: threading.Thread) -> None:
-        """Start the thread in a copy of this context."""
-        thread.run = in_context(level, thread.run)  # type: ignore[method-assign]
-        threading.Thread.start(thread)
-
-    return start
-
-
-def _submit(level: Level) -> Callable[..., Any]:
-    def submit(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
-        """Submit to the pool, to run in a copy of this context."""
-        return concurrent.futures.ThreadPoolExecutor.submit(executor, in_context(level, f), *args, **kwargs)
-
-    return submit
+def _stepped(level: Level, items: Iterable[Any], look: Callable[[Any], None]) -> Iterator[Any]:
+    """The items of `items`, each made with `level` in force, wherever the next one is asked for; `look` sees them."""
+    step = at_level(level, iter(level.iterable(items)).__next__)
+    while True:
+        try:
+            item = step()
+        except StopIteration:
+            return
+        look(item)
+        yield item
 
 
-FUNCTIONS: dict[Any, Callable[[Any], Any]] = {
-    threading.Thread.start: _thread_start,
-    concurrent.futures.ThreadPoolExecutor.submit: _submit,
+# -- threads ------------------------------------------------------------------------------------------------------
+
+
+def _start_thread(level: Level, start: Any) -> Callable[..., Any]:
+    """A thread begins at the level that starts it."""
+
+    def start_thread(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return start(at_level(level, function), *args, **kwargs)
+
+    return start_thread
+
+
+def _report(level: Level, report: Any) -> Callable[..., Any]:
+    """An error that ends a thread and is only printed: a refusal among them is raised where the level ends."""
+
+    def report_error(*args: Any) -> Any:
+        for details in args:
+            _keep_refusal(level, details[1] if isinstance(details, tuple) else None)
+        return report(*args)
+
+    return report_error
+
+
+def _keep_refusal(level: Level, error: Any) -> None:
+    if isinstance(error, PlaingradError) and level.refusal is None:
+        level.refusal = error
+
+
+def _submit(level: Level, submit: Any) -> Callable[..., Any]:
+    """Work for a pool of threads."""
+
+    def submit_at_level(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if any(cls.__name__ == "InterpreterPoolExecutor" for cls in type(executor).__mro__):
+            return _submit_to_process(level, submit)(executor, f, *args, **kwargs)
+        if getattr(executor, "_initializer", None) is not None:  # threads that start here run it
+            return level.calls.inside(submit)(executor, at_level(level, f), *args, **kwargs)
+        return submit(executor, at_level(level, f), *args, **kwargs)
+
+    return submit_at_level
+
+
+def _add_done_callback(level: Level, add: Any) -> Callable[..., Any]:
+    """A callback of a pool's future runs in whichever thread finishes it; its errors are only logged."""
+
+    def add_done_callback(future: Any, f: Any) -> None:
+        run = at_level(level, f)
+
+        def done(future: Any) -> None:
+            try:
+                run(future)
+            except PlaingradError as refusal:
+                _keep_refusal(level, refusal)
+                raise
+
+        add(future, done)
+
+    return add_done_callback
+
+
+# -- contexts and event loops ---------------------------------------------------------------------------------------
+
+
+def _context_run(level: Level, run: Any) -> Callable[..., Any]:
+    """context.run(f): the context is the user's, the level is the caller's."""
+
+    def run_at_level(context: contextvars.Context, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(f, "__self__", None)
+        if type(f) is not MethodType and hasattr(type(owner), "get_coro"):  # a step of a task, in C
+            _check_coroutine(level, owner.get_coro(), args)
+            return run(context, _native_at_level, level, f, *args)
+        return run(context, at_level(level, f), *args, **kwargs)
+
+    return run_at_level
+
+
+def _native_at_level(level: Level, f: Any, *args: Any) -> Any:
+    token = CURRENT.set(level)
+    try:
+        return f(*args)
+    finally:
+        CURRENT.reset(token)
+
+
+def _check_coroutine(level: Level, coroutine: Any, futures: tuple[Any, ...]) -> None:
+    """Refuse a step of a coroutine from outside the level that can see active values, or is about to receive one."""
+    while type(coroutine) in foreign.GENERATORS:
+        if foreign.is_foreign(coroutine):
+            foreign.check(level, coroutine)
+            for future in futures:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    if level.calls.finds_active(future.result()):
+                        missing_rule(coroutine, "It began outside the differentiated call and awaits a differentiated value.")
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+
+
+def _make_task(level: Level, cls: Any) -> Callable[..., Any]:
+    """Task(coroutine): one that began outside the level may not see active values."""
+
+    def make_task(*args: Any, **kwargs: Any) -> Any:
+        for coroutine in (*args[:1], *kwargs.values()):
+            _check_coroutine(level, coroutine, ())
+        return cls(*args, **kwargs)
+
+    return make_task
+
+
+def _handle_error(level: Level, handle: Any) -> Callable[..., Any]:
+    """An error in a callback of an event loop is only logged: a refusal among them ends the loop instead."""
+
+    def handle_error(loop: Any, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, PlaingradError):
+            _keep_refusal(level, error)
+            loop.stop()
+        level.calls.inside(handle)(loop, context)
+
+    return handle_error
+
+
+def _register(level: Level, register: Any) -> Callable[..., Any]:
+    """A C function that keeps callbacks for later."""
+
+    def register_callbacks(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            adopt_callback(x)
+        return register(*args, **kwargs)
+
+    return register_callbacks
+
+
+def _register_in_python(level: Level, register: Any) -> Callable[..., Any]:
+    return _register(level, level.calls.inside(register))
+
+
+def adopt_callback(f: Any) -> None:
+    """Make `f`, which stays the object it is, run rewritten until the last open level closes."""
+    while type(f) is functools.partial or type(f) is MethodType:
+        f = f.func if type(f) is functools.partial else f.__func__
+    if type(f) is FunctionType:
+        adopt.adopt_function(f)
+    else:
+        adopt.adopt(type(f))
+
+
+# -- other processes --------------------------------------------------------------------------------------------------
+
+
+def _refuse_process(level: Level, f: Any, *values: Any) -> None:
+    """Refuse values on their way to another process if one of them is active: they go there as bytes."""
+    if any(_carries_active(level, x) for x in values):
+        refuse(
+            RoundTripError,
+            f"a differentiated value is handed to another process by `{f.__qualname__}`",
+            why="It goes there as bytes, and what comes back has lost its derivative.",
+            fix="use threads, or pass plaingrad.stop_gradient(x)",
+            anchor="round-trip",
+        )
+
+
+def _carries_active(level: Level, x: Any) -> bool:
+    finds_active = level.calls.finds_active
+    if type(x) is functools.partial:
+        return any(_carries_active(level, part) for part in (x.func, *x.args, *x.keywords.values()))
+    if type(x) is FunctionType:
+        return any(map(finds_active, _kept_by(x)))
+    return finds_active(x)
+
+
+def _kept_by(f: FunctionType) -> list[Any]:
+    """The defaults of a function and what its cells hold."""
+    kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    for cell in f.__closure__ or ():
+        try:
+            kept.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    return kept
+
+
+def _to_process(level: Level, f: Any) -> Callable[..., Any]:
+    def to_process(*args: Any, **kwargs: Any) -> Any:
+        target = getattr(args[0], "_target", None) if args else None
+        _refuse_process(level, f, target, *args, *kwargs.values())
+        return level.calls.inside(f)(*args, **kwargs)
+
+    return to_process
+
+
+def _submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
+    def submit_to_process(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+        _refuse_process(level, submit, *args, *kwargs.values())
+        return submit(executor, *args, **kwargs)
+
+    return submit_to_process
+
+
+def _pool_work(level: Level, method: Any) -> Callable[..., Any]:
+    """Work for a `multiprocessing` pool, of threads or of processes; what it iterates over is walked by its threads."""
+    names = method.__code__.co_varnames[2 : method.__code__.co_argcount]
+
+    def pool_work(pool: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
+        call = {**dict(zip(names, args, strict=False)), **kwargs}
+
+        def look(x: Any) -> None:
+            if not threads:
+                _refuse_process(level, method, x)
+
+        for x in (f, call.get("args"), call.get("kwds")):
+            look(x)
+        if "iterable" in call:
+            items = _stepped(level, call["iterable"], look)
+            call["iterable"] = list(items) if method.__name__ == "_map_async" else items
+        for name in ("callback", "error_callback"):
+            if call.get(name) is not None:
+                call[name] = at_level(level, call[name])
+        return method(pool, at_level(level, f) if threads else f, **call)
+
+    return pool_work
+
+
+#: What to call instead, by module and qualified name: naming the functions themselves would import their modules.
+FUNCTIONS: dict[tuple[str, str], Maker] = {
+    ("_thread", "start_new_thread"): _start_thread,
+    ("_thread", "start_new"): _start_thread,
+    ("_thread", "start_joinable_thread"): _start_thread,
+    ("_thread", "_excepthook"): _report,
+    ("concurrent.futures.thread", "ThreadPoolExecutor.submit"): _submit,
+    ("concurrent.futures._base", "Future.add_done_callback"): _add_done_callback,
+    ("_contextvars", "Context.run"): _context_run,
+    ("_asyncio", "Task"): _make_task,
+    ("_asyncio", "Future.add_done_callback"): _register,
+    ("_asyncio", "Task.add_done_callback"): _register,
+    ("asyncio.base_events", "BaseEventLoop.call_soon_threadsafe"): _register_in_python,
+    ("asyncio.base_events", "BaseEventLoop.call_exception_handler"): _handle_error,
+    ("_signal", "signal"): _register,
+    ("atexit", "register"): _register,
+    ("concurrent.futures.process", "ProcessPoolExecutor.submit"): _submit_to_process,
+    ("multiprocessing.process", "BaseProcess.start"): _to_process,
+    ("multiprocessing.reduction", "ForkingPickler.dumps"): _to_process,
+    ("multiprocessing.queues", "Queue.put"): _to_process,
+    ("multiprocessing.queues", "JoinableQueue.put"): _to_process,
+    ("multiprocessing.pool", "Pool.apply_async"): _pool_work,
+    ("multiprocessing.pool", "Pool._map_async"): _pool_work,
+    ("multiprocessing.pool", "Pool.imap"): _pool_work,
+    ("multiprocessing.pool", "Pool.imap_unordered"): _pool_work,
 }
+
+
+def special(f: Any, level: Level) -> Callable[..., Any] | None:
+    """What to call instead of `f` if it hands work to code outside the level, else None."""
+    module = getattr(f, "__module__", None) or getattr(getattr(f, "__objclass__", None), "__module__", None)
+    if type(module) is not str:
+        return None
+    make = FUNCTIONS.get((module, getattr(f, "__qualname__", "")))
+    return None if make is None else make(level, f)
