@@ -5,6 +5,9 @@ result, and is done. Everything else falls through to the level's general method
 
 These are closures, not methods: the interpreter calls a plain function without a frame of C between, and reads
 the tape, the table and the counter from cells. They exist in source form once, as a template per shape.
+
+Several threads may run them at one level. The interpreter changes threads only after a call or a jump back, so
+`o = n = n + 1` is one step, and from there on a hook uses its own `o`; `extend` is one call of C code.
 """
 
 from __future__ import annotations
@@ -30,8 +33,8 @@ def hot_hooks(level, index, alive, tape, sweep_dead):
 
     def new_index():
         nonlocal n
-        n += 1
-        return n
+        o = n = n + 1
+        return o
 
     def sweep():
         nonlocal limit
@@ -45,11 +48,11 @@ def hot_hooks(level, index, alive, tape, sweep_dead):
                 i = get(id(x))
                 if i is None:
                     return z
-                n += 1
-                extend((n, i, partial(m, x, z)))
-                index[id(z)] = n
+                o = n = n + 1
+                extend((o, i, partial(m, x, z)))
+                index[id(z)] = o
                 push(z)
-                if n > limit:
+                if o > limit:
                     sweep()
                 return z
             return general(x, *others)
@@ -71,17 +74,17 @@ _BINARY = """
             if i is None:
                 if j is None:
                     return z
-                n += 1
-                extend((n, j, {b}))
+                o = n = n + 1
+                extend((o, j, {b}))
             elif j is None:
-                n += 1
-                extend((n, i, {a}))
+                o = n = n + 1
+                extend((o, i, {a}))
             else:
-                n += 1
-                extend((n, i, {a_copy}, n, j, {b_copy}))
-            index[id(z)] = n
+                o = n = n + 1
+                extend((o, i, {a_copy}, o, j, {b_copy}))
+            index[id(z)] = o
             push(z)
-            if n > limit:
+            if o > limit:
                 sweep()
             return z
         return {name}_general(a, b)
@@ -96,9 +99,9 @@ _NEG = """
             i = get(id(a))
             if i is None:
                 return z
-            n += 1
-            extend((n, i, -1.0))
-            index[id(z)] = n
+            o = n = n + 1
+            extend((o, i, -1.0))
+            index[id(z)] = o
             push(z)
             return z
         return neg_general(a)
