@@ -29,6 +29,12 @@ def write_rule_table(app):
     (HERE / "reference" / "rule-table.md").write_text(rule_table(), encoding="utf-8")
 
 
+def keep_stars(app, what, name, thing, options, lines):
+    """Docstrings are plain text: a star in one is a star, as in `*args`, and begins no emphasis."""
+    lines[:] = [line.replace("*", "\\*") if "`" not in line else line for line in lines]
+
+
 def setup(app):
     """Write generated pages before anything is read."""
+    app.connect("autodoc-process-docstring", keep_stars, priority=400)  # before napoleon
     app.connect("builder-inited", write_rule_table)

@@ -25,16 +25,18 @@ MEANING = {
 
 
 def rule_table() -> str:
-    """One section for each file of rules, one line for each function."""
-    by_file: dict[str, list[rulebook.Rule]] = {}
+    """One section for each file of rules, one line for each row in it, with all the functions that the row is about."""
+    files: dict[str, dict[tuple[int, str], list[rulebook.Rule]]] = {}
     for rule in shipped():
-        by_file.setdefault(rule.source.rpartition(":")[0], []).append(rule)
+        file, _, line = rule.source.rpartition(":")
+        files.setdefault(file, {}).setdefault((int(line), rule.kind), []).append(rule)
     lines = []
-    for file in sorted(by_file):
-        lines += [f"## {title(file)}", "", "| function | given as | derivative |", "|---|---|---|"]
-        cells = {(name_of(rule.function), MEANING[rule.kind], formula(rule)) for rule in by_file[file]}
-        for function, given, derivative in sorted(cells):
-            lines.append(f"| {code_cell(function)} | {given} | {code_cell(derivative)} |")
+    for file, rows in sorted(files.items()):
+        lines += [f"## {title(file)}", "", "| functions | given as | derivative |", "|---|---|---|"]
+        for (_, kind), rules in sorted(rows.items()):
+            names = ", ".join(code(name) for name in sorted({name_of(rule.function) for rule in rules}))
+            formulas = ", ".join(code(text) for text in sorted({formula(rule) for rule in rules}) if text)
+            lines.append(f"| {names} | {MEANING[kind]} | {formulas} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -86,9 +88,9 @@ def calls_in(file: str) -> dict[int, ast.Call]:
     return calls
 
 
-def code_cell(text: str) -> str:
+def code(text: str) -> str:
     """`text` set as code in a cell of a table."""
-    return "`" + text.replace("|", "\\|") + "`" if text else ""
+    return "`" + text.replace("|", "\\|") + "`"
 
 
 if __name__ == "__main__":
