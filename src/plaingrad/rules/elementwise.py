@@ -124,7 +124,7 @@ scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(
 # right wherever the exponent is in truth constant, and 0 at base 0.
 
 
-def _power_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
+def power_slope(x: Any, y: Any) -> Any:
     """y x ** (y - 1), and 0 where y is 0."""
     if isinstance(y, np.ndarray):
         return y * x ** np.where(y == 0, 1, y - 1)
@@ -135,7 +135,7 @@ def _power_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
     return y * (x ** (y - 1) if isinstance(x, np.ndarray) else _raised(x, y - 1))
 
 
-def _exponent_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
+def exponent_slope(x: Any, y: Any, z: Any) -> Any:
     """z Re(log x) for real x, z log x for complex x, and 0 where x is 0."""
     if isinstance(x, (np.ndarray, np.generic)):
         size = np.where(x == 0, 1, x if x.dtype.kind == "c" else np.absolute(x))
@@ -147,13 +147,12 @@ def _exponent_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
     return z * (x.copy_abs().ln() if hasattr(x, "ln") else math.log(abs(x)))
 
 
-scalar("power", EXPONENTS, _power_slope, _exponent_slope,
+scalar("power", EXPONENTS, lambda m, x, y, z: power_slope(x, y), lambda m, x, y, z: exponent_slope(x, y, z),
        functions=(operator.pow, math.pow, np.power, np.float_power))
-scalar("pow", EXPONENTS, lambda m, x, y, *modulus_and_z: _power_slope(m, x, y, None),
-       lambda m, x, y, *modulus_and_z: _exponent_slope(m, x, y, modulus_and_z[-1]),
-       functions=(pow, *dunders("__pow__")))
-scalar("rpow", EXPONENTS[::-1], lambda m, y, x, *modulus_and_z: _exponent_slope(m, x, y, modulus_and_z[-1]),
-       lambda m, y, x, *modulus_and_z: _power_slope(m, x, y, None), functions=dunders("__rpow__"))
+scalar("pow", EXPONENTS, lambda m, x, y, *modulus_and_z: power_slope(x, y),
+       lambda m, x, y, *modulus_and_z: exponent_slope(x, y, modulus_and_z[-1]), functions=(pow, *dunders("__pow__")))
+scalar("rpow", EXPONENTS[::-1], lambda m, y, x, *modulus_and_z: exponent_slope(x, y, modulus_and_z[-1]),
+       lambda m, y, x, *modulus_and_z: power_slope(x, y), functions=dunders("__rpow__"))
 scalar("sqrt", POSITIVE, lambda m, x, z: over(0.5, z))
 scalar("cbrt", REAL, lambda m, x, z: over(1, 3 * z * z))
 

@@ -35,7 +35,7 @@ def smooth(f, centre):
 @pytest.mark.parametrize("centre", [None, 2.0])
 @pytest.mark.parametrize("f", SPREADS)
 def test_the_slopes_of_the_variances(f, centre):
-    z, pullback = rulebook.find(averages._spread).rrule(f, centre, *ITEMS)
+    z, pullback = rulebook.find(averages._spread).rrule(f.__name__, centre, *ITEMS)
     assert z == (f(ITEMS) if centre is None else f(ITEMS, centre))
     f_bar, centre_bar, *items_bar = map(unthunk, pullback(1.0))
     for i, x in enumerate(ITEMS):
@@ -46,7 +46,7 @@ def test_the_slopes_of_the_variances(f, centre):
 
 
 def test_a_deviation_of_equal_items_has_slope_zero():
-    _, pullback = rulebook.find(averages._spread).rrule(statistics.stdev, None, 2.0, 2.0, 2.0)
+    _, pullback = rulebook.find(averages._spread).rrule("stdev", None, 2.0, 2.0, 2.0)
     assert list(map(unthunk, pullback(1.0)))[2:] == [0, 0, 0]
 
 

@@ -51,10 +51,14 @@ def test_complex_of_one_or_two_parts(f):
     assert_partials_agree(rulebook.find(f).rrule, (1.5, -0.5))
     assert_partials_agree(rulebook.find(f).rrule, (1.5,))
     assert_partials_agree(rulebook.find(f).rrule, (1.5 + 2j,))
-    assert_partials_agree(rulebook.find(constructors._complex).rrule, (1.5 + 2j, 0.5 - 1j))
     assert rulebook.find(f).rrule(2.0)[0] == 2
     z = 1 + 2j
     assert rulebook.find(constructors._complex).rrule(z)[0] is z
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # since CPython 3.14
+def test_complex_of_two_complex_parts():
+    assert_partials_agree(rulebook.find(constructors._complex).rrule, (1.5 + 2j, 0.5 - 1j))
 
 
 class Length(float):
@@ -99,6 +103,8 @@ def test_partials_of_exact_numbers_agree_with_differences(rule):
     name = f.__qualname__
     if name.startswith("Fraction"):
         args, h, tolerance = FRACTIONS[: len(rule.partials)], Fraction(1, 10**6), Fraction(1, 10**18)
+        if "pow" in name:  # a float, unless the exponent is whole
+            args, h, tolerance = (Fraction(7, 3), Fraction(5, 4)), Fraction(1, 1000), 1e-8
     elif name.startswith("Context"):
         args = (Context(prec=60), *DECIMALS[: len(rule.partials) - 1])
         args = (args[0], 0.5) if name.endswith("from_float") else args
@@ -115,7 +121,7 @@ def test_partials_of_exact_numbers_agree_with_differences(rule):
             if "create" in name:
                 assert x_bar == 1
                 continue
-            assert abs(x_bar - exact_difference(f, args, i, h)) < tolerance
+            assert abs(x_bar - exact_difference(f, args, i, h)) <= tolerance
 
 
 def test_the_remaining_decimal_methods():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -53,10 +55,13 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     return total
 
 
+DIVISIBLE = (float, int, np.ndarray, np.generic, Fraction, Decimal)
+
+
 @composed(divmod)
 def divmod_(x: Any, y: Any, /) -> Any:
     """x // y and x % y, or what the operands' own methods say."""
-    if isinstance(x, (float, int, np.ndarray, np.generic)) and isinstance(y, (float, int, np.ndarray, np.generic)):
+    if isinstance(x, DIVISIBLE) and isinstance(y, DIVISIBLE):
         return x // y, x % y
     return call_binary(x, y, "__divmod__", "__rdivmod__")
 

@@ -21,10 +21,6 @@ def _float_mean(*items: Any) -> Any:
     return statistics._mean_stdev(items)[0]
 
 
-def _float_deviation(items: Any) -> Any:
-    return statistics._mean_stdev(items)[1]
-
-
 def mean_rrule(mean: Any) -> Any:
     """z = sum of x / n."""
 
@@ -75,20 +71,26 @@ def harmonic_mean(data: Any, weights: Any = None) -> Any:
 # The variances: z = sum of (x - c)**2 / d, where c is given or is the mean, which as a minimum has no slope -----
 
 
-def _spread(f: Any, c: Any, *items: Any) -> Any:
-    """One of the functions below."""
-    return f(items) if c is None else f(items, c)
+def _float_deviation(items: Any) -> Any:
+    return statistics._mean_stdev(items)[1]
+
+
+SPREADS = {f.__name__: f for f in (statistics.variance, statistics.pvariance, statistics.stdev, statistics.pstdev, _float_deviation)}
+
+
+def _spread(name: str, c: Any, *items: Any) -> Any:
+    return SPREADS[name](items) if c is None else SPREADS[name](items, c)
 
 
 @rrule(_spread)
-def spread_rrule(f: Any, c: Any, *items: Any) -> Any:
+def spread_rrule(name: str, c: Any, *items: Any) -> Any:
     """A variance, or its root: 0 at the kink where all items are equal."""
-    z = _spread(f, c, *items)
+    z = _spread(name, c, *items)
 
     def spread_pullback(z_bar: Any) -> Any:
         centre = _mean(*items) if c is None else c
-        d = len(items) if f is statistics.pvariance or f is statistics.pstdev else len(items) - 1
-        if f is statistics.variance or f is statistics.pvariance:
+        d = len(items) if name.startswith("p") else len(items) - 1
+        if name.endswith("variance"):
             items_bar = [z_bar * (2 * (x - centre) / d) for x in items]
         elif z:
             items_bar = [z_bar * ((x - centre) / (d * z)) for x in items]
@@ -102,25 +104,25 @@ def spread_rrule(f: Any, c: Any, *items: Any) -> Any:
 @composed(statistics.variance)
 def variance(data: Any, xbar: Any = None) -> Any:
     """The variance of a sample."""
-    return _spread(statistics.variance, xbar, *data)
+    return _spread("variance", xbar, *data)
 
 
 @composed(statistics.pvariance)
 def pvariance(data: Any, mu: Any = None) -> Any:
     """The variance of a population."""
-    return _spread(statistics.pvariance, mu, *data)
+    return _spread("pvariance", mu, *data)
 
 
 @composed(statistics.stdev)
 def stdev(data: Any, xbar: Any = None) -> Any:
     """The standard deviation of a sample."""
-    return _spread(statistics.stdev, xbar, *data)
+    return _spread("stdev", xbar, *data)
 
 
 @composed(statistics.pstdev)
 def pstdev(data: Any, mu: Any = None) -> Any:
     """The standard deviation of a population."""
-    return _spread(statistics.pstdev, mu, *data)
+    return _spread("pstdev", mu, *data)
 
 
 # Normal distributions ---------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def pstdev(data: Any, mu: Any = None) -> Any:
 def mean_stdev(data: Any) -> Any:
     """What `NormalDist.from_samples` is made of."""
     items = list(data)
-    return _float_mean(*items), _spread(_float_deviation, None, *items)
+    return _float_mean(*items), _spread("_float_deviation", None, *items)
 
 
 scalar("_normal_dist_inv_cdf", ((0.2, 0.5, 0.9), (-1.2, 0.4, 2.0), (0.7, 1.0, 2.5)),

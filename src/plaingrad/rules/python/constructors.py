@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import POSITIVE, REAL, composed, linear, no_tangent, rrule, scalar
-from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, over
+from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
 from plaingrad.tangents import NoTangent
 
 
@@ -154,6 +154,15 @@ scalar("Fraction.__rtruediv__", REAL * 2, lambda m, y, x, z: -z / y, lambda m, y
 scalar("Fraction.__neg__", REAL, -1, functions=(Fraction.__neg__,))
 scalar("Fraction.__pos__", REAL, 1, functions=(Fraction.__pos__,))
 scalar("Fraction.__abs__", REAL, lambda m, x, z: (x > 0) - (x < 0), functions=(Fraction.__abs__,))
+for _cls in (Fraction, Decimal):
+    _entered_divmod(_cls.__divmod__, reflected=False)
+    _entered_divmod(_cls.__rdivmod__, reflected=True)
+    scalar(f"{_cls.__name__}.__mod__", REAL * 2, 1, lambda m, x, y, z: -(x // y), functions=(_cls.__mod__,))
+    scalar(f"{_cls.__name__}.__rmod__", REAL * 2, lambda m, y, x, z: -(x // y), 1, functions=(_cls.__rmod__,))
+    scalar(f"{_cls.__name__}.__pow__", REAL * 2, lambda m, x, y, *rest: power_slope(x, y),
+           lambda m, x, y, *rest: exponent_slope(x, y, rest[-1]), functions=(_cls.__pow__,))
+    scalar(f"{_cls.__name__}.__rpow__", REAL * 2, lambda m, y, x, *rest: exponent_slope(x, y, rest[-1]),
+           lambda m, y, x, *rest: power_slope(x, y), functions=(_cls.__rpow__,))
 if hasattr(Fraction, "is_integer"):  # since CPython 3.12
     no_tangent(Fraction.is_integer)
 if "from_number" in Fraction.__dict__:  # since CPython 3.14

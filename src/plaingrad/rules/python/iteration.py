@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, higher_order, mover
+from plaingrad.rules.python.containers import enter_methods
 
 higher_order(map, filter, zip, enumerate, iter, sorted, min, max, any, all)
 mover(len, next, aiter, anext)
@@ -20,6 +21,7 @@ mover(len, next, aiter, anext)
 higher_order(functools.cmp_to_key)
 mover(type(functools.cmp_to_key(min)).__call__)
 
+enter_methods(*[_cls for _cls in vars(itertools).values() if isinstance(_cls, type)])
 higher_order(itertools.chain, itertools.chain.from_iterable, itertools.combinations,
              itertools.combinations_with_replacement, itertools.compress, itertools.cycle, itertools.dropwhile,
              itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise, itertools.permutations,

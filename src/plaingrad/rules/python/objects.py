@@ -10,7 +10,6 @@ import contextvars
 import copyreg
 import functools
 import gc
-import itertools
 import sys
 import time
 import types
@@ -45,10 +44,29 @@ mover(*EXCEPTIONS)
 enter_methods(*EXCEPTIONS)
 
 # Functions, cells, modules and descriptors.
+CALLABLES = (types.FunctionType, types.MethodType, functools.partial, staticmethod)
 mover(types.MethodType, types.CellType, types.FunctionType, types.ModuleType)
-enter_methods(types.MethodType, types.CellType, types.ModuleType, types.GenericAlias, types.UnionType,
+enter_methods(*CALLABLES, types.CellType, types.ModuleType, types.GenericAlias, types.UnionType,
               types.GetSetDescriptorType, types.MemberDescriptorType, types.GeneratorType, types.CoroutineType,
-              types.AsyncGeneratorType, property, staticmethod, classmethod)
+              types.AsyncGeneratorType, property, classmethod)
+
+
+def call(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """f(*args, **kwargs), for f.__call__(*args, **kwargs)."""
+    return f(*args, **kwargs)
+
+
+for _cls in CALLABLES:
+    composed(_cls.__call__)(call)
+
+
+@composed(types.GenericAlias.__call__)
+def call_alias(alias: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """What list[int](...) makes; instances of classes learn the alias, as from the interpreter."""
+    made = alias.__origin__(*args, **kwargs)
+    if hasattr(made, "__dict__"):
+        made.__orig_class__ = alias
+    return made
 
 # References, context variables, locks, queues.
 enter_methods(weakref.ref)
@@ -57,7 +75,6 @@ mover(contextvars.ContextVar, contextvars.copy_context)
 enter_methods(contextvars.ContextVar, contextvars.Token, _queue.SimpleQueue, _thread.LockType,
               _thread.RLock, _thread._local)
 enter_methods(*[cls for cls in (getattr(_thread, n, None) for n in ("_ThreadHandle",)) if cls is not None])
-enter_methods(*[cls for cls in vars(itertools).values() if isinstance(cls, type)])
 for _name in ("get", "items", "keys", "values", "copy", "__getitem__", "__contains__", "__iter__", "__len__"):
     mover(contextvars.Context.__dict__[_name])
 mover(_queue.SimpleQueue, _thread.allocate_lock, _thread.RLock, _thread.LockType, _thread.get_ident, _thread._local)
