@@ -13,8 +13,10 @@ import itertools
 import math
 import re
 import types
+from abc import ABCMeta
 from collections import defaultdict
 from collections.abc import Callable
+from fractions import Fraction
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +43,7 @@ LruCached = functools._lru_cache_wrapper
 MethodWrapper = type((0).__add__)
 CACHEABLE = frozenset((BuiltinFunctionType, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+VIEWING = ("cast", "release", "toreadonly", "__enter__", "__exit__")  # methods of memoryview that read nothing
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
 NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
@@ -75,6 +78,7 @@ class Calls:
         self.methods: dict[type, dict[str, Any]] = {}
         self.attributes: dict[type, dict[str, Rule | None]] = {}
         self.memos: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.open = True
         self.prep = self._make_prep()
         self.attr = self._make_attr()
@@ -129,8 +133,8 @@ class Calls:
         rule = rulebook.find(f)
         if rule is not None:
             instead = self.applier(rule, f)
-        elif f in outsiders.FUNCTIONS:
-            instead = outsiders.FUNCTIONS[f](self.level)
+        elif (handed_over := outsiders.special(f, self.level)) is not None:
+            instead = handed_over
         elif is_own(f) or is_rewritten(f.__code__):
             instead = f
         else:
@@ -162,9 +166,11 @@ class Calls:
         return instead
 
     def _decision(self, f: Any, t: type) -> Any:
-        special = frames.special(f, self.level) if t in CACHEABLE else None
+        special = frames.special(f, self.level) if t in CACHEABLE or t is ABCMeta else None
         if special is None and t in (types.MethodDescriptorType, types.WrapperDescriptorType):
             special = frames.special_method(f.__objclass__, f.__name__, f, self.level)
+        if special is None and t in CACHEABLE:
+            special = outsiders.special(f, self.level)
         if special is not None:
             return special
         if t in CACHEABLE or t.__hash__ is object.__hash__:
@@ -248,6 +254,8 @@ class Calls:
 
     def _bound(self, descriptor: Any, owner: Any, f: Any) -> Any:
         """What to call for a C method bound to `owner`."""
+        if descriptor is None:  # C code made it: no attribute of the type
+            return self.guarded(f)
         decision = self._method_decision(type(owner), f.__name__, descriptor)
         if decision is None:
             return f
@@ -381,7 +389,7 @@ class Calls:
         if kind in (SEQUENCE, MAPPING):
             self.meet_elements(x)
             return x
-        if kind == ARRAY or t is np.flatiter:
+        if kind == ARRAY or t is np.flatiter or t is memoryview:
             return self.level._iterable(x)
         if callable(x) and not (only_functions and isinstance(x, type)):
             return self.prep(x)
@@ -458,6 +466,8 @@ class Calls:
             from plaingrad.engine.memory import owner_of
 
             return level.index.get(id(owner_of(x)), -1) >= 0
+        if isinstance(x, BaseException) and self._search(x.args, seen, depth):
+            return True
         fields = getattr(x, "__dict__", None)
         if type(fields) is dict and any(self._search(v, seen, depth) for v in list(fields.values())):
             return True
@@ -505,8 +515,8 @@ class Calls:
             if t in settled:
                 return getattr(o, name)
             if t is ModuleType:
-                fields = o.__dict__
-                if name in fields or "__getattr__" not in fields:
+                fields = getattr(o, "__dict__", ())
+                if name in fields or "__getattr__" not in fields or hasattr(ModuleType, name):
                     return getattr(o, name)
                 return prep(fields["__getattr__"])(name)
             return slow(o, name)
@@ -537,6 +547,8 @@ class Calls:
                 return self.inside(rule.definition)(o)
             if rule.rrule is not None:
                 return self.level.apply(rule, functools.partial(attribute, name), (o,), {})
+        if name in frames.EXACT_PARTS and t is Fraction and id(o) in self.level.index:
+            missing_rule(lookup(t, name), "It takes a differentiated number apart into whole numbers.")
         result = getattr(o, name)
         if kind == NUMBER and kind_of(type(result)) == NUMBER and result is not o and id(o) in self.level.index and not is_heap(t):
             missing_rule(lookup(t, name), "It makes a new number from a differentiated one.")
@@ -572,14 +584,18 @@ class Calls:
         descriptor = lookup(t, name)
         if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
             adopt.adopt(t)
+            if t is memoryview and self.finds_active(o) and name not in VIEWING:
+                missing_rule(descriptor, "It reads differentiated numbers out of raw memory.")
             decision = self._method_decision(t, name, descriptor)
+            if t is memoryview:
+                return getattr(o, name)
             self.methods.setdefault(t, {})[name] = decision
             return getattr(o, name) if decision is None else MethodType(decision, o)
         return self.prep(self.attr(o, name))
 
     def _method_decision(self, t: type, name: str, descriptor: Any) -> Any:
         """What to call, with the object first, for a C method; None for the method itself."""
-        special = frames.special_method(t, name, descriptor, self.level)
+        special = frames.special_method(t, name, descriptor, self.level) or outsiders.special(descriptor, self.level)
         if special is not None:
             return special
         rule = rulebook.find(descriptor)
@@ -598,7 +614,8 @@ class Calls:
     def set_attr(self, v: Any, o: Any, name: str) -> None:
         """o.name = v."""
         t = type(o)
-        if t in adopt.settled and not isinstance(o, type):
+        known = self.stores.get(t)
+        if known is not None and name in known:
             setattr(o, name, v)
             return
         if isinstance(o, type):
@@ -612,6 +629,8 @@ class Calls:
         descriptor = lookup(t, name)
         if type(descriptor) not in PYTHON_ATTRIBUTES and not is_python_attribute(descriptor) and self.finds_active(v):
             missing_rule(descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost.")
+        elif type(descriptor) in PYTHON_ATTRIBUTES:
+            self.stores.setdefault(t, set()).add(name)
         setattr(o, name, v)
 
     def _set_array_attr(self, v: Any, a: Any, name: str) -> None:
@@ -641,10 +660,10 @@ class Calls:
         method = lookup(t, "__getitem__")
         if type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method) if method is not None else None
+            if t is memoryview and self.finds_active(o):
+                missing_rule(method, "It reads differentiated numbers out of raw memory.")
             if rule is not None and rule.kind not in ("mover", "no_tangent"):
                 return self.applier(rule, method)(o, k)
-            if rule is None and t is memoryview and self.finds_active(o):
-                missing_rule(method, "It reads differentiated numbers out of raw memory.")
         return o[k]
 
     def setitem(self, v: Any, o: Any, k: Any) -> None:
@@ -655,6 +674,8 @@ class Calls:
         method = lookup(t, "__setitem__")
         if method is not None and type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method)
+            if t is memoryview and (self.finds_active(o) or self.finds_active(v)):
+                missing_rule(method, "It writes raw memory that holds, or is given, differentiated numbers.")
             if rule is not None and rule.kind not in ("mover", "no_tangent"):
                 self.applier(rule, method)(o, k, v)
                 return
@@ -668,6 +689,9 @@ class Calls:
         """`o` itself, its class adopted; a class is adopted too."""
         t = type(o)
         if t not in adopt.known:
+            if t in foreign.GENERATORS:
+                foreign.check(self.level, o)
+                return o
             adopt.adopt(t)
         if isinstance(o, type) and o not in adopt.known:
             adopt.adopt(o)
@@ -707,6 +731,9 @@ class Calls:
                     self._remember(value)
         else:
             self.meet(o)
+            if isinstance(o, BaseException):
+                self.text_all(o.args)
+            self._text_tree(self.level.slot_of(o))
 
     def _text_tree(self, slot: Any) -> None:
         if type(slot) is Tree:

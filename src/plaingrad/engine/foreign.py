@@ -10,15 +10,30 @@ import functools
 import gc
 import itertools
 from collections.abc import Iterator
-from types import AsyncGeneratorType, CodeType, CoroutineType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    AsyncGeneratorType,
+    BuiltinFunctionType,
+    CodeType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from plaingrad import rulebook
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.rewrite import is_rewritten
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
+CALLED_BY_C = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, np.ufunc, type)
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
 _ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
@@ -53,8 +68,10 @@ def is_foreign(it: Any) -> bool:
 
 def check(level: Level, it: Any) -> None:
     """Refuse iterator `it` if foreign code in it can see an active value."""
-    for part in _parts(it):
-        if any(level.calls.finds_active(value) for value in _world(part)):
+    parts = list(_parts(it))
+    items = _data_behind(it) if parts and type(it) in ITERATORS else []
+    for part in parts:
+        if any(level.calls.finds_active(value) for value in itertools.chain(_world(part), items)):
             missing_rule(
                 part,
                 "It was made outside the differentiated call, so it is not rewritten, and it can see differentiated values.",
@@ -94,6 +111,10 @@ def _parts(it: Any) -> Iterator[Any]:
             todo += gc.get_referents(x)
             if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
                 yield x
+        elif t in CALLED_BY_C:
+            rule = rulebook.find(x)
+            if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
+                yield x
         elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
             todo += gc.get_referents(x)
 
@@ -112,12 +133,20 @@ def _world(part: Any) -> list[Any]:
             except ValueError:
                 continue
         return seen + _named(part.__code__, part.__globals__)
-    return gc.get_referents(part)[:2] + _data_behind(part)
+    return _data_behind(part) if t is itertools.accumulate else []
 
 
 def _data_behind(it: Any) -> list[Any]:
-    """Containers that an accumulator's source iterates over."""
-    return [x for inner in gc.get_referents(it) for x in gc.get_referents(inner)]
+    """What a C iterator draws its items from, through iterators of its own."""
+    found = []
+    todo = [it]
+    while todo:
+        for x in gc.get_referents(todo.pop()):
+            if type(x) in ITERATORS or type(x).__name__.endswith("_iterator"):
+                todo.append(x)
+            elif not callable(x):
+                found.append(x)
+    return found
 
 
 def _named(code: CodeType, space: dict[str, Any]) -> list[Any]:

@@ -6,6 +6,8 @@ Rewritten frames have one hidden local; what these builtins show is what a plain
 from __future__ import annotations
 
 import builtins
+import csv
+import io
 import json.encoder
 import math
 import operator
@@ -38,6 +40,7 @@ FORMATTERS = frozenset((str, repr, ascii, format))
 FORMATTING_METHODS = frozenset(
     ("__str__", "__repr__", "__format__", "hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile")
 )
+EXACT_PARTS = frozenset(("numerator", "denominator", "_numerator", "_denominator"))
 DIGITS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
 
 
@@ -202,7 +205,7 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
                     return x
                 if isinstance(x, (str, bytes, bytearray)):
                     result = f(x)
-                    level.calls.check_parsed(result)
+                    level.calls.check_parsed(result.item() if isinstance(result, np.generic) else result)
                     return result
                 if f is float and kind_of(type(x)) == OBJECT and not isinstance(x, np.generic):
                     level.meet(x)
@@ -218,11 +221,17 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """A function that takes text apart itself: the text is looked at first."""
 
     def make(level: Level) -> Callable[..., Any]:
+        from plaingrad import rulebook
         from plaingrad.engine import adopt
 
-        if isinstance(f, type):
+        rule = rulebook.find(f)
+        if rule is not None:
+            guarded = level.calls.applier(rule, f)
+        elif f is Fraction:
             adopt.adopt(f)
-        guarded = f if f is Fraction else level.calls.guarded(f)
+            guarded = f
+        else:
+            guarded = level.calls.guarded(f)
 
         def read(*args: Any, **kwargs: Any) -> Any:
             for x in args:
@@ -277,6 +286,9 @@ JsonEncoder = type(json.encoder.c_make_encoder(None, str, str, None, ":", ",", F
     json.encoder.c_make_encoder is not None
 ) else None
 
+CsvWriter = type(csv.writer(io.StringIO()))
+_umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
+
 _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     locals: lambda level: locals_,
     vars: _vars,
@@ -290,12 +302,14 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     delattr: _delattr,
     float: _parser(float),
     complex: _parser(complex),
+    **{f: _parser(f) for f in (np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128)},
     **{f: formatter(f) for f in FORMATTERS},
     **{f: _operator(name) for name in HOOKED for f in (getattr(operator, name),)},
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
     print: formatter(print),
+    **{f: formatter(f) for f in (_umath.dragon4_positional, _umath.dragon4_scientific)},
     isinstance: _checks_class(isinstance),
     issubclass: _checks_class(issubclass),
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
@@ -312,6 +326,8 @@ def special(f: Any, level: Level) -> Any:
 def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
     if t is str and name in ("format", "format_map", "__mod__"):
+        return formatter(descriptor)(level)
+    if t is CsvWriter and name in ("writerow", "writerows"):
         return formatter(descriptor)(level)
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:
         if name in DIGITS:

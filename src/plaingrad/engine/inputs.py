@@ -217,7 +217,7 @@ class Inputs:
         """Put the caller's own objects back, with what the function wrote into its arguments."""
         level = self.level
         for original, copy, index in self.arrays:
-            if level.fresh[index].written:
+            if level.fresh[index].written and not any(twin.torn for twin in level.twins):
                 level.outside(write_back, original, copy)
         for container, table in self.patches:
             for key, value in entries_of(container):

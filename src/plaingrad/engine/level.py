@@ -23,7 +23,7 @@ from plaingrad.engine.calls import Calls, lookup
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
-from plaingrad.engine.refuse import missing_rule, refuse
+from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
 from plaingrad.engine.tape import (
     STEP,
     ArraySlot,
@@ -48,7 +48,7 @@ TEXT_LIMIT = 100_000  # how many printed numbers are remembered
 class Twin:
     """A differentiated argument array was copied on entry; its original may be reachable under another name."""
 
-    __slots__ = ("copy", "name", "original", "other", "touched", "written")
+    __slots__ = ("copy", "name", "original", "other", "torn", "touched", "written")
 
     def __init__(self, original: np.ndarray, copy: np.ndarray, name: str) -> None:
         self.original = original
@@ -56,14 +56,16 @@ class Twin:
         self.name = name
         self.touched = False
         self.written = False
+        self.torn = False
         self.other: str | None = None
 
     def check(self) -> None:
         """Raise if the two names have come apart: one was written while the other is in use."""
         if self.written and self.touched:
+            self.torn = True
             refuse(
                 AliasError,
-                f"the array passed as {self.name} is also reachable as {self.other or 'a global, closure or attribute'}, "
+                f"the array passed as {self.name} is also reachable as {self.other or name_of_object(self.original)}, "
                 "and one of the two is written",
                 why="Differentiated array arguments are copied on entry, so a write through one name would not show in the other.",
                 fix="pass a copy (`x.copy()`) under one of the names, or pass the array once",
@@ -85,6 +87,7 @@ class Level(Hooks):
         "index",
         "new_index",
         "parent",
+        "refusal",
         "sweeping",
         "tape",
         "texts",
@@ -102,6 +105,7 @@ class Level(Hooks):
         self.texts: dict[str, float] = {}  # numbers that left as text
         self.twins: list[Twin] = []
         self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
+        self.refusal: BaseException | None = None  # one that the program only printed or logged
         self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
@@ -135,6 +139,8 @@ class Level(Hooks):
         finally:
             CURRENT.reset(token)
             self.close()
+            if self.refusal is not None:
+                raise self.refusal
 
     def close(self) -> None:
         """Frames that outlive the level (generators, threads) go on with the hooks of the next level out."""
@@ -302,17 +308,20 @@ class Level(Hooks):
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING:
                 numbers_only = False
-                if kind == OBJECT and rule.kind in ("scalar", "linear", "bilinear"):
-                    for operand in args:  # a user's object: its own methods do the rest
-                        self.calls.meet(operand)
-                    return f(*args, **kwargs)
+                if kind == OBJECT and rule.own:
+                    return self._apply_to_object(rule, f, args, kwargs, position)
                 slot = self.slot_of(x)
                 if slot is not None:
+                    if kind == ARRAY and x.dtype.kind == "O":
+                        missing_rule(f, f"Its argument {position} is an array of Python objects with differentiated numbers.")
                     inputs.append((position, slot))
         if kwargs:
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
-            return self.native(f, args, kwargs)
+            y = self.native(f, args, kwargs)
+            if self.texts and any(isinstance(x, np.ndarray) and x.dtype.kind in "SU" for x in args):
+                self.calls.check_parsed(y)
+            return y
         if rule.kind == "scalar" and numbers_only:
             return self._apply_to_numbers(rule, f, args, inputs)
         assert rule.rrule is not None
@@ -340,6 +349,28 @@ class Level(Hooks):
                 self._capture((y,))
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
+
+    def _apply_to_object(self, rule: Rule, f: Any, args: Any, kwargs: Any, position: int) -> Any:
+        """A rule of numbers and arrays met with a user's object: its own conversions come first."""
+        x = args[position]
+        self.calls.meet(x)
+        t = type(x)
+        module = getattr(f, "__module__", None)
+        if module == "math" and hasattr(t, "__float__") and not hasattr(t, f"__{f.__name__}__"):
+            x = t.__float__(x)
+        elif module == "cmath" and hasattr(t, "__complex__"):
+            x = t.__complex__(x)
+        elif hasattr(t, "__array__") and not hasattr(t, "__array_ufunc__") and not hasattr(t, "__array_function__"):
+            x = t.__array__(x)
+        elif rule.kind == "full":
+            if self.is_active(x):
+                missing_rule(f, f"Its argument {position} is a `{t.__qualname__}` that holds differentiated numbers.")
+            return self.native(f, args, kwargs)
+        else:
+            for operand in args:
+                self.calls.meet(operand)
+            return f(*args, **kwargs)  # C code enters the object's own methods
+        return self.apply(rule, f, (*args[:position], x, *args[position + 1 :]), kwargs)
 
     def _keyword_inputs(self, rule: Rule, kwargs: dict[str, Any], inputs: list[Any]) -> None:
         for name, x in kwargs.items():
@@ -451,6 +482,8 @@ class Level(Hooks):
 
     def _elementwise_objects(self, name: str, a: Any, b: Any) -> Any:
         """Object arrays are containers: the operator on each pair of elements, through the hooks."""
+        if name == "matmul":
+            missing_rule(operator.matmul, "An operand is an array of Python objects with differentiated numbers.")
         hook = getattr(self, name)
         a, b = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
         result = np.empty(a.shape, object)
@@ -504,6 +537,9 @@ class Level(Hooks):
         else:
             f = getattr(operator, plain_name)
             rule = rulebook.find(f)
+            if rule is not None and rule.kind == "no_tangent":
+                self.write_array(self.native(f, (a, b), {}), a, Ellipsis)
+                return a
             if rule is None or rule.rrule is None:
                 missing_rule(getattr(operator, name), "It writes an array that depends on the differentiated inputs.")
             old = self.outside(np.array, a)
@@ -600,8 +636,9 @@ class Level(Hooks):
 
     def _activate(self, a: np.ndarray) -> int:
         owner = owner_of(a)
-        i = self.index.get(id(owner))
-        return i if i is not None and i >= 0 else self.add_region(owner)
+        with self.sweeping:  # two threads may fill one array, and it has one index
+            i = self.index.get(id(owner))
+            return i if i is not None and i >= 0 else self.add_region(owner)
 
     def _written(self, i: int) -> None:
         twin = self.fresh.get(i)
@@ -651,6 +688,8 @@ class Level(Hooks):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
+        if t is memoryview and self.calls.finds_active(o):
+            missing_rule(memoryview, "It reads differentiated numbers out of raw memory.")
         if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
             missing_rule(np.broadcast, "It makes new numbers from differentiated arrays.")
         if t not in adopt.known:

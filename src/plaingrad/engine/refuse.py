@@ -44,6 +44,24 @@ def name_of(f: Any) -> str:
     return f"{module}.{name}"
 
 
+def name_of_object(x: Any) -> str:
+    """A name under which the user's frames know `x`."""
+    frame = user_frame()
+    while frame is not None:
+        if not is_engine_frame(frame):
+            for kind, names in (("local", frame.f_locals), ("global", frame.f_globals)):
+                for name, value in list(names.items()):
+                    if value is x:
+                        return f"the {kind} `{name}`"
+                    fields = getattr(value, "__dict__", None)
+                    if type(fields) is dict and not name.startswith("__"):
+                        for field, inner in list(fields.items()):
+                            if inner is x:
+                                return f"`{name}.{field}`"
+        frame = frame.f_back
+    return "a global, closure or attribute"
+
+
 def refuse(error: type[PlaingradError], what: str, why: str, fix: str, anchor: str) -> NoReturn:
     """Raise `error` with its four parts."""
     raise error(f"{what}, {where()}.\n  {why}\n  To go on: {fix}.\n  See {DOCS}#{anchor}")

@@ -12,7 +12,7 @@ import numpy as np
 
 from plaingrad.engine.inputs import Inputs
 from plaingrad.engine.level import Level
-from plaingrad.engine.memory import Shadow, owner_of
+from plaingrad.engine.memory import Shadow
 from plaingrad.engine.refuse import is_engine_frame, refuse
 from plaingrad.engine.structure import gradients
 from plaingrad.engine.tape import add_to, redo, reverse
@@ -63,13 +63,9 @@ class Run:
 
     def watch(self) -> None:
         """Remember what the arrays that the pullback will read again contain, so that a change is noticed."""
-        index = self.level.index
         for owner in self.level.captured.values():
-            if isinstance(owner, np.ndarray) and index.get(id(owner), -1) < 0:
+            if isinstance(owner, np.ndarray):
                 self.watched.append((owner, checksum(owner)))
-        for array in arrays_in(self.value):
-            if id(owner_of(array)) in self.level.captured:
-                self.watched.append((array, checksum(array)))
 
     def _check_unchanged(self) -> None:
         for array, before in self.watched:
@@ -100,17 +96,6 @@ def checksum(a: np.ndarray) -> int:
     if a.dtype.kind == "O":
         return hash(tuple(map(id, a.flat)))
     return zlib.crc32(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data) if a.size else 0
-
-
-def arrays_in(y: Any) -> list[np.ndarray]:
-    """The arrays in a result."""
-    if isinstance(y, np.ndarray):
-        return [y]
-    if isinstance(y, (list, tuple)):
-        return [a for part in y for a in arrays_in(part)]
-    if isinstance(y, dict):
-        return arrays_in(list(y.values()))
-    return []
 
 
 def users_frames(traceback: TracebackType | None) -> TracebackType | None:
