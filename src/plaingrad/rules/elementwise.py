@@ -71,7 +71,10 @@ def _ieee_quotient(a: Any, b: Any) -> Any:
 
 
 def _raised(x: Any, y: Any) -> Any:
-    """x ** y as IEEE arithmetic has it: a pole or an overflow is inf, never an exception."""
+    """x ** y as IEEE arithmetic has it: a pole or an overflow is inf, never an exception or a warning."""
+    if isinstance(x, np.generic) or isinstance(y, np.generic):
+        with np.errstate(all="ignore"):
+            return x**y
     try:
         return x**y
     except (ZeroDivisionError, OverflowError):

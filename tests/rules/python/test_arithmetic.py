@@ -6,12 +6,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.rules.agreement import assert_partials_agree
 
 from plaingrad import rulebook
 from plaingrad.rules.python import arithmetic
 from plaingrad.tangents import unthunk
-
-from tests.rules.agreement import assert_partials_agree
 
 POINTS = [(0.7, -1.2, 2.5), (3.0, 4.0, 1e-3)]
 

@@ -7,12 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.rules.agreement import assert_partials_agree, difference, inner
 
 from plaingrad import rulebook
 from plaingrad.rules.python import averages
 from plaingrad.tangents import unthunk
-
-from tests.rules.agreement import assert_partials_agree, difference, inner
 
 ITEMS = (0.7, 1.3, 2.9, 4.1)
 SPREADS = (statistics.variance, statistics.pvariance, statistics.stdev, statistics.pstdev)

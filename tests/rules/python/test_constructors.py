@@ -5,12 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from tests.rules.agreement import assert_partials_agree
 
 from plaingrad import rulebook
 from plaingrad.rules.python import constructors
 from plaingrad.tangents import is_zero, unthunk
-
-from tests.rules.agreement import assert_partials_agree
 
 HERE = [rule for rule in rulebook.rules() if rule.source.split(":")[0] == constructors.__file__]
 

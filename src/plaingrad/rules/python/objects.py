@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import _abc
 import _queue
 import _thread
+import abc
 import builtins
 import contextvars
 import copyreg
@@ -23,7 +23,7 @@ from plaingrad.rules.python.containers import enter_methods
 
 no_tangent(id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
            gc.get_referents, gc.get_referrers, time.sleep)
-no_tangent(_abc._abc_instancecheck, _abc._abc_subclasscheck, _abc._abc_register, _abc._abc_init)
+no_tangent(abc._abc_instancecheck, abc._abc_subclasscheck, abc._abc_register, abc._abc_init)
 mover(type.__call__, type.__new__, type.__init__, type.__setattr__, type.__delattr__, type.__getattribute__, type.mro,
       type.__instancecheck__, type.__subclasscheck__, type.__prepare__)
 mover(property, staticmethod, classmethod)
