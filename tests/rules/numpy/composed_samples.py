@@ -3,9 +3,9 @@
 import operator
 
 import numpy as np
+from tests.rules.numpy.samples import args, distinct, m, mask, n, nd, real, some, spd, t, v, w, well, zeros_in
 
 from plaingrad.rules.numpy.random_numbers import GENERATORS
-from tests.rules.numpy.samples import args, distinct, m, mask, n, nd, real, some, spd, t, v, w, well, zeros_in
 
 COMPOSED = {}
 
@@ -25,6 +25,7 @@ row(np.ptp, args(distinct(3, 4)), args(distinct(3, 4), 1), args(distinct(3, 4), 
 row(vars(nd).get("ptp"), args(distinct(3, 4)), args(distinct(3, 4), 1))
 row(np.sort_complex, args(distinct(5)), args(distinct(5) + 1j * real(5)))
 row(vars(np).get("msort"), args(distinct(3, 4)))
+row(np.unique, args(distinct(5)), args(distinct(2, 3), True, True, True), args(distinct(3, 2), axis=0), args([0.5, 2.5, 1.5], return_counts=True))
 row(nd.sort, args(distinct(5)), args(distinct(3, 4)), args(distinct(3, 4), 0))
 row(nd.partition, args(distinct(5), 2), args(distinct(3, 4), 1, 0))
 row(nd.fill, args(zeros(2, 3), 1.5), args(real(3), 2.5))
@@ -35,6 +36,7 @@ row(np.putmask, args(real(3, 4), mask, real(3, 4)), args(real(3, 4), mask, v[:2]
 row(np.copyto, args(real(3, 4), v[:4]), args(real(3, 4), 1.5, where=mask), args(real(3, 4), real(3, 1), "same_kind", mask[0]), args(zeros(2), [1.5, 2.5]))
 row(np.fill_diagonal, args(real(3, 3), 1.5), args(real(3, 4), v[:2]), args(real(5, 2), v[:2], True), args(real(5, 2), 1.5), args(real(2, 2, 2), v[:2]))
 row(np.resize, args(m, (2, 3)), args(v, 12), args(v, (2, 2, 2)))
+row(np.meshgrid, args(v, w[:3]), args(v, w[:3], np.array([0.5, 1.5]), indexing="ij"), args(v, w[:3], np.array([0.5]), sparse=True), args(v, 1.5, copy=False), args(v))
 row(np.fromiter, args([1.5, 2.5], float), args((1.5, 2.5, 3.5), float, 2))
 row(nd.view, args(m), args(m, np.complex128), args(m, np.ndarray), args(real(3, 4), dtype=np.float64))
 row(nd.item, args(m, 5), args(m, 1, 2), args(m, (0, 1)), args(np.array([[2.5]])), args(v, -1))
@@ -68,7 +70,7 @@ row(np.ufunc.at, args(np.negative, real(4), [0, 2, 2]), args(np.exp, real(4), sl
 # Operators by name
 for name in ("add", "sub", "mul", "truediv", "mod", "pow", "floordiv"):
     row(vars(nd)[f"__i{name}__"], args(np.abs(m) + 0.2, np.abs(real(4)) + 0.3))
-row(vars(nd)["__imatmul__"] if np.__version__ >= "2" else None, args(real(3, 3), real(3, 3)))
+row(vars(nd).get("__imatmul__"), args(real(3, 3), real(3, 3)))
 row(vars(nd)["__matmul__"], args(m, n))
 row(vars(nd)["__rmatmul__"], args(n, m))
 row(vars(nd)["__getitem__"], args(m, (1, 2)), args(m, 1), args(m, ([0, 0], [1, 1])))

@@ -134,6 +134,8 @@ row(nd.astype, args(m, np.float64), args(m, np.complex128), args(m, float, copy=
 row(getattr(np, "astype", None), args(m, np.float64), args(m, np.complex128))
 for f in (np.float64, np.longdouble, np.complex128):
     row(f, args(1.5), args(np.float64(1.5)), args(v), args([1.5, 2.5]), args(np.array(1.5)), real_only=f is not np.complex128)
+for f in (np.float16, np.float32, np.complex64, np.clongdouble):
+    row(f, args(1.5), args(v), args([1.5, 2.5]), real_only=True)
 if np.__version__ >= "2":
     row(np.complex128, args(1.5, 2.5), real_only=True)
 row(np.full, args((2, 3), 1.5), args(3, v[:3]), args((2, 5), v))
@@ -246,6 +248,7 @@ stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
 row(umath.clip, args(m, -0.5, 0.5), args(m, real(4) - 2, 0.2), real_only=True)
 row(stride_tricks._broadcast_to, args(v, (3, 5), False, True), args(1.5, (2, 2), False, True))
 row(nd.__array_wrap__, args(v, m))
+row(vars(nd).get("__array_prepare__"), args(v, m))
 for name in ("product", "cumproduct"):
     row(vars(np).get(name), args(v), args(zeros_in, 1))
 row(add_along_axis, args(m, np.array([[0, 1, 1, 4]]), 1, (3, 5)))

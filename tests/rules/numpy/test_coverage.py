@@ -4,13 +4,14 @@ import types
 
 import numpy as np
 import pytest
+from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
+from tests.rules.numpy.samples import SAMPLES
 
 import plaingrad  # noqa: F401 (all rules)
 from plaingrad import rulebook
+from plaingrad.rules.numpy.random_numbers import GENERATORS, around_zero, drawn_choice, drawn_gamma
 from plaingrad.rules.numpy.refused import NEUTRAL, REFUSED
-from plaingrad.rules.numpy.random_numbers import around_zero, drawn_gamma
 from plaingrad.rules.numpy.ufuncs import without_rule
-from tests.rules.numpy.samples import SAMPLES
 
 ArrayFunction = type(np.sum)
 
@@ -59,7 +60,8 @@ def test_every_method_is_ruled_or_refused_for_a_reason(cls):
     assert [name for name in unknown if name not in expected[cls]] == []
 
 
-ALWAYS_REFUSE = (without_rule, drawn_gamma, around_zero)
+ALWAYS_REFUSE = (without_rule, drawn_choice, drawn_gamma, around_zero)
+DRAWN = [method for method, _ in RANDOM.values()]  # sampled there
 
 
 def test_every_rule_with_a_pullback_has_samples():
@@ -68,6 +70,28 @@ def test_every_rule_with_a_pullback_has_samples():
         code = getattr(rule.rrule, "__code__", None)
         module = rule.source.replace("\\", "/")
         if rule.kind in ("linear", "bilinear", "full") and code is not None and "/rules/numpy/" in module:
-            if rule.function not in SAMPLES and rule.function not in ALWAYS_REFUSE and getattr(rule.function, "__objclass__", None) is not np.generic:
+            if rule.function not in SAMPLES and rule.function not in (*ALWAYS_REFUSE, *DRAWN, *IMPLEMENTATIONS) and getattr(rule.function, "__objclass__", None) is not np.generic:
+                unsampled.append(getattr(rule.function, "__qualname__", repr(rule.function)))
+    assert unsampled == []
+
+
+# The C code behind a dispatcher has the dispatcher's rule.
+IMPLEMENTATIONS = [f.__wrapped__ for f in (*SAMPLES, *COMPOSED) if isinstance(f, ArrayFunction)]
+
+# Definitions whose tests are in test_programs.
+ELSEWHERE = {
+    np.vectorize._vectorize_call, *(vars(np.flatiter)[name] for name in ("__getitem__", "__setitem__", "__iter__", "__next__")),
+    *(vars(np.flatiter)[name] for name in ("copy", "__array__")),
+    *(vars(np.ndarray)[name] for name in ("__iter__", "__array_ufunc__", "__complex__", "resize", "byteswap")),
+    *(f for f in vars(np.generic).values() if rulebook.find(f) is not None),
+    *(vars(g)[name] for g in GENERATORS for name in ("random", "standard_normal", "standard_exponential") if name in vars(g)),
+}  # fmt: skip
+
+
+def test_every_definition_has_samples():
+    unsampled = []
+    for rule in rulebook.rules():
+        if rule.kind == "composed" and "/rules/numpy/" in rule.source.replace("\\", "/"):
+            if rule.function not in COMPOSED and rule.function not in DRAWN and rule.function not in (*ELSEWHERE, *IMPLEMENTATIONS):
                 unsampled.append(getattr(rule.function, "__qualname__", repr(rule.function)))
     assert unsampled == []

@@ -4,10 +4,10 @@ import copy
 
 import numpy as np
 import pytest
-
-from plaingrad import rulebook
 from tests.rules.numpy.checks import same
 from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
+
+from plaingrad import rulebook
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -39,6 +39,13 @@ def test_a_definition_gives_what_its_function_gives(function):
         assert same(expected, found) if expected is not None else found is None, (args, kwargs, expected, found)
         assert nothing_changes(expected_args, found_args), (args, kwargs)
         assert nothing_changes(expected_kwargs, found_kwargs), (args, kwargs)
+
+
+def test_unique_elements_that_repeat():
+    definition = rulebook.find(np.unique).definition
+    for x in ([1.5, 0.5, 1.5, np.nan, 0.5, np.nan], [[1.5, 0.5], [1.5, 0.5], [0.5, 2.5]], [2.0]):
+        for options in ({}, {"axis": 0}, {"return_inverse": True, "return_counts": True}):
+            assert same(np.unique(x, **options), definition(x, **options))
 
 
 @pytest.mark.parametrize("call", RANDOM, ids=name_of)

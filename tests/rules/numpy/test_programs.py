@@ -246,6 +246,114 @@ def test_numbers_of_every_kind_meet_arrays():
     agrees(f, rng.standard_normal(4))
 
 
+def test_flat_iterators_read_and_write():
+    def f(x):
+        y = x.copy()
+        y.flat[1] = y.flat[2] * 3
+        y.flat[[0, 3]] = y.flat[[4, 5]] ** 2
+        y.flat[-2:] = y.flat[0]
+        total = 0.0
+        for place, value in enumerate(y.flat):
+            total += place * value**2
+        iterator = x.T.flat
+        next(iterator)
+        total += next(iterator) ** 2 + x.flat.copy().prod() + np.asarray(x.T.flat)[1]
+        for (i, j), value in np.ndenumerate(x):
+            total += value**2 * (i - 2 * j)
+        return total
+
+    agrees(f, rng.standard_normal((2, 3)))
+
+
+def test_python_functions_element_by_element():
+    def step(a, b=1.0):
+        return a * a * b if a > 0 else -a
+
+    def pair(a):
+        return a**2, 3 * a
+
+    def f(x):
+        squares, triples = np.vectorize(pair)(x)
+        total = np.sum(np.vectorize(step)(x) * squares) + np.sum(np.vectorize(step, otypes=[float])(x, 2.0)) + triples.prod()
+        rows = np.apply_along_axis(lambda row: row * row.sum(), 1, x)
+        norms = np.vectorize(lambda row: row @ row, signature="(n)->()")(x)
+        return total + rows.sum() + np.sum(norms**2) + np.piecewise(x, [x < 0], [lambda v: v**2, lambda v: -v]).sum()
+
+    agrees(f, rng.standard_normal((2, 3)))
+
+
+def test_numpy_functions_that_are_python_code():
+    def f(x):
+        a, b = np.split(x, 2, axis=1)
+        total = np.average(x, weights=x**2) + np.cov(x).sum() + np.gradient(x, axis=1).prod() + np.ediff1d(x).sum()
+        total += (np.pad(x, 1, mode="edge") ** 2).sum() + np.kron(a, b).sum() + np.unwrap(x[0] * 9).sum() + np.sinc(x).sum()
+        total += np.insert(x[0], 1, x[1, 0]).prod() + np.delete(x, 1, 1).prod() + np.block([[a, b]]).prod()
+        total += np.unique(x).prod() + np.geomspace(1.5 + x[0, 0] ** 2, 9.0, 4).sum() + np.logspace(x[0, 1], x[1, 1], 3).sum()
+        total += np.select([x > 0.5, x < -0.5], [x**2, x**3], 0.1).sum() + np.linalg.cond(x[:, :2]) + np.vander(x[0]).sum()
+        total += np.linalg.multi_dot([x, x.T, x]).sum() + np.linalg.matrix_power(a @ b.T, 3).sum() + np.real(np.roots([1.0, 0.2, x[0, 0]])).prod()
+        total += np.histogram(np.arange(4.0), bins=2, weights=x[0])[0].prod() + np.angle(x[0] + 1j * x[1]).sum()
+        total += np.r_[x[0], 2.0, x[1]].prod() + np.c_[x[0], x[1]].prod() + np.atleast_3d(x).sum() + np.linalg.norm(x, 2)
+        return total + np.abs(np.fft.rfft2(x)).sum() + np.fft.irfftn(np.fft.rfftn(x)).prod() + np.corrcoef(x)[0, 1]
+
+    agrees(f, rng.standard_normal((2, 4)))
+
+
+def test_arrays_in_the_hands_of_operators_called_by_name():
+    class Quantity(np.ndarray):
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            plain = [np.asarray(x).view(np.ndarray) if isinstance(x, Quantity) else x for x in inputs]
+            return super().__array_ufunc__(ufunc, method, *plain, **options)
+
+    def f(x):
+        total = sum(row.__matmul__(row) for row in x.__iter__())
+        total += x[0, 0].__mul__(x[0, 1]) + abs(complex(x[0, 1:2].reshape(())) + 1j)
+        return total + np.sum(np.multiply(x.view(Quantity), x))
+
+    agrees(f, rng.standard_normal((2, 3)))
+
+
+def test_random_numbers_move_with_their_parameters():
+    def f(x):
+        generator = np.random.default_rng(7)
+        noise = generator.standard_normal(4) + generator.random(4)
+        generator.standard_normal(out=noise)
+        y = generator.normal(x, 0.5) * noise + generator.uniform(-1.0, x**2)
+        generator.shuffle(y)
+        return np.sum(y**2) + np.sum(np.random.RandomState(3).exponential(x**2) * generator.permutation(x))
+
+    agrees(f, rng.standard_normal(4))
+
+
+SCALAR_METHODS = {
+    **{name: () for name in "sum mean prod max min cumsum cumprod ravel flatten copy squeeze transpose item tolist".split()},
+    **{name: () for name in "conj conjugate __array__ __copy__ __abs__ __neg__ __pos__ __float__ __complex__".split()},
+    "__deepcopy__": ({},), "var": (), "std": (), "take": (0,), "repeat": (2,), "reshape": (1, 1), "astype": (np.complex128,),
+    "clip": (0.1, 5.0), "compress": ([True],), "view": (np.float64,), "__getitem__": ((..., None),), "__add__": (1.5,),
+    "__rpow__": (2.0,), "__truediv__": (2.0,), "round": (1,), "argmax": (), "any": (), "nonzero": None, "choose": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n, a in SCALAR_METHODS.items() if a is not None and hasattr(np.float64, n)])
+def test_a_method_of_a_numpy_scalar(name):
+    def f(x):
+        y = getattr(x[0] * x[1], name)(*SCALAR_METHODS[name])
+        return np.sum(np.real(y)) * x[0]
+
+    agrees(f, np.array([0.83, 1.1]))
+
+
+@pytest.mark.parametrize("name", ["real", "imag", "T", "flat", "base"])
+def test_an_attribute_of_a_numpy_scalar(name):
+    def f(x):
+        z = (x[0] + 2j * x[1]) * x[1]
+        y = getattr(z, name)
+        return np.sum(np.real(y)) if y is not None else x[0]
+
+    if name in ("flat", "base"):
+        pytest.skip("no number of its own")
+    agrees(f, np.array([0.83, 1.1]))
+
+
 SECOND = {
     "sum": lambda x: np.sum(x**3),
     "prod": lambda x: np.prod(x),
@@ -306,6 +414,9 @@ def test_the_gradient_of_a_gradient(name):
         lambda x: np.linalg.svd(np.outer(x, x[:2]) + np.eye(3)[:, :2])[0].sum(),
         lambda x: x.view(np.int64).sum() * 1.0,
         lambda x: x.byteswap().sum(),
+        lambda x: x.resize(2) or x.sum(),
+        lambda x: np.random.default_rng(0).choice(3, p=x / x.sum()) * x[0],
+        lambda x: sum(a * b for a, b in np.broadcast(x, x[::-1])),
     ],
 )
 @pytest.mark.filterwarnings("ignore")

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-from plaingrad import rulebook
 from tests.rules.numpy.checks import check_rule, is_number, like, mapped
 from tests.rules.numpy.samples import REAL_ONLY, SAMPLES
+
+from plaingrad import rulebook
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's own: empty slices, deprecated forms
 

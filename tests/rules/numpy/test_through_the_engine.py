@@ -4,12 +4,11 @@ import copy
 
 import numpy as np
 import pytest
-
-import plaingrad
-from plaingrad import rulebook
-from tests.rules.numpy.checks import inner, is_number, leaves, like, mapped, random_like
+from tests.rules.numpy.checks import inner, leaves, like, mapped, random_like
 from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
 from tests.rules.numpy.samples import SAMPLES
+
+import plaingrad
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -57,6 +56,8 @@ def check_as_user_code(function, args, kwargs):
         return
     with np.errstate(all="ignore"):
         plain = leaves(after(xs))
+        if any(np.asarray(z).dtype.char in "efF" for z in plain):  # too coarse for differences
+            return
         weights = [np.isfinite(z) * rng.uniform(0.5, 1.5, np.shape(z)) for z in plain]
 
         def f(values):

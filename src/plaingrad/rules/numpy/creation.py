@@ -20,7 +20,7 @@ mover(np.frombuffer, np.from_dlpack, np.ndarray)  # over given memory, or over n
 no_tangent(np.broadcast)  # its shape; iterated over, it is refused by the engine
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # From something like an array: a result that is a view, or the argument itself, is dealt with by the engine
 
 
@@ -42,9 +42,9 @@ for f in methods("copy", "__copy__", "__deepcopy__", "__array__"):
     enter_same_elements(f)
 
 
-@linear_rrule(*methods("__array_wrap__"))
+@linear_rrule(*methods("__array_wrap__", "__array_prepare__"))
 def array_wrap_rrule(self, array, *options):
-    return np.ndarray.__array_wrap__(self, array, *options), lambda z_bar: (NoTangent, z_bar)
+    return np.ndarray.__array_wrap__(self, array, *options), lambda z_bar: (ZeroTangent, z_bar)
 
 
 
@@ -80,7 +80,7 @@ no_tangent(*functions(
 ))  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Filled and spaced
 
 
@@ -93,7 +93,7 @@ def full_rrule(shape, fill_value, dtype=None, order="C", **options):
 @rrule(np.full_like)
 def full_like_rrule(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
     z = np.full_like(a, fill_value, dtype, order, subok, shape, **options)
-    return z, lambda z_bar: (NoTangent, z_bar)
+    return z, lambda z_bar: (ZeroTangent, z_bar)
 
 
 @rrule(np.arange)
@@ -128,6 +128,21 @@ def linspace_rrule(start, stop, num=50, endpoint=True, retstep=False, dtype=None
     return z, linspace_pullback
 
 
+@composed(np.meshgrid)
+def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
+    """Each array along an axis of its own. (NumPy's own code sets shapes in place.)"""
+    if indexing not in ("xy", "ij"):
+        raise ValueError("Valid values for `indexing` are 'xy' and 'ij'.")
+    ndim = len(xi)
+    grids = []
+    for i, x in enumerate(xi):
+        axis = 1 - i if indexing == "xy" and ndim > 1 and i < 2 else i
+        grids.append(np.reshape(x, tuple(-1 if k == axis else 1 for k in range(ndim))))
+    if not sparse:
+        grids = list(np.broadcast_arrays(*grids, subok=True))
+    return tuple(grid.copy() for grid in grids) if copy else tuple(grids)
+
+
 def array_from_iterator(iterable, dtype, count=-1, **options):
     """A 1-D array of the elements."""
     elements = list(iterable) if count < 0 else [x for _, x in zip(range(count), iterable)]
@@ -139,7 +154,7 @@ def array_from_iterator(iterable, dtype, count=-1, **options):
 composed(np.fromiter, mutates=True)(array_from_iterator)  # always: an iterator hides what it will give
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Put together: z_bar is taken apart again
 
 
@@ -230,7 +245,7 @@ def append_rrule(arr, values, axis=None):
     return z, append_pullback
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Repeated
 
 
@@ -278,7 +293,7 @@ def resized(a, new_shape):
 composed(np.resize)(resized)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Diagonals and triangles
 
 
@@ -340,7 +355,7 @@ def fill_diagonal(a, val, wrap=False):
     a[np.unravel_index(places, a.shape)] = cycled(val, len(places))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # NumPy's own way in and out of functions of array-likes (C code, in NumPy 2)
 
 

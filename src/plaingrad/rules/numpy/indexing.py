@@ -8,7 +8,7 @@ import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import array, at_axis, both, functions, linear, methods, refuse_out
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 no_tangent(*functions(
     "digitize", "unravel_index", "ravel_multi_index", "indices", "ix_", "diag_indices", "diag_indices_from",
@@ -16,7 +16,7 @@ no_tangent(*functions(
 ))  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # The transposes of gathers, as functions of their own, so that gathers and scatters are each other's rule
 
 
@@ -48,7 +48,7 @@ def add_at_indices(values: Any, indices: Any, axis: int, n: int) -> Any:
 linear(add_at_indices, lambda z_bar, values, indices, axis, n: np.take(z_bar, indices, axis))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Gathers
 
 
@@ -93,7 +93,7 @@ def compress_rrule(condition, a, axis=None, out=None):
     a = array(a)
 
     def compress_pullback(z_bar):
-        return NoTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
+        return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
 
     return z, compress_pullback
 
@@ -113,7 +113,7 @@ def extract_rrule(condition, arr):
     arr = array(arr)
 
     def extract_pullback(z_bar):
-        return NoTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
+        return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
 
     return np.extract(condition, arr), extract_pullback
 
@@ -150,7 +150,7 @@ for f in methods("choose"):
     composed(f)(choose_method)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Selection
 
 
@@ -160,9 +160,9 @@ def where_rrule(condition, *branches):
 
     def where_pullback(z_bar):
         if not branches:
-            return ()
+            return (ZeroTangent,)
         return (
-            NoTangent,
+            ZeroTangent,
             Thunk(lambda: np.where(condition, z_bar, 0)),
             Thunk(lambda: np.where(condition, 0, z_bar)),
         )
@@ -221,7 +221,7 @@ for f in (umath.clip, *methods("clip")):
     enter_clip(f)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Sorting: `order` says where each result came from; elements that tie keep their place
 
 
@@ -267,7 +267,33 @@ for f in functions("msort"):
     composed(f)(lambda a: np.sort(a, axis=0))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+def first_places(ar: Any, axis: Any, options: dict[str, Any]) -> Any:
+    """Where each unique element is first met, in the order in which np.unique gives them."""
+    unique, places = np.unique(ar, return_index=True, axis=axis, **{k: v for k, v in options.items() if k != "sorted"})
+    if options.get("sorted", True):
+        return places
+    return places[np.searchsorted(unique, np.unique(ar, axis=axis, **options))]
+
+
+def other_results(ar: Any, wanted: tuple[bool, bool, bool], axis: Any, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The indices, inverse and counts that were asked for."""
+    results = np.unique(ar, *wanted, axis=axis, **options)
+    return results[1:] if any(wanted) else ()
+
+
+no_tangent(first_places, other_results)
+
+
+@composed(np.unique)
+def unique(ar, return_index=False, return_inverse=False, return_counts=False, axis=None, **options):
+    """The elements at their first places."""
+    ar = np.asanyarray(ar)
+    z = np.take(ar, first_places(ar, axis, options), axis)
+    others = other_results(ar, (return_index, return_inverse, return_counts), axis, options)
+    return (z, *others) if others else z
+
+
+# ---------------------------------------------------------------------------------------------------------
 # Writers: in terms of `a[...] = `, which the engine sees
 
 
@@ -360,7 +386,7 @@ composed(np.putmask, mutates=True)(putmask)
 composed(np.copyto, mutates=True)(copyto)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # a.flat
 
 

@@ -104,7 +104,7 @@ def bincount_rrule(x, weights=None, minlength=0):
     return z, lambda z_bar: (NoTangent, NoTangent if weights is None else z_bar[np.asarray(x)])
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # A Python function, element by element
 
 

@@ -36,7 +36,7 @@ def quotients(x: Any, y: Any) -> Any:
     return np.where((x == 0) & (y == 0), 0, x / np.where((x == 0) & (y == 0), 1, y))
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Equations, inverses, determinants
 
 
@@ -114,7 +114,7 @@ def pinv_rrule(a, rcond=None, hermitian=False, **options):
 @rrule(la.lstsq)
 def lstsq_rrule(a, b, rcond=None):
     z = la.lstsq(a, b, rcond=rcond)
-    x, residuals, rank, s = z
+    x, residuals, rank, _ = z
 
     def lstsq_pullback(z_bar):
         x_bar, residuals_bar, _, s_bar = z_bar
@@ -156,7 +156,7 @@ def tensorsolve(a, b, axes=None):
     return np.reshape(la.solve(np.reshape(a, (n, n)), np.ravel(b)), shape)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Factorizations. LAPACK reads one triangle of a symmetric matrix: the other has a zero derivative
 
 
@@ -375,7 +375,7 @@ def qr_rrule(a, mode="reduced"):
     return z, qr_pullback
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Norms
 
 

@@ -14,7 +14,7 @@ from plaingrad.define import composed, rrule
 from plaingrad.rules.numpy.names import adjoint, bilinear, conj, functions, linear, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # matmul: the last two axes are matrices, the others are broadcast (and summed over by the projection)
 
 
@@ -46,7 +46,7 @@ for f in (np.matmul, operator.matmul, *functions("matmul", where=np.linalg)):
     bilinear(f, matmul_a_bar, matmul_b_bar)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # dot, inner, vdot, outer, tensordot
 
 
@@ -162,7 +162,7 @@ for f in (np.tensordot, *functions("tensordot", where=np.linalg)):
     bilinear(f, tensordot_a_bar, tensordot_b_bar)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Generalized ufuncs of NumPy 2: vecdot conjugates its first argument, vecmat too
 
 for f in functions("vecdot"):
@@ -185,7 +185,7 @@ for f in functions("vecmat"):  # z = conj(a) @ b
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Cross product: a_bar = b x z_bar, b_bar = z_bar x a; vectors of two numbers lie in the plane
 
 
@@ -225,7 +225,7 @@ for f in functions("cross", where=np.linalg):
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Convolution
 
 
@@ -268,7 +268,7 @@ def correlate_rrule(a, v, mode="valid"):
     return np.correlate(a, v, mode), correlate_pullback
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # einsum. Subscripts become one list of labels (numbers) for each operand; the rule is then one more einsum
 
 

@@ -86,7 +86,9 @@ def enter_others(generator: type) -> None:
     @composed(draw_choice)
     def choice(self, a, size=None, replace=True, p=None, axis=0, shuffle=True):
         more = (0, shuffle) if generator is np.random.Generator else ()
-        index = drawn(draw_choice, self, np.shape(a)[axis], size, replace, p, *more)
+        if np.ndim(a) == 0:
+            return drawn_choice(draw_choice, self, a, size, replace, p, more)
+        index = drawn_choice(draw_choice, self, np.shape(a)[axis], size, replace, p, more)
         return np.take(a, index, axis)
 
     draw_permutation = vars(generator)["permutation"]
@@ -96,6 +98,16 @@ def enter_others(generator: type) -> None:
         if generator is np.random.Generator:
             return np.take(x, drawn(draw_permutation, self, np.shape(x)[axis]), axis)
         return np.asarray(x)[drawn(draw_permutation, self, len(x))]
+
+
+def drawn_choice(draw: Any, self: Any, n: int, size: Any, replace: bool, p: Any, more: Any) -> Any:
+    """Indices: no function of their probabilities that has a derivative."""
+    return draw(self, n, size, replace, p, *more)
+
+
+@rrule(drawn_choice)
+def drawn_choice_rrule(*args):
+    raise refuse("The probabilities of a random choice", "have no derivative along the path", "plaingrad.stop_gradient(p)")
 
 
 def drawn_gamma(draw: Any, self: Any, shape: Any, size: Any) -> Any:
@@ -112,7 +124,7 @@ for g in GENERATORS:
     enter_others(g)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Sources, and rearrangement in place
 
 no_tangent(*methods(

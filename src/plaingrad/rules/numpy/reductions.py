@@ -14,7 +14,20 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_along_axis
 from plaingrad.rules.numpy.names import (
-    ABSENT, array, at_axis, axes_of, both, conj, count, functions, given, linear_rrule, refuse, refuse_out, restored, spread,
+    ABSENT,
+    array,
+    at_axis,
+    axes_of,
+    both,
+    conj,
+    count,
+    functions,
+    given,
+    linear_rrule,
+    refuse,
+    refuse_out,
+    restored,
+    spread,
 )
 from plaingrad.tangents import NoTangent, Thunk
 
@@ -31,7 +44,7 @@ def masked(x: Any, where: Any) -> Any:
     return x if where is True or where is ABSENT else np.where(where, x, 0)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Sum and mean
 
 
@@ -119,7 +132,7 @@ enter_mean(np.nanmean, skip_nan=True)
 enter_cumsum(np.nancumsum, skip_nan=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Variance and standard deviation
 
 
@@ -176,7 +189,7 @@ enter_var(np.nanvar, root=False, skip_nan=True)
 enter_var(np.nanstd, root=True, skip_nan=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Products, right at zeros: nothing is divided by an element that may be 0
 
 
@@ -299,7 +312,7 @@ enter_prod(np.nanprod, skip_nan=True)
 enter_cumprod(np.nancumprod, skip_nan=True)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Extremes: elements that tie share the cotangent equally
 
 
@@ -308,7 +321,7 @@ def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any)
     shape = np.shape(a)
     top = restored(z, shape, axis)
     slope = restored(z_bar, shape, axis)
-    winners = (a == top) | (a != a)  # noqa: PLR0124 (a nan makes z nan, and only nans can have done so)
+    winners = (a == top) | (a != a)
     if where is not True and where is not ABSENT:
         winners = winners & where
     n = np.sum(winners, axis=axes_of(axis, len(shape)), keepdims=True)
@@ -360,7 +373,7 @@ for f in both("ptp"):
     composed(f)(spread_between_extremes)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Order statistics: between two neighbours in sorted order, z = (1 - t) s[k] + t s[k + 1]
 
 # dposition/dq for n elements: the methods of np.quantile whose result moves with q; the others jump.
@@ -470,7 +483,7 @@ enter_median(np.median)
 enter_median(np.nanmedian)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # Differences
 
 

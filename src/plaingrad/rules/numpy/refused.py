@@ -34,7 +34,6 @@ REFUSED: dict[str, str] = {
     "ndarray.__setstate__": "numbers come from bytes",
     "ndarray.__dlpack__": "hands memory to another library",
     "ndarray.__array_function__": "calls C code past the rules",
-    "ndarray.__array_prepare__": "is gone from NumPy 2",
     "ndarray.__delitem__": "never works on arrays",
 }
 

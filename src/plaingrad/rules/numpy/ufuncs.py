@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
 from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse
@@ -44,7 +43,7 @@ def plain(ufunc: Any, args: Any) -> Any:
     return ufunc(*args) if rulebook.find(ufunc) is not None else without_rule(ufunc, *args)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # ufunc(x, ..., out=, where=, dtype=, casting=, order=, subok=, axis=, axes=, keepdims=)
 
 
@@ -110,7 +109,7 @@ def gufunc_call(ufunc: Any, args: Any, outs: Any, dtype: Any, options: Any) -> A
     return written(z, outs[0])
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # reduce
 
 
@@ -163,7 +162,7 @@ def folded(ufunc: Any, array: Any, axes: tuple[int, ...], initial: Any) -> Any:
     return z
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # accumulate
 
 
@@ -199,7 +198,7 @@ def record_places(ufunc: Any, array: Any, axis: int) -> Any:
 no_tangent(record_places)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # reduceat
 
 
@@ -240,7 +239,7 @@ def ufunc_reduceat(ufunc, array, indices, axis=0, dtype=None, out=None):
     return written(np.stack(parts, axis), out)
 
 
-# ---------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------------
 # outer, at
 
 
