@@ -41,7 +41,9 @@ REWRITABLE = ("plaingrad.rules", "plaingrad.define", "plaingrad.tangents", "plai
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
 LruCached = functools._lru_cache_wrapper
 MethodWrapper = type((0).__add__)
-CACHEABLE = frozenset((BuiltinFunctionType, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
+BuiltinMethodType = type(re.compile("").match)  # a C function that knows the class that defines it
+BUILTIN = (BuiltinFunctionType, BuiltinMethodType)
+CACHEABLE = frozenset((*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
 VIEWING = ("cast", "release", "toreadonly", "__enter__", "__exit__")  # methods of memoryview that read nothing
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
@@ -161,7 +163,7 @@ class Calls:
         instead = self._decision(f, t)
         if t in CACHEABLE:
             owner = getattr(f, "__self__", None)
-            if t is not BuiltinFunctionType or owner is None or type(owner) is ModuleType:
+            if t not in BUILTIN or owner is None or type(owner) is ModuleType:
                 self.prepared[f] = instead
         return instead
 
@@ -179,7 +181,7 @@ class Calls:
                 return self.applier(rule, f)
         if isinstance(f, type):
             return self._decide_class(f)
-        if t is BuiltinFunctionType:
+        if t in BUILTIN:
             return self._decide_builtin(f)
         if t is ArrayFunction:
             implementation = getattr(f, "_implementation", None)
@@ -547,6 +549,8 @@ class Calls:
                 return self.inside(rule.definition)(o)
             if rule.rrule is not None:
                 return self.level.apply(rule, functools.partial(attribute, name), (o,), {})
+        if name == "ctypes" and kind == ARRAY and self.level.region(o) is not None:
+            missing_rule(lookup(t, name), "It hands out the address of differentiated numbers.")
         if name in frames.EXACT_PARTS and t is Fraction and id(o) in self.level.index:
             missing_rule(lookup(t, name), "It takes a differentiated number apart into whole numbers.")
         result = getattr(o, name)

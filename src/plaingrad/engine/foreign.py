@@ -108,7 +108,7 @@ def _parts(it: Any) -> Iterator[Any]:
             if not is_rewritten(x.__code__) and not str(x.__module__).startswith("plaingrad."):
                 yield x
         elif t is itertools.accumulate:
-            todo += gc.get_referents(x)
+            todo += _inside(x)
             if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
                 yield x
         elif t in CALLED_BY_C:
@@ -116,7 +116,12 @@ def _parts(it: Any) -> Iterator[Any]:
             if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
                 yield x
         elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
-            todo += gc.get_referents(x)
+            todo += _inside(x)
+
+
+def _inside(x: Any) -> list[Any]:
+    """What `x` holds, without its own class."""
+    return [part for part in gc.get_referents(x) if part is not type(x)]
 
 
 def _world(part: Any) -> list[Any]:

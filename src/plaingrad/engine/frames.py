@@ -252,7 +252,10 @@ def _next(level: Level) -> Callable[..., Any]:
             return level.inside_rule(np.flatiter.__next__, it)
         else:
             level.meet(it)
-        return next(it, *default)
+        result = next(it, *default)
+        if level.texts:
+            level.calls.check_parsed(result)
+        return result
 
     return next_
 
@@ -286,6 +289,7 @@ JsonEncoder = type(json.encoder.c_make_encoder(None, str, str, None, ":", ",", F
     json.encoder.c_make_encoder is not None
 ) else None
 
+CsvReader = type(csv.reader(()))
 CsvWriter = type(csv.writer(io.StringIO()))
 _umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
 
@@ -327,6 +331,8 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
+    if name == "view" and kind_of(t) == NUMBER:
+        return level.calls.guarded(descriptor)
     if t is CsvWriter and name in ("writerow", "writerows"):
         return formatter(descriptor)(level)
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:

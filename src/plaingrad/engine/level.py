@@ -20,12 +20,14 @@ from plaingrad import rulebook
 from plaingrad.define import module_for
 from plaingrad.engine import adopt, foreign
 from plaingrad.engine.calls import Calls, lookup
+from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
 from plaingrad.engine.tape import (
     STEP,
+    ArrayArithmetic,
     ArraySlot,
     InPlaceRule,
     InPlaceSum,
@@ -42,7 +44,8 @@ from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 
-TEXT_LIMIT = 100_000  # how many printed numbers are remembered
+FLOAT64 = np.dtype(float)
+ARRAY_ARITHMETIC = frozenset(("add", "sub", "mul", "truediv"))
 
 
 class Twin:
@@ -466,6 +469,10 @@ class Level(Hooks):
                 if not hasattr(cls, "__array_ufunc__") and not hasattr(cls, "__array_priority__"):
                     missing_rule(f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`.")
             return f(a, b)
+        if name in ARRAY_ARITHMETIC and (type(a) is np.ndarray or type(b) is np.ndarray):
+            z = self._array_arithmetic(name, f, a, b)
+            if z is not None:
+                return z
         if ka == SEQUENCE and kb == ARRAY:
             a = self.prep(np.array)(a)
         elif kb == SEQUENCE and ka == ARRAY:
@@ -479,6 +486,40 @@ class Level(Hooks):
                 missing_rule(f, "One of its operands depends on the differentiated inputs.")
             return self.native(f, (a, b), {})
         return self.apply(rule, f, (a, b), {})
+
+    def _array_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
+        """a op b of float64 arrays and real numbers; None if it is something else."""
+        operands = []
+        active = False
+        for x in (a, b):
+            t = type(x)
+            if t is np.ndarray:
+                if x.dtype.kind not in "fiub":
+                    return None
+                i = self.region(x)
+                if i is not None and x.dtype is not FLOAT64:
+                    return None
+            elif t is float or t is np.float64:
+                i = self.index.get(id(x))
+            elif t is int:
+                i = None
+            else:
+                return None
+            active = active or i is not None
+            operands.append(i)
+        if not active:
+            return self.native(f, (a, b), {})
+        z = f(a, b) if self.parent is PLAIN else getattr(self.parent, name)(a, b)
+        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
+            return None
+        i, j = operands
+        if name == "mul":
+            self._capture((b if i is not None else None, a if j is not None else None))
+        elif name == "truediv":
+            self._capture((b, z if j is not None else None))
+        n = self.add_region(z)
+        self.tape.extend((n, STEP, ArrayArithmetic(name, n, z, a, i, b, j)))
+        return z
 
     def _elementwise_objects(self, name: str, a: Any, b: Any) -> Any:
         """Object arrays are containers: the operator on each pair of elements, through the hooks."""
@@ -688,6 +729,8 @@ class Level(Hooks):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
+        if t is CsvReader and self.texts:
+            return self._parsed_rows(o)
         if t is memoryview and self.calls.finds_active(o):
             missing_rule(memoryview, "It reads differentiated numbers out of raw memory.")
         if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
@@ -699,6 +742,11 @@ class Level(Hooks):
             adopt.adopt(type(it))
             return self._foreign(it)
         return o
+
+    def _parsed_rows(self, rows: Any) -> Iterator[Any]:
+        for row in rows:
+            self.calls.check_parsed(row)
+            yield row
 
     def _foreign(self, it: Any) -> Any:
         """`it`, or where it was made outside the level its items, looked at step by step."""

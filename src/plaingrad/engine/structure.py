@@ -5,6 +5,7 @@ A node mirrors one argument or one entry of it. Its `gradient` is ordinary Pytho
 
 from __future__ import annotations
 
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,14 @@ from plaingrad.engine.memory import Shadow
 from plaingrad.tangents import Tangent
 
 NO_LEAF = None  # the node, and the gradient, of something without a tangent
+
+
+def _unshared_count() -> int:
+    bar = np.zeros(1)
+    return getrefcount(bar)
+
+
+UNSHARED = _unshared_count()  # what `getrefcount` says of an array that one local variable holds
 
 
 class NumberNode:
@@ -53,8 +62,10 @@ class ArrayNode:
         bar = shadow.read(self.index, self.x)
         if bar is None:
             return np.zeros_like(self.x)
-        if self.index in shadow.owned and bar.base is None:
-            return bar
+        if bar.base is None:
+            shadow.bars[self.index] = None
+            if getrefcount(bar) <= UNSHARED:  # nobody else holds it: hand it over
+                return bar
         return np.array(bar)
 
 
