@@ -1,6 +1,6 @@
 """Functions of one, two or three numbers, shared by math, cmath, NumPy and the operators.
 
-One row is one fact: the name, where it is smooth, then dz/d(argument) in order; `None` where there is none.
+One row is one fact: the name, where it is smooth, then dz/d(argument) in order; `None` for what is no number.
 In a row x, y are primal inputs, z is the primal output, m the module called. For complex numbers a row is
 the holomorphic derivative, or, for a real function of a complex number, conj(x_bar + i y_bar).
 """
@@ -222,9 +222,9 @@ scalar("maximum", PAIR, lambda m, x, y, z: m.logical_not(m.less(x, y)), lambda m
 scalar("minimum", PAIR, lambda m, x, y, z: m.logical_not(m.greater(x, y)), lambda m, x, y, z: m.greater(x, y))
 scalar("fmax", PAIR, lambda m, x, y, z: m.logical_not(m.less(x, y) | m.isnan(x)), lambda m, x, y, z: m.less(x, y) | m.isnan(x))
 scalar("fmin", PAIR, lambda m, x, y, z: m.logical_not(m.greater(x, y) | m.isnan(x)), lambda m, x, y, z: m.greater(x, y) | m.isnan(x))
-scalar("heaviside", PAIR, None, lambda m, x, y, z: m.equal(x, 0))
-scalar("copysign", PAIR, lambda m, x, y, z: _sign(x) * m.copysign(1.0, y), None)
-scalar("nextafter", PAIR, 1, None)  # x and a constant step
+scalar("heaviside", PAIR, 0, lambda m, x, y, z: m.equal(x, 0))
+scalar("copysign", PAIR, lambda m, x, y, z: _sign(x) * m.copysign(1.0, y), 0)
+scalar("nextafter", PAIR, 1, 0)  # x and a constant step
 _umath = np._core.umath if hasattr(np, "_core") and hasattr(np._core, "umath") else np.core.umath
 scalar("clip", BETWEEN,
        lambda m, x, low, high, z: m.greater_equal(x, low) & m.less_equal(x, high),

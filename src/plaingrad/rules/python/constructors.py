@@ -195,7 +195,7 @@ scalar("Decimal.log10", POSITIVE, lambda m, x, *context_and_z: 1 / (x * Decimal(
 scalar("Decimal.fma", TRIPLE, lambda m, x, y, *others: y, lambda m, x, y, *others: x, 1, functions=(Decimal.fma,))
 scalar("Decimal.copy_abs", REAL, lambda m, x, z: (x > 0) - (x < 0), functions=(Decimal.copy_abs, Decimal.__abs__))
 scalar("Decimal.copy_negate", REAL, -1, functions=(Decimal.copy_negate, Decimal.__neg__))
-scalar("Decimal.copy_sign", REAL * 2, lambda m, x, y, *others: -1 if x.is_signed() != y.is_signed() else 1, None,
+scalar("Decimal.copy_sign", REAL * 2, lambda m, x, y, *others: -1 if x.is_signed() != y.is_signed() else 1, 0,
        functions=(Decimal.copy_sign,))
 scalar("Decimal.scaleb", ((1, 2), (3, -2)), lambda m, x, y, *others: Decimal(10) ** y, None, functions=(Decimal.scaleb,))
 scalar("Decimal.remainder_near", ((5, 7), (3, 2)), 1, lambda m, x, y, *others: (others[-1] - x) / y,

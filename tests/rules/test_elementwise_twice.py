@@ -1,0 +1,73 @@
+"""Every real row once and twice through the engine: the rules' own arithmetic is differentiated too."""
+
+import math
+
+import numpy as np
+import pytest
+
+from plaingrad import grad, rulebook
+from plaingrad.rules import elementwise
+from plaingrad.tangents import is_zero, unthunk
+
+from tests.rules.agreement import difference
+
+ROWS = [
+    rule
+    for rule in rulebook.rules()
+    if rule.kind == "scalar"
+    and rule.source.split(":")[0] == elementwise.__file__
+    and not hasattr(rule.function, "__objclass__")
+    and getattr(rule.function, "__module__", None) != "cmath"
+    and rule.function is not elementwise._fraction_part
+]
+
+
+def slope_by_rule(rule, args, i):
+    """The partial in argument i, as the rule itself gives it."""
+    cotangents = rule.rrule(*args)[1](1.0)
+    x_bar = unthunk(cotangents[i]) if i < len(cotangents) else 0.0
+    return 0.0 if is_zero(x_bar) else float(x_bar)
+
+
+@pytest.mark.parametrize("rule", ROWS, ids=lambda rule: f"{type(rule.function).__name__}-{rule.function.__name__}")
+def test_first_and_second_derivatives_through_the_engine(rule):
+    f = rule.function
+    for sample in list(zip(*rule.domain))[:3]:
+        args = tuple(float(x) for x in sample)
+        for i, x in enumerate(args):
+
+            def in_argument(t, i=i, args=args):
+                return f(*args[:i], t, *args[i + 1 :])
+
+            def slope(t, i=i, args=args):
+                return slope_by_rule(rule, (*args[:i], t, *args[i + 1 :]), i)
+
+            assert grad(in_argument)(x) == pytest.approx(slope(x), rel=1e-12)
+            assert grad(grad(in_argument))(x) == pytest.approx(difference(slope, x), rel=1e-8, abs=1e-8)
+
+
+UFUNCS = [rule for rule in ROWS if isinstance(rule.function, np.ufunc)]
+
+
+@pytest.mark.parametrize("rule", UFUNCS, ids=lambda rule: rule.function.__name__)
+def test_gradients_of_arrays_through_the_engine(rule):
+    columns = [np.array(column, float) for column in zip(*zip(*rule.domain))]
+    for i in range(len(columns)):
+        gradient = grad(lambda *arrays: rule.function(*arrays).sum(), argnums=i)(*columns)
+        expected = [slope_by_rule(rule, tuple(map(float, sample)), i) for sample in zip(*columns)]
+        np.testing.assert_allclose(gradient, expected, rtol=1e-12)
+        if columns[i].size > 1 and len(columns) > 1:  # broadcast
+            mixed = [c[:, None] if k == i else c for k, c in enumerate(columns)]
+            gradient = grad(lambda *arrays: rule.function(*arrays).sum(), argnums=i)(*mixed)
+            assert gradient.shape == mixed[i].shape
+            scalars = [float(c[0]) if k != i else c for k, c in enumerate(columns)]
+            expected = [slope_by_rule(rule, tuple(float(c[at]) if k == i else c for k, c in enumerate(scalars)), i) for at in range(columns[i].size)]
+            gradient = grad(lambda *arrays: rule.function(*arrays).sum(), argnums=i)(*scalars)
+            np.testing.assert_allclose(gradient, expected, rtol=1e-12)
+
+
+def test_a_third_derivative_of_a_power_at_zero():
+    assert grad(grad(grad(lambda x: x**3)))(0.0) == 6.0
+    assert grad(grad(lambda x: x**2.0))(0.0) == 2.0
+    assert grad(grad(lambda x: x**1.0))(0.0) == 0.0
+    assert math.isinf(grad(lambda x: x**0.5)(0.0))
