@@ -163,8 +163,8 @@ class Rewriting:
         """Inside `await` and `yield from` (2, 3) the level is fetched where the delegation ends."""
         self.keep(i)
         if self.lines[i].arg & 3 < 2:
-            if self.version.fetch_without_line and self.lines[i].arg == 0:
-                self.location = NOWHERE
+            if self.lines[i].arg == 0:
+                self.location = NOWHERE  # tracers would take it for a line of its own
             self.fetch()
 
     def keep_and_fetch(self, i):

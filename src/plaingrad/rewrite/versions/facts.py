@@ -25,7 +25,6 @@ class Version:
         precall: a PRECALL stands before each CALL.
         method_bit: LOAD_ATTR's lowest bit asks for a method; LOAD_METHOD is gone.
         ex_keywords: CALL_FUNCTION_EX always finds a fourth item, keywords or NULL, and has no flag.
-        fetch_without_line: whatever follows the first RESUME is traced as a new line.
         load_local: the cheapest way to read a local that is only looked at.
         final: opcodes after which control does not go on to the next instruction.
         pairs: super-instructions on two locals -> the two single ones.
@@ -41,7 +40,6 @@ class Version:
     precall: bool = False
     method_bit: bool = True
     ex_keywords: bool = False
-    fetch_without_line: bool = False
     load_local: str = "LOAD_FAST"
     final: frozenset = frozenset()
     pairs: Mapping[str, tuple] = ()

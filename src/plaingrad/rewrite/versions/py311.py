@@ -31,6 +31,5 @@ VERSION = Version(
     },
     precall=True,
     method_bit=False,
-    fetch_without_line=True,
     final=FINAL,
 )
