@@ -1,4 +1,4 @@
-"""Numbers made of numbers: float, complex, Fraction, Decimal, NumPy's scalar types."""
+"""Numbers made of numbers: float, complex, Fraction, Decimal."""
 
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -25,8 +25,8 @@ def adjoint_of(f):
 
 
 @pytest.mark.parametrize("f, x", [
-    (float, 2.5), (float, Fraction(1, 2)), (float, Decimal("0.5")), (float, np.float32(0.5)), (np.float32, 0.5), (np.float64, 0.5),
-    (np.float16, 0.5), (np.longdouble, 0.5), (np.complex64, 0.5), (np.clongdouble, 0.5), (Decimal, 0.5), (float.__float__, 0.5),
+    (float, 2.5), (float, Fraction(1, 2)), (float, Decimal("0.5")), (float, np.float32(0.5)),
+    (Decimal, 0.5), (float.__float__, 0.5),
     (np.float64.__float__, np.float64(0.5)), (Decimal.normalize, Decimal("1.50")), (Fraction.__float__, Fraction(1, 2)),
     (Decimal.__float__, Decimal("0.5")), (Decimal.__complex__, Decimal("0.5")), (complex.__complex__, 2j),
     (Fraction.__copy__, Fraction(1, 2)), (Fraction, 0.5), (Decimal.from_float, 0.5),
@@ -45,8 +45,8 @@ def test_the_parts_of_a_number():
     assert adjoint_of(Fraction.__deepcopy__)(3.0, Fraction(1), {}) == 3
 
 
-@pytest.mark.parametrize("f", [constructors._complex, np.complex128])
-def test_complex_of_one_or_two_parts(f):
+def test_complex_of_one_or_two_parts():
+    f = constructors._complex
     assert_partials_agree(rulebook.find(f).rrule, (1.5, -0.5))
     assert_partials_agree(rulebook.find(f).rrule, (1.5,))
     assert_partials_agree(rulebook.find(f).rrule, (1.5 + 2j,))

@@ -1,4 +1,4 @@
-"""Numbers made of numbers: float, complex, int, Fraction, Decimal, NumPy's scalar types, and their methods.
+"""Numbers made of numbers: float, complex, int, Fraction, Decimal, and their methods.
 
 A new number equal to an old one is the identity, so its cotangent passes; where the result is the argument itself
 nothing has happened. Rounding to integers or to a quantum is a step: no tangent.
@@ -91,27 +91,7 @@ for _descriptor in dunders("__divmod__", types=REAL_TYPES):
 for _descriptor in dunders("__rdivmod__", types=REAL_TYPES):
     _entered_divmod(_descriptor, reflected=True)
 
-# NumPy's scalar types; their methods are in `rules.numpy` ---------------------------------------------------
-
-_FLOATS = (np.half, np.single, np.double, np.longdouble)
-for _type in _FLOATS:
-    linear(_type, identity)
-for _type in (np.csingle, np.clongdouble):
-    linear(_type, identity)
-
-
-@rrule(np.cdouble)
-def cdouble_rrule(real: Any = 0, imag: Any = None) -> Any:
-    """z = x + iy, as `complex`, which it inherits from."""
-
-    def cdouble_pullback(z_bar: Any) -> Any:
-        return z_bar, -1j * z_bar
-
-    return np.cdouble(real) if imag is None else np.cdouble(real, imag), cdouble_pullback
-
-
-no_tangent(np.bool_, *dict.fromkeys(np.dtype(code).type for code in "bBhHiIlLqQ"))
-no_tangent(*[_t.__dict__["is_integer"] for _t in _FLOATS])
+no_tangent(*[_t.__dict__["is_integer"] for _t in (np.half, np.single, np.double, np.longdouble)])
 
 # Fraction ---------------------------------------------------------------------------------------------------
 
