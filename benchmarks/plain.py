@@ -127,14 +127,12 @@ def sine(repeat: int) -> Iterator[Figure]:
         "Python reverse by hand": lambda: sine_loop_by_hand(x, n),
         OURS: lambda: ours(x, n),
     }
-    times = best_times(candidates, repeat)
-    peers = {}
     if torch is not None:
-        peers["PyTorch"] = lambda: sine_loop_torch(x, n)
+        candidates["PyTorch"] = lambda: sine_loop_torch(x, n)
     if autograd is not None:
         theirs = autograd.value_and_grad(lambda v: sine_loop(v, n, autograd_numpy.sin))
-        peers["autograd"] = lambda: theirs(x)
-    times |= best_times(peers, min(repeat, 3))
+        candidates["autograd"] = lambda: theirs(x)
+    times = best_times(candidates, repeat)
     for name, seconds in times.items():
         limit = 0.7 if name == OURS else None
         yield Figure("sine loop", name, 1e6 * seconds / operations, "us/operation", at_most=limit)
@@ -168,7 +166,7 @@ def lotka_volterra(a, b, c, d, x, y, h, steps):
 
 def rk4(repeat: int) -> Iterator[Figure]:
     """Lotka-Volterra by Runge-Kutta: a long straight line of arithmetic in a loop."""
-    steps, arguments = 200, (0.55, 0.028, 0.8, 0.024, 30.0, 4.0, 0.01)
+    steps, arguments = 100, (0.55, 0.028, 0.8, 0.024, 30.0, 4.0, 0.01)
     names = [one.opname for one in dis.get_instructions(lotka_volterra)]
     operations = names.count("BINARY_OP") * steps
     argnums = (0, 1, 2, 3, 4, 5)
@@ -183,15 +181,13 @@ def rk4(repeat: int) -> Iterator[Figure]:
         "Python, value only": lambda: lotka_volterra(*arguments, steps),
         OURS: lambda: ours(*arguments, steps),
     }
-    times = best_times(candidates, repeat)
-    peers = {}
     if torch is not None:
         assert_close(ours(*arguments, steps)[1], run_torch(), "rk4")
-        peers["PyTorch"] = run_torch
+        candidates["PyTorch"] = run_torch
     if autograd is not None:
         theirs = autograd.value_and_grad(lotka_volterra, argnums)
-        peers["autograd"] = lambda: theirs(*arguments, steps)
-    times |= best_times(peers, min(repeat, 3))
+        candidates["autograd"] = lambda: theirs(*arguments, steps)
+    times = best_times(candidates, repeat)
     for name, seconds in times.items():
         limit = 0.7 if name == OURS else None
         yield Figure("RK4 step", name, 1e6 * seconds / operations, "us/operation", at_most=limit)
