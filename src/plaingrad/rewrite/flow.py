@@ -81,4 +81,6 @@ def new_mark(lines, i, before, after, version, is_inline):
 
 def effect(name, arg, jump):
     """How much deeper the stack is after the instruction."""
+    if name == "RETURN_GENERATOR":  # the first value sent, which a POP_TOP takes off; not every `dis` counts it
+        return 1
     return dis.stack_effect(dis.opmap[name], None if arg is UNSET else arg, jump=jump)
