@@ -205,14 +205,14 @@ def test_leaving_alone_is_legal():
     check(f, X, 2 * X)
 
 
-def test_writing_rows_that_are_never_read_is_legal():
+def test_writing_rows_that_are_never_read_is_legal_or_refused():
     def f(x):
         page = io.StringIO()
         csv.writer(page).writerow([x, x * x])
         assert page.getvalue().startswith("3.25")
         return x * x
 
-    check(f, X, 2 * X)
+    check_or_refuse(f, X, 2 * X)
 
 
 @pytest.mark.parametrize(
@@ -250,14 +250,6 @@ def test_bits_by_numpy_views_are_right_or_refused():
     check_or_refuse(lambda x: float((np.array([x]).view(np.int64) + 0).view(float)[0]), X, 1.0)
     check_or_refuse(lambda x: float(np.float64(x).view(np.int64).view(np.float64)), X, 1.0)
     check_or_refuse(lambda x: float(np.array([x]).view("u1").copy().view(float)[0]), X, 1.0)
-
-
-def test_numbers_by_digits_are_right_or_refused():
-    def f(x):
-        whole, digits = divmod(x * 2.0**60, 2.0**30)
-        return (int(whole) * 2**30 + int(digits)) * 2.0**-60
-
-    check_or_refuse(f, X, 1.0)
 
 
 def test_text_compared_searched_and_hashed_is_a_comparison():

@@ -80,7 +80,7 @@ GIVES_THE_SAME = {
     "getattr": lambda x: getattr(types.SimpleNamespace(a=x), "a", None),
     "next default": lambda x: next(iter([]), x),
     "reduce of one": lambda x: functools.reduce(operator.add, [x]),
-    "bisect": lambda x: (lambda v: (bisect.insort(v, x), v[1])[1])([1.0, 2.0]),
+    "bisect": lambda x: (lambda v: (bisect.insort(v, x), v[1])[1])([1.0, 9.0]),
     "partial": lambda x: functools.partial(lambda a, b: b, 1.0)(x),
     "filter": lambda x: list(filter(None, [0.0, x]))[0],
     "iter of callable": lambda x: next(iter(lambda: x, None)),
