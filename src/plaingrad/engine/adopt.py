@@ -16,6 +16,7 @@ from plaingrad.rewrite import is_rewritten, rewritten
 _lock = threading.RLock()
 _swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the rewritten code)
 _adopted: set[type] = set()  # heap classes in `known`
+_adopting: set[type] = set()  # those being looked at
 _open_levels = 0
 
 UNTOUCHED = ("plaingrad.", "abc", "typing", "numbers", "fractions")  # modules whose classes only ask about types
@@ -41,14 +42,18 @@ def adopt(cls: type) -> None:
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
                 settled.add(cls)
             return
-        if _open_levels == 0:
+        if _open_levels == 0 or cls in _adopting:
             return
-        _adopt_one(cls)
-        for base in cls.__mro__:
-            if is_heap(base) and not (isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)):
-                _adopt_one(base)
-                for name, value in list(vars(base).items()):
-                    _adopt_attribute(name, value)
+        _adopting.add(cls)
+        try:
+            for base in cls.__mro__:
+                if is_heap(base) and not (isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)):
+                    for name, value in list(vars(base).items()):
+                        _adopt_attribute(name, value)
+                    _adopt_one(base)
+            _adopt_one(cls)  # only now: other threads look at `known` without the lock
+        finally:
+            _adopting.discard(cls)
         if type(cls) is not type:
             adopt(type(cls))
 
