@@ -241,6 +241,21 @@ for f in (np.fft.fft2, np.fft.ifft2):
 for f in (np.fft.fftshift, np.fft.ifftshift):
     row(f, args(v), args(m), args(m, 1), args(t, (0, 2)))
 
+# Nothing at all
+z = np.zeros
+for f, sample in [
+    (np.var, args(z((0, 3)), 1)), (np.std, args(z((3, 0)), 0)), (np.sort, args(z((0, 3)), 0)), (np.take, args(z((0, 3)), [1], 1)),
+    (np.take, args(z(3), np.array([], int))), (np.concatenate, args([z((0, 3)), z((2, 3))])), (np.diff, args(z(0))), (np.diff, args(z(1))),
+    (np.repeat, args(z(0), 2)), (np.tile, args(z(0), 2)), (np.tile, args(z(3), 0)), (np.trace, args(z((0, 3)))), (np.dot, args(z((0, 3)), z((3, 2)))),
+    (np.dot, args(z((2, 0)), z((0, 2)))), (np.matmul, args(z((2, 0)), z((0, 2)))), (np.inner, args(z((2, 0)), z((3, 0)))), (np.outer, args(z(0), z(3))),
+    (np.max, args(z((0, 3)), 1)), (np.max, args(z((3, 0)), 0)), (np.cumsum, args(z((0, 3)), 0)), (np.cumprod, args(z((0, 3)), 1)), (np.prod, args(z((0, 3)), 1)),
+    (la.inv, args(z((0, 2, 2)))), (la.det, args(z((0, 2, 2)))), (la.det, args(z((0, 0)))), (la.solve, args(z((0, 2, 2)), z((0, 2, 1)))),
+    (la.cholesky, args(z((0, 2, 2)))), (la.svd, args(z((0, 2, 2)), False)), (la.eigh, args(z((0, 2, 2)))), (np.where, args(z((0, 3), bool), z((0, 3)), 1.5)),
+    (np.clip, args(z((0, 3)), -1.0, 1.0)), (np.stack, args([z(0), z(0)])), (np.linspace, args(1.0, 2.0, 0)), (np.median, args(z((0, 3)), 1)),
+    (np.quantile, args(z((3, 0)), 0.5, 0)), (np.flip, args(z(0))), (np.diag, args(z(0))), (np.diag, args(z((0, 3)))), (np.tril, args(z((0, 3)))), (np.partition, args(z((0, 3)), 0)),
+]:  # fmt: skip
+    row(f, sample)
+
 # Behind the scenes
 umath = np._core.umath if hasattr(np, "_core") else np.core.umath
 multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray

@@ -328,7 +328,7 @@ SCALAR_METHODS = {
     **{name: () for name in "sum mean prod max min cumsum cumprod ravel flatten copy squeeze transpose item tolist".split()},
     **{name: () for name in "conj conjugate __array__ __copy__ __abs__ __neg__ __pos__ __float__ __complex__".split()},
     "__deepcopy__": ({},), "var": (), "std": (), "take": (0,), "repeat": (2,), "reshape": (1, 1), "astype": (np.complex128,),
-    "clip": (0.1, 5.0), "compress": ([True],), "view": (np.float64,), "__getitem__": ((..., None),), "__add__": (1.5,),
+    "clip": (0.1, 5.0), "compress": ([True],), "__getitem__": ((..., None),), "__add__": (1.5,),
     "__rpow__": (2.0,), "__truediv__": (2.0,), "round": (1,), "argmax": (), "any": (), "nonzero": None, "choose": None,
 }  # fmt: skip
 

@@ -6,6 +6,7 @@ nan out are the plain ones with `where=~isnan(a)`.
 
 from __future__ import annotations
 
+import math
 import types
 from typing import Any
 
@@ -84,8 +85,9 @@ def mean_bar(z_bar: Any, a: Any, axis: Any, where: Any) -> Any:
     if where is True or where is ABSENT:
         n = count(shape, axis)
         return spread(z_bar / n if n else z_bar, shape, axis)
+    slope = restored(z_bar, shape, axis)
     n = np.sum(np.broadcast_to(where, shape), axis=axes_of(axis, len(shape)), keepdims=True)
-    return masked(restored(z_bar, shape, axis) / n, where)
+    return masked(slope / n.astype(slope.dtype), where)
 
 
 def enter_mean(function: Any, skip_nan: bool = False) -> None:
@@ -141,7 +143,9 @@ def deviations(a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any, Any]:
     shape = np.shape(a)
     axes = axes_of(axis, len(shape))
     everything = where is True or where is ABSENT
-    n = count(shape, axis) if everything else np.sum(np.broadcast_to(where, shape), axis=axes, keepdims=True)
+    n = count(shape, axis)
+    if not everything:
+        n = np.sum(np.broadcast_to(where, shape), axis=axes, keepdims=True).astype(np.asarray(a).dtype)
     selected = a if everything else np.where(where, a, 0)
     centre = np.sum(selected, axis=axes, keepdims=True) / n if mean is ABSENT else mean
     return masked(selected - centre, where), n
@@ -226,7 +230,7 @@ def prod_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any) -> Any:
     """z_bar times the product of the others."""
     shape = np.shape(a)
     if np.size(a) == 0:
-        return np.zeros(shape)
+        return np.zeros(shape, np.asarray(a).dtype)
     axes = axes_of(axis, len(shape))
     everything = where is True or where is ABSENT
     factors = np.asarray(a) if everything else np.where(where, a, 1)
@@ -324,7 +328,7 @@ def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any)
     winners = (a == top) | (a != a)
     if where is not True and where is not ABSENT:
         winners = winners & where
-    n = np.sum(winners, axis=axes_of(axis, len(shape)), keepdims=True)
+    n = np.sum(winners, axis=axes_of(axis, len(shape)), keepdims=True).astype(slope.dtype)
     if initial is ABSENT or initial is None:
         return np.where(winners, slope / np.maximum(n, 1), 0), NoTangent
     tie = (top == initial) | (np.isnan(top) & np.isnan(initial))
@@ -401,9 +405,9 @@ def neighbours(a: Any, axis: Any, locate: Any) -> tuple[Any, ...]:
     ramp = np.where(nan, np.nan, np.arange(float(n)))
     position = np.asarray(locate(ramp, order))
     extra = position.ndim - (ramp.ndim - 1)  # axes that q had
-    position = np.moveaxis(np.reshape(position, (-1, *position.shape[extra:])), 0, -1)
+    position = np.moveaxis(np.reshape(position, (math.prod(position.shape[:extra]), *position.shape[extra:])), 0, -1)
     below = np.where(np.isnan(position), n - 1, np.floor(position)).astype(np.intp)  # a nan result is a nan element
-    t = np.where(np.isnan(position), 0, position - below)
+    t = np.where(np.isnan(position), 0, position - below).astype(np.real(elements).dtype)
     above = np.minimum(below + 1, n - 1)
     return elements, np.take_along_axis(order, below, -1), np.take_along_axis(order, above, -1), t, position
 
@@ -412,7 +416,7 @@ def order_statistic_bar(z_bar: Any, a: Any, axis: Any, found: tuple[Any, ...]) -
     """a_bar: (1 - t) z_bar and t z_bar at the two neighbours."""
     elements, lower, upper, t, _ = found
     axes = axes_of(axis, np.ndim(a))
-    slope = np.moveaxis(np.reshape(z_bar, (-1, *np.shape(elements)[:-1])), 0, -1)
+    slope = np.moveaxis(np.reshape(z_bar, (np.shape(t)[-1], *np.shape(elements)[:-1])), 0, -1)
     shape = np.shape(elements)
     a_bar = add_along_axis(slope * (1 - t), lower, -1, shape) + add_along_axis(slope * t, upper, -1, shape)
     return unmerged(a_bar, np.shape(a), axes)
@@ -449,7 +453,7 @@ def enter_quantile(function: Any, scale: float) -> None:
                 speed = SPEEDS.get(method, lambda n: 0)(n) / scale
                 moves = (position > 0) | (method == "linear")
                 gap = np.take_along_axis(elements, upper, -1) - np.take_along_axis(elements, lower, -1)
-                slope = np.moveaxis(np.reshape(z_bar, (-1, *np.shape(elements)[:-1])), 0, -1)
+                slope = np.moveaxis(np.reshape(z_bar, (np.shape(position)[-1], *np.shape(elements)[:-1])), 0, -1)
                 bars = np.where(moves, slope * gap * speed, 0)
                 return np.reshape(np.sum(bars, axis=tuple(range(np.ndim(bars) - 1))), np.shape(q))
 

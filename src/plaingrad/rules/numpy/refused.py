@@ -21,6 +21,7 @@ REFUSED: dict[str, str] = {
     "chararray": "numbers leave as text",
     "ndarray._set_shape": "changes how memory is read; reshape instead",
     "ndarray._set_dtype": "changes how memory is read; view or astype instead",
+    "generic.view": "reads the bits of a number; astype instead",
     "ndarray.ctypes": "hands out the raw address",
     "ndarray.tofile": "numbers leave for a file",
     "ndarray.tobytes": "numbers leave as bytes",

@@ -180,8 +180,6 @@ def tolist(self):
 composed(np.ndarray.view)(view)
 composed(np.ndarray.item)(item)
 composed(np.ndarray.tolist)(tolist)
-for f in methods("view", types=(np.generic,)):
-    linear(f, lambda z_bar, x, *options: z_bar)
 
 
 # ---------------------------------------------------------------------------------------------------------
