@@ -15,7 +15,7 @@ NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 _HEAP_TYPE = 1 << 9
 
 _BASES: dict[type, int] = {
-    **dict.fromkeys((np.integer, np.bool_, int, str, bytes, type), NOTHING),
+    **dict.fromkeys((np.integer, np.bool_, np.dtype, int, str, bytes, type), NOTHING),
     **dict.fromkeys((float, complex, np.inexact, Fraction, Decimal), NUMBER),
     np.ndarray: ARRAY,
     **dict.fromkeys((list, tuple, deque), SEQUENCE),

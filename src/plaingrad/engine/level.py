@@ -311,7 +311,7 @@ class Level(Hooks):
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING:
                 numbers_only = False
-                if kind == OBJECT and rule.own:
+                if kind == OBJECT and rule.own and (rule.kind == "scalar" or is_heap(type(x)) and self._is_operand(x)):
                     return self._apply_to_object(rule, f, args, kwargs, position)
                 slot = self.slot_of(x)
                 if slot is not None:
@@ -353,6 +353,11 @@ class Level(Hooks):
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
 
+    def _is_operand(self, x: Any) -> bool:
+        """Whether a user's object stands for numbers: it converts itself to an array, or holds active ones."""
+        t = type(x)
+        return hasattr(t, "__array__") or hasattr(t, "__array_function__") or self.is_active(x)
+
     def _apply_to_object(self, rule: Rule, f: Any, args: Any, kwargs: Any, position: int) -> Any:
         """A rule of numbers and arrays met with a user's object: its own conversions come first."""
         x = args[position]
@@ -370,8 +375,11 @@ class Level(Hooks):
                 missing_rule(f, f"Its argument {position} is a `{t.__qualname__}` that holds differentiated numbers.")
             return self.native(f, args, kwargs)
         else:
-            for operand in args:
+            array_code = isinstance(f, np.ufunc) or str(module).startswith("numpy")
+            for at, operand in enumerate(args):
                 self.calls.meet(operand)
+                if array_code and at != position and not hasattr(t, "__array_ufunc__") and self.is_active(operand):
+                    missing_rule(f, f"It combines differentiated numbers with an object of type `{t.__qualname__}`.")
             return f(*args, **kwargs)  # C code enters the object's own methods
         return self.apply(rule, f, (*args[:position], x, *args[position + 1 :]), kwargs)
 

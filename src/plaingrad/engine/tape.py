@@ -83,7 +83,7 @@ def add_to(shadow: Shadow, slot: Any, x_bar: Any) -> None:
         return
     kind = type(slot)
     if kind is NumberSlot:
-        if type(x_bar) is not float:
+        if type(x_bar) is not float or type(slot.x) is not float:
             x_bar = number_cotangent(x_bar, slot.x)
         shadow.add_number(slot.index, x_bar)
     elif kind is ArraySlot:

@@ -6,7 +6,8 @@ nothing has happened. Rounding to integers or to a quantum is a step: no tangent
 
 from __future__ import annotations
 
-from decimal import Context, Decimal
+from collections.abc import Callable
+from decimal import Context, Decimal, getcontext, setcontext
 from fractions import Fraction
 from numbers import Rational
 from typing import Any
@@ -122,7 +123,7 @@ def fraction_from_rrule(cls: type, x: Any) -> Any:
 linear(Rational.__float__, identity)
 linear(Fraction.__copy__, identity)
 linear(Fraction.__deepcopy__, identity)
-no_tangent(Fraction.limit_denominator, Fraction.__round__, Fraction.__floor__, Fraction.__ceil__, Fraction.__trunc__,
+no_tangent(Fraction.__round__, Fraction.__floor__, Fraction.__ceil__, Fraction.__trunc__,
            Fraction.__hash__, Fraction.__bool__, Fraction.__eq__, Fraction.__lt__, Fraction.__le__, Fraction.__gt__,
            Fraction.__ge__, Fraction.__floordiv__, Fraction.__rfloordiv__)
 scalar("Fraction.__add__", REAL * 2, 1, 1, functions=(Fraction.__add__, Fraction.__radd__))
@@ -195,12 +196,24 @@ scalar("Decimal.__mul__", REAL * 2, lambda m, x, y, z: y, lambda m, x, y, z: x, 
 scalar("Decimal.__truediv__", REAL * 2, lambda m, x, y, z: 1 / y, lambda m, x, y, z: -z / y, functions=(Decimal.__truediv__,))
 scalar("Decimal.__rtruediv__", REAL * 2, lambda m, y, x, z: -z / y, lambda m, y, x, z: 1 / y, functions=(Decimal.__rtruediv__,))
 scalar("Decimal.__pos__", REAL, 1, functions=(Decimal.__pos__,))
-scalar("Context.add", REAL * 2, None, 1, 1, functions=(Context.add,))
-scalar("Context.subtract", REAL * 2, None, 1, -1, functions=(Context.subtract,))
-scalar("Context.multiply", REAL * 2, None, lambda m, c, x, y, z: y, lambda m, c, x, y, z: x, functions=(Context.multiply,))
-scalar("Context.divide", REAL * 2, None, lambda m, c, x, y, z: 1 / y, lambda m, c, x, y, z: -z / y, functions=(Context.divide,))
-scalar("Context.sqrt", POSITIVE, None, lambda m, c, x, z: 1 / (2 * z), functions=(Context.sqrt,))
-scalar("Context.exp", REAL, None, lambda m, c, x, z: z, functions=(Context.exp,))
-scalar("Context.ln", POSITIVE, None, lambda m, c, x, z: 1 / x, functions=(Context.ln,))
-scalar("Context.plus", REAL, None, 1, functions=(Context.plus, Context.create_decimal, Context.create_decimal_from_float))
-scalar("Context.minus", REAL, None, -1, functions=(Context.minus,))
+
+
+def _enter_context_method(name: str, f: Callable[..., Any]) -> None:
+    @composed(Context.__dict__[name])
+    def in_context(context: Context, /, *args: Any) -> Any:
+        """What the operator or method gives while the context is in force."""
+        before = getcontext()
+        setcontext(context)
+        try:
+            return f(*args)
+        finally:
+            setcontext(before)
+
+
+for _name, _f in {
+    "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y, "divide": lambda x, y: x / y,
+    "remainder": lambda x, y: x % y, "power": lambda x, y: x**y, "plus": lambda x: +x, "minus": lambda x: -x, "abs": abs,
+    "fma": lambda x, y, z: x.fma(y, z), "sqrt": lambda x: x.sqrt(), "exp": lambda x: x.exp(), "ln": lambda x: x.ln(),
+    "log10": lambda x: x.log10(), "create_decimal": lambda x: +Decimal(x), "create_decimal_from_float": lambda x: +Decimal(x),
+}.items():
+    _enter_context_method(_name, _f)
