@@ -4,12 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from tests.rules.agreement import difference
 
 from plaingrad import grad, rulebook
 from plaingrad.rules import elementwise
 from plaingrad.tangents import is_zero, unthunk
-
-from tests.rules.agreement import difference
 
 ROWS = [
     rule

@@ -10,6 +10,8 @@ from __future__ import annotations
 import cmath
 import math
 import operator
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -64,6 +66,11 @@ def over(a: Any, b: Any) -> Any:
     return a / b
 
 
+def _inverse(y: Any, z: Any) -> Any:
+    """1 / y in the arithmetic of z, which a Decimal does not share with floats."""
+    return over(type(z)(1), y) if isinstance(z, (Decimal, Fraction)) else over(1, y)
+
+
 def _ieee_quotient(a: Any, b: Any) -> Any:
     with np.errstate(all="ignore"):
         z = np.divide(a, b)
@@ -105,7 +112,7 @@ scalar("subtract", PAIR, 1, -1, functions=(operator.sub, np.subtract, *dunders("
 scalar("rsub", PAIR, -1, 1, functions=dunders("__rsub__"))
 scalar("multiply", PAIR, lambda m, x, y, z: y, lambda m, x, y, z: x,
        functions=(operator.mul, np.multiply, *dunders("__mul__", "__rmul__")))
-scalar("divide", PAIR, lambda m, x, y, z: over(1, y), lambda m, x, y, z: over(-z, y),
+scalar("divide", PAIR, lambda m, x, y, z: _inverse(y, z), lambda m, x, y, z: over(-z, y),
        functions=(operator.truediv, np.divide, *dunders("__truediv__")))
 scalar("rtruediv", PAIR, lambda m, y, x, z: over(-z, y), lambda m, y, x, z: over(1, y),
        functions=dunders("__rtruediv__"))
@@ -147,7 +154,7 @@ def exponent_slope(x: Any, y: Any, z: Any) -> Any:
         return 0 * y
     if isinstance(x, complex):
         return z * cmath.log(x)
-    return z * (x.copy_abs().ln() if hasattr(x, "ln") else math.log(abs(x)))
+    return z * (Decimal(abs(x)).ln() if isinstance(z, Decimal) else math.log(abs(x)))
 
 
 scalar("power", EXPONENTS, lambda m, x, y, z: power_slope(x, y), lambda m, x, y, z: exponent_slope(x, y, z),

@@ -496,6 +496,18 @@ def test_decimal_context():
     assert grad(f)(X) == pytest.approx(1 / 3 + 0.5 / math.sqrt(X))
 
 
+@pytest.mark.parametrize("number", [Decimal, Fraction])
+@pytest.mark.parametrize("f, slope", [
+    (lambda d: d / 2, 0.5), (lambda d: 3 / d, -3 / X**2), (lambda d: d**3, 3 * X**2), (lambda d: 2 * d - d * d + 1, 2 - 2 * X),
+    (lambda d: d % 1 + divmod(d, 1)[1], 2), (lambda d: +d - (-d), 2), (lambda d: sum([d, d * d, 1]), 1 + 2 * X),
+    (lambda d: max(d, 1) * min(d, 9), 2 * X), (lambda d: sorted([d * 2, d])[0], 1), (lambda d: statistics.mean([d, d * d]), 0.5 + X),
+    (lambda d: statistics.variance([d, 3 * d]), 4 * X), (lambda d: math.sqrt(d), 0.5 / math.sqrt(X)), (lambda d: math.prod([d, d]), 2 * X),
+    (lambda d: 2**d, math.log(2) * 2**X), (lambda d: statistics.stdev([d, 3 * d]), math.sqrt(2)),
+])
+def test_exact_numbers(number, f, slope):
+    assert grad(lambda x: float(f(number(x))))(X) == pytest.approx(slope, rel=1e-9)
+
+
 def test_the_gradient_of_a_decimal_argument():
     assert float(grad(lambda d: float(d * d))(Decimal("1.5"))) == pytest.approx(3.0)
     assert float(grad(lambda d: float(d * d))(Fraction(3, 2))) == pytest.approx(3.0)

@@ -214,6 +214,6 @@ for _name, _f in {
     "add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y, "divide": lambda x, y: x / y,
     "remainder": lambda x, y: x % y, "power": lambda x, y: x**y, "plus": lambda x: +x, "minus": lambda x: -x, "abs": abs,
     "fma": lambda x, y, z: x.fma(y, z), "sqrt": lambda x: x.sqrt(), "exp": lambda x: x.exp(), "ln": lambda x: x.ln(),
-    "log10": lambda x: x.log10(), "create_decimal": lambda x: +Decimal(x), "create_decimal_from_float": lambda x: +Decimal(x),
+    "log10": lambda x: x.log10(), "create_decimal": lambda x: +Decimal(x), "create_decimal_from_float": lambda x: +Decimal.from_float(x),
 }.items():
     _enter_context_method(_name, _f)
