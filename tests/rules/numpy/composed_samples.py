@@ -45,6 +45,7 @@ row(nd.setfield, args(real(3), 1.5, np.float64))
 row(vars(nd).get("itemset"), args(real(3, 4), 5, 1.5), args(real(3, 4), (1, 2), 1.5), args(np.array(1.0), 2.5))
 row(np.einsum, args("ij,jk->ik", m, n), args("ij,jk", m, n), args("ij->", m), args("ii->i", real(3, 3)), args("ii", real(3, 3)), args("...j,j->...", t, v[:4]), args("...ij,...jk->...ik", t, real(4, 2)), args("i,j->ji", v, w), args(m, [0, 1], n, [1, 2], [0, 2]), args(t, [Ellipsis, 0], v[:4], [0]), args("ij,jk,kl->il", m, n, real(2, 3)), args("ij,jk,kl->il", m, n, real(2, 3), optimize=True), args("b...,b...->...", m, m + 1), args("iji->j", real(2, 3, 2)), args("i->", v), args("ij,ij->i", m, real(1, 4)), args(" i j -> j i ", m), args("...", m), args("i...->...i", t))
 row(np.linalg.norm, *[args(m, o) for o in (None, "fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf)], *[args(v, o) for o in (None, 2, 1, 3, 0.5, np.inf, -np.inf, -1, 0)], args(t), args(t, None, (0, 2)), args(t, 2, 1), args(t, "nuc", (2, 0), True), args(t, 1, (1, 2), keepdims=True), args(m, 3.0, axis=1), args(m, axis=0, keepdims=True), args(zeros(3)))
+row(np.linalg.cond, *[args(well(3), p) for p in (None, 2, -2, 1, -1, "fro", np.inf, "nuc")], args(m), args(well(3, 2)), args(well(3, 2), 1))
 row(np.linalg.tensorsolve, args(well(4).reshape(2, 2, 4), real(2, 2)), args(well(4).reshape(4, 2, 2), real(4)), args(np.moveaxis(well(4).reshape(2, 2, 2, 2), 0, 2), real(2, 2), axes=(2,)))
 row(np.nan_to_num, args(v), args(np.array([np.inf, 1.0, -np.inf, np.nan]), posinf=1.5, neginf=2.5), args(np.array([1.0, np.nan]), False), args(1.5))
 

@@ -474,3 +474,27 @@ def matrix_norm(x, ord, axes, keepdims):
     else:
         raise ValueError("Invalid norm order for matrices.")
     return np.expand_dims(z, tuple(sorted(axes))) if keepdims else z
+
+
+@composed(la.cond)
+def cond(x, p=None):
+    """norm(x) norm(x^-1)."""
+    x = np.asarray(x)
+    if x.size == 0 and 0 in x.shape[-2:]:
+        raise la.LinAlgError("cond is not defined on empty arrays")
+    if p is None or p in (2, -2):
+        s = la.svd(x, compute_uv=False)
+        z = s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    else:
+        z = la.norm(x, p, axis=(-2, -1)) * la.norm(inverse_or_nan(x), p, axis=(-2, -1))
+    return np.where(np.isnan(z) & ~np.isnan(x).any(axis=(-2, -1)), np.inf, z)[()]
+
+
+def inverse_or_nan(x: Any) -> Any:
+    """The inverse; all nan where one of the matrices has none."""
+    try:
+        return la.inv(x)
+    except la.LinAlgError:
+        if x.shape[-1] != x.shape[-2]:
+            raise
+        return np.full_like(x, np.nan)

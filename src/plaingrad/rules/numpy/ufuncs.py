@@ -100,10 +100,10 @@ def gufunc_call(ufunc: Any, args: Any, outs: Any, dtype: Any, options: Any) -> A
     if axis is not None:
         axes = [(axis,), (axis,), ()]
     if axes is None:
-        return written(ufunc(*args), outs[0])
+        return written(plain(ufunc, args), outs[0])
     places = [(x,) if isinstance(x, int) else tuple(x) for x in axes]
     args = [np.moveaxis(x, place, range(-len(place), 0)) for x, place in zip(args, places)]
-    z = ufunc(*args)
+    z = plain(ufunc, args)
     if len(places) > len(args) and places[-1]:
         z = np.moveaxis(z, range(-len(places[-1]), 0), places[-1])
     return written(z, outs[0])
