@@ -79,14 +79,14 @@ def test_a_linear_program_reads_nothing_and_never_complains():
     kept = []
 
     def f(x):
-        kept.append(x * 2.0)
-        return kept[-1][1:].sum() * 3.0
+        kept.append(x + x)
+        return kept[-1][1:].sum() - x[::-1].sum()
 
     w = np.array([1.0, 2.0])
     _, pullback = plaingrad.vjp(f, w)
     kept[0][:] = 0.0
     w[:] = 0.0
-    assert pullback(1.0)[0].tolist() == [0.0, 6.0]
+    assert pullback(1.0)[0].tolist() == [-1.0, 1.0]
 
 
 def test_in_place_writes_are_undone_for_each_pullback_and_redone_after_it():
