@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import functools
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -54,16 +55,20 @@ def at_level(level: Level, f: Any) -> Callable[..., Any]:
     return run
 
 
-def _stepped(level: Level, items: Iterable[Any], look: Callable[[Any], None]) -> Iterator[Any]:
-    """The items of `items`, each made with `level` in force, wherever the next one is asked for; `look` sees them."""
-    step = at_level(level, iter(level.iterable(items)).__next__)
-    while True:
-        try:
-            item = step()
-        except StopIteration:
-            return
-        look(item)
-        yield item
+class Stepped:
+    """The items of `items`, each made with `level` in force wherever the next one is asked for; `look` sees them."""
+
+    def __init__(self, level: Level, items: Iterable[Any], look: Callable[[Any], None]) -> None:
+        self.step = at_level(level, iter(level.iterable(items)).__next__)
+        self.look = look
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.step()
+        self.look(item)
+        return item
 
 
 # -- threads ------------------------------------------------------------------------------------------------------
@@ -78,13 +83,12 @@ def _start_thread(level: Level, start: Any) -> Callable[..., Any]:
     return start_thread
 
 
-def _report(level: Level, report: Any) -> Callable[..., Any]:
-    """An error that ends a thread and is only printed: a refusal among them is raised where the level ends."""
+def _end_thread(level: Level, report: Any) -> Callable[..., Any]:
+    """An error that ends a thread is only printed: a refusal is raised where the level ends, too."""
 
-    def report_error(*args: Any) -> Any:
-        for details in args:
-            _keep_refusal(level, details[1] if isinstance(details, tuple) else None)
-        return report(*args)
+    def report_error(thread: Any) -> None:
+        _keep_refusal(level, sys.exc_info()[1])
+        level.calls.inside(report)(thread)
 
     return report_error
 
@@ -277,12 +281,12 @@ def _pool_work(level: Level, method: Any) -> Callable[..., Any]:
         for x in (f, call.get("args"), call.get("kwds")):
             look(x)
         if "iterable" in call:
-            items = _stepped(level, call["iterable"], look)
+            items = Stepped(level, call["iterable"], look)
             call["iterable"] = list(items) if method.__name__ == "_map_async" else items
         for name in ("callback", "error_callback"):
             if call.get(name) is not None:
                 call[name] = at_level(level, call[name])
-        return method(pool, at_level(level, f) if threads else f, **call)
+        return level.calls.inside(method)(pool, at_level(level, f) if threads else f, **call)
 
     return pool_work
 
@@ -292,7 +296,7 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("_thread", "start_new_thread"): _start_thread,
     ("_thread", "start_new"): _start_thread,
     ("_thread", "start_joinable_thread"): _start_thread,
-    ("_thread", "_excepthook"): _report,
+    ("threading", "_make_invoke_excepthook.<locals>.invoke_excepthook"): _end_thread,
     ("concurrent.futures.thread", "ThreadPoolExecutor.submit"): _submit,
     ("concurrent.futures._base", "Future.add_done_callback"): _add_done_callback,
     ("_contextvars", "Context.run"): _context_run,
