@@ -18,7 +18,7 @@ def call_forms(listing, version, is_inline) -> list:
     """
     lines = listing.lines
     forms = [None] * len(lines)
-    seen = bytearray(len(lines) + 1)
+    depths = [None] * len(lines)
     handler = [None] * len(lines)
     for region in listing.regions:
         for i in range(region.start, region.stop + 1):
@@ -26,11 +26,11 @@ def call_forms(listing, version, is_inline) -> list:
     todo = [(0, 0, None)]  # where to go on, the depth there, marks: (position, kind, rest) or None
     while todo:
         i, depth, marks = todo.pop()
-        while not seen[i]:
-            seen[i] = 1
+        while depths[i] is None:
+            depths[i] = depth
             name, arg, _, target = lines[i]
             region = handler[i]
-            if region is not None and not seen[region.target]:
+            if region is not None and depths[region.target] is None:
                 todo.append((region.target, region.depth + region.lasti + 1, below(region.depth, marks)))
             if name in CALLS:
                 depth -= CALLS[name] + arg
@@ -41,15 +41,17 @@ def call_forms(listing, version, is_inline) -> list:
             elif name != "PRECALL":
                 before = depth
                 depth += effect(name, arg, False)
-                if target is not None and not seen[target]:
-                    after = before + effect(name, arg, True)
-                    todo.append((target, after, marks))
+                if target is not None and name != "END_ASYNC_FOR":  # its target only says where the loop began
+                    todo.append((target, before + effect(name, arg, True), marks))
                 mark = new_mark(lines, i, before, depth, version, is_inline)
                 if mark is not None:
                     marks = (*mark, below(mark[0], marks))
             if name in version.final:
                 break
             i += 1
+        else:
+            if depths[i] != depth:  # a wrong effect somewhere would put hooks over the wrong items
+                raise RuntimeError(f"the stack is {depths[i]} or {depth} deep at instruction {i}, {lines[i].name}")
     return forms
 
 

@@ -892,6 +892,39 @@ def case_coroutines():
         return result, first, e.value, log
 
 
+def case_calls_around_async_comprehensions():
+    async def agen(n):
+        for i in range(n):
+            yield i
+
+    async def f():
+        total = sum([i async for i in agen(4)], 1.5)
+        sets = {sum([i async for i in agen(j)]) for j in [3, 5]}
+        nested = {j: max({i: i + j async for i in agen(2)}, key=lambda k: -k) for j in [10, 20]}
+        return total, sets, nested, [len([x async for x in g]) for g in (agen(1), agen(2))]
+
+    return asyncio.run(f())
+
+
+def case_generators_with_calls_in_handlers():
+    def f(n):
+        try:
+            yield max(n, [i for i in range(n)][n])
+        except IndexError as e:
+            yield str(max(n, min(n, len([i for i in e.args])), (yield 1) or 0))
+        return sum([1 // (n - 2) if n > 2 else 0 for _ in "ab"], start=n)
+
+    out = []
+    for n in range(4):
+        g = f(n)
+        try:
+            while True:
+                out.append(next(g))
+        except StopIteration as e:
+            out.append(e.value)
+    return out
+
+
 def case_cancellation():
     log = []
 
