@@ -49,19 +49,26 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     """Numbers at the start natively, what follows (arrays, objects) by `+`, as the builtin does."""
     items = list(iterable)
     n = _leading_numbers(items)
+    if n == len(items):
+        return _sum_of_numbers(start, *items)
     total = _sum_of_numbers(start, *items[:n])
     for x in items[n:]:
         total = total + x
     return total
 
 
-DIVISIBLE = (float, int, np.ndarray, np.generic, Fraction, Decimal)
+def _are_divisible(x: Any, y: Any) -> bool:
+    numeric = (float, int, np.ndarray, np.generic, Fraction, Decimal)
+    return isinstance(x, numeric) and isinstance(y, numeric)
+
+
+no_tangent(_are_divisible)
 
 
 @composed(divmod)
 def divmod_(x: Any, y: Any, /) -> Any:
     """x // y and x % y, or what the operands' own methods say."""
-    if isinstance(x, DIVISIBLE) and isinstance(y, DIVISIBLE):
+    if _are_divisible(x, y):
         return x // y, x % y
     return call_binary(x, y, "__divmod__", "__rdivmod__")
 

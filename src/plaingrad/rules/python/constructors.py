@@ -50,14 +50,24 @@ def complex_rrule(real: Any = 0, imag: Any = None) -> Any:
     return _complex(real, imag), complex_pullback
 
 
+def _is_converted(real: Any, imag: Any) -> str:
+    """The special method by which an object becomes a complex number; "" for a number."""
+    cls = type(real)
+    if cls is float or cls is complex or imag is not None:
+        return ""
+    if isinstance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
+        return ""
+    return "__complex__" if hasattr(cls, "__complex__") else "__float__" if hasattr(cls, "__float__") else ""
+
+
+no_tangent(_is_converted)
+
+
 @composed(complex)
 def complex_(real: Any = 0, imag: Any = None) -> complex:
     """z = x + iy, or what an object says that it is."""
-    if imag is None and not isinstance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
-        if hasattr(type(real), "__complex__"):
-            return type(real).__complex__(real)
-        real = float(real)
-    return _complex(real, imag)
+    name = _is_converted(real, imag)
+    return _complex(getattr(type(real), name)(real) if name else real, imag)
 
 
 @rrule(float.__new__)

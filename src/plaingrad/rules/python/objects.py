@@ -60,6 +60,16 @@ for _cls in CALLABLES:
     composed(_cls.__call__)(call)
 
 
+@composed(property.__get__)
+def property_get(descriptor: property, o: Any, owner: Any = None, /) -> Any:
+    """What the getter says, for a property that is asked by hand."""
+    if o is None:
+        return descriptor
+    if descriptor.fget is None:
+        raise AttributeError("property has no getter")
+    return descriptor.fget(o)
+
+
 @composed(types.GenericAlias.__call__)
 def call_alias(alias: Any, /, *args: Any, **kwargs: Any) -> Any:
     """What list[int](...) makes; instances of classes learn the alias, as from the interpreter."""
