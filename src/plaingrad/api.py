@@ -117,6 +117,11 @@ def show(f: Callable[..., Any]) -> str:
 
     Raises:
         ArgumentError: there is no Python bytecode behind `f`.
+
+    Examples:
+        >>> text = show(lambda x: x + 1.0)  # doctest: +ELLIPSIS
+        <BLANKLINE>
+        ...
     """
     code = _code_of(f)
     if code is None:

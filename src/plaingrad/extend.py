@@ -115,7 +115,3 @@ def _without_module(partial: Any) -> Any:
 def _check_callable(f: Any) -> None:
     if not callable(f):
         raise RuleError(f"a rule is about a callable, not {f!r}")
-    try:
-        hash(f)
-    except TypeError:
-        raise RuleError(f"a rule is found by identity, but {f!r} is not hashable") from None

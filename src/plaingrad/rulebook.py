@@ -62,14 +62,14 @@ _lock = threading.RLock()
 def add(rule: Rule) -> None:
     """Enter `rule`, replacing an earlier one for the same callable."""
     with _lock:
-        _rules[rule.function] = rule
+        _rules[_key(rule.function)] = rule
         _tell()
 
 
 def remove(function: Any) -> Rule | None:
     """Remove the rule for `function` and return it."""
     with _lock:
-        rule = _rules.pop(function, None)
+        rule = _rules.pop(_key(function), None)
         _tell()
     return rule
 
@@ -86,11 +86,17 @@ def _tell() -> None:
 
 
 def find(function: Any) -> Rule | None:
-    """The rule for `function`, or None. An unhashable callable has none."""
+    """The rule for `function`, or None."""
+    return _rules.get(_key(function))
+
+
+def _key(function: Any) -> Any:
+    """What `function` is filed under: itself, or its identity where it cannot be hashed (the rule keeps it alive)."""
     try:
-        return _rules.get(function)
+        hash(function)
     except TypeError:
-        return None
+        return "unhashable", id(function)
+    return function
 
 
 def rules() -> Iterator[Rule]:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
-REWRITABLE = ("plaingrad.rules", "plaingrad.define", "plaingrad.tangents", "plaingrad.engine.tape", "plaingrad.engine.memory", "plaingrad.engine.structure")
+OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.rewrite", "plaingrad.rulebook")
+REWRITABLE = ("plaingrad.engine.tape", "plaingrad.engine.memory", "plaingrad.engine.structure")
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
 LruCached = functools._lru_cache_wrapper
@@ -54,7 +55,7 @@ INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code tak
 def is_own(f: Any) -> bool:
     """Whether `f` is engine code, which runs as it is."""
     module = getattr(f, "__module__", None)
-    return type(module) is str and module.startswith("plaingrad.") and not module.startswith(REWRITABLE)
+    return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
 
 
 PYTHON_ATTRIBUTES = (type(None), FunctionType, property, types.MemberDescriptorType)
@@ -175,7 +176,7 @@ class Calls:
             special = outsiders.special(f, self.level)
         if special is not None:
             return special
-        if t in CACHEABLE or t.__hash__ is object.__hash__:
+        if t in CACHEABLE or type(lookup(t, "__hash__")) is not FunctionType:
             rule = rulebook.find(f)
             if rule is not None:
                 return self.applier(rule, f)

@@ -104,11 +104,23 @@ def _submit(level: Level, submit: Any) -> Callable[..., Any]:
     def submit_at_level(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         if any(cls.__name__ == "InterpreterPoolExecutor" for cls in type(executor).__mro__):
             return _submit_to_process(level, submit)(executor, f, *args, **kwargs)
-        if getattr(executor, "_initializer", None) is not None:  # threads that start here run it
-            return level.calls.inside(submit)(executor, at_level(level, f), *args, **kwargs)
         return submit(executor, at_level(level, f), *args, **kwargs)
 
     return submit_at_level
+
+
+def _make_pool(level: Level, make: Any) -> Callable[..., Any]:
+    """A pool of threads, or its `__init__`: each thread begins with the initializer."""
+    place = 2 if isinstance(make, type) else 3
+
+    def make_pool(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > place and args[place] is not None:
+            args = (*args[:place], at_level(level, args[place]), *args[place + 1 :])
+        elif kwargs.get("initializer") is not None:
+            kwargs["initializer"] = at_level(level, kwargs["initializer"])
+        return make(*args, **kwargs)
+
+    return make_pool
 
 
 def _add_done_callback(level: Level, add: Any) -> Callable[..., Any]:
@@ -260,7 +272,7 @@ def _to_process(level: Level, f: Any) -> Callable[..., Any]:
 
 def _submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
     def submit_to_process(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _refuse_process(level, submit, *args, *kwargs.values())
+        _refuse_process(level, submit, getattr(executor, "_initargs", None), *args, *kwargs.values())
         return submit(executor, *args, **kwargs)
 
     return submit_to_process
@@ -297,6 +309,8 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("_thread", "start_new"): _start_thread,
     ("_thread", "start_joinable_thread"): _start_thread,
     ("threading", "_make_invoke_excepthook.<locals>.invoke_excepthook"): _end_thread,
+    ("concurrent.futures.thread", "ThreadPoolExecutor"): _make_pool,
+    ("concurrent.futures.thread", "ThreadPoolExecutor.__init__"): _make_pool,
     ("concurrent.futures.thread", "ThreadPoolExecutor.submit"): _submit,
     ("concurrent.futures._base", "Future.add_done_callback"): _add_done_callback,
     ("_contextvars", "Context.run"): _context_run,
