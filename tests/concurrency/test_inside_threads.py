@@ -249,6 +249,28 @@ def test_the_initializer_of_a_pool():
     check(f, 1.5, 9.0)
 
 
+def test_a_pool_class_with_an_initializer_of_its_own():
+    local = threading.local()
+
+    class Prepared(concurrent.futures.ThreadPoolExecutor):
+        def __init__(self, gain):
+            super().__init__(2, "prepared", self.prepare, (gain,))
+            self.gain = gain
+
+        def prepare(self, gain):
+            local.gain = gain * 5.0
+
+        def submit(self, f, *args):
+            return super().submit(lambda: f(*args) * local.gain * self.gain)
+
+    def f(x):
+        with Prepared(x) as pool:
+            return sum(pool.map(lambda k: x * k, [1.0, 2.0]))
+
+    # 15xxx
+    check(f, 1.5, 45 * 1.5**2)
+
+
 def test_work_that_ends_after_the_level():
     pool = concurrent.futures.ThreadPoolExecutor(1)
     gate, futures = threading.Event(), []
@@ -502,7 +524,11 @@ def test_a_value_that_goes_to_a_pool_of_processes_is_refused():
         with concurrent.futures.ProcessPoolExecutor(1) as pool:
             return sum(pool.map(double, [1.0, x]))
 
-    for f in (submitted, partial, mapped):
+    def prepared(x):
+        with concurrent.futures.ProcessPoolExecutor(1, initializer=double, initargs=(x,)) as pool:
+            return pool.submit(double, 1.0).result()
+
+    for f in (submitted, partial, mapped, prepared):
         with pytest.raises(plaingrad.PlaingradError, match="another process"):
             plaingrad.grad(f)(3.0)
 
