@@ -324,6 +324,51 @@ def test_random_numbers_move_with_their_parameters():
     agrees(f, rng.standard_normal(4))
 
 
+def complex_differences(f, x, h=1e-5):
+    """x_bar + i y_bar of a real function of x + i y."""
+    g = np.zeros(x.shape, complex)
+    for i in np.ndindex(x.shape):
+        d = np.zeros(x.shape)
+        d[i] = h
+        g[i] = (f(x + d) - f(x - d)) / (2 * h) + 1j * (f(x + 1j * d) - f(x - 1j * d)) / (2 * h)
+    return g
+
+
+weight = np.random.default_rng(4).standard_normal((3, 3)) + 1j * np.random.default_rng(5).standard_normal((3, 3))
+
+
+def spectral_projection(vectors, values):
+    """A function of eigenvectors that does not depend on their phases."""
+    return np.sum(np.abs(np.conj(vectors.T) @ weight @ vectors) ** 2 * np.arange(1.0, 4.0)) + np.sum(np.abs(values) ** 3)
+
+
+COMPLEX = {
+    "eigh": lambda a: spectral_projection(*np.linalg.eigh(a + np.conj(a.T))[::-1]),
+    "eigh reads one triangle": lambda a: spectral_projection(*np.linalg.eigh(a)[::-1]),
+    "eigh reads the other": lambda a: spectral_projection(*np.linalg.eigh(a, "U")[::-1]),
+    "eig": lambda a: spectral_projection(*np.linalg.eig(a)[::-1]),
+    "eigenvectors as LAPACK scales them": lambda a: np.sum(np.real(np.linalg.eig(a)[1] * weight)),
+    "svd": lambda a: sum(np.sum(np.abs(np.conj(f.T) @ weight @ f) ** 2) for f in (np.linalg.svd(a)[0], np.linalg.svd(a)[2].T)),
+    "svd, together": lambda a: np.sum(np.real(weight * (np.linalg.svd(a)[0] ** 1 @ np.diag([1.0, 2.0, 3.0]) @ np.linalg.svd(a)[2]))),
+    "svd, tall": lambda a: np.sum(np.abs(np.linalg.svd(a[:, :2], full_matrices=False)[0].conj().T @ weight[:, :2]) ** 2),
+    "svd, wide": lambda a: np.sum(np.abs(np.linalg.svd(a[:2], full_matrices=False)[2] @ weight) ** 2 * np.array([[1.0], [2.0]])),
+    "qr": lambda a: np.sum(np.real(np.linalg.qr(a)[0] * weight)) + np.sum(np.abs(np.linalg.qr(a)[1]) ** 3),
+    "cholesky": lambda a: np.sum(np.real(np.linalg.cholesky(a @ np.conj(a.T) + np.eye(3)) * weight)),
+    "det": lambda a: np.real(np.linalg.det(a) ** 2) + np.imag(np.linalg.slogdet(a)[0]) + np.linalg.slogdet(a)[1],
+    "norms": lambda a: np.linalg.norm(a) + np.linalg.norm(a, 2) + np.linalg.norm(a, 1) + np.linalg.norm(a[0], 3) + np.linalg.norm(a, "nuc"),
+    "solve": lambda a: np.sum(np.abs(np.linalg.solve(a, weight) @ np.linalg.pinv(a[:, :2])[:1].T)),
+    "products": lambda a: np.abs(np.vdot(a, weight)) + np.abs(np.einsum("ij,kj->", a, np.conj(a) * 1j)) + np.abs(np.inner(a, weight)).sum(),
+    "transforms": lambda a: np.sum(np.abs(np.fft.fft2(a)) ** 3) + np.sum(np.fft.irfft(a) ** 3),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX)
+def test_a_real_function_of_complex_numbers(name):
+    f = COMPLEX[name]
+    a = np.random.default_rng(8).standard_normal((3, 3)) + 1j * np.random.default_rng(9).standard_normal((3, 3))
+    np.testing.assert_allclose(grad(f)(a), complex_differences(f, a), rtol=1e-5, atol=1e-6)
+
+
 SCALAR_METHODS = {
     **{name: () for name in "sum mean prod max min cumsum cumprod ravel flatten copy squeeze transpose item tolist".split()},
     **{name: () for name in "conj conjugate __array__ __copy__ __abs__ __neg__ __pos__ __float__ __complex__".split()},

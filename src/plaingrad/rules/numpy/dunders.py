@@ -9,6 +9,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import composed, no_tangent
 from plaingrad.rules.numpy.names import methods
+from plaingrad.rules.numpy.shapes import reinterpreted
 
 no_tangent(*methods(
     "__invert__", "__lshift__", "__rlshift__", "__rshift__", "__rrshift__", "__and__", "__rand__", "__xor__", "__rxor__",
@@ -17,51 +18,69 @@ no_tangent(*methods(
 ))  # fmt: skip
 
 
+def bare(a: Any) -> Any:
+    """`a` as a plain array over the same memory: a subclass calls these methods from its own versions of them."""
+    return a if type(a) is np.ndarray or not isinstance(a, np.ndarray) else reinterpreted(a, np.ndarray)
+
+
+def dressed(z: Any, a: Any) -> Any:
+    """The array `z` as an instance of the class of `a`."""
+    return z if type(a) is np.ndarray or not isinstance(z, np.ndarray) else reinterpreted(z, type(a))
+
+
 def in_place_add(self, value):
     """self += value."""
-    self += value
+    a = bare(self)
+    a += bare(value)
     return self
 
 
 def in_place_sub(self, value):
     """self -= value."""
-    self -= value
+    a = bare(self)
+    a -= bare(value)
     return self
 
 
 def in_place_mul(self, value):
     """self *= value."""
-    self *= value
+    a = bare(self)
+    a *= bare(value)
     return self
 
 
 def in_place_truediv(self, value):
     """self /= value."""
-    self /= value
+    a = bare(self)
+    a /= bare(value)
     return self
 
 
 def in_place_floordiv(self, value):
     """self //= value."""
-    self //= value
+    a = bare(self)
+    a //= bare(value)
     return self
 
 
 def in_place_mod(self, value):
     """self %= value."""
-    self %= value
+    a = bare(self)
+    a %= bare(value)
     return self
 
 
 def in_place_pow(self, value):
     """self **= value."""
-    self **= value
+    a = bare(self)
+    a **= bare(value)
     return self
 
 
 def in_place_matmul(self, value):
     """self @= value."""
-    self @= value
+    a = bare(self)
+    a @= bare(value)
     return self
 
 
@@ -76,25 +95,26 @@ for name, definition in (
 @composed(np.ndarray.__matmul__)
 def matmul(self, value):
     """self @ value."""
-    return self @ value
+    return dressed(bare(self) @ bare(value), self)
 
 
 @composed(np.ndarray.__rmatmul__)
 def rmatmul(self, value):
     """value @ self."""
-    return value @ self
+    return dressed(bare(value) @ bare(self), self)
 
 
 @composed(np.ndarray.__getitem__)
 def getitem(self, key):
     """self[key]."""
-    return self[key]
+    return dressed(bare(self)[key], self)
 
 
 @composed(np.ndarray.__setitem__, mutates=True)
 def setitem(self, key, value):
     """self[key] = value."""
-    self[key] = value
+    a = bare(self)
+    a[key] = value
 
 
 @composed(np.ndarray.__iter__)

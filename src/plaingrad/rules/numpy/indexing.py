@@ -362,16 +362,6 @@ def copyto(dst, src, casting="same_kind", where=True):
     dst[where] = np.broadcast_to(src, dst.shape)[where]
 
 
-def put_along_axis(arr, indices, values, axis=-1):
-    """arr[indices along axis] = values."""
-    if axis is None:
-        put(arr, indices, np.broadcast_to(values, np.shape(indices)))
-        return
-    grid = list(np.ogrid[tuple(slice(0, n) for n in arr.shape)])
-    grid[axis % arr.ndim] = indices
-    arr[tuple(grid)] = values
-
-
 for f in methods("sort"):
     composed(f, mutates=True)(sort_in_place)
 for f in methods("partition"):
