@@ -9,7 +9,7 @@ from plaingrad.rules.numpy.indexing import add_along_axis, add_at_indices
 from plaingrad.rules.numpy.interpolation import finite_numbers
 from plaingrad.rules.numpy.linalg import euclidean_norm, power_norm
 from plaingrad.rules.numpy.products import einsum_of_many, einsum_of_one
-from plaingrad.rules.numpy.ufuncs import added_at, sums_of_segments
+from plaingrad.rules.numpy.ufuncs import added_at, reduced, sums_of_segments
 
 rng = np.random.default_rng(7)
 plain_einsum = {"optimize": False}
@@ -278,5 +278,8 @@ row(power_norm, args(m, 3, 0, False), args(v, 1.5, 0, True), args(m, 0.5, 1, Fal
 row(einsum_of_one, args(m, [0, 1], [0]), args(real(3, 3), [0, 0], [0]), args(real(3, 3, 3), [0, 0, 0], []), args(real(2, 3, 2), [1, 0, 1], [0]), args(t, [0, 1, 2], [2, 0]))
 row(einsum_of_many, args([[0, 1], [1, 2]], [0, 2], plain_einsum, m, n), args([[0, 1], [1]], [1], plain_einsum, m, v[:4]), args([[0, 0], [0, 1]], [1, 0], plain_einsum, real(3, 3), m), args([[0, 1], [2], [1, 2]], [], plain_einsum, m, v, real(4, 5)), args([[0], [1]], [], {"optimize": True}, v, w), args([[0, 1], [0, 1]], [0], plain_einsum, m, real(1, 4)))
 row(sums_of_segments, args(v, [0, 2, 3], 0, None), args(v, [3, 0, 2, 2], 0, None), args(m, [0, 3], 1, None))
+for ufunc in (np.logaddexp, np.logaddexp2, np.fmax, np.fmin):
+    row(reduced, args(ufunc, distinct(5), 0, False), args(ufunc, distinct(3, 4), None, False), args(ufunc, distinct(2, 3, 4), (0, 2), True), args(ufunc, distinct(3, 4), -1, True), real_only=True)
+row(reduced, args(np.fmax, with_nan[:2], 1, False), args(np.logaddexp, np.array([-np.inf, 1.5, 2.0]), 0, False), real_only=True)
 row(added_at, args(v, [0, 1, 1], real(3)), args(m, ([0, 0], [1, 1]), 2.5), args(m, 1, real(4)), args(m, (slice(None), [0, 0]), real(3, 2)))
 SAMPLES = {f: s for f, s in SAMPLES.items() if s}

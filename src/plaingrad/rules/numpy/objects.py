@@ -55,7 +55,7 @@ def as_objects(x: Any) -> Any:
 def reduced(op: Callable[[Any, Any], Any], a: Any, axis: Any, start: Any = None) -> Any:
     """op over all elements, or along one axis, from left to right."""
     if axis is None:
-        items = a.ravel().tolist()
+        items = list(a.ravel())
         total = items[0] if start is None else start
         for item in items[1:] if start is None else items:
             total = op(total, item)
@@ -67,13 +67,21 @@ def reduced(op: Callable[[Any, Any], Any], a: Any, axis: Any, start: Any = None)
     return total
 
 
-def sum_of_objects(a: Any, axis: Any = None) -> Any:
+def refuse_options(options: tuple[Any, ...]) -> None:
+    """Only what stands for an option not given may follow the axis."""
+    if not all(option is None or option is np._NoValue or option is True or option is False for option in options):
+        raise NotImplementedError("sums and products of object arrays take an axis only")
+
+
+def sum_of_objects(a: Any, axis: Any = None, *defaults: Any) -> Any:
     """The sum, by the elements' own addition."""
+    refuse_options(defaults)
     return reduced(operator.add, a, axis)
 
 
-def product_of_objects(a: Any, axis: Any = None) -> Any:
+def product_of_objects(a: Any, axis: Any = None, *defaults: Any) -> Any:
     """The product, by the elements' own multiplication."""
+    refuse_options(defaults)
     return reduced(operator.mul, a, axis)
 
 
@@ -84,7 +92,7 @@ def mean_of_objects(a: Any, axis: Any = None) -> Any:
 
 def running_sum_of_objects(a: Any, axis: Any = None) -> Any:
     """The sums of the first 1, 2, ... elements of a flat array."""
-    items = a.ravel().tolist()
+    items = list(a.ravel())
     for k in range(1, len(items)):
         items[k] = items[k - 1] + items[k]
     result = np.empty(len(items), object)

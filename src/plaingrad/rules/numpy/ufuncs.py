@@ -12,7 +12,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
-from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse
+from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse, restored
 from plaingrad.tangents import NoTangent, Thunk
 
 # Ufuncs whose reduction is a function with a rule of its own; the others are applied element after element.
@@ -139,9 +139,41 @@ def ufunc_reduce(ufunc, array, axis=0, dtype=None, out=None, keepdims=False, ini
     if where is not True:
         raise refuse(f"np.{ufunc.__name__}.reduce with where=", "has no rule", "select the elements before it")
     array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype)
+    if ufunc in WEIGHTS and initial is ABSENT and array.dtype.kind == "f":
+        return written(reduced(ufunc, array, axis, keepdims), out)
     axes = axes_of(axis, array.ndim)
     z = folded(ufunc, array, axes, initial)
     return written(np.expand_dims(z, axes) if keepdims else z, out)
+
+
+# dz/da for reductions that are not loops: the share that each element has in the result.
+WEIGHTS: dict[Any, Any] = {
+    np.logaddexp: lambda a, z: np.exp(a - z),
+    np.logaddexp2: lambda a, z: np.exp2(a - z),
+    np.fmax: lambda a, z: a == z,
+    np.fmin: lambda a, z: a == z,
+}
+
+
+def reduced(ufunc: Any, array: Any, axis: Any, keepdims: bool) -> Any:
+    """ufunc.reduce, for the ufuncs in `WEIGHTS`."""
+    return ufunc.reduce(array, axis, keepdims=keepdims)
+
+
+@rrule(reduced)
+def reduced_rrule(ufunc, array, axis, keepdims):
+    z = ufunc.reduce(array, axis, keepdims=keepdims)
+
+    def reduced_pullback(z_bar):
+        top = restored(z, array.shape, axis)
+        ties = (array == top) | (np.isnan(top) & np.isnan(array))
+        weight = np.where(np.isfinite(top), WEIGHTS[ufunc](array, top), ties)  # infinities that tie share equally
+        total = np.sum(weight, axis=axes_of(axis, array.ndim), keepdims=True)
+        smooth = np.isfinite(top) & (ufunc is np.logaddexp or ufunc is np.logaddexp2)  # there they add up to 1 by themselves
+        total = np.where(smooth | (total == 0), 1, total)
+        return NoTangent, restored(z_bar, array.shape, axis) / total.astype(array.dtype) * weight
+
+    return z, reduced_pullback
 
 
 def folded(ufunc: Any, array: Any, axes: tuple[int, ...], initial: Any) -> Any:
