@@ -137,6 +137,24 @@ def test_a_method_of_a_context_rounds_and_signals_in_it(name, args):
     assert getcontext().prec == 28
 
 
+@pytest.mark.parametrize("cls", [float, np.float16, np.float32, np.float64, np.longdouble, np.ndarray, Fraction, Decimal])
+def test_divmod_methods_of_every_type(cls):
+    x = np.array([7.5, -7.5]) if cls is np.ndarray else cls(7.5)
+    y = np.array([2.0, 3.5]) if cls is np.ndarray else cls(2)
+    for found, expected in [
+        (rulebook.find(cls.__divmod__).definition(x, y), divmod(x, y)),
+        (rulebook.find(cls.__rdivmod__).definition(y, x), divmod(x, y)),
+    ]:
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("cls", [np.float16, np.float32, np.longdouble, np.ndarray])
+def test_float_methods_of_every_type(cls):
+    x = np.array(0.5) if cls is np.ndarray else cls(0.5)
+    z, pullback = rulebook.find(cls.__float__).rrule(x)
+    assert type(z) is float and unthunk(pullback(3.0)[0]) == 3.0
+
+
 def test_divmod_methods_are_quotient_and_remainder():
     assert rulebook.find(float.__divmod__).definition(7.5, 2.0) == divmod(7.5, 2.0)
     assert rulebook.find(float.__rdivmod__).definition(2.0, 7.5) == divmod(7.5, 2.0)
@@ -150,3 +168,19 @@ def test_integers_end_the_derivative():
 
 def test_a_nearby_fraction_is_refused_for_it_stands_for_the_number_and_is_a_step():
     assert rulebook.find(Fraction.limit_denominator) is None
+
+
+def test_no_rule_here_is_without_a_test():
+    tested = {float, complex, Decimal, Fraction, constructors._complex, float.__new__, complex.__new__, Decimal.from_float,
+              Fraction.from_float.__func__, Fraction.from_decimal.__func__, Fraction.__float__, Fraction.__copy__, Fraction.__deepcopy__,
+              float.real, complex.real, complex.imag, Decimal.real, complex.__complex__, Decimal.__complex__, Decimal.__float__}
+    tested |= {Decimal.__dict__[name] for name in "normalize canonical conjugate next_minus next_plus next_toward __copy__ __deepcopy__".split()}
+    tested |= {Context.__dict__[name] for name in "add subtract multiply divide remainder power plus minus abs fma sqrt exp ln log10".split()}
+    tested |= {Context.create_decimal, Context.create_decimal_from_float}
+    for cls in (float, np.float16, np.float32, np.float64, np.longdouble, np.generic, np.ndarray, Fraction, Decimal):
+        tested |= {cls.__divmod__, cls.__rdivmod__}
+    for cls in (float, np.float16, np.float32, np.float64, np.longdouble, np.generic, np.ndarray):
+        tested.add(cls.__float__)
+    if "from_number" in Fraction.__dict__:
+        tested.add(Fraction.from_number.__func__)
+    assert {rule.function for rule in HERE if rule.kind in ("full", "linear", "composed")} == tested

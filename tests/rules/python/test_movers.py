@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from plaingrad import rulebook
-from plaingrad.rules.python import containers, text
+from plaingrad.rules.python import containers, iteration, objects, operators, text
 
 A = [3.0, 1.0, 2.0]
 
@@ -139,3 +139,32 @@ def test_every_builtin_exception_may_carry_a_value():
 def test_the_doors_between_numbers_and_text_are_listed_once():
     for doors in (text.FORMATTERS, text.PARSERS, text.DIGITS):
         assert len(set(map(id, doors))) == len(doors)
+
+
+def test_calls_and_properties_by_hand():
+    def call(f):
+        return rulebook.find(f).definition
+
+    assert call(type(call).__call__)(pow, 2, exp=3) == 8
+    assert call(type(P.scaled).__call__)(P.x.scaled, 2.0, offset=1.0) == 3.0
+    assert call(functools.partial.__call__)(functools.partial(pow, 2), 3) == 8
+    assert call(staticmethod.__call__)(staticmethod(pow), 2, 3) == 8
+    assert call(type(list[int]).__call__)(list[int], (1, 2)) == [1, 2]
+    assert call(property.__get__)(property(lambda p: p.y), P) == 3.0
+    reader = property(lambda p: p.y)
+    assert call(property.__get__)(reader, None, Point) is reader
+    with pytest.raises(AttributeError):
+        call(property.__get__)(property(), P)
+
+
+def test_no_definition_here_is_without_a_test():
+    tested = {operator.getitem, operator.setitem, operator.delitem, operator.contains, operator.concat, operator.countOf,
+              operator.indexOf, operator.call, operator.iconcat, operator.itemgetter.__call__, operator.attrgetter.__call__,
+              operator.methodcaller.__call__, itertools.accumulate, itertools.count, iteration._running_totals, functools.reduce,
+              reversed, contextvars.Context.run, print, type(list[int]).__call__, type(lambda: 0).__call__, type(P.scaled).__call__,
+              functools.partial.__call__, staticmethod.__call__, property.__get__}
+    tested |= {getattr(operator, "i" + name) for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()}
+    files = {module.__file__ for module in (operators, iteration, objects, text)}
+    here = {rule.function for rule in rulebook.rules()
+            if rule.source.split(":")[0] in files and rule.kind in ("full", "linear", "composed", "scalar")}
+    assert here == tested

@@ -28,7 +28,7 @@ def identity(z_bar: Any, *arguments: Any, **options: Any) -> Any:
 
 linear(float, identity)
 linear(float.__dict__["real"], identity)
-for _descriptor in dunders("__float__"):
+for _descriptor in dunders("__float__", types=REAL_TYPES):
     linear(_descriptor, identity)
 no_tangent(int, bool, float.__dict__["imag"], float.__dict__["is_integer"])
 linear(complex.__dict__["real"], identity)
