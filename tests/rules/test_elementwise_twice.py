@@ -1,6 +1,7 @@
 """Every real row once and twice through the engine: the rules' own arithmetic is differentiated too."""
 
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -70,3 +71,36 @@ def test_a_third_derivative_of_a_power_at_zero():
     assert grad(grad(lambda x: x**2.0))(0.0) == 2.0
     assert grad(grad(lambda x: x**1.0))(0.0) == 0.0
     assert math.isinf(grad(lambda x: x**0.5)(0.0))
+
+
+COMPLEX = [
+    rule
+    for rule in rulebook.rules()
+    if rule.kind == "scalar"
+    and rule.source.split(":")[0] == elementwise.__file__
+    and (
+        (getattr(rule.function, "__module__", None) == "cmath" and rule.function.__name__ != "rect")
+        or rule.function in (abs, operator.add, operator.sub, operator.mul, operator.truediv, operator.neg, operator.pos, operator.pow)
+        or (isinstance(rule.function, np.ufunc) and any(t.startswith("D" * rule.function.nin + "->") for t in rule.function.types))
+    )
+    and getattr(rule.function, "__name__", "") not in ("maximum", "minimum", "fmax", "fmin", "clip")
+]
+
+
+@pytest.mark.parametrize("array", [False, True])
+@pytest.mark.parametrize("rule", COMPLEX, ids=lambda rule: f"{type(rule.function).__name__}-{rule.function.__name__}")
+def test_gradients_in_complex_arguments_through_the_engine(rule, array):
+    f = rule.function
+    if array and not isinstance(f, np.ufunc):
+        return
+    n = f.nin if isinstance(f, np.ufunc) else len(rule.partials) if f.__name__ != "log" else 1
+    args = (0.4 + 0.3j, -1.2 + 0.7j)[:n]
+    for i, x in enumerate(args):
+
+        def real_valued(t, i=i):
+            z = f(*args[:i], t, *args[i + 1 :])
+            return (z * (0.3 - 2j)).real if not array else np.real(z * (0.3 - 2j)).sum()
+
+        found = grad(real_valued)(np.array([x, x]) if array else x)
+        truth = complex(difference(real_valued, x, 1.0), difference(real_valued, x, 1j))
+        np.testing.assert_allclose(found, truth, rtol=1e-9, atol=1e-10)
