@@ -201,6 +201,32 @@ def test_a_loop_that_began_in_a_thread_goes_on_plainly_after_the_level():
         work.put(None)
 
 
+def test_a_thread_that_outlives_two_levels_goes_on_as_plain_python():
+    gate, out, threads = threading.Event(), [], []
+
+    def f(x):
+        def inner(y):
+            z = x * y
+
+            def work():
+                gate.wait()
+                out.append(int(z * 1e300) > 0)  # refused while a level is open
+                out.append(z * 2.0)
+
+            threads.append(threading.Thread(target=work))
+            threads[0].start()
+            return z
+
+        return plaingrad.grad(inner)(x)
+
+    try:
+        assert plaingrad.grad(f)(3.0) == 1.0
+    finally:
+        gate.set()
+        threads[0].join()
+    assert out == [True, 18.0]
+
+
 # Pools of threads.
 
 

@@ -216,6 +216,17 @@ def _register_in_python(level: Level, register: Any) -> Callable[..., Any]:
     return _register(level, level.calls.inside(register))
 
 
+def _refer(level: Level, refer: Any) -> Callable[..., Any]:
+    """A weak reference, whose callback runs when its object dies."""
+
+    def refer_to(x: Any, *callbacks: Any) -> Any:
+        for f in callbacks:
+            adopt_callback(f)
+        return refer(x, *callbacks)
+
+    return refer_to
+
+
 def adopt_callback(f: Any) -> None:
     """Make `f`, which stays the object it is, run rewritten until the last open level closes."""
     while type(f) is functools.partial or type(f) is MethodType:
@@ -321,6 +332,8 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("asyncio.base_events", "BaseEventLoop.call_exception_handler"): _handle_error,
     ("_signal", "signal"): _register,
     ("atexit", "register"): _register,
+    ("weakref", "ReferenceType"): _refer,
+    ("_weakref", "proxy"): _refer,
     ("concurrent.futures.process", "ProcessPoolExecutor.submit"): _submit_to_process,
     ("multiprocessing.process", "BaseProcess.start"): _to_process,
     ("multiprocessing.reduction", "ForkingPickler.dumps"): _to_process,
