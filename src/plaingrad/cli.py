@@ -205,7 +205,9 @@ class Call:
             return api.grad(self.f, argnums=self.wrt)(*copy.deepcopy(self.args))
         except TypeError as error:
             if "as an integer" in str(error):
-                error.add_note("An integer that is differentiated becomes a real number; leave it out with --wrt.")
+                error.add_note(
+                    "An integer that is differentiated becomes a real number; leave it out with --wrt."
+                )
             raise
 
     def mirrored(self, gradient: tuple[Any, ...]) -> Any:
