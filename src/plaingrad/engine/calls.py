@@ -9,6 +9,7 @@ nothing among its arguments is active, and refuses otherwise.
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import math
 import re
@@ -30,6 +31,7 @@ from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy import objects
 from plaingrad.rules.numpy.names import into
 
 if TYPE_CHECKING:
@@ -180,6 +182,8 @@ class Calls:
             rule = rulebook.find(f)
             if rule is not None:
                 return self.applier(rule, f)
+        if t is np.ufunc:
+            return self._ufunc(None, f)
         if isinstance(f, type):
             return self._decide_class(f)
         if t in BUILTIN:
@@ -199,8 +203,6 @@ class Calls:
             rule = rulebook.find(t.__call__)
             if rule is not None:
                 return MethodType(self.applier(rule, t.__call__), f)
-        if t is np.ufunc:
-            return self._ufunc(None, f)
         if t is frames.JsonEncoder:
             return frames.formatter(f)(self.level)
         if is_heap(t):
@@ -320,7 +322,7 @@ class Calls:
     def _ufunc(self, rule: Rule | None, f: np.ufunc) -> Any:
         """A ufunc: by its rule, or with keywords or `out` by the definition that all ufuncs share."""
         level = self.level
-        guarded = self.guarded(f)
+        guarded = self.guarded(f) if rule is not None else self._python_ufunc(f)
         with_options = rulebook.find(np.ufunc.__call__)
         operands = f.nin
 
@@ -341,6 +343,20 @@ class Calls:
             return level.apply(rule, f, args, kwargs)
 
         return apply_ufunc
+
+    def _python_ufunc(self, f: np.ufunc) -> Any:
+        """A ufunc without a rule; one that np.frompyfunc made calls its Python function element by element."""
+        guarded = self.guarded(f)
+        inner = [x for x in gc.get_referents(f) if callable(x)]
+        if not inner:
+            return guarded
+
+        def element_by_element(*args: Any, **kwargs: Any) -> Any:
+            if kwargs or f.nout != 1:
+                return guarded(*args, **kwargs)
+            return self.inside(objects.elementwise)(inner[0], *args)
+
+        return element_by_element
 
     def _composed(self, rule: Rule, f: Any) -> Any:
         level = self.level

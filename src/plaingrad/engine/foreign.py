@@ -147,7 +147,7 @@ def _data_behind(it: Any) -> list[Any]:
     todo = [it]
     while todo:
         for x in gc.get_referents(todo.pop()):
-            if type(x) in ITERATORS or type(x).__name__.endswith("_iterator"):
+            if type(x) is tuple or type(x) in ITERATORS or type(x).__name__.endswith("_iterator"):
                 todo.append(x)
             elif not callable(x):
                 found.append(x)

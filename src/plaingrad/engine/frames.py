@@ -34,7 +34,7 @@ HIDDEN = ".level"
 CO_OPTIMIZED = 1
 
 INTEGER_PARTS = frozenset(
-    (int, round, math.floor, math.ceil, math.trunc, float.__int__, float.__trunc__, float.__floor__, float.__ceil__)
+    (int, round, math.floor, math.ceil, math.trunc, float.__int__, float.__trunc__, float.__floor__, float.__ceil__, float.__round__)
 )
 FORMATTERS = frozenset((str, repr, ascii, format))
 FORMATTING_METHODS = frozenset(
@@ -317,7 +317,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     isinstance: _checks_class(isinstance),
     issubclass: _checks_class(issubclass),
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
-    **{f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit)},
+    **{f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit, np.frompyfunc)},
 }
 
 

@@ -6,12 +6,14 @@ derivatives come about. Nothing here is global: the level in force is the value 
 
 from __future__ import annotations
 
+import functools
 import operator
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType
+from types import FunctionType, GeneratorType, MethodType
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,7 @@ from plaingrad.errors import AliasError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy import objects
 
 FLOAT64 = np.dtype(float)
 ARRAY_ARITHMETIC = frozenset(("add", "sub", "mul", "truediv"))
@@ -87,6 +90,7 @@ class Level(Hooks):
         "calls",
         "captured",
         "fresh",
+        "heirs",
         "index",
         "new_index",
         "parent",
@@ -108,6 +112,7 @@ class Level(Hooks):
         self.texts: dict[str, float] = {}  # numbers that left as text
         self.twins: list[Twin] = []
         self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
+        self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
         self.refusal: BaseException | None = None  # one that the program only printed or logged
         self.sweeping = threading.Lock()
         self._array_bytes = 0
@@ -146,10 +151,16 @@ class Level(Hooks):
                 raise self.refusal
 
     def close(self) -> None:
-        """Frames that outlive the level (generators, threads) go on with the hooks of the next level out."""
-        parent = self.parent
-        for name in HOOK_NAMES:
-            setattr(self, name, getattr(parent, name))
+        """Frames that outlive the level (generators, threads) go on with the hooks of the next open level out."""
+        outer = self.parent
+        while outer is not PLAIN and not outer.calls.open:
+            outer = outer.parent
+        closed = [self, *[level for level in [heir() for heir in self.heirs] if level is not None]]
+        for level in closed:
+            for name in HOOK_NAMES:
+                setattr(level, name, getattr(outer, name))
+        if outer is not PLAIN:
+            outer.heirs += map(weakref.ref, closed)
         self.calls.closed()
         adopt.level_closed()
 
@@ -176,7 +187,13 @@ class Level(Hooks):
 
     def region(self, a: np.ndarray) -> int | None:
         """The index of the memory region that array `a` lies in, or None if it is not active."""
-        i = self.index.get(id(a) if a.base is None else id(owner_of(a)))
+        if a.base is None:
+            i = self.index.get(id(a))
+        else:
+            owner = owner_of(a)
+            i = self.index.get(id(owner))
+            if i is None and kind_of(type(owner)) == OBJECT and is_heap(type(owner)):
+                self._refuse_hidden_memory(a)
         if i is None:
             return None
         if i < 0:
@@ -184,6 +201,11 @@ class Level(Hooks):
         if a.dtype.kind not in "fcV":
             refuse_bits(a)
         return i
+
+    def _refuse_hidden_memory(self, a: np.ndarray) -> None:
+        """Memory that an object hands out by address may be that of an active array."""
+        if any(isinstance(owner, np.ndarray) and np.may_share_memory(a, owner) for owner in self.arrays):
+            missing_rule(np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`).")
 
     def _twin_region(self, a: np.ndarray, first: int) -> None:
         for twin in self.twins:
@@ -316,7 +338,7 @@ class Level(Hooks):
                 slot = self.slot_of(x)
                 if slot is not None:
                     if kind == ARRAY and x.dtype.kind == "O":
-                        missing_rule(f, f"Its argument {position} is an array of Python objects with differentiated numbers.")
+                        return self._apply_to_objects(rule, f, args, kwargs)
                     inputs.append((position, slot))
         if kwargs:
             self._keyword_inputs(rule, kwargs, inputs)
@@ -332,10 +354,14 @@ class Level(Hooks):
             y, pullback = rule.rrule(*args, **kwargs)
         else:
             y, pullback = self.outside(rule.rrule, *args, **kwargs)
+        if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
+            return self.to_objects(args[0])
         if rule.kind == "linear":
             if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
                 return y  # a view of the argument, or the argument itself: nothing to record
             self._capture(args[1:])
+        elif rule.kind == "full":
+            self._capture_held(pullback, 0)
         elif rule.kind != "scalar" or any(map(callable, rule.partials)):
             self._capture(args)
             if kwargs:
@@ -348,8 +374,6 @@ class Level(Hooks):
             return y
         y, outputs = self.add_outputs(y)
         if outputs is not None:
-            if rule.kind == "full":
-                self._capture((y,))
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
 
@@ -448,6 +472,27 @@ class Level(Hooks):
             elif type(x) in (list, tuple, dict):
                 self._capture(x.values() if type(x) is dict else x)
 
+    def _capture_held(self, pullback: Any, depth: int) -> None:
+        """Capture the arrays that a pullback holds in its cells, directly or through functions and containers."""
+        if depth > 6:
+            return
+        if type(pullback) is FunctionType:
+            for cell in pullback.__closure__ or ():
+                try:
+                    held = cell.cell_contents
+                except ValueError:
+                    continue
+                if isinstance(held, (np.ndarray, list, tuple, dict)):
+                    self._capture((held,))
+                elif callable(held):
+                    self._capture_held(held, depth + 1)
+        elif type(pullback) is MethodType:
+            self._capture(vars(pullback.__self__).values() if hasattr(pullback.__self__, "__dict__") else ())
+        elif type(pullback) is functools.partial:
+            self._capture(pullback.args)
+            self._capture(pullback.keywords.values())
+            self._capture_held(pullback.func, depth + 1)
+
     # -- operators -------------------------------------------------------------------------------------------------
 
     def binary(self, name: str, a: Any, b: Any) -> Any:
@@ -476,7 +521,11 @@ class Level(Hooks):
                 cls = type(other)
                 if not hasattr(cls, "__array_ufunc__") and not hasattr(cls, "__array_priority__"):
                     missing_rule(f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`.")
-            return f(a, b)
+            number, other = (a, b) if ka == NUMBER else (b, a)
+            result = f(a, b)
+            if id(number) in self.index and not has_python_operator(type(other), name):
+                missing_rule(f, f"It combines a differentiated number with a `{type(other).__qualname__}`.")
+            return result
         if name in ARRAY_ARITHMETIC and (type(a) is np.ndarray or type(b) is np.ndarray):
             z = self._array_arithmetic(name, f, a, b)
             if z is not None:
@@ -487,7 +536,9 @@ class Level(Hooks):
             b = self.prep(np.array)(b)
         if (ka == ARRAY and a.dtype.kind == "O") or (kb == ARRAY and b.dtype.kind == "O"):
             if self.is_active(a) or self.is_active(b):
-                return self._elementwise_objects(name, a, b)
+                if name == "matmul":
+                    return self.calls.inside(objects.dot_of_objects)(a, b)
+                return self._elementwise(f, a, b)
         rule = rulebook.find(f)
         if rule is None or rule.rrule is None:
             if rule is None and (self.is_active(a) or self.is_active(b)):
@@ -529,15 +580,32 @@ class Level(Hooks):
         self.tape.extend((n, STEP, ArrayArithmetic(name, n, z, a, i, b, j)))
         return z
 
-    def _elementwise_objects(self, name: str, a: Any, b: Any) -> Any:
-        """Object arrays are containers: the operator on each pair of elements, through the hooks."""
-        if name == "matmul":
-            missing_rule(operator.matmul, "An operand is an array of Python objects with differentiated numbers.")
-        hook = getattr(self, name)
-        a, b = np.broadcast_arrays(np.asarray(a, object), np.asarray(b, object))
+    def _apply_to_objects(self, rule: Rule, f: Any, args: Any, kwargs: Any) -> Any:
+        """A function of an array of Python objects: references are moved natively, the rest is done one by one."""
+        definition = objects.DEFINITIONS.get(f)
+        if definition is not None:
+            return self.calls.inside(definition)(*args, **kwargs)
+        if f in objects.OPERATORS and not kwargs:
+            return self._elementwise(objects.OPERATORS[f], *args)
+        if f in objects.MOVES or rule.source.partition(":")[0].endswith(objects.MOVING_MODULES):
+            for x in args:
+                if type(x) is np.ndarray and x.dtype.kind == "O":
+                    self.calls.meet_elements(list(x.ravel()))
+            y = f(*args, **kwargs)
+            if isinstance(y, np.ndarray) and y.dtype.kind in "fc":  # numbers out of objects
+                return self.prep(np.array)(list(args[0].ravel()), dtype=y.dtype).reshape(y.shape)
+            return y
+        missing_rule(f, "One of its arguments is an array of Python objects with differentiated numbers.")
+
+    def _elementwise(self, op: Any, *operands: Any) -> Any:
+        return self.calls.inside(objects.elementwise)(op, *operands)
+
+    def to_objects(self, a: np.ndarray) -> np.ndarray:
+        """The elements of an active array as Python numbers in an array of objects."""
         result = np.empty(a.shape, object)
-        for key in np.ndindex(a.shape):
-            result[key] = hook(a[key], b[key])
+        number = self.prep(complex if a.dtype.kind == "c" else float)
+        for place in np.ndindex(a.shape):
+            result[place] = number(self.read_array(a, place))
         return result
 
     def in_place(self, name: str, a: Any, b: Any) -> Any:
@@ -561,7 +629,7 @@ class Level(Hooks):
         """a op= b in the memory of `a`, with what the reverse pass needs put by."""
         if a.dtype.kind == "O":
             if self.is_active(a) or self.is_active(b):
-                a[...] = self._elementwise_objects(name[1:], a, b)
+                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
                 return a
         if kind_of(type(b)) == SEQUENCE:
             b = self.prep(np.array)(b)
@@ -813,6 +881,12 @@ for _name in BINARY:
 for _name in IN_PLACE:
     setattr(Level, "general_" + _name, _in_place_general(_name))
 Level.general_neg = lambda self, a: _unary_general(self, "neg")(a)
+
+
+def has_python_operator(cls: type, name: str) -> bool:
+    """Whether `cls` defines the binary operator `name` in Python code."""
+    name = name.rstrip("_")
+    return any(isinstance(lookup(cls, f"__{prefix}{name}__"), FunctionType) for prefix in ("", "r", "i"))
 
 
 def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:

@@ -61,12 +61,12 @@ def enter_sum(function: Any, skip_nan: bool = False) -> None:
         if where is not True:
             options["where"] = where
         z = function(a, axis, dtype, None, **options)
-        a = array(a)
+        shape = np.shape(a)  # all that the pullback needs to know of a, which may be written later
+        mask = with_numbers(where, array(a)) if skip_nan else where
 
         def sum_pullback(z_bar):
             def a_bar():
-                mask = with_numbers(where, a) if skip_nan else where
-                return masked(spread(z_bar, np.shape(a), axis), mask)
+                return masked(spread(z_bar, shape, axis), mask)
 
             return Thunk(a_bar), NoTangent, NoTangent, NoTangent, NoTangent, z_bar
 

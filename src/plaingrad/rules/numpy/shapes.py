@@ -174,6 +174,8 @@ def item(self, *args):
 
 def tolist(self):
     """Nested lists of Python numbers."""
+    if self.dtype.kind == "O":
+        return list(self) if self.ndim == 1 else [tolist(x) for x in self] if self.ndim else self[()]
     return [x.tolist() for x in self] if self.ndim else self[()].item()
 
 

@@ -297,14 +297,32 @@ def added_at_rrule(a, indices, b):
 @composed(np.ufunc.at, mutates=True)
 def ufunc_at(ufunc, a, indices, b=ABSENT, /):
     """a[i] = ufunc(a[i], b) for one index after the other, also where they repeat."""
-    if ufunc is np.add or ufunc is np.subtract:
+    if (ufunc is np.add or ufunc is np.subtract) and not overlaps_itself(a):
         a[...] = added_at(a, indices, b if ufunc is np.add else np.negative(b))
         return
     places = np.arange(a.size).reshape(a.shape)[indices]
     values = None if b is ABSENT else np.ravel(np.broadcast_to(b, np.shape(places)))
-    for chosen in rounds(np.ravel(places)):
+    for chosen in rounds(np.ravel(memory_places(a)[indices])):
         where = np.unravel_index(np.ravel(places)[chosen], a.shape)
         a[where] = ufunc(a[where]) if values is None else ufunc(a[where], values[chosen])
+
+
+def overlaps_itself(a: Any) -> bool:
+    """Whether two elements may lie at the same bytes: sorted by stride, an axis does not step beyond the smaller ones."""
+    reach = a.itemsize
+    for stride, n in sorted((abs(stride), n) for stride, n in zip(a.strides, a.shape) if n > 1):
+        if stride < reach:
+            return True
+        reach += stride * (n - 1)
+    return False
+
+
+def memory_places(a: Any) -> Any:
+    """For every element a number that says where in memory it lies."""
+    offsets = np.zeros(a.shape, np.intp)
+    for axis, (n, stride) in enumerate(zip(a.shape, a.strides)):
+        offsets += (np.arange(n) * stride).reshape((n,) + (1,) * (a.ndim - axis - 1))
+    return offsets
 
 
 def rounds(places: Any) -> list[Any]:
@@ -316,4 +334,4 @@ def rounds(places: Any) -> list[Any]:
     return [order[rank == r] for r in range(int(np.max(rank, initial=-1)) + 1)]
 
 
-no_tangent(rounds)
+no_tangent(overlaps_itself, memory_places, rounds)
