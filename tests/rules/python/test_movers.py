@@ -1,5 +1,6 @@
 """Functions that move references, and definitions in Python of those that do more."""
 
+import bisect
 import builtins
 import collections
 import contextvars
@@ -49,6 +50,23 @@ def test_reduction_and_reversal():
     with pytest.raises(TypeError, match="empty"):
         reduce(operator.sub, [])
     assert list(reverse(np.array(A))) == list(reverse(A)) == A[::-1]
+
+
+@pytest.mark.parametrize("key", [None, lambda v: -v])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_bisection(side, key):
+    bisector, inserter = getattr(bisect, f"bisect_{side}"), getattr(bisect, f"insort_{side}")
+    values = sorted([1.0, 2.0, 2.0, 3.0, 5.0], key=key)
+    for x in (0.0, 1.0, 2.0, 4.0, 5.0, 6.0):
+        wanted = x if key is None else key(x)
+        assert rulebook.find(bisector).definition(values, wanted, key=key) == bisector(values, wanted, key=key)
+        assert rulebook.find(bisector).definition(values, wanted, 1, 3, key=key) == bisector(values, wanted, 1, 3, key=key)
+        found, expected = list(values), list(values)
+        rulebook.find(inserter).definition(found, x, key=key)
+        inserter(expected, x, key=key)
+        assert found == expected
+    with pytest.raises(ValueError):
+        rulebook.find(bisector).definition(values, 1.0, -1)
 
 
 def test_printing(capsys):
@@ -162,9 +180,10 @@ def test_no_definition_here_is_without_a_test():
               operator.indexOf, operator.call, operator.iconcat, operator.itemgetter.__call__, operator.attrgetter.__call__,
               operator.methodcaller.__call__, itertools.accumulate, itertools.count, iteration._running_totals, functools.reduce,
               reversed, contextvars.Context.run, print, type(list[int]).__call__, type(lambda: 0).__call__, type(P.scaled).__call__,
-              functools.partial.__call__, staticmethod.__call__, property.__get__}
+              functools.partial.__call__, staticmethod.__call__, property.__get__, containers._place,
+              bisect.bisect_left, bisect.bisect_right, bisect.insort_left, bisect.insort_right}
     tested |= {getattr(operator, "i" + name) for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()}
-    files = {module.__file__ for module in (operators, iteration, objects, text)}
+    files = {module.__file__ for module in (operators, iteration, objects, text, containers)}
     here = {rule.function for rule in rulebook.rules()
             if rule.source.split(":")[0] in files and rule.kind in ("full", "linear", "composed", "scalar")}
     assert here == tested

@@ -300,6 +300,7 @@ CASES = {
     "sum of objects": (lambda x: sum([Vector(x, x), Vector(x * x, 1.0)], Vector(0.0, 0.0)).x, 1 + 2 * X),
     "sum of dict values": (lambda x: sum({"a": x, "b": x * x}.values()), 1 + 2 * X),
     "sum of a map": (lambda x: sum(map(lambda v: v * x, [x, 2.0])), 2 * X + 2),
+    "sum of objects with a start": (lambda x: sum([Vector(x, x)], Vector(x * x, 1.0)).x, 1 + 2 * X),
     "sum of lists": (lambda x: sum([[x], [x * x]], [])[1], 2 * X),
     "pow": (lambda x: pow(x, 3) + pow(2.0, x) + x**x, 3 * X**2 + 2**X * math.log(2) + X**X * (math.log(X) + 1)),
     "pow of an object": (lambda x: pow(Vector(x, x), 2) + Vector(x, x) ** 2, 4 * X),
@@ -352,6 +353,8 @@ CASES = {
     "log to a base": (lambda x: math.log(x, 2) + math.log(2, x) + cmath.log(x, 2).real,
                       2 / (X * math.log(2)) - math.log(2) / (X * math.log(X) ** 2)),
     "modf frexp ldexp": (lambda x: math.modf(x)[0] + math.frexp(x)[0] + math.ldexp(x, 3), 1 + 0.5 + 8),
+    "several results of ufuncs": (lambda x: np.modf(x)[0] + np.frexp(np.array([x]))[0][0] + np.divmod(3.0, x)[1] + np.divmod(np.array([x]), 1.0)[1][0],
+                                  1 + 0.5 - 3 // X + 1),
     "gamma": (lambda x: math.gamma(x + 1) / math.gamma(x) + math.lgamma(x + 1) - math.lgamma(x), 1 + 1 / X),
     "remainders": (lambda x: math.fmod(7 * x, 2) + math.remainder(5 * x, 3) + (9 * x) % 4 + 9 % x, 7 + 5 + 9 - 9 // X),
     "polar and rect": (lambda x: cmath.polar(complex(0.0, x))[0] + cmath.polar(complex(1.0, x))[1] + cmath.rect(x, 0.0).real
@@ -400,6 +403,7 @@ CASES = {
     "namespaces": (namespace, 6 * X * X),
     "heapq": (heap, 2.0 + 10 + 3),
     "bisect": (bisection, -2 * X),
+    "bisect of an array": (lambda x: np.array([x, 2 * x, 3 * x])[bisect.bisect(np.array([x, 2 * x]), 1.5 * x)], 2.0),
     # statistics
     "mean": (lambda x: statistics.mean([x, x * x, 3.0]) + statistics.fmean([x, 2 * x]) + statistics.mean(v for v in [x, x]), (1 + 2 * X) / 3 + 1.5 + 1),
     "weighted mean": (lambda x: statistics.fmean([x, 2.0], [x, 1.0]), (2 * X * (X + 1) - X * X - 2) / (X + 1) ** 2),

@@ -17,14 +17,19 @@ from plaingrad.tangents import NoTangent
 no_tangent(round)  # integers, or a step between its jumps
 
 
-def _leading_numbers(items: list[Any]) -> int:
-    """How many items at the start are plain numbers."""
-    n = 0
-    for x in items:
-        if not isinstance(x, (int, float, complex, np.number)):
-            break
-        n += 1
-    return n
+NUMBERS = (int, float, complex, np.number)
+
+
+def _leading_numbers(start: Any, items: list[Any]) -> int:
+    """How many items at the start are plain numbers, as `start` is; text is left to the builtin, which refuses it."""
+    if isinstance(start, (str, bytes, bytearray)):
+        return len(items)
+    if not isinstance(start, NUMBERS):
+        return 0
+    for n, x in enumerate(items):
+        if not isinstance(x, NUMBERS):
+            return n
+    return len(items)
 
 
 no_tangent(_leading_numbers)
@@ -48,10 +53,10 @@ def sum_of_numbers_rrule(start: Any, *items: Any) -> Any:
 def sum_(iterable: Any, /, start: Any = 0) -> Any:
     """Numbers at the start natively, what follows (arrays, objects) by `+`, as the builtin does."""
     items = list(iterable)
-    n = _leading_numbers(items)
+    n = _leading_numbers(start, items)
     if n == len(items):
         return _sum_of_numbers(start, *items)
-    total = _sum_of_numbers(start, *items[:n])
+    total = _sum_of_numbers(start, *items[:n]) if n else start
     for x in items[n:]:
         total = total + x
     return total
@@ -156,7 +161,7 @@ if hasattr(math, "sumprod"):  # since CPython 3.12
         """Sum of p q."""
         p = list(p)
         q = list(q)
-        if _leading_numbers(p) + _leading_numbers(q) == len(p) + len(q):
+        if _leading_numbers(0, p) + _leading_numbers(0, q) == len(p) + len(q):
             return _exact_sum_of_products(len(p), *p, *q)
         z = 0
         for x, y in zip(p, q, strict=True):

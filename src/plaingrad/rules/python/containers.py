@@ -8,7 +8,7 @@ import heapq
 import types
 from typing import Any
 
-from plaingrad.define import higher_order, mover
+from plaingrad.define import composed, higher_order, mover
 
 # Methods that iterate over an argument or call one.
 _ITERATING = frozenset(
@@ -56,10 +56,49 @@ enter_methods(*CONTAINERS, *iterator_types(), types.MappingProxyType, types.Simp
 mover(types.MappingProxyType, types.SimpleNamespace)
 higher_order(collections._count_elements)
 
-for _module, _names in ((heapq, ("heappush", "heappop", "heapify", "heapreplace", "heappushpop", "_heappop_max", "_heapreplace_max",
-                                 "_heapify_max", "heappush_max", "heappop_max", "heapify_max", "heapreplace_max", "heappushpop_max")),
-                        (bisect, ("bisect", "bisect_left", "bisect_right", "insort", "insort_left", "insort_right"))):
-    for _name in _names:  # some are Python, or do not exist, depending on the version
-        _f = getattr(_module, _name, None)
-        if isinstance(_f, types.BuiltinFunctionType):
-            higher_order(_f)
+for _name in dir(heapq):  # what is C depends on the version
+    if isinstance(getattr(heapq, _name), types.BuiltinFunctionType):
+        higher_order(getattr(heapq, _name))
+
+
+def _place(a: Any, x: Any, lo: int, hi: int | None, key: Any, after: bool) -> int:
+    """Where x belongs in a, which is sorted by `key`: after its equals, or before them."""
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        y = a[middle] if key is None else key(a[middle])
+        if (not x < y) if after else y < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+composed(_place)(_place)
+
+
+@composed(bisect.bisect_left)
+def bisect_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
+    """Where x belongs in the sorted a, before its equals."""
+    return _place(a, x, lo, hi, key, False)
+
+
+@composed(bisect.bisect_right)
+def bisect_right(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
+    """Where x belongs in the sorted a, after its equals."""
+    return _place(a, x, lo, hi, key, True)
+
+
+@composed(bisect.insort_left)
+def insort_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
+    """Insert x where it belongs, before its equals."""
+    a.insert(_place(a, x if key is None else key(x), lo, hi, key, False), x)
+
+
+@composed(bisect.insort_right)
+def insort_right(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> None:
+    """Insert x where it belongs, after its equals."""
+    a.insert(_place(a, x if key is None else key(x), lo, hi, key, True), x)
