@@ -112,11 +112,20 @@ def _parts(it: Any) -> Iterator[Any]:
             if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
                 yield x
         elif t in CALLED_BY_C:
-            rule = rulebook.find(x)
+            rule = rulebook.find(_descriptor(x))
             if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
                 yield x
         elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
             todo += _inside(x)
+
+
+def _descriptor(f: Any) -> Any:
+    """What a rule for the C callable `f` is filed under: for a bound method, the method of the class."""
+    owner = getattr(f, "__self__", None)
+    if type(f) is not BuiltinFunctionType or owner is None or type(owner) is ModuleType:
+        return f
+    cls = owner if isinstance(owner, type) else type(owner)
+    return next((base.__dict__[f.__name__] for base in cls.__mro__ if f.__name__ in base.__dict__), f)
 
 
 def _inside(x: Any) -> list[Any]:
