@@ -20,7 +20,7 @@ def describe(code: CodeType) -> str:
     old_texts, new_texts = texts(source, work.lines), texts(new, work.out)
     rows, last = [], None
     for i, old in enumerate(old_texts):
-        number = work.lines[i].location.lineno if work.lines[i].location else None
+        number = work.lines[i].location[0]
         shown = "" if number is None or number == last else str(number)
         last = last if number is None else number
         became = new_texts[work.first[i] : work.first[i + 1]]

@@ -1,8 +1,8 @@
 """A code object as a list of instructions with indices for jump targets, and back again.
 
-Bytes, locations and exception tables are decoded and encoded by the `bytecode` package; this module turns offsets
-into indices, so that instructions can be inserted, and lays the result out again. Names, constants and locals keep
-their places; new ones are appended.
+Bytes and exception tables are decoded and encoded by the `bytecode` package; this module turns offsets into indices,
+so that instructions can be inserted, and lays the result out again. Names, constants and locals keep their places; new
+ones are appended.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,18 @@ from typing import Any, NamedTuple
 from bytecode import UNSET, ConcreteBytecode, ConcreteInstr
 from bytecode.concrete import ExceptionTableEntry
 
+from plaingrad.rewrite.locations import location_table
+
 
 class Line(NamedTuple):
-    """One instruction: `arg` as in the bytes (UNSET without), `target` the index a jump goes to, or None."""
+    """One instruction: `arg` as in the bytes (UNSET without), `target` the index a jump goes to, or None.
+
+    `location` is (line, end line, column, end column), each possibly None.
+    """
 
     name: str
     arg: Any
-    location: Any
+    location: tuple
     target: int | None
 
 
@@ -68,12 +73,11 @@ class Listing:
                 found.append((instr, offset))
             owner.extend([len(found) - 1] * words)
             offset += words
-        lines = []
+        lines, locations = [], list(code.co_positions())
         for instr, offset in found:
             target = instr.get_jump_target(offset)
-            lines.append(
-                Line(instr.name, instr.arg, instr.location, None if target is None else owner[target])
-            )
+            goal = None if target is None else owner[target]
+            lines.append(Line(instr.name, instr.arg, locations[offset], goal))
         regions = [
             Region(owner[e.start_offset], owner[e.stop_offset], owner[e.target], e.stack_depth, e.push_lasti)
             for e in shell.exception_table
@@ -84,7 +88,7 @@ class Listing:
 def assemble(shell: ConcreteBytecode, lines: list, first: list, regions: list, stacksize: int) -> CodeType:
     """The code object of `lines`, whose targets and `regions` speak of indices i that begin at `first[i]`."""
     jumps = [i for i, line in enumerate(lines) if line.target is not None]
-    instrs = [ConcreteInstr(line.name, line.arg, location=line.location) for line in lines]
+    instrs = [ConcreteInstr(line.name, line.arg) for line in lines]
     tail = [caches(line.name) for line in lines]
     while True:
         offsets = [0]
@@ -97,11 +101,9 @@ def assemble(shell: ConcreteBytecode, lines: list, first: list, regions: list, s
             if instr.arg != distance:
                 size = instr.size
                 # never shrinks, or the layout might not settle
-                instr = ConcreteInstr(
-                    instr.name, distance, location=instr.location, extended_args=max(size // 2 - 1, _extended(distance))
-                )
-                instrs[i] = instr
-                grown |= instr.size != size
+                extended = max(size // 2 - 1, _extended(distance))
+                instrs[i] = ConcreteInstr(instr.name, distance, extended_args=extended)
+                grown |= instrs[i].size != size
         if not grown:
             break
     shell[:] = _with_caches(instrs, tail)
@@ -115,7 +117,10 @@ def assemble(shell: ConcreteBytecode, lines: list, first: list, regions: list, s
         )
         for region in regions
     ]
-    return shell.to_code(stacksize, compute_exception_stack_depths=False)
+    code = shell.to_code(stacksize, compute_exception_stack_depths=False)
+    words = [after - before for before, after in zip(offsets, offsets[1:])]
+    places = [line.location for line in lines]
+    return code.replace(co_linetable=location_table(shell.first_lineno, places, words))
 
 
 def _extended(arg):
@@ -123,9 +128,9 @@ def _extended(arg):
 
 
 def _with_caches(instrs, tail):
-    everything = []
+    empty, everything = ConcreteInstr("CACHE", 0), []
     for instr, extra in zip(instrs, tail):
         everything.append(instr)
         if extra:
-            everything += [ConcreteInstr("CACHE", 0, location=instr.location)] * extra
+            everything += [empty] * extra
     return everything

@@ -9,7 +9,6 @@ import dis
 from types import CodeType
 
 from bytecode import UNSET
-from bytecode.instr import InstrLocation
 
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.hooks import CURRENT
@@ -17,7 +16,7 @@ from plaingrad.rewrite.listing import Line, Listing, assemble
 
 LEVEL = ".level"  # no identifier has a dot
 FETCH = CURRENT.get
-NOWHERE = InstrLocation(None, None, None, None)
+NOWHERE = (None, None, None, None)
 OPTIMIZED, SUSPENDS = 0x1, 0x20 | 0x80 | 0x200  # co_flags: function locals; generator, coroutine, async generator
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 #: Code constants that their parent calls at once.
