@@ -85,6 +85,7 @@ class Level(Hooks):
     __slots__ = (
         "_array_bytes",
         "_array_limit",
+        "activating",
         "alive",
         "arrays",
         "calls",
@@ -114,6 +115,7 @@ class Level(Hooks):
         self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
         self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
         self.refusal: BaseException | None = None  # one that the program only printed or logged
+        self.activating = threading.Lock()
         self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
@@ -753,7 +755,7 @@ class Level(Hooks):
 
     def _activate(self, a: np.ndarray) -> int:
         owner = owner_of(a)
-        with self.sweeping:  # two threads may fill one array, and it has one index
+        with self.activating:  # two threads may fill one array, and it has one index
             i = self.index.get(id(owner))
             return i if i is not None and i >= 0 else self.add_region(owner)
 
