@@ -64,3 +64,15 @@ def test_a_definition_draws_the_same_numbers(call):
         assert same(expected[0], result[0]) if expected[0] is not None else result[0] is None, (args, kwargs, expected, result)
         assert nothing_changes(expected[1], result[1])
     del cls
+
+
+@pytest.mark.parametrize("ufunc", [np.add, np.multiply, np.maximum])
+def test_ufunc_at_where_elements_share_memory(ufunc):
+    definition = rulebook.find(np.ufunc.at).definition
+    memory = np.arange(1.0, 7.0)
+    windows = [lambda m: np.lib.stride_tricks.as_strided(m, (4, 3), (8, 8)), lambda m: np.lib.stride_tricks.as_strided(m, (3, 2), (0, 8))]
+    for window in windows:
+        expected, found = memory.copy(), memory.copy()
+        ufunc.at(window(expected), ([0, 1, 2, 2], [1, 0, 0, 1]), [1.5, 2.5, 3.5, 0.5])
+        definition(ufunc, window(found), ([0, 1, 2, 2], [1, 0, 0, 1]), [1.5, 2.5, 3.5, 0.5])
+        np.testing.assert_array_equal(found, expected)

@@ -277,6 +277,7 @@ def test_python_functions_element_by_element():
         total = np.sum(np.vectorize(step)(x) * squares) + np.sum(np.vectorize(step, otypes=[float])(x, 2.0)) + triples.prod()
         rows = np.apply_along_axis(lambda row: row * row.sum(), 1, x)
         norms = np.vectorize(lambda row: row @ row, signature="(n)->()")(x)
+        total += float(np.frompyfunc(step, 1, 1)(x).sum())
         return total + rows.sum() + np.sum(norms**2) + np.piecewise(x, [x < 0], [lambda v: v**2, lambda v: -v]).sum()
 
     agrees(f, rng.standard_normal((2, 3)))
@@ -451,7 +452,6 @@ def test_the_gradient_of_a_gradient(name):
     [
         lambda x: sum(float(e) for e in np.nditer(x)),
         lambda x: np.frombuffer(x.tobytes())[0],
-        lambda x: float(np.frompyfunc(lambda a: a * a, 1, 1)(x).sum()),
         lambda x: np.random.default_rng(0).gamma(x).sum(),
         lambda x: np.random.default_rng(0).standard_t(np.abs(x) + 1).sum(),
         lambda x: np.random.default_rng(0).multivariate_normal(np.zeros(2), np.diag(np.abs(x[:2]))).sum(),

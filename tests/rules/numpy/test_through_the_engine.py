@@ -102,3 +102,51 @@ def test_the_gradient_of_a_definition_agrees_with_central_differences(function):
 def test_the_gradient_along_the_path_of_a_random_number(call):
     for args, kwargs in RANDOM[call][1]:
         check_as_user_code(call, args, kwargs)
+
+
+def check_second_order(function, args, kwargs):
+    """The gradient of <grad f, direction> for a curved f made of the function's results."""
+    rng = np.random.default_rng(11)
+    named = list(kwargs)
+    everything = (*args, *kwargs.values())
+    xs = [copy.deepcopy(x) for x in leaves(everything)]
+    if not any(np.any(np.asarray(x) != 0) for x in xs):  # nothing there, or a kink at 0
+        return
+
+    def after(values):
+        inputs = moved(everything, [v.copy() if isinstance(v, np.ndarray) else v for v in values])
+        return [function(*inputs[: len(args)], **dict(zip(named, inputs[len(args) :]))), inputs]
+
+    with np.errstate(all="ignore"):
+        plain = leaves(after(xs))
+        if any(np.asarray(z).dtype.char in "efFg" or not np.all(np.isfinite(z)) for z in plain):
+            return
+        weights = [rng.uniform(0.5, 1.5, np.shape(z)) for z in plain]
+        inner_direction, outer_direction = ([random_like(rng, x) for x in xs] for _ in range(2))
+
+        def f(values):
+            total = 0.0
+            for z, weight in zip(leaves(after(values)), weights):
+                total = total + np.sum(np.real(z) ** 2 * weight) + np.sum(np.imag(z) ** 2 * weight)
+            return total
+
+        def slope(values):
+            total = 0.0
+            for x_bar, direction in zip(plaingrad.grad(f)(values), inner_direction):
+                total = total + np.sum(np.real(x_bar * direction))
+            return total
+
+        expected = inner(plaingrad.grad(slope)(xs), outer_direction)
+        found = []
+        for h in (1e-4, 1e-5, 1e-6):
+            above, below = ([like(x, x + k * d) for x, d in zip(xs, outer_direction)] for k in (h, -h))
+            found.append((slope(above) - slope(below)) / (2 * h))
+            if abs(found[-1] - expected) <= 1e-4 * max(1.0, abs(expected)):
+                return
+    raise AssertionError(f"{name_of(function)}{args} {kwargs}: second order gives {expected}, differences {found}")
+
+
+@pytest.mark.parametrize("function", PUBLIC + [f for f in COMPOSED if f not in SAMPLES], ids=name_of)
+def test_the_gradient_of_a_gradient_agrees_with_central_differences(function):
+    for args, kwargs in SAMPLES.get(function, []) + COMPOSED.get(function, []):
+        check_second_order(function, args, kwargs)

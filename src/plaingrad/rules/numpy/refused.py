@@ -6,7 +6,6 @@ from __future__ import annotations
 REFUSED: dict[str, str] = {
     "nditer": "hands out its buffers element by element; loop over the array, np.ndindex or a.flat instead",
     "nested_iters": "as nditer",
-    "frompyfunc": "its ufunc hides the Python function; np.vectorize, a loop or a comprehension instead",
     "packbits": "takes integers",
     "unpackbits": "takes integers",
     "fastCopyAndTranspose": "is gone from NumPy 2; np.array(a).T instead",
@@ -42,5 +41,5 @@ REFUSED: dict[str, str] = {
 NEUTRAL: frozenset[str] = frozenset("""
     busday_count busday_offset is_busday busdaycalendar datetime_as_string datetime_data datetime64 timedelta64
     dtype errstate finfo iinfo flexible character generic number inexact floating complexfloating integer signedinteger
-    unsignedinteger flatiter ufunc add_docstring add_newdoc_ufunc compare_chararrays set_numeric_ops geterrobj seterrobj
+    unsignedinteger frompyfunc flatiter ufunc add_docstring add_newdoc_ufunc compare_chararrays set_numeric_ops geterrobj seterrobj
 """.split())
