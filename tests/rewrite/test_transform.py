@@ -232,6 +232,23 @@ def test_decorators_and_class_bodies_are_calls():
     assert prepared == [deco, builtins.__build_class__, deco]
 
 
+def test_a_decorator_that_was_made_with_star_arguments_is_prepared():
+    def deco(f):
+        return f
+
+    def make(*args):
+        return deco
+
+    def f(xs):
+        @make(*xs)
+        def inner():
+            pass
+
+        return inner
+
+    assert [e[1] for e in hooks_of(f, [1], only=("prep",))] == [make, deco]
+
+
 def test_an_assertion_that_fails_is_a_call():
     ns, log = {}, []
     exec("def f(x):\n  assert x, 'why'", ns)

@@ -4,7 +4,7 @@ import dis
 from types import CodeType
 
 from plaingrad.rewrite.cache import facts, original, rewritten
-from plaingrad.rewrite.transform import Rewriting
+from plaingrad.rewrite.transform import FETCH, Rewriting
 
 
 def describe(code: CodeType) -> str:
@@ -28,9 +28,7 @@ def describe(code: CodeType) -> str:
         rows.extend(("", "", "", text) for text in became[1:])
     rows.insert(0, ("line", "", "original", "rewritten"))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    table = (
-        f"{a:>{widths[0]}}  {b:>{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows
-    )
+    table = (f"{a:>{widths[0]}}  {b:>{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows)
     return f"{source.co_qualname} ({source.co_filename}:{source.co_firstlineno})\n" + "\n".join(table)
 
 
@@ -46,4 +44,8 @@ def text(line, instruction):
         return f"{line.name} to {line.target}"
     if instruction.arg is None:
         return line.name
+    if instruction.argval is FETCH:
+        return f"{line.name} CURRENT.get"
+    if isinstance(instruction.argval, CodeType):
+        return f"{line.name} <code {instruction.argval.co_name}>"
     return f"{line.name} {instruction.argrepr or instruction.arg}"

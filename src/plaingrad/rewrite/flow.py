@@ -43,6 +43,8 @@ def call_forms(listing, version, is_inline) -> list:
                 depth += effect(name, arg, False)
                 if target is not None and name != "END_ASYNC_FOR":  # its target only says where the loop began
                     todo.append((target, before + effect(name, arg, True), marks))
+                if name == "CALL_FUNCTION_EX":  # takes its NULL, and leaves the result there
+                    marks = below(depth - 1, marks)
                 mark = new_mark(lines, i, before, depth, version, is_inline)
                 if mark is not None:
                     marks = (*mark, below(mark[0], marks))

@@ -23,7 +23,7 @@ COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 INLINE = frozenset(["<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"])
 #: Instructions whose argument is a place among locals, cells and free variables.
 MOVING = frozenset(dis.opname[op] for op in (*dis.haslocal, *dis.hasfree))
-SPARE = 4  # the deepest that the instructions of one hook go below what was there
+SPARE = 4  # items that the instructions of one hook may put above what was there
 
 
 def transform(code: CodeType, version, rewritten) -> CodeType:
@@ -58,6 +58,7 @@ class Rewriting:
         return line.name == "LOAD_CONST" and line.arg in self.inline
 
     def run(self):
+        """The rewritten code; afterwards `out[first[i]:first[i + 1]]` is what became of line i."""
         actions, lines, i = self.version.actions, self.lines, 0
         if self.keeps_level:
             self.shell.varnames.append(LEVEL)
@@ -78,9 +79,8 @@ class Rewriting:
             verb, *parameters = action
             i = getattr(self, verb)(i, *parameters) or i + 1
         self.first.append(len(self.out))
-        return assemble(
-            self.shell, self.out, self.first, self.listing.regions, self.code.co_stacksize + SPARE
-        )
+        depth = self.code.co_stacksize + SPARE
+        return assemble(self.shell, self.out, self.first, self.listing.regions, depth)
 
     # What is emitted
 

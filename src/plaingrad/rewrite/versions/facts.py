@@ -1,7 +1,7 @@
 """What a version of CPython is described by."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 #: The hook of each argument of BINARY_OP, in the order of CPython's NB_ constants, the same since 3.11.
 ARITHMETIC = ("add", "and_", "floordiv", "lshift", "matmul", "mul", "mod", "or_", "pow", "rshift", "sub", "truediv")
@@ -42,4 +42,4 @@ class Version:
     ex_keywords: bool = False
     load_local: str = "LOAD_FAST"
     final: frozenset = frozenset()
-    pairs: Mapping[str, tuple] = ()
+    pairs: Mapping[str, tuple] = field(default_factory=dict)
