@@ -71,7 +71,9 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         run = Run(f, args, _checked(positions, args), kwargs, _first if has_aux else _same)
         if has_aux and not (type(run.value) is tuple and len(run.value) == 2):
-            raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not {_a(run.value)}")
+            raise NonScalarOutputError(
+                f"with has_aux=True the function must return (y, aux), not {_a(run.value)}"
+            )
         y = run.value[0] if has_aux else run.value
         gradients = run.pull(_unit_cotangent(y, f))
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
@@ -96,7 +98,9 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
     """
     active = tuple(n for n, x in enumerate(args) if _may_have_tangent(x))
     if not active:
-        raise ArgumentError("none of the arguments holds a real or complex number.\n  See docs: errors#argument")
+        raise ArgumentError(
+            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
+        )
     run = Run(f, args, active, {})
     run.watch()
     y = run.value
@@ -137,7 +141,7 @@ def _code_of(f: Any) -> CodeType | None:
     if isinstance(f, MethodType):
         f = f.__func__
     elif not isinstance(f, FunctionType):
-        f = getattr(f, "__wrapped__", None) or getattr(type(f), "__call__", None)
+        f = getattr(f, "__wrapped__", None) or vars(type(f)).get("__call__")
     return getattr(f, "__code__", None)
 
 
@@ -163,7 +167,9 @@ def _a(x: Any) -> str:
 def _positions(argnums: Any) -> tuple[int, ...]:
     positions = argnums if isinstance(argnums, tuple) else (argnums,)
     if not positions or not all(isinstance(n, int) and not isinstance(n, bool) for n in positions):
-        raise ArgumentError(f"argnums must be an int or a tuple of ints, not {argnums!r}.\n  See docs: errors#argument")
+        raise ArgumentError(
+            f"argnums must be an int or a tuple of ints, not {argnums!r}.\n  See docs: errors#argument"
+        )
     return positions
 
 
@@ -198,7 +204,8 @@ def _unit_cotangent(y: Any, f: Any) -> Any:
     else:
         hint = "reduce it to one number (sum, mean, an entry), or use vjp with a cotangent of its shape"
     raise NonScalarOutputError(
-        f"grad needs one real number, but {name} returned {_a(y)}.\n  To go on: {hint}.\n  See docs: errors#non-scalar-output"
+        f"grad needs one real number, but {name} returned {_a(y)}.\n  To go on: {hint}.\n"
+        "  See docs: errors#non-scalar-output"
     )
 
 
@@ -254,7 +261,10 @@ def _fitting(y_bar: Any, y: Any, path: str) -> Any:
     if kind == MAPPING:
         if not isinstance(y_bar, Mapping) or set(y_bar) - set(y):
             raise _misfit(path, f"a mapping with keys among {list(y)}", y_bar)
-        return {key: _fitting(y_bar[key], y[key], f"{path}[{key!r}]") if key in y_bar else ZeroTangent for key in y}
+        return {
+            key: _fitting(y_bar[key], y[key], f"{path}[{key!r}]") if key in y_bar else ZeroTangent
+            for key in y
+        }
     if isinstance(y_bar, Mapping) and kind not in (NOTHING,):
         return {name: y_bar.get(name, ZeroTangent) for name in getattr(y, "__dict__", {})}
     if isinstance(y, (int, np.integer)):
@@ -266,8 +276,12 @@ def _fitting(y_bar: Any, y: Any, path: str) -> Any:
 
 def _refuse_complex(path: str, y_bar: Any, y: Any) -> None:
     if np.iscomplexobj(y_bar) and not np.iscomplexobj(y):
-        raise CotangentError(f"{path} is complex, but the output it belongs to is real.\n  See docs: errors#cotangent")
+        raise CotangentError(
+            f"{path} is complex, but the output it belongs to is real.\n  See docs: errors#cotangent"
+        )
 
 
 def _misfit(path: str, wanted: str, got: Any) -> CotangentError:
-    return CotangentError(f"{path} must be {wanted}, like the output it belongs to; got {_a(got)}.\n  See docs: errors#cotangent")
+    return CotangentError(
+        f"{path} must be {wanted}, like the output it belongs to; got {_a(got)}.\n  See docs: errors#cotangent"
+    )

@@ -84,7 +84,10 @@ def elementwise_rrule(function: Any, partials: tuple[Any, ...]) -> Callable[...,
 
         def elementwise_pullback(z_bar: Any) -> tuple[Any, ...]:
             return tuple(
-                [NoTangent if p is None else Thunk(lambda p=p: scaled(z_bar, p, m, args, z)) for p in partials]
+                [
+                    NoTangent if p is None else Thunk(lambda p=p: scaled(z_bar, p, m, args, z))
+                    for p in partials
+                ]
             )
 
         return z, elementwise_pullback
@@ -99,7 +102,9 @@ def scaled(z_bar: Any, partial: Any, m: Any, args: tuple[Any, ...], z: Any) -> A
             return z_bar
         return -z_bar if partial == -1 else z_bar * partial
     slope = partial(m, *args, z)
-    if isinstance(slope, complex) or (isinstance(slope, (np.ndarray, np.generic)) and slope.dtype.kind == "c"):
+    if isinstance(slope, complex) or (
+        isinstance(slope, (np.ndarray, np.generic)) and slope.dtype.kind == "c"
+    ):
         slope = slope.conjugate()
     return z_bar * slope
 
@@ -170,7 +175,9 @@ def composed(function: Any, *, mutates: bool = False) -> Callable[[F], F]:
     """
 
     def enter(definition: F) -> F:
-        rulebook.add(Rule(function, "composed", definition=definition, mutates=mutates, source=_source_of(definition)))
+        rulebook.add(
+            Rule(function, "composed", definition=definition, mutates=mutates, source=_source_of(definition))
+        )
         return definition
 
     return enter

@@ -56,7 +56,10 @@ def check_grads(
     y_bar = like(y, random)
     gradients = pullback(y_bar)
     places = [
-        place for n, x in enumerate(args) if gradients[n] is not None for place in entries(x, gradients[n], f"argument {n}", (n,))
+        place
+        for n, x in enumerate(args)
+        if gradients[n] is not None
+        for place in entries(x, gradients[n], f"argument {n}", (n,))
     ]
     if len(places) > ENTRIES:
         chosen = random.choice(len(places), ENTRIES, replace=False)
@@ -72,10 +75,14 @@ def check_grads(
             wrong.append(f"  {place.path}: the pullback gives {ours:.10g}, differences {best:.10g}")
     if wrong:
         name = getattr(f, "__qualname__", repr(f))
-        raise AssertionError(f"the gradient of {name} disagrees with finite differences:\n" + "\n".join(wrong))
+        raise AssertionError(
+            f"the gradient of {name} disagrees with finite differences:\n" + "\n".join(wrong)
+        )
 
 
-def check_rule(f: Callable[..., Any], *args: Any, rtol: float = 1e-6, atol: float = 1e-8, **kwargs: Any) -> None:
+def check_rule(
+    f: Callable[..., Any], *args: Any, rtol: float = 1e-6, atol: float = 1e-8, **kwargs: Any
+) -> None:
     """Check the rule of `f` at these arguments.
 
     Looked at: the primal value and type are those of a plain call; arguments are left as a plain call leaves them; the
@@ -127,7 +134,9 @@ def check_rule(f: Callable[..., Any], *args: Any, rtol: float = 1e-6, atol: floa
             try:
                 np.broadcast_shapes(x_bar.shape, x.shape)
             except ValueError:
-                problems.append(f"the cotangent of argument {n} has shape {x_bar.shape}, the argument {x.shape}")
+                problems.append(
+                    f"the cotangent of argument {n} has shape {x_bar.shape}, the argument {x.shape}"
+                )
     if not problems:
         try:
             check_grads(lambda *given: f(*given, **kwargs), args, rtol=rtol, atol=atol)
@@ -199,7 +208,11 @@ def moved(args: tuple[Any, ...], place: Place, h: float) -> list[Any]:
     new = list(copy.deepcopy(args))
     container: Any = new
     for key in place.keys[:-1]:
-        container = dict(entries_of(container))[key] if not isinstance(container, (list, tuple, dict)) else container[key]
+        container = (
+            dict(entries_of(container))[key]
+            if not isinstance(container, (list, tuple, dict))
+            else container[key]
+        )
     key = place.keys[-1]
     if place.at is None:
         step = h * place.direction
@@ -217,7 +230,9 @@ def write(container: Any, keys: tuple[Any, ...], value: Any) -> Any:
     """`container` with the entry at `keys` replaced; tuples on the way are rebuilt."""
     key, rest = keys[0], keys[1:]
     if rest:
-        old = container[key] if isinstance(container, (list, tuple, dict)) else dict(entries_of(container))[key]
+        old = (
+            container[key] if isinstance(container, (list, tuple, dict)) else dict(entries_of(container))[key]
+        )
         value = write(old, rest, value)
     if isinstance(container, tuple):
         parts = [value if k == key else part for k, part in enumerate(container)]
@@ -234,7 +249,11 @@ def like(y: Any, random: np.random.Generator) -> Any:
         return complex(bar, random.normal()) if isinstance(y, (complex, np.complexfloating)) else type(y)(bar)
     if kind == ARRAY and y.dtype.kind in "fc":
         bar = random.normal(size=y.shape)
-        return (bar + 1j * random.normal(size=y.shape)).astype(y.dtype) if y.dtype.kind == "c" else np.asarray(bar, y.dtype)
+        return (
+            (bar + 1j * random.normal(size=y.shape)).astype(y.dtype)
+            if y.dtype.kind == "c"
+            else np.asarray(bar, y.dtype)
+        )
     if kind == SEQUENCE:
         return tuple(like(part, random) for part in y)
     if kind == MAPPING:
@@ -261,7 +280,9 @@ def has_tangent(x: Any) -> bool:
 def evaluated(cotangents: Any) -> tuple[Any, ...]:
     """The cotangents of a rule, none of them postponed."""
     if not isinstance(cotangents, tuple):
-        raise AssertionError(f"the pullback returned {type(cotangents).__name__}; it must return a tuple, one entry an argument")
+        raise AssertionError(
+            f"the pullback returned {type(cotangents).__name__}; it must return a tuple, one entry an argument"
+        )
     return tuple(unthunk(c) for c in cotangents)
 
 

@@ -19,7 +19,13 @@ _adopted: set[type] = set()  # heap classes in `known`
 _adopting: set[type] = set()  # those being looked at
 _open_levels = 0
 
-UNTOUCHED = ("plaingrad.", "abc", "typing", "numbers", "fractions")  # modules whose classes only ask about types
+UNTOUCHED = (
+    "plaingrad.",
+    "abc",
+    "typing",
+    "numbers",
+    "fractions",
+)  # modules whose classes only ask about types
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
@@ -47,7 +53,9 @@ def adopt(cls: type) -> None:
         _adopting.add(cls)
         try:
             for base in cls.__mro__:
-                if is_heap(base) and not (isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)):
+                if is_heap(base) and not (
+                    isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)
+                ):
                     for name, value in list(vars(base).items()):
                         _adopt_attribute(name, value)
                     _adopt_one(base)

@@ -46,9 +46,17 @@ LruCached = functools._lru_cache_wrapper
 MethodWrapper = type((0).__add__)
 BuiltinMethodType = type(re.compile("").match)  # a C function that knows the class that defines it
 BUILTIN = (BuiltinFunctionType, BuiltinMethodType)
-CACHEABLE = frozenset((*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType))
+CACHEABLE = frozenset(
+    (*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType)
+)
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
-VIEWING = ("cast", "release", "toreadonly", "__enter__", "__exit__")  # methods of memoryview that read nothing
+VIEWING = (
+    "cast",
+    "release",
+    "toreadonly",
+    "__enter__",
+    "__exit__",
+)  # methods of memoryview that read nothing
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
 NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
@@ -66,10 +74,15 @@ PYTHON_ATTRIBUTES = (type(None), FunctionType, property, types.MemberDescriptorT
 def is_python_attribute(descriptor: Any) -> bool:
     """Whether writing through this class attribute keeps the value itself."""
     if type(descriptor) is types.GetSetDescriptorType:
-        return issubclass(descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)) and (
-            descriptor.__name__ in ("__dict__", "__class__", "args", "__cause__", "__context__", "__defaults__", "__kwdefaults__")
+        return issubclass(
+            descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)
+        ) and (
+            descriptor.__name__
+            in ("__dict__", "__class__", "args", "__cause__", "__context__", "__defaults__", "__kwdefaults__")
         )
-    return not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
+    return (
+        not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
+    )
 
 
 class Calls:
@@ -428,7 +441,10 @@ class Calls:
                 if kind == NOTHING:
                     continue
                 if self.finds_active(x):
-                    missing_rule(f, f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.")
+                    missing_rule(
+                        f,
+                        f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.",
+                    )
                 if kind == ARRAY and id(x if x.base is None else x.base) in level.captured:
                     watched = [*(watched or ()), x]
             if watched:
@@ -445,7 +461,9 @@ class Calls:
 
     def _refuse_writes(self, f: Any, args: Any, kwargs: Any) -> None:
         """An unknown C function may write an array that a pullback reads: let it have a read-only look only."""
-        missing_rule(f, "One of its arguments is an array that the reverse pass reads again, and it may write it.")
+        missing_rule(
+            f, "One of its arguments is an array that the reverse pass reads again, and it may write it."
+        )
 
     def _callback(self, x: Any) -> Any:
         """A callable handed to C code: its rewritten form, which may not return active values to it."""
@@ -512,7 +530,7 @@ class Calls:
                         refuse(
                             RoundTripError,
                             f"`{f.__name__}` is taken of a differentiated number beyond 2**52",
-                            why="All its digits go into the integer, which has no derivative; code that takes numbers apart does so.",
+                            why="All its digits go into the integer, which has no derivative.",
                             fix="keep the number a float, or write a rule for the function that does this",
                             anchor="round-trip",
                         )
@@ -571,7 +589,13 @@ class Calls:
         if name in frames.EXACT_PARTS and t is Fraction and id(o) in self.level.index:
             missing_rule(lookup(t, name), "It takes a differentiated number apart into whole numbers.")
         result = getattr(o, name)
-        if kind == NUMBER and kind_of(type(result)) == NUMBER and result is not o and id(o) in self.level.index and not is_heap(t):
+        if (
+            kind == NUMBER
+            and kind_of(type(result)) == NUMBER
+            and result is not o
+            and id(o) in self.level.index
+            and not is_heap(t)
+        ):
             missing_rule(lookup(t, name), "It makes a new number from a differentiated one.")
         return result
 
@@ -595,13 +619,13 @@ class Calls:
         return method
 
     def _decide_method(self, o: Any, name: str, t: type) -> Any:
+        if t in foreign.GENERATORS or (t in foreign.ITERATORS and name == "__next__"):
+            return self._generator_method(o, name)
         if is_heap(t) or t is type or issubclass(t, type) or t is super:
             adopt.adopt(t)
             if isinstance(o, type):
                 adopt.adopt(o)
             return self.prep(getattr(o, name))
-        if t in foreign.GENERATORS or (t in foreign.ITERATORS and name == "__next__"):
-            return self._generator_method(o, name)
         descriptor = lookup(t, name)
         if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
             adopt.adopt(t)
@@ -616,7 +640,9 @@ class Calls:
 
     def _method_decision(self, t: type, name: str, descriptor: Any) -> Any:
         """What to call, with the object first, for a C method; None for the method itself."""
-        special = frames.special_method(t, name, descriptor, self.level) or outsiders.special(descriptor, self.level)
+        special = frames.special_method(t, name, descriptor, self.level) or outsiders.special(
+            descriptor, self.level
+        )
         if special is not None:
             return special
         rule = rulebook.find(descriptor)
@@ -648,8 +674,14 @@ class Calls:
             return
         adopt.adopt(t)
         descriptor = lookup(t, name)
-        if type(descriptor) not in PYTHON_ATTRIBUTES and not is_python_attribute(descriptor) and self.finds_active(v):
-            missing_rule(descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost.")
+        if (
+            type(descriptor) not in PYTHON_ATTRIBUTES
+            and not is_python_attribute(descriptor)
+            and self.finds_active(v)
+        ):
+            missing_rule(
+                descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost."
+            )
         elif type(descriptor) in PYTHON_ATTRIBUTES:
             self.stores.setdefault(t, set()).add(name)
         setattr(o, name, v)
@@ -665,7 +697,8 @@ class Calls:
             return
         elif level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
             missing_rule(
-                np.ndarray, f"It sets `.{name}` of a differentiated array in place; use reshape, view or a copy instead."
+                np.ndarray,
+                f"It sets `.{name}` of a differentiated array in place; use reshape, view or a copy instead.",
             )
         setattr(a, name, v)
 
@@ -791,7 +824,7 @@ class Calls:
                     refuse(
                         RoundTripError,
                         f"the number {result!r} came back from text or bytes",
-                        why="It was written out as text while it depended on the differentiated inputs, so its derivative is lost.",
+                        why="It depended on the inputs when it was written out, so its derivative is lost.",
                         fix="pass the number itself, or plaingrad.stop_gradient(x) before it is written out",
                         anchor="round-trip",
                     )
@@ -811,7 +844,11 @@ class Calls:
 
 def may_read_text(x: Any) -> bool:
     """Whether C code may get numbers from text out of `x`."""
-    return isinstance(x, (str, bytes, bytearray, memoryview)) or hasattr(type(x), "__next__") or hasattr(type(x), "read")
+    return (
+        isinstance(x, (str, bytes, bytearray, memoryview))
+        or hasattr(type(x), "__next__")
+        or hasattr(type(x), "read")
+    )
 
 
 def text_key(value: float) -> str:
@@ -863,7 +900,9 @@ def slot_names(cls: type) -> tuple[str, ...]:
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
         names += [slots] if isinstance(slots, str) else list(slots)
-    return tuple(name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__"))
+    return tuple(
+        name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")
+    )
 
 
 def identity_key(level: Any, x: Any) -> Any:

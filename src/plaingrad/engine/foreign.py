@@ -74,7 +74,7 @@ def check(level: Level, it: Any) -> None:
         if any(level.calls.finds_active(value) for value in itertools.chain(_world(part), items)):
             missing_rule(
                 part,
-                "It was made outside the differentiated call, so it is not rewritten, and it can see differentiated values.",
+                "It was made outside the differentiated call, so it is not rewritten, and sees differentiated values.",
             )
 
 

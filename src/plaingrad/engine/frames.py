@@ -34,11 +34,33 @@ HIDDEN = ".level"
 CO_OPTIMIZED = 1
 
 INTEGER_PARTS = frozenset(
-    (int, round, math.floor, math.ceil, math.trunc, float.__int__, float.__trunc__, float.__floor__, float.__ceil__, float.__round__)
+    (
+        int,
+        round,
+        math.floor,
+        math.ceil,
+        math.trunc,
+        float.__int__,
+        float.__trunc__,
+        float.__floor__,
+        float.__ceil__,
+        float.__round__,
+    )
 )
 FORMATTERS = frozenset((str, repr, ascii, format))
 FORMATTING_METHODS = frozenset(
-    ("__str__", "__repr__", "__format__", "hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile")
+    (
+        "__str__",
+        "__repr__",
+        "__format__",
+        "hex",
+        "as_integer_ratio",
+        "tobytes",
+        "tostring",
+        "dumps",
+        "dump",
+        "tofile",
+    )
 )
 EXACT_PARTS = frozenset(("numerator", "denominator", "_numerator", "_denominator"))
 DIGITS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
@@ -178,6 +200,8 @@ def _delattr(level: Level) -> Callable[..., Any]:
 
 
 def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    """A function that makes text of numbers: they are remembered."""
+
     def make(level: Level) -> Callable[..., Any]:
         def formatted(*args: Any, **kwargs: Any) -> Any:
             for x in args:
@@ -285,9 +309,11 @@ def _as_it_is(f: Any) -> Callable[[Level], Any]:
     return lambda level: f
 
 
-JsonEncoder = type(json.encoder.c_make_encoder(None, str, str, None, ":", ",", False, False, False)) if (
-    json.encoder.c_make_encoder is not None
-) else None
+JsonEncoder = (
+    type(json.encoder.c_make_encoder(None, str, str, None, ":", ",", False, False, False))
+    if (json.encoder.c_make_encoder is not None)
+    else None
+)
 
 CsvReader = type(csv.reader(()))
 CsvWriter = type(csv.writer(io.StringIO()))
@@ -306,7 +332,10 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     delattr: _delattr,
     float: _parser(float),
     complex: _parser(complex),
-    **{f: _parser(f) for f in (np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128)},
+    **{
+        f: _parser(f)
+        for f in (np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128)
+    },
     **{f: formatter(f) for f in FORMATTERS},
     **{f: _operator(name) for name in HOOKED for f in (getattr(operator, name),)},
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
@@ -317,7 +346,10 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     isinstance: _checks_class(isinstance),
     issubclass: _checks_class(issubclass),
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
-    **{f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit, np.frompyfunc)},
+    **{
+        f: _as_it_is(f)
+        for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit, np.frompyfunc)
+    },
 }
 
 
@@ -340,5 +372,3 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
             return level.calls.guarded(descriptor)
         return formatter(descriptor)(level)
     return None
-
-

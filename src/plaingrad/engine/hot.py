@@ -23,7 +23,7 @@ from typing import Any
 SWEEP_NUMBERS = 4000  # operations between two looks for dead numbers
 SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
 
-_HEAD = '''
+_HEAD = """
 def hot_hooks(level, index, alive, tape, sweep_dead):
     n = -1
     limit = {sweep}
@@ -57,7 +57,7 @@ def hot_hooks(level, index, alive, tape, sweep_dead):
                 return z
             return general(x, *others)
         return scalar_rule
-'''
+"""
 
 # {a} and {b}: the partials, while z = a op b. Where both operands are active the tape keeps copies of them:
 # a number that the tape itself holds could never be swept.

@@ -107,7 +107,8 @@ class Inputs:
         level = self.level
         if x.dtype.kind == "O":
             raise ArgumentError(
-                f"{name} is an array of Python objects; pass a list, or an array of floats.\n  See docs: errors#argument"
+                f"{name} is an array of Python objects; pass a list, or an array of floats.\n"
+                "  See docs: errors#argument"
             )
         if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
             return x, None

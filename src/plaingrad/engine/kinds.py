@@ -31,7 +31,13 @@ _kinds: dict[type, int] = {
     **dict.fromkeys(
         (int, bool, str, bytes, bytearray, type(None), type(Ellipsis), type(NotImplemented), slice, range)
         + (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.TracebackType)
-        + (np.dtype, np.ufunc, types.GetSetDescriptorType, types.MemberDescriptorType, types.WrapperDescriptorType),
+        + (
+            np.dtype,
+            np.ufunc,
+            types.GetSetDescriptorType,
+            types.MemberDescriptorType,
+            types.WrapperDescriptorType,
+        ),
         NOTHING,
     ),
 }

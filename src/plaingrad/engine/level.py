@@ -73,7 +73,7 @@ class Twin:
                 AliasError,
                 f"the array passed as {self.name} is also reachable as {self.other or name_of_object(self.original)}, "
                 "and one of the two is written",
-                why="Differentiated array arguments are copied on entry, so a write through one name would not show in the other.",
+                why="Differentiated arrays are copied on entry, so a write by one name would not show in the other.",
                 fix="pass a copy (`x.copy()`) under one of the names, or pass the array once",
                 anchor="alias",
             )
@@ -125,7 +125,9 @@ class Level(Hooks):
         calls = Calls(self)
         self.calls = calls
         for name in BINARY + IN_PLACE:
-            setattr(self, name, hot[name] if name in hot and parent is PLAIN else getattr(self, "general_" + name))
+            setattr(
+                self, name, hot[name] if name in hot and parent is PLAIN else getattr(self, "general_" + name)
+            )
         self.neg = hot["neg"] if parent is PLAIN else self.general_neg
         self.pos = _unary_general(self, "pos")
         self.invert = _unary_general(self, "invert")
@@ -207,7 +209,9 @@ class Level(Hooks):
     def _refuse_hidden_memory(self, a: np.ndarray) -> None:
         """Memory that an object hands out by address may be that of an active array."""
         if any(isinstance(owner, np.ndarray) and np.may_share_memory(a, owner) for owner in self.arrays):
-            missing_rule(np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`).")
+            missing_rule(
+                np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`)."
+            )
 
     def _twin_region(self, a: np.ndarray, first: int) -> None:
         for twin in self.twins:
@@ -270,7 +274,9 @@ class Level(Hooks):
             try:
                 sweep(self.arrays, self.index)
                 self._array_bytes = 0
-                self._array_limit = SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in self.arrays) // 2
+                self._array_limit = (
+                    SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in self.arrays) // 2
+                )
             finally:
                 self.sweeping.release()
 
@@ -307,7 +313,11 @@ class Level(Hooks):
             if y.dtype.kind not in "fcV":
                 return y, None
             owner = owner_of(y)
-            if id(owner) in self.index or id(owner) in self.captured or (y.base is not None and overlaps_itself(y)):
+            if (
+                id(owner) in self.index
+                or id(owner) in self.captured
+                or (y.base is not None and overlaps_itself(y))
+            ):
                 y = self.outside(np.array, y)
                 owner = owner_of(y)
             return y, ArraySlot(self.add_region(owner), y)
@@ -335,7 +345,11 @@ class Level(Hooks):
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING:
                 numbers_only = False
-                if kind == OBJECT and rule.own and (rule.kind == "scalar" or is_heap(type(x)) and self._is_operand(x)):
+                if (
+                    kind == OBJECT
+                    and rule.own
+                    and (rule.kind == "scalar" or is_heap(type(x)) and self._is_operand(x))
+                ):
                     return self._apply_to_object(rule, f, args, kwargs, position)
                 slot = self.slot_of(x)
                 if slot is not None:
@@ -394,18 +408,31 @@ class Level(Hooks):
             x = t.__float__(x)
         elif module == "cmath" and hasattr(t, "__complex__"):
             x = t.__complex__(x)
-        elif hasattr(t, "__array__") and not hasattr(t, "__array_ufunc__") and not hasattr(t, "__array_function__"):
+        elif (
+            hasattr(t, "__array__")
+            and not hasattr(t, "__array_ufunc__")
+            and not hasattr(t, "__array_function__")
+        ):
             x = t.__array__(x)
         elif rule.kind == "full":
             if self.is_active(x):
-                missing_rule(f, f"Its argument {position} is a `{t.__qualname__}` that holds differentiated numbers.")
+                missing_rule(
+                    f, f"Its argument {position} is a `{t.__qualname__}` that holds differentiated numbers."
+                )
             return self.native(f, args, kwargs)
         else:
             array_code = isinstance(f, np.ufunc) or str(module).startswith("numpy")
             for at, operand in enumerate(args):
                 self.calls.meet(operand)
-                if array_code and at != position and not hasattr(t, "__array_ufunc__") and self.is_active(operand):
-                    missing_rule(f, f"It combines differentiated numbers with an object of type `{t.__qualname__}`.")
+                if (
+                    array_code
+                    and at != position
+                    and not hasattr(t, "__array_ufunc__")
+                    and self.is_active(operand)
+                ):
+                    missing_rule(
+                        f, f"It combines differentiated numbers with an object of type `{t.__qualname__}`."
+                    )
             return f(*args, **kwargs)  # C code enters the object's own methods
         return self.apply(rule, f, (*args[:position], x, *args[position + 1 :]), kwargs)
 
@@ -418,7 +445,7 @@ class Level(Hooks):
                 if name not in names:
                     missing_rule(
                         rule.function,
-                        f"Its argument {name!r} depends on the differentiated inputs, and the rule knows no derivative for it.",
+                        f"Its argument {name!r} depends on the inputs, and the rule knows no derivative for it.",
                     )
                 inputs.append((names.index(name), slot))
 
@@ -522,7 +549,9 @@ class Level(Hooks):
             if kind_of(type(array)) == ARRAY and self.region(array) is not None:
                 cls = type(other)
                 if not hasattr(cls, "__array_ufunc__") and not hasattr(cls, "__array_priority__"):
-                    missing_rule(f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`.")
+                    missing_rule(
+                        f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`."
+                    )
             number, other = (a, b) if ka == NUMBER else (b, a)
             result = f(a, b)
             if id(number) in self.index and not has_python_operator(type(other), name):
@@ -660,7 +689,9 @@ class Level(Hooks):
                 self.write_array(self.native(f, (a, b), {}), a, Ellipsis)
                 return a
             if rule is None or rule.rrule is None:
-                missing_rule(getattr(operator, name), "It writes an array that depends on the differentiated inputs.")
+                missing_rule(
+                    getattr(operator, name), "It writes an array that depends on the differentiated inputs."
+                )
             old = self.outside(np.array, a)
             if type(b) is np.ndarray and np.may_share_memory(a, b):
                 # b's cotangent belongs to what b held before the write: read it from a copy, recorded as such
@@ -943,14 +974,20 @@ def frozen_key(k: Any) -> Any:
     if t is tuple:
         return tuple([frozen_key(part) for part in k])
     if t is list or isinstance(k, np.ndarray):
-        return np.array(k) if len(np.shape(k)) == 0 or np.size(k) else np.array(k, np.intp if t is list else None)
+        return (
+            np.array(k)
+            if len(np.shape(k)) == 0 or np.size(k)
+            else np.array(k, np.intp if t is list else None)
+        )
     return k
 
 
 def winners(a: np.ndarray, k: Any) -> np.ndarray | None:
     """Where an integer-array key repeats an element, which of the writes lasted; None where nothing repeats."""
     parts = k if type(k) is tuple else (k,)
-    if not any(isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts) and not overlaps_itself(a):
+    if not any(
+        isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts
+    ) and not overlaps_itself(a):
         return None
     places = np.arange(a.size).reshape(a.shape)[k] if not overlaps_itself(a) else _byte_places(a)[k]
     flat = places.ravel()

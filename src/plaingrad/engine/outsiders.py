@@ -33,7 +33,9 @@ def callback(level: Level, f: Any) -> Callable[..., Any]:
         result = instead(*args, **kwargs)
         if level.calls.finds_active(result):
             try:
-                missing_rule(f, "It is called by C code without a rule, and returns a differentiated value to it.")
+                missing_rule(
+                    f, "It is called by C code without a rule, and returns a differentiated value to it."
+                )
             except PlaingradError as refusal:
                 _keep_refusal(level, refusal)  # the C code may only print it
                 raise
@@ -173,7 +175,10 @@ def _check_coroutine(level: Level, coroutine: Any, futures: tuple[Any, ...]) -> 
             for future in futures:
                 if future.done() and not future.cancelled() and future.exception() is None:
                     if level.calls.finds_active(future.result()):
-                        missing_rule(coroutine, "It began outside the differentiated call and awaits a differentiated value.")
+                        missing_rule(
+                            coroutine,
+                            "It began outside the differentiated call and awaits a differentiated value.",
+                        )
         coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
 
 

@@ -41,7 +41,8 @@ class Run:
         try:
             value = level.run(f, inputs.args, kwargs)
         except BaseException as error:
-            raise error.with_traceback(users_frames(error.__traceback__))
+            error.__traceback__ = users_frames(error.__traceback__)
+            raise
         finally:
             inputs.restore()
         self.level = level
@@ -72,7 +73,7 @@ class Run:
             if checksum(array) != before:
                 refuse(
                     ChangedSinceError,
-                    f"an array of shape {array.shape} that this pullback reads was changed since the function was called",
+                    f"an array of shape {array.shape} that this pullback reads was changed since the call",
                     why="The pullback would use the new contents, and its result would be the derivative of nothing.",
                     fix="pull back before changing the array, or change a copy",
                     anchor="changed-since",

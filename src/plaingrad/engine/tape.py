@@ -142,15 +142,15 @@ class RuleStep:
             x_bar = cotangents[position] if position < count else NoTangent
             if x_bar is NoTangent and self.rule.kind != "no_tangent":
                 raise MissingRuleError(
-                    f"the rule for {self.rule.name} gives no derivative for its argument {position}, which depends on the "
-                    "differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
+                    f"the rule for {self.rule.name} gives no derivative for its argument {position}, which depends "
+                    "on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
                     "  See docs: errors#missing-rule"
                 )
             add_to(shadow, slot, x_bar)
 
 
 class ArrayArithmetic:
-    """z = a + b, a - b, a * b or a / b where what is active is of float64: the commonest steps, with no rule between."""
+    """z = a + b, a - b, a * b or a / b where what is active is float64: the commonest steps, with no rule between."""
 
     __slots__ = ("a", "b", "i", "j", "n", "op", "z")
 
@@ -205,7 +205,10 @@ def cotangent_at(shadow: Shadow, slot: Any) -> Any:
     if all(bar is None for bar in found):
         return None
     return tuple(
-        [zero_of(inner) if bar is None else bar for bar, inner in zip(found, slot.slots.values(), strict=True)]
+        [
+            zero_of(inner) if bar is None else bar
+            for bar, inner in zip(found, slot.slots.values(), strict=True)
+        ]
     )
 
 

@@ -115,7 +115,10 @@ class Tangent(Mapping[str, Any]):
         return len(object.__getattribute__(self, "_fields"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tangent, (object.__getattribute__(self, "_primal_type"), object.__getattribute__(self, "_fields"))
+        return Tangent, (
+            object.__getattribute__(self, "_primal_type"),
+            object.__getattribute__(self, "_fields"),
+        )
 
     @recursive_repr("Tangent[...]")
     def __repr__(self) -> str:
