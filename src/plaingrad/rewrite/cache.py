@@ -22,7 +22,7 @@ class Entry(weakref.ref):
 
     __slots__ = ("key", "original", "rewritten")
 
-    def __new__(cls, code, original, rewritten):
+    def __new__(cls, code, original, rewritten):  # noqa: D102 - weakref.ref takes its arguments here
         return super().__new__(cls, code, forget)
 
     def __init__(self, code, original, rewritten):

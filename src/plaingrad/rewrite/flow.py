@@ -41,7 +41,8 @@ def call_forms(listing, version, is_inline) -> list:
             elif name != "PRECALL":
                 before = depth
                 depth += effect(name, arg, False)
-                if target is not None and name != "END_ASYNC_FOR":  # its target only says where the loop began
+                # the target of END_ASYNC_FOR only says where the loop began
+                if target is not None and name != "END_ASYNC_FOR":
                     todo.append((target, before + effect(name, arg, True), marks))
                 if name == "CALL_FUNCTION_EX":  # takes its NULL, and leaves the result there
                     marks = below(depth - 1, marks)
@@ -53,7 +54,7 @@ def call_forms(listing, version, is_inline) -> list:
             i += 1
         else:
             if depths[i] != depth:  # a wrong effect somewhere would put hooks over the wrong items
-                raise RuntimeError(f"the stack is {depths[i]} or {depth} deep at instruction {i}, {lines[i].name}")
+                raise RuntimeError(f"the stack is {depths[i]} or {depth} deep at {i}, {lines[i].name}")
     return forms
 
 
@@ -85,6 +86,6 @@ def new_mark(lines, i, before, after, version, is_inline):
 
 def effect(name, arg, jump):
     """How much deeper the stack is after the instruction."""
-    if name == "RETURN_GENERATOR":  # the first value sent, which a POP_TOP takes off; not every `dis` counts it
-        return 1
+    if name == "RETURN_GENERATOR":
+        return 1  # the first value sent, which a POP_TOP takes off; not every `dis` counts it
     return dis.stack_effect(dis.opmap[name], None if arg is UNSET else arg, jump=jump)

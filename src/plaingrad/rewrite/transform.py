@@ -17,7 +17,8 @@ from plaingrad.rewrite.listing import Line, Listing, assemble
 LEVEL = ".level"  # no identifier has a dot
 FETCH = CURRENT.get
 NOWHERE = (None, None, None, None)
-OPTIMIZED, SUSPENDS = 0x1, 0x20 | 0x80 | 0x200  # co_flags: function locals; generator, coroutine, async generator
+OPTIMIZED = 0x1  # in co_flags: the locals are those of a function
+SUSPENDS = 0x20 | 0x80 | 0x200  # in co_flags: generator, coroutine, async generator
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 #: Code constants that their parent calls at once.
 INLINE = frozenset(["<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"])
