@@ -18,7 +18,6 @@ ROWS = [
     and rule.source.split(":")[0] == elementwise.__file__
     and not hasattr(rule.function, "__objclass__")
     and getattr(rule.function, "__module__", None) != "cmath"
-    and rule.function is not elementwise._fraction_part
 ]
 
 

@@ -30,7 +30,7 @@ from plaingrad.define import (
     scalar,
 )
 from plaingrad.rules.special import digamma
-from plaingrad.tangents import NoTangent, ZeroTangent
+from plaingrad.tangents import ZeroTangent
 
 LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
@@ -274,66 +274,71 @@ def sign_rrule(x: Any) -> Any:
 # Several results at once ------------------------------------------------------------------------------------
 
 
-def _fraction_part(modf: Any, x: Any) -> Any:
-    """The fractional part, by math.modf or np.modf."""
-    return modf(x)[0]
+def _fraction(x: Any) -> Any:
+    return math.modf(x)[0]
 
 
-def _whole_part(modf: Any, x: Any) -> Any:
-    return modf(x)[1]
+def _whole(x: Any) -> Any:
+    return math.modf(x)[1]
 
 
-def _mantissa(frexp: Any, x: Any) -> Any:
-    return frexp(x)[0]
+def _mantissa(x: Any) -> Any:
+    return math.frexp(x)[0]
 
 
-def _exponent(frexp: Any, x: Any) -> Any:
-    return frexp(x)[1]
+def _exponent(x: Any) -> Any:
+    return math.frexp(x)[1]
 
 
-no_tangent(_whole_part, _exponent)
-scalar("fraction_part", ((math.modf,), *REAL), None, 1, functions=(_fraction_part,))
-
-
-@rrule(_mantissa)
-def mantissa_rrule(frexp: Any, x: Any) -> Any:
-    """x = mantissa 2 ** exponent."""
-    z, exponent = frexp(x)
-
-    def mantissa_pullback(z_bar: Any) -> Any:
-        return NoTangent, scaled_by_power_of_two(z_bar, x, -exponent)
-
-    return z, mantissa_pullback
+no_tangent(_whole, _exponent)
+scalar("fraction", REAL, 1, functions=(_fraction,))
+scalar("mantissa", REAL, lambda m, x, z: scaled_by_power_of_two(1.0, x, -_exponent(x)), functions=(_mantissa,))
 
 
 @composed(math.modf)
 def modf(x: Any) -> Any:
     """The fractional and the whole part of a number."""
-    return _fraction_part(math.modf, x), _whole_part(math.modf, x)
-
-
-@composed(np.modf)
-def np_modf(x: Any) -> Any:
-    """The fractional and the whole parts of an array."""
-    return _fraction_part(np.modf, x), _whole_part(np.modf, x)
+    return _fraction(x), _whole(x)
 
 
 @composed(math.frexp)
 def frexp(x: Any) -> Any:
     """The mantissa and the exponent of a number."""
-    return _mantissa(math.frexp, x), _exponent(math.frexp, x)
+    return _mantissa(x), _exponent(x)
 
 
-@composed(np.frexp)
-def np_frexp(x: Any) -> Any:
-    """The mantissas and the exponents of an array."""
-    return _mantissa(np.frexp, x), _exponent(np.frexp, x)
+@rrule(np.modf)
+def modf_rrule(x: Any) -> Any:
+    """The fractional part moves with x, the whole part is a step."""
+
+    def modf_pullback(z_bar: Any) -> Any:
+        return (z_bar[0],)
+
+    return np.modf(x), modf_pullback
 
 
-@composed(np.divmod)
-def np_divmod(x: Any, y: Any) -> Any:
-    """Quotients and remainders."""
-    return np.floor_divide(x, y), np.remainder(x, y)
+@rrule(np.frexp)
+def frexp_rrule(x: Any) -> Any:
+    """x = mantissa 2 ** exponent, and the exponent is a step."""
+    z = np.frexp(x)
+    exponent = z[1]
+
+    def frexp_pullback(z_bar: Any) -> Any:
+        return (np.ldexp(z_bar[0], -exponent),)
+
+    return z, frexp_pullback
+
+
+@rrule(np.divmod)
+def divmod_rrule(x: Any, y: Any) -> Any:
+    """remainder = x - quotient y, and the quotient is a step."""
+    z = np.divmod(x, y)
+    quotient = z[0]
+
+    def divmod_pullback(z_bar: Any) -> Any:
+        return z_bar[1], -quotient * z_bar[1]
+
+    return z, divmod_pullback
 
 
 def scaled_by_power_of_two(z_bar: Any, x: Any, i: Any) -> Any:
