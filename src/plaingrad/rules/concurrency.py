@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import _asyncio
 import _signal
 import _thread
+import asyncio
 import atexit
 import select
 import sys
@@ -41,9 +41,11 @@ def awaited_types() -> Iterator[type]:
 
 
 # Futures keep results, exceptions and callbacks; a task steps its coroutine in a copy of the context.
-mover(*functions_of(_asyncio), _asyncio.Future, _asyncio.Task)
-for _cls in (_asyncio.Future, _asyncio.Task):
-    mover(*[_f for _name, _f in vars(_cls).items() if callable(_f) and _name not in ("__repr__", "__class_getitem__")])
+# `_asyncio` must be imported by asyncio: imported first, CPython 3.11 makes two of it, which do not know each other.
+if "_asyncio" in sys.modules:
+    mover(*functions_of(sys.modules["_asyncio"]), asyncio.Future, asyncio.Task)
+    for _cls in (asyncio.Future, asyncio.Task):
+        mover(*[_f for _name, _f in vars(_cls).items() if callable(_f) and _name not in ("__repr__", "__class_getitem__")])
 enter_methods(*dict.fromkeys(awaited_types()))
 mover(sys.set_asyncgen_hooks, sys.get_asyncgen_hooks)
 
