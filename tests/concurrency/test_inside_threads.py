@@ -590,6 +590,17 @@ def test_other_values_go_to_other_processes_and_come_back(processes):
     check(f, 1.5, 18.0)
 
 
+@pytest.mark.skipif(not hasattr(concurrent.futures, "InterpreterPoolExecutor"), reason="needs interpreter pools")
+def test_a_pool_of_interpreters_gets_no_differentiated_values():
+    def f(x, y):
+        with concurrent.futures.InterpreterPoolExecutor(1) as pool:
+            return pool.submit(math.sqrt, y).result() * x
+
+    assert plaingrad.grad(f)(3.0, 4.0) == 2.0
+    with pytest.raises(plaingrad.PlaingradError, match="another process"):
+        plaingrad.grad(f, argnums=1)(3.0, 4.0)
+
+
 def test_pipes_queues_and_processes_refuse_differentiated_values():
     def piped(x):
         here, there = multiprocessing.Pipe()
