@@ -69,6 +69,18 @@ def test_bisection(side, key):
         rulebook.find(bisector).definition(values, 1.0, -1)
 
 
+class Pair(tuple):
+    pass
+
+
+@pytest.mark.parametrize("cls", [tuple, Pair, frozenset])
+def test_immutable_containers_are_made_of_their_elements(cls):
+    new = rulebook.find((frozenset if cls is frozenset else tuple).__new__).definition
+    found = new(cls, iter([1.0, 2.0]))
+    assert found == cls([1.0, 2.0]) and type(found) is cls
+    assert new(cls) == cls()
+
+
 def test_printing(capsys):
     rulebook.find(print).definition(1.5, "a", [2.5], sep="-", end="!")
     assert capsys.readouterr().out == "1.5-a-[2.5]!"
@@ -137,6 +149,8 @@ def test_what_ordinary_programs_use_is_known(f):
 def test_every_method_of_the_builtin_containers_is_known():
     for cls in (*containers.CONTAINERS, *containers.iterator_types()):
         for name, f in vars(cls).items():
+            if name == "__new__" and hasattr(cls, "__next__"):
+                continue
             if callable(f) and not isinstance(f, type) and name not in ("__repr__", "__str__", "__format__"):
                 assert rulebook.find(f) is not None, (cls, name)
 
@@ -168,6 +182,9 @@ def test_calls_and_properties_by_hand():
     assert call(functools.partial.__call__)(functools.partial(pow, 2), 3) == 8
     assert call(staticmethod.__call__)(staticmethod(pow), 2, 3) == 8
     assert call(type(list[int]).__call__)(list[int], (1, 2)) == [1, 2]
+    assert call(type.__call__)(type, 1.5) is float
+    assert call(type.__call__)(Point, 1.0, y=2.0).y == 2.0
+    assert call(type.__call__)(float, 2) == 2.0
     assert call(property.__get__)(property(lambda p: p.y), P) == 3.0
     reader = property(lambda p: p.y)
     assert call(property.__get__)(reader, None, Point) is reader
@@ -180,7 +197,7 @@ def test_no_definition_here_is_without_a_test():
               operator.indexOf, operator.call, operator.iconcat, operator.itemgetter.__call__, operator.attrgetter.__call__,
               operator.methodcaller.__call__, itertools.accumulate, itertools.count, iteration._running_totals, functools.reduce,
               reversed, contextvars.Context.run, print, type(list[int]).__call__, type(lambda: 0).__call__, type(P.scaled).__call__,
-              functools.partial.__call__, staticmethod.__call__, property.__get__, containers._place,
+              functools.partial.__call__, staticmethod.__call__, property.__get__, type.__call__, tuple.__new__, frozenset.__new__, containers._place,
               bisect.bisect_left, bisect.bisect_right, bisect.insort_left, bisect.insort_right}
     tested |= {getattr(operator, "i" + name) for name in "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()}
     files = {module.__file__ for module in (operators, iteration, objects, text, containers)}

@@ -93,6 +93,29 @@ class Length(float):
     pass
 
 
+class Meta(type):
+    def __call__(cls, *args, **kwargs):
+        return super().__call__(*args, **kwargs)
+
+
+class MeasuredLength(float, metaclass=Meta):
+    pass
+
+
+class Square(metaclass=Meta):
+    def __new__(cls, side):
+        square = super().__new__(cls)
+        square.area = side * side
+        return square
+
+    def __init__(self, side):
+        self.side = side
+
+
+class Pairs(list, metaclass=Meta):
+    pass
+
+
 def counter(x):
     c = collections.Counter({"a": x, "b": 2.0})
     c.update({"a": x * x})
@@ -335,6 +358,8 @@ CASES = {
     "isinstance and friends": (interval, 2 * X),
     "text": (text_is_harmless, 2 * X),
     "subclass of float": (lambda x: Length(x) * Length(x), 2 * X),
+    "metaclasses": (lambda x: MeasuredLength(x) * MeasuredLength(x) + Square(x).area + Square(x).side + Pairs([x, x])[0]
+                    + type.__call__(float, x) + type.__call__(Square, x).area, 6 * X + 3),
     "slice and range": (lambda x: [x, x * x, x][slice(1, 2)][0] * len(range(3)), 6 * X),
     # methods of numbers and containers
     "methods of float": (lambda x: x.__add__(x) * x.__rsub__(1.0) + x.conjugate() + x.real + x.imag + x.__pow__(2) + x.is_integer()

@@ -12,7 +12,7 @@ from plaingrad.define import composed, higher_order, mover
 
 # Methods that iterate over an argument or call one.
 _ITERATING = frozenset(
-    "__new__ __init__ extend extendleft update sort union intersection difference symmetric_difference "
+    "__init__ extend extendleft update sort union intersection difference symmetric_difference "
     "intersection_update difference_update symmetric_difference_update issubset issuperset isdisjoint "
     "__iadd__ __ior__ __or__ __ror__".split()
 )
@@ -26,6 +26,8 @@ def enter_methods(*classes: type) -> None:
         for name, descriptor in vars(cls).items():
             if name in _TEXT or not callable(descriptor) or isinstance(descriptor, (type, types.FunctionType)):
                 continue
+            if name == "__new__" and hasattr(cls, "__next__"):
+                continue  # it calls, or iterates over, what it is given: known only as the class itself
             enter = higher_order if name in _ITERATING else mover
             enter(descriptor)
             if isinstance(descriptor, types.ClassMethodDescriptorType):
@@ -54,6 +56,27 @@ higher_order(*CONTAINERS)
 mover(slice, range)
 enter_methods(*CONTAINERS, *iterator_types(), types.MappingProxyType, types.SimpleNamespace, range, slice)
 mover(types.MappingProxyType, types.SimpleNamespace)
+
+
+def _made_of(new: Any, cls: type, elements: list[Any]) -> Any:
+    return new(cls, elements)
+
+
+mover(_made_of)
+
+
+@composed(tuple.__new__)
+def tuple_new(cls: type, iterable: Any = (), /) -> Any:
+    """An instance of tuple or of a subclass."""
+    return _made_of(tuple.__new__, cls, list(iterable))
+
+
+@composed(frozenset.__new__)
+def frozenset_new(cls: type, iterable: Any = (), /) -> Any:
+    """An instance of frozenset or of a subclass."""
+    return _made_of(frozenset.__new__, cls, list(iterable))
+
+
 higher_order(collections._count_elements)
 
 for _name in dir(heapq):  # what is C depends on the version

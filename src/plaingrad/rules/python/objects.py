@@ -24,7 +24,7 @@ from plaingrad.rules.python.containers import enter_methods
 no_tangent(id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
            gc.get_referents, gc.get_referrers, time.sleep)
 no_tangent(abc._abc_instancecheck, abc._abc_subclasscheck, abc._abc_register, abc._abc_init)
-mover(type.__call__, type.__new__, type.__init__, type.__setattr__, type.__delattr__, type.__getattribute__, type.mro,
+mover(type.__new__, type.__init__, type.__setattr__, type.__delattr__, type.__getattribute__, type.mro,
       type.__instancecheck__, type.__subclasscheck__, type.__prepare__)
 mover(property, staticmethod, classmethod)
 mover(object, object.__new__, object.__init__, object.__setattr__, object.__delattr__, object.__getattribute__,
@@ -58,6 +58,17 @@ def call(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 for _cls in CALLABLES:
     composed(_cls.__call__)(call)
+
+
+@composed(type.__call__)
+def make(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """A new instance, made and initialised; with `type` itself, the class of an object."""
+    if cls is type and len(args) == 1 and not kwargs:
+        return type(args[0])
+    made = cls.__new__(cls, *args, **kwargs)
+    if cls in type(made).__mro__:
+        type(made).__init__(made, *args, **kwargs)
+    return made
 
 
 @composed(property.__get__)
