@@ -5,7 +5,7 @@ import sys
 
 from plaingrad.rewrite.versions.facts import Version
 
-SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
 
 
 def running() -> Version:
