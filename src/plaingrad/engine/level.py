@@ -115,7 +115,7 @@ class Level(Hooks):
         self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
         self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
         self.refusal: BaseException | None = None  # one that the program only printed or logged
-        self.activating = threading.Lock()
+        self.activating = threading.RLock()  # reentrant: a finaliser may run while it is held
         self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
