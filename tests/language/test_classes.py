@@ -3,6 +3,7 @@
 import abc
 import copy
 import dataclasses
+import datetime
 import enum
 import heapq
 import math
@@ -1234,6 +1235,30 @@ def test_a_float_subclass_is_exact_or_refused():
         return float(m * m + m)
 
     check_or_refused(f, 1.5, gradient=8 * 1.5 + 2)
+
+
+def test_an_instance_of_a_float_subclass_keeps_its_class_or_is_refused():
+    class Tagged(float):
+        unit = "m"
+
+    def f(x):
+        t = Tagged(x * 2.0)
+        t.note = x * x
+        assert type(t) is Tagged and t.unit == "m"
+        return t.note * float(t) + t
+
+    check_or_refused(f, 1.5, gradient=6 * 1.5**2 + 2)
+
+
+def test_an_active_number_times_an_object_of_c_code_is_exact_or_refused():
+    def f(x):
+        return (datetime.timedelta(days=1) * x).total_seconds()
+
+    def g(x):
+        return float((np.timedelta64(10**6, "s") * x) / np.timedelta64(1, "s"))
+
+    check_or_refused(f, 1.5, gradient=86400.0)
+    check_or_refused(g, 1.5, gradient=1e6)
 
 
 def test_subclasses_of_list_and_dict_compute_in_their_overrides():

@@ -752,6 +752,18 @@ def test_complex_arrays_are_written_through_real_and_imag_views():
     check(f, x, y, gradient=(2 * x + 4 * y - 2 * (x + y), -2 * y + 4 * x - 2 * (x + y)))
 
 
+def test_scalars_read_from_complex_arrays_have_real_and_imaginary_parts():
+    def f(x, y):
+        z = np.array([x + 1j * y, y * 1j])
+        w = np.exp(1j * np.float64(x))
+        a, b = z
+        return float(a.real * b.imag + (a * b).imag + w.imag + a.conjugate().imag)
+
+    # xy + xy + sin x - y
+    x, y = 2.0, 3.0
+    check(f, x, y, gradient=(2 * y + math.cos(x), 2 * x - 1))
+
+
 def test_a_zero_dimensional_array_is_a_box_that_is_written():
     def f(x):
         box = np.array(0.0)
