@@ -497,6 +497,21 @@ def test_levels_open_in_threads_inside_a_level(hasty):
     check(f, 1.5, 3 * 14 * 3 * 1.5**2)
 
 
+def test_derivatives_of_any_order_through_threads_and_pools():
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+
+    def f(x):
+        out = []
+        together(lambda: out.append(math.sin(x) * x))
+        return pool.submit(lambda: x * x * x).result() + out[0] + sum(pool.map(np.exp, [x]))
+
+    x = 1.3
+    with pool:
+        check(f, x, 3 * x * x + math.sin(x) + x * math.cos(x) + math.exp(x))
+        check(plaingrad.grad(f), x, 6 * x + 2 * math.cos(x) - x * math.sin(x) + math.exp(x))
+        check(plaingrad.grad(plaingrad.grad(f)), x, 6 - 3 * math.sin(x) - x * math.cos(x) + math.exp(x))
+
+
 # Refusals are not swallowed by a thread.
 
 
