@@ -27,11 +27,17 @@ no_tangent(np.broadcast)  # its shape; iterated over, it is refused by the engin
 def enter_same_elements(function: Any) -> None:
     """a_bar = z_bar; without the axes that `ndmin` put in front."""
 
-    @linear_rrule(function)
     def same_elements_rrule(a, *options, ndmin=0, **more):
         z = function(a, *options, ndmin=ndmin, **more) if ndmin else function(a, *options, **more)
         extra = np.ndim(z) - np.ndim(a) if ndmin else 0
         return z, lambda z_bar: (z_bar[(0,) * extra] if extra else z_bar,)
+
+    @linear_rrule(function)
+    def named_rrule(a, *options, **more):
+        return same_elements_rrule(a, *options, **more)
+
+    name = "object" if function is np.array else "a"
+    named_rrule.__code__ = named_rrule.__code__.replace(co_varnames=(name, "options", "more"))
 
 
 for f in functions(

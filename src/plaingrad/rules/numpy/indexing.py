@@ -98,7 +98,7 @@ def compress_adjoint(z_bar, a, condition, axis=None):
 def compress_rrule(condition, a, axis=None, out=None):
     refuse_out("np.compress", out)
     z = np.compress(condition, a, axis)
-    a = array(a)
+    a, condition = array(a), array(condition)
 
     def compress_pullback(z_bar):
         return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
@@ -118,7 +118,7 @@ for f in methods("compress"):
 
 @rrule(np.extract)
 def extract_rrule(condition, arr):
-    arr = array(arr)
+    arr, condition = array(arr), array(condition)
 
     def extract_pullback(z_bar):
         return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
@@ -165,6 +165,7 @@ for f in methods("choose"):
 @rrule(np.where)
 def where_rrule(condition, *branches):
     z = np.where(condition, *branches)
+    condition = array(condition)
 
     def where_pullback(z_bar):
         if not branches:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -44,20 +45,43 @@ def array(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, (list, tuple)) else x
 
 
+def frozen(option: Any) -> Any:
+    """`option` as it is now, should it be or hold a list."""
+    if type(option) is list or type(option) is tuple:
+        return type(option)([frozen(entry) for entry in option])
+    return option
+
+
+def first_name(function: Any, adjoint: Callable[..., Any]) -> str:
+    """What `function` calls its first parameter; as the adjoint does where that cannot be known."""
+    try:
+        return next(iter(inspect.signature(function).parameters))
+    except (ValueError, TypeError, StopIteration):
+        return adjoint.__code__.co_varnames[1]
+
+
 def linear(function: Any, adjoint: Callable[..., Any]) -> None:
-    """As `define.linear`: x_bar = adjoint(z_bar, x, *others), where a list is handed to the adjoint as an array."""
+    """As `define.linear`: x_bar = adjoint(z_bar, x, *others). A list is handed to the adjoint as an array.
 
-    call = define.as_callable(function)
+    The rule's parameter bears the function's own name for it, so `np.take(a=x, ...)` is understood.
+    """
 
-    def rrule(x: Any, *others: Any, **options: Any) -> Any:
+    call = function if callable(function) else function.__get__  # a computed attribute
+
+    def step(x: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
         z = call(x, *others, **options)
-        x = array(x)
+        x, others = array(x), tuple([frozen(option) for option in others])
+        options = {name: frozen(option) for name, option in options.items()}
 
         def linear_pullback(z_bar: Any) -> tuple[Any, ...]:
             return (Thunk(lambda: adjoint(z_bar, x, *others, **options)),)
 
         return z, linear_pullback
 
+    def rrule(x: Any, *others: Any, **options: Any) -> Any:
+        return step(x, others, options)
+
+    rrule.__code__ = rrule.__code__.replace(co_varnames=(first_name(function, adjoint), "others", "options"))
     rulebook.add(Rule(function, "linear", rrule, source=define._source_of(adjoint)))
 
 
@@ -66,7 +90,8 @@ def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[.
 
     def rrule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
         z = function(a, b, *others, **options)
-        a, b = array(a), array(b)
+        a, b, others = array(a), array(b), tuple([frozen(option) for option in others])
+        options = {name: frozen(option) for name, option in options.items()}
 
         def bilinear_pullback(z_bar: Any) -> tuple[Any, ...]:
             return (

@@ -432,6 +432,7 @@ def enter_quantile(function: Any, scale: float) -> None:
             raise refuse(f"np.{function.__name__} of a matrix q", "has no rule", "np.ravel(q)")
         z = function(a, q, axis, None, False, method, **given(keepdims=keepdims), **others)
         a = array(a)
+        q = array(q)
         weights = others.get("weights")
 
         def locate(ramp, order):

@@ -1,0 +1,174 @@
+"""Memory that changes between call and pullback, results written in place, parameters given by name."""
+
+import numpy as np
+import pytest
+
+from plaingrad import value_and_grad
+from tests.rules.numpy.test_programs import differences
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+@program
+def a_mask_that_is_cleared_later(x):
+    mask = np.array([True, False, True, True])
+    s = np.sum(x[0], where=mask)
+    mask[:] = False
+    return s * s
+
+
+@program
+def a_list_of_axes_that_is_changed_later(x):
+    axes = [0, 1]
+    s = np.tensordot(x, x, (axes, axes))
+    axes[0] = 1
+    return s
+
+
+@program
+def a_list_of_indices_that_is_changed_later(x):
+    places, counts, condition, q = [0, 2], [1, 2, 0, 1], [True, False, True, False], [0.3, 0.7]
+    y = np.take(x, places, 0).prod() + np.repeat(x, counts, 1).prod() + np.compress(condition, x[0]).prod()
+    y = y + np.where(condition, x[1], 1.0).prod() + np.quantile(x, q).prod()
+    places[0], counts[0], condition[0], q[0] = 1, 0, False, 0.9
+    return y
+
+
+@program
+def weights_that_are_cleared_later(x):
+    weights = np.array([1.0, 2.0, 3.0, 4.0])
+    a = np.average(x, axis=1, weights=weights)
+    weights[:] = 0
+    return (a**2).sum()
+
+
+@program
+def an_argument_that_is_overwritten_later(x):
+    y = x.copy()
+    s, p, m = np.sort(y, axis=0), np.prod(y, 0), np.max(y)
+    n, i, e = np.linalg.norm(y), np.linalg.inv(y[:, :3]), np.einsum("ij,kj->ik", y, y)
+    y[...] = 7.0
+    return (s * np.arange(4)).sum() + p.sum() + m + n * i.sum() * e.sum()
+
+
+@program
+def a_result_that_is_overwritten_later(x):
+    z, c = np.linalg.inv(x[:, :3]), np.cumprod(x, 1)
+    q, r = np.linalg.qr(x[:, :3])
+    total = z.sum() * c.sum() + (q * r).sum()
+    z[...] = 1.0
+    c *= 2
+    r += q
+    q[0] = 0
+    return total + z.sum() + c.sum() + r.sum()
+
+
+@program
+def choices_that_are_replaced_later(x):
+    choices = [x[0], x[1]]
+    y = np.choose([0, 1, 0, 1], choices)
+    choices[0] = choices[1] = 0
+    return (y**2).sum()
+
+
+@program
+def out_of_every_kind(x):
+    y = x.copy()
+    np.clip(y, -0.5, 0.5, out=y)
+    y.clip(-0.2, 0.3, out=y)
+    means = np.empty(4)
+    np.mean(x, axis=0, out=means)
+    np.max(x, axis=0, out=means[::-1])
+    square = np.zeros((3, 3))
+    np.matmul(x, x.T, out=square)
+    square @= square
+    rows, long, product = np.zeros(2), np.zeros(8), np.zeros((3, 3))
+    np.take(x, [1, 2], out=rows)
+    np.concatenate([x[0], x[1]], out=long)
+    np.einsum("ij,kj->ik", x, x, out=product)
+    return (y * x).sum() + (means**2).sum() + square.sum() + rows.sum() * long.prod() + (product**2).sum()
+
+
+@program
+def sums_and_products_in_place(x):
+    y = x.copy()
+    np.cumsum(y, axis=1, out=y)
+    np.cumprod(y, axis=0, out=y)
+    np.add.accumulate(y, out=y)
+    y[1:] -= y[:-1]
+    y[:, ::2] *= y[:, 1::2]
+    y /= 1 + y**2
+    y **= 2
+    y %= 0.7
+    return y.sum()
+
+
+@program
+def methods_that_write(x):
+    y = x.copy()
+    y.put([0, 5], [x[0, 0] ** 2, 3.0])
+    y.partition(2, axis=1)
+    y[0].fill(x[2, 2])
+    z = x.copy()
+    z.flat = x.T * 2
+    z.real = z * 3
+    return (y**2).sum() + (z * x).sum()
+
+
+@program
+def rows_that_change_places(x):
+    y = x.copy()
+    y[[0, 1]] = y[[1, 0]]
+    y[:, 0], y[:, 1] = y[:, 1].copy(), y[:, 0].copy()
+    y[y < -1] = x[y < -1] ** 2
+    return (y * np.arange(12.0).reshape(3, 4)).sum()
+
+
+@program
+def parts_of_complex_numbers(x):
+    z = x + 1j * x[::-1]
+    z.imag *= 2
+    z.real[0] = x[1]
+    z.view(float)[0, 0] = x[2, 2] * 3
+    return np.abs(z).sum() + np.sum(z.conj() * z).real
+
+
+@program
+def windows_that_overlap(x):
+    w = np.lib.stride_tricks.sliding_window_view(x.ravel(), 3)
+    return (w**2 * np.arange(3)).sum()
+
+
+@program
+def integers_between(x):
+    order = np.argsort(x[0])
+    bins = np.digitize(x[0], [-1, 0, 1])
+    grid = np.sort(x[0])
+    k = np.clip(np.searchsorted(grid, x[1]) - 1, 0, 2)
+    t = (x[1] - grid[k]) / (grid[k + 1] - grid[k])
+    total = x[1][order].cumsum().prod() + x[2][np.argmax(x[2])] + np.bincount(bins, weights=x[1], minlength=4) @ np.arange(4.0)
+    return total + (x[2][k] * (1 - t) + x[2][k + 1] * t).sum()
+
+
+@program
+def parameters_by_name(x):
+    total = np.sum(a=x, axis=0).prod() + np.mean(a=x) * np.max(a=x) * np.std(a=x) * np.linalg.norm(x=x[:, :3])
+    total += np.stack(arrays=[x, x]).prod() * np.where(x > 0, x, 1.0).sum() * np.clip(a=x, a_min=-1, a_max=x[0]).sum()
+    total += np.linalg.solve(a=x[:, :3], b=x[:, 3]).sum() * np.linalg.det(a=x[:, :3]) + np.take(a=x, indices=[1, 2], axis=0).prod()
+    total += np.cumsum(a=x, axis=0).prod() + np.sort(a=x, axis=0)[0].prod() + np.transpose(a=x)[0].prod()
+    return total + np.broadcast_to(array=x[0], shape=(2, 4)).prod() + np.tensordot(a=x, b=x).sum() + np.outer(a=x, b=x).sum()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.filterwarnings("ignore")
+def test_(name):
+    f = PROGRAMS[name]
+    x = np.random.default_rng(3).standard_normal((3, 4))
+    value, x_bar = value_and_grad(f)(x.copy())
+    assert value == f(x.copy())
+    np.testing.assert_allclose(x_bar, differences(f, x), rtol=2e-5, atol=1e-6)
