@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import datetime
 import enum
+import fractions
 import heapq
 import math
 import operator
@@ -1248,6 +1249,83 @@ def test_an_instance_of_a_float_subclass_keeps_its_class_or_is_refused():
         return t.note * float(t) + t
 
     check_or_refused(f, 1.5, gradient=6 * 1.5**2 + 2)
+
+
+class Odd(float):
+    """A float whose operators mean something else."""
+
+    def __add__(self, o):
+        return float(self) * float(o)
+
+    __radd__ = __add__
+
+    def __mul__(self, o):
+        return float(self) + 3.0 * float(o)
+
+    __rmul__ = __mul__
+
+    def __iadd__(self, o):
+        return float(self) - float(o)
+
+    def __pow__(self, o):
+        return float(o) * 7.0
+
+    def __getitem__(self, k):
+        return float(self) * k
+
+
+class OddFraction(fractions.Fraction):
+    def __mul__(self, o):
+        return 5.0 * o
+
+
+class OddArray(np.ndarray):
+    def __mul__(self, o):
+        return np.asarray(self) + o
+
+    def __getitem__(self, i):
+        return np.asarray(self)[i] * 10.0
+
+    def __setitem__(self, i, v):
+        np.asarray(self)[i] = v * 2.0
+
+
+class OddList(list):
+    def __add__(self, o):
+        return sum(self) * o
+
+
+def odd_in_place(x):
+    k = Odd(2.0)
+    k += x
+    return k
+
+
+def odd_write(x):
+    a = np.zeros(2).view(OddArray)
+    a[1] = x
+    return float(a[1])
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: Odd(2.0) + x, 2.0),
+        (lambda x: x + Odd(2.0), 2.0),
+        (lambda x: x * Odd(2.0), 3.0),
+        (lambda x: Odd(2.0) ** x, 7.0),
+        (lambda x: Odd(2.0)[x], 2.0),
+        (odd_in_place, -1.0),
+        (lambda x: OddFraction(1, 2) * x, 5.0),
+        (lambda x: float((np.ones(2).view(OddArray) * x).sum()), 2.0),
+        (lambda x: float((np.array([x, 1.0]).view(OddArray) * x).sum()), 3.0),
+        (lambda x: float(np.array([x, 1.0]).view(OddArray)[0]), 10.0),
+        (odd_write, 20.0),
+        (lambda x: OddList([1.0, x]) + x, 1.0 + 2 * 1.5),
+    ],
+)
+def test_subclasses_of_numbers_and_arrays_have_operators_of_their_own(f, slope):
+    check_or_refused(f, 1.5, gradient=slope)
 
 
 def test_an_active_number_times_an_object_of_c_code_is_exact_or_refused():
