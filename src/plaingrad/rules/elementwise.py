@@ -175,8 +175,10 @@ def _inverse_log(m: Any, x: Any, *base_and_z: Any) -> Any:
     return over(1, x) if len(base_and_z) == 1 else over(1, x * m.log(base_and_z[0]))
 
 
-def _share(x: Any, y: Any, z: Any, share: Any) -> Any:
-    """`share`, and its limit where x is infinite and that decides: 1, or a half where y is the same."""
+def _share(exp: Any, x: Any, y: Any, z: Any) -> Any:
+    """exp(x - z), and its limit where x is infinite and that decides: 1, or a half where y is the same."""
+    with np.errstate(invalid="ignore"):
+        share = exp(x - z)
     decides = np.isinf(z) & np.equal(x, z)
     return np.where(decides & np.equal(y, z), 0.5, np.where(decides, 1.0, share))[()]
 
@@ -190,10 +192,10 @@ scalar("log", POSITIVE_PAIR, _inverse_log, lambda m, x, base, z: over(-z, base *
 scalar("log2", POSITIVE, lambda m, x, z: over(1 / LN2, x))
 scalar("log10", POSITIVE, lambda m, x, z: over(1 / LN10, x))
 scalar("log1p", POSITIVE, lambda m, x, z: over(1, 1 + x))
-scalar("logaddexp", PAIR, lambda m, x, y, z: _share(x, y, z, np.exp(x - z)),
-       lambda m, x, y, z: _share(y, x, z, np.exp(y - z)))
-scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(x, y, z, np.exp2(x - z)),
-       lambda m, x, y, z: _share(y, x, z, np.exp2(y - z)))
+scalar("logaddexp", PAIR, lambda m, x, y, z: _share(np.exp, x, y, z),
+       lambda m, x, y, z: _share(np.exp, y, x, z))
+scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(np.exp2, x, y, z),
+       lambda m, x, y, z: _share(np.exp2, y, x, z))
 
 # Trigonometry -----------------------------------------------------------------------------------------------
 
