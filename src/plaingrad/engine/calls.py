@@ -25,6 +25,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine import adopt, foreign, frames, outsiders
+from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
@@ -39,7 +40,12 @@ if TYPE_CHECKING:
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.rewrite", "plaingrad.rulebook")
-REWRITABLE = ("plaingrad.engine.tape", "plaingrad.engine.memory", "plaingrad.engine.structure")
+REWRITABLE = (
+    "plaingrad.engine.tape",
+    "plaingrad.engine.memory",
+    "plaingrad.engine.structure",
+    "plaingrad.engine.fused",
+)
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
 LruCached = functools._lru_cache_wrapper
@@ -105,6 +111,8 @@ class Calls:
 
     def rulebook_changed(self) -> None:
         """Forget every decision: a rule was added or removed."""
+        if self.level.fuses:
+            self.level.fuses = may_fuse()
         self.functions.clear()
         self.prepared.clear()
         self.methods.clear()

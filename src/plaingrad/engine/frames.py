@@ -72,9 +72,10 @@ def visible_locals(frame: FrameType) -> Any:
     if not frame.f_code.co_flags & CO_OPTIMIZED:
         return mapping
     if type(mapping) is dict:  # before 3.13: one dictionary for the frame, refreshed by each look
-        mapping.pop(HIDDEN, None)
+        for name in [name for name in mapping if name.startswith(HIDDEN)]:
+            del mapping[name]
         return mapping
-    return {name: value for name, value in mapping.items() if name != HIDDEN}
+    return {name: value for name, value in mapping.items() if not name.startswith(HIDDEN)}
 
 
 def locals_() -> Any:

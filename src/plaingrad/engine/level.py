@@ -23,6 +23,7 @@ from plaingrad.define import module_for
 from plaingrad.engine import adopt, foreign
 from plaingrad.engine.calls import Calls, lookup
 from plaingrad.engine.frames import CsvReader
+from plaingrad.engine.fused import Blocks, may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
@@ -122,6 +123,9 @@ class Level(Hooks):
         hot = hot_hooks(self, self.index, self.alive, self.tape, self._sweep_numbers)
         self.new_index: Callable[[], int] = hot["new_index"]
         self.unary = hot["unary"]
+        mul = hot["mul"]
+        self.blocks = Blocks(dict(zip(mul.__code__.co_freevars, mul.__closure__, strict=True)))
+        self.fuses = parent is PLAIN and may_fuse()
         calls = Calls(self)
         self.calls = calls
         for name in BINARY + IN_PLACE:
@@ -161,6 +165,7 @@ class Level(Hooks):
             outer = outer.parent
         closed = [self, *[level for level in [heir() for heir in self.heirs] if level is not None]]
         for level in closed:
+            level.fuses = False
             for name in HOOK_NAMES:
                 setattr(level, name, getattr(outer, name))
         if outer is not PLAIN:

@@ -20,6 +20,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent, project, unbroadcast, unthunk
 
 STEP = -1  # the input index of a triple that carries a step
+FUSED = -2  # of a triple (indices and values, FUSED, adjoint): a run of arithmetic recorded at once
 
 # A slot says where the cotangent of one argument goes: None (inactive), an int (a number's index),
 # (index, array) for an array or view, or a `Tree` for a container with active leaves.
@@ -64,6 +65,8 @@ def reverse(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
             if z_bar is not None:
                 x_bar = bars[i]
                 bars[i] = z_bar * partial if x_bar is None else x_bar + z_bar * partial
+        elif i == FUSED:
+            partial(bars, *o)
         else:
             partial.back(shadow, undone)
 

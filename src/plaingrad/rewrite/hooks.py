@@ -36,9 +36,11 @@ class Hooks:
     fastest, a bound method costs an extra copy of the arguments.
     """
 
-    __slots__ = (*HOOK_NAMES, "__weakref__")
+    __slots__ = (*HOOK_NAMES, "__weakref__", "blocks", "fuses")
 
     def __init__(self, base=None, **hooks):
+        self.fuses = False  # whether runs of arithmetic may be recorded by `blocks[run]` in one step
+        self.blocks = {}
         for name in HOOK_NAMES:
             setattr(self, name, hooks.pop(name) if name in hooks else getattr(base, name))
         if hooks:

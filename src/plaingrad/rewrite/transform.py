@@ -6,10 +6,12 @@ The hooks are attributes of an object that is fetched from `CURRENT` after every
 """
 
 import dis
+import math
 from types import CodeType
 
 from bytecode import UNSET
 
+from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT, find_runs
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.hooks import CURRENT
 from plaingrad.rewrite.listing import Line, Listing, assemble
@@ -52,6 +54,10 @@ class Rewriting:
                 self.inline.add(i)
                 self.shell.consts[i] = rewritten(const)
         self.forms = call_forms(self.listing, version, self.is_inline)
+        self.runs, self.labels, self.hidden = {}, [], 0
+        if self.keeps_level:
+            self.runs = find_runs(self.listing, version, code.co_names, code.co_consts, self.targets)
+            self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
 
     def is_inline(self, i):
         """Whether line i loads the code of a comprehension or generator expression."""
@@ -63,11 +69,14 @@ class Rewriting:
         actions, lines, i = self.version.actions, self.lines, 0
         if self.keeps_level:
             self.shell.varnames.append(LEVEL)
+            self.shell.varnames.extend(f"{LEVEL}{k}" for k in range(1, self.hidden))
         while i < len(lines):
             line = lines[i]
             self.first.append(len(self.out))
             if i in self.fetch_before:
                 self.fetch()
+            if i in self.runs:
+                self.fuse(self.runs[i])
             self.location = line.location
             action = actions.get(line.name)
             if action is None:
@@ -80,7 +89,8 @@ class Rewriting:
             verb, *parameters = action
             i = getattr(self, verb)(i, *parameters) or i + 1
         self.first.append(len(self.out))
-        depth = self.code.co_stacksize + SPARE
+        self.first += self.labels
+        depth = self.code.co_stacksize + SPARE + max((len(r.homes) for r in self.runs.values()), default=0)
         return assemble(self.shell, self.out, self.first, self.listing.regions, depth)
 
     # What is emitted
@@ -138,6 +148,76 @@ class Rewriting:
         if depth > 1:
             self.emit("SWAP", depth)
 
+    # Fused runs
+
+    def fuse(self, run):
+        """The run as native instructions with one call of its recorder at the end; then the hooked form, if a check fails.
+
+        Jumps to the hooked form go to a label: an index behind those of the original lines.
+        """
+        slow = len(self.lines) + 1 + len(self.labels)
+        self.location = self.lines[run.start].location
+        self.emit(self.version.load_local, self.n_locals)
+        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, "fuses") << self.version.method_bit)
+        self.emit(JUMP_IF_FALSE, 0, slow)
+        for local in run.checks:
+            self.push_callable(lambda: self.const(type))
+            self.emit("LOAD_FAST", local)
+            self.call_pushed(1)
+            self.check_is(float, slow)
+        for name, attribute, function in run.modules:
+            self.emit("LOAD_GLOBAL", name << 1)
+            if attribute is not None:
+                self.check_is(math, slow)
+                self.emit("LOAD_GLOBAL", name << 1)
+                self.emit("LOAD_ATTR", attribute << self.version.method_bit)
+            self.check_is(function, slow)
+        for local, temporary in run.save_first:
+            self.emit("LOAD_FAST", local)
+            self.emit("STORE_FAST", self.n_locals - temporary)
+        for i in range(run.start, run.stop):
+            self.location = self.lines[i].location
+            self.keep(i)
+            if i in run.keep_after:
+                self.emit("COPY", 1)
+                self.emit("STORE_FAST", self.n_locals - run.keep_after[i])
+        self.push_callable(lambda: self.recorder_of(run.block))
+        for home in run.homes:
+            self.emit("LOAD_FAST", home if home >= 0 else self.n_locals - home)
+        self.call_pushed(len(run.homes))
+        self.emit("POP_TOP")
+        self.emit("JUMP_FORWARD", 0, run.stop)
+        self.labels.append(len(self.out))
+        self.location = self.lines[run.start].location
+
+    def push_callable(self, push):
+        """Push a callable and its NULL, in the order of this version."""
+        if self.version.null_first:
+            self.emit("PUSH_NULL")
+            push()
+        else:
+            push()
+            self.emit("PUSH_NULL")
+
+    def recorder_of(self, block):
+        """Push the recorder of `block` at the current level."""
+        self.emit(self.version.load_local, self.n_locals)
+        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, "blocks") << self.version.method_bit)
+        self.const(block)
+        self.emit(SUBSCRIPT, UNSET if SUBSCRIPT == "BINARY_SUBSCR" else self.version.arithmetic.index("getitem"))
+
+    def call_pushed(self, n):
+        """Call what `push_callable` pushed with n arguments."""
+        if self.version.precall:
+            self.emit("PRECALL", n)
+        self.emit("CALL", n)
+
+    def check_is(self, value, otherwise):
+        """Go on if the top is `value`, else jump."""
+        self.const(value)
+        self.emit("IS_OP", 0)
+        self.emit(JUMP_IF_FALSE, 0, otherwise)
+
     def follows(self, i, names):
         """Whether the instruction before i is one of `names` and the only way to i."""
         return i > 0 and self.lines[i - 1].name in names and i not in self.targets
@@ -150,14 +230,14 @@ class Rewriting:
         if not self.keeps_level or name not in MOVING:
             self.emit(name, arg, target)
         elif name in self.version.pairs:
-            slots = [s + (s >= self.n_locals) for s in (arg >> 4, arg & 15)]
+            slots = [s + self.hidden * (s >= self.n_locals) for s in (arg >> 4, arg & 15)]
             if max(slots) < 16:
                 self.emit(name, slots[0] << 4 | slots[1])
             else:
                 for single, slot in zip(self.version.pairs[name], slots):
                     self.emit(single, slot)
         else:
-            self.emit(name, arg + (arg >= self.n_locals))
+            self.emit(name, arg + self.hidden * (arg >= self.n_locals))
 
     def resume(self, i):
         """Inside `await` and `yield from` (2, 3) the level is fetched where the delegation ends."""
