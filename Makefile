@@ -48,7 +48,7 @@ format: $(VENV)/.lint
 	$(PY) -m ruff format .
 
 types: $(VENV)/.lint
-	$(PY) -m pyright
+	$(PY) -m pyright --pythonpath $(PY)
 
 layers: $(VENV)/.lint
 	$(VENV)/bin/lint-imports

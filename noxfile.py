@@ -20,7 +20,7 @@ def lint(session):
     session.install("-e", ".[lint]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("pyright")
+    session.run("pyright", "--pythonpath", "python")
     session.run("lint-imports")
 
 
