@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, rrule
+from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import adjoint, bilinear, conj, functions, linear, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk
 
@@ -272,42 +272,47 @@ def correlate_rrule(a, v, mode="valid"):
 # einsum. Subscripts become one list of labels (numbers) for each operand; the rule is then one more einsum
 
 
-def parsed(operands: tuple[Any, ...]) -> tuple[list[Any], list[list[int]], list[int]]:
-    """The arrays, the labels of each, and the labels of the result; an ellipsis becomes labels of its own."""
-    if isinstance(operands[0], str):
-        arrays = list(operands[1:])
-        left, arrow, right = operands[0].replace(" ", "").partition("->")
+def labels_of(subscripts: Any, ndims: list[int]) -> tuple[list[list[int]], list[int]]:
+    """The labels of each operand, and of the result; an ellipsis becomes labels of its own.
+
+    Args:
+        subscripts: a string, or the list of labels of each operand, with that of the result last if it is given.
+        ndims: how many axes each operand has.
+    """
+    if isinstance(subscripts, str):
+        left, arrow, right = subscripts.replace(" ", "").partition("->")
         words: list[list[Any]] = [symbols(word) for word in left.split(",")]
         result = symbols(right) if arrow else None
-    else:  # array, labels, array, labels, ..., [labels of the result]
-        arrays = list(operands[0 : len(operands) // 2 * 2 : 2])
-        words = [list(w) for w in operands[1::2]]
-        result = list(operands[-1]) if len(operands) % 2 else None
+    else:
+        words = [list(word) for word in subscripts[: len(ndims)]]
+        result = list(subscripts[-1]) if len(subscripts) > len(ndims) else None
     if result is None:  # those that occur once, sorted, after the ellipsis
         everything = [x for word in words for x in word if x is not Ellipsis]
         result = [Ellipsis] * any(Ellipsis in word for word in words)
         result += sorted({x for x in everything if everything.count(x) == 1})
-    wide = max([np.ndim(a) - len(w) + 1 for a, w in zip(arrays, words) if Ellipsis in w], default=0)
+    wide = max([ndim - len(w) + 1 for ndim, w in zip(ndims, words) if Ellipsis in w], default=0)
     numbers: dict[Any, int] = {}
 
-    def numbered(word: list[Any], ndim: int | None) -> list[int]:
+    def numbered(word: list[Any], n: int) -> list[int]:
         labels: list[int] = []
         for x in word:
             if x is Ellipsis:
-                n = wide if ndim is None else ndim - len(word) + 1
                 labels += range(wide - n, wide)
             else:
                 labels.append(numbers.setdefault(x, wide + len(numbers)))
         return labels
 
-    labels = [numbered(w, np.ndim(a)) for a, w in zip(arrays, words)]
-    return arrays, labels, numbered(result, None)
+    labels = [numbered(word, ndim - len(word) + 1) for word, ndim in zip(words, ndims)]
+    return labels, numbered(result, wide)
 
 
 def symbols(word: str) -> list[Any]:
     """The letters of a subscript, with `...` as one symbol."""
     head, dots, tail = word.partition("...")
     return [*head, Ellipsis, *tail] if dots else list(head)
+
+
+no_tangent(labels_of)
 
 
 def einsum_bar(z_bar: Any, k: int, arrays: Any, labels: list[list[int]], result: list[int], optimize: Any) -> Any:
@@ -369,7 +374,12 @@ def einsum_of_many_rrule(labels, result, options, *arrays):
 @composed(np.einsum)
 def einsum(*operands, out=None, optimize=False, **options):
     """One operand may give a view; more never do."""
-    arrays, labels, result = parsed(operands)
+    if isinstance(operands[0], str):
+        subscripts, arrays = operands[0], operands[1:]
+    else:  # array, labels, array, labels, ..., and perhaps the labels of the result
+        even = len(operands) // 2 * 2
+        subscripts, arrays = (*operands[1:even:2], *operands[even:]), operands[0:even:2]
+    labels, result = labels_of(subscripts, [np.ndim(a) for a in arrays])
     if len(arrays) == 1 and not options:
         z = einsum_of_one(arrays[0], labels[0], result)
     else:

@@ -325,10 +325,12 @@ def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any)
     shape = np.shape(a)
     top = restored(z, shape, axis)
     slope = restored(z_bar, shape, axis)
-    winners = (a == top) | (a != a)
+    winners = a == top
+    if np.isnan(z).any():  # only nans can have made it one
+        winners = winners | np.isnan(a)
     if where is not True and where is not ABSENT:
         winners = winners & where
-    n = np.sum(winners, axis=axes_of(axis, len(shape)), keepdims=True).astype(slope.dtype)
+    n = winners.sum(axis=axes_of(axis, len(shape)), keepdims=True).astype(slope.dtype)
     if initial is ABSENT or initial is None:
         return np.where(winners, slope / np.maximum(n, 1), 0), NoTangent
     tie = (top == initial) | (np.isnan(top) & np.isnan(initial))
