@@ -141,7 +141,7 @@ def sine(repeat: int) -> Iterator[Figure]:
         candidates["autograd"] = lambda: theirs(x, n)
     times = best_times(candidates, repeat)
     for name, seconds in times.items():
-        limit = 0.7 if name == OURS else None
+        limit = 0.3 if name == OURS else None
         yield Figure("sine loop", name, 1e6 * seconds / operations, "us/operation", at_most=limit)
     for name, least in (("PyTorch", 10), ("autograd", 25)):
         if name in times:
@@ -196,7 +196,7 @@ def rk4(repeat: int) -> Iterator[Figure]:
         candidates["autograd"] = lambda: theirs(*arguments, steps)
     times = best_times(candidates, repeat)
     for name, seconds in times.items():
-        limit = 0.7 if name == OURS else None
+        limit = 0.1 if name == OURS else None
         yield Figure("RK4 step", name, 1e6 * seconds / operations, "us/operation", at_most=limit)
     for name in ("PyTorch", "autograd"):
         if name in times:
