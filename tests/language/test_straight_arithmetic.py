@@ -435,6 +435,65 @@ def test_long_runs_with_many_outputs_and_dead_ends():
     check(scope["f"], 0.7, 1.1, gradient=(sum(dx[k] for k in used), sum(dy[k] for k in used)), rtol=1e-11)
 
 
+def test_results_that_nobody_reads_are_harmless():
+    def f(x):
+        b = (x * 0.1) ** 2
+        b = x
+        for k in range(3):
+            c = b * x - 1.0
+            c = c / 3.0
+            c = b
+        d = x * 5.0 + c
+        e = d * d
+        return c * c
+
+    check(f, 1.5, gradient=3.0)
+
+
+def test_an_error_in_a_run_names_the_line_and_comes_in_the_order_of_a_plain_call():
+    scope = {}
+    exec(
+        """
+def unbound(x):
+    a = x * x + 1.0
+    b = a * 2.0 - x
+    if x < 0:
+        d = 1.0
+    a = b * 3.0 - a
+    b = a * d
+    return b
+
+def divides_first(x):
+    a = x * x
+    b = a / (x - x)
+    c = math.sin(b) * a
+    return c
+
+def no_module(x):
+    a = x * x
+    b = a + 1.0
+    c = (math.sin(b)
+         * a)
+    return c
+""",
+        scope,
+    )
+
+    def outcome(call):
+        try:
+            call(2.0)
+        except Exception as error:
+            at = error.__traceback__
+            while at.tb_next:
+                at = at.tb_next
+            return type(error), str(error), at.tb_lineno, at.tb_frame.f_code.co_name
+
+    for name in ("unbound", "divides_first", "no_module"):
+        plain = outcome(scope[name])
+        assert plain is not None
+        assert outcome(plaingrad.grad(scope[name])) == plain
+
+
 def test_numbers_that_share_an_object_are_followed_through_copies():
     def f(x):
         a = x
