@@ -334,7 +334,11 @@ class Calls:
                 return written(f, args, kwargs)
             return level.apply(rule, f, args, kwargs)
 
-        if kind == "scalar" and level.parent is PLAIN and getattr(f, "__module__", None) == "math":
+        if (
+            kind == "scalar"
+            and level.parent is PLAIN
+            and (f is abs or getattr(f, "__module__", None) == "math")
+        ):
             partial = rule.partials[0]
             if callable(partial) and (len(rule.partials) == 1 or f is math.log):
                 return level.unary(f, partial, math, apply_rule)
@@ -356,6 +360,10 @@ class Calls:
                 return guarded(*args)
             if rule.rrule is None:
                 return level.native(f, args, {})
+            if operands == 1 and rule.kind == "scalar" and type(args[0]) is np.ndarray:
+                z = level.elementwise(rule, f, args[0])
+                if z is not None:
+                    return z
             for x in args:
                 if kind_of(type(x)) == SEQUENCE:
                     make = self.prep(np.array)

@@ -17,11 +17,11 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.engine.tape import FUSED
+from plaingrad.engine.tape import CALLED
 from plaingrad.rewrite.fusion import FUNCTIONS, Block, values_read
 
 _sources: weakref.WeakKeyDictionary[Block, tuple[CodeType, Any]] = weakref.WeakKeyDictionary()
-_lock = threading.Lock()
+_lock = threading.RLock()  # a finaliser may come in between
 _numbers = itertools.count(1)
 
 
@@ -34,7 +34,7 @@ class Blocks(dict):  # type: ignore[type-arg]
 
     def __missing__(self, block: Block) -> Callable[..., None]:
         code, adjoint = sources_of(block)
-        space = {"adjoint": adjoint, "FUSED": FUSED, "id": id}
+        space = {"adjoint": adjoint, "CALLED": CALLED, "id": id}
         recorder = FunctionType(
             code, space, "record", None, tuple(self.cells[name] for name in code.co_freevars)
         )
@@ -76,8 +76,8 @@ def recorder_code(block: Block) -> CodeType:
     lines += [f"  i{k} = get(id(v{k}))" for k in range(block.inputs)]
     lines.append(f"  if {' and '.join(f'{i} is None' for i in ins) or 'True'}: return")
     for k in block.outputs:
-        lines += ["  n += 1", f"  n{k} = n"]
-    lines.append(f"  extend((({', '.join([*ins, *outs, *kept])},), FUSED, adjoint))")
+        lines.append(f"  n{k} = n = n + 1")
+    lines.append(f"  extend((({', '.join([*ins, *outs, *kept])},), CALLED, adjoint))")
     for k in block.outputs:
         lines += [f"  index[id(v{k})] = n{k}", f"  push(v{k})"]
     lines += ["  if n > limit: sweep()", " return record", ""]
@@ -93,7 +93,7 @@ def kept_values(block: Block) -> list[int]:
 
 
 def make_adjoint(block: Block, reached: tuple[int, ...] | None = None) -> Callable[..., None]:
-    """adjoint(bars, *indices of inputs and outputs, *kept values): the reverse of the run, straight down.
+    """adjoint(shadow, *indices of inputs and outputs, *kept values): the reverse of the run, straight down.
 
     Where some of several outputs received nothing, that part must contribute nothing at all (not 0 times infinity):
     it is left to an adjoint made for those that are `reached`.
@@ -107,11 +107,11 @@ def make_adjoint(block: Block, reached: tuple[int, ...] | None = None) -> Callab
         rule = rulebook.find(FUNCTIONS[name])
         assert rule is not None
         space[f"p_{name}"] = rule.partials[0]
-    lines = [f"def adjoint(bars, {', '.join(arguments)}):"]
+    lines = [f"def adjoint(shadow, {', '.join(arguments)}):", " bars = shadow.bars"]
     lines += [f" g{k} = bars[n{k}]" for k in reached]
     if whole and len(reached) > 1:
         lines += [f" if {' or '.join(f'g{k} is None' for k in reached)}:"]
-        lines += [f"  return mixed(block, bars, ({', '.join(arguments)},))"]
+        lines += [f"  return mixed(block, shadow, ({', '.join(arguments)},))"]
     elif whole:
         lines += [f" if g{reached[0]} is None: return"]
     lines += reversed_lines(block, set(reached), space)
@@ -173,14 +173,16 @@ def reversed_lines(block: Block, reached: set[int], space: dict[str, Any]) -> li
     return lines
 
 
-def mixed(block: Block, bars: list[Any], entry: tuple[Any, ...]) -> None:
+def mixed(block: Block, shadow: Any, entry: tuple[Any, ...]) -> None:
     """The adjoint where some of several outputs received nothing."""
-    reached = tuple(k for at, k in enumerate(block.outputs) if bars[entry[block.inputs + at]] is not None)
+    reached = tuple(
+        k for at, k in enumerate(block.outputs) if shadow.bars[entry[block.inputs + at]] is not None
+    )
     if reached:
         made = _partial.setdefault(block, {})
         if reached not in made:
             made[reached] = make_adjoint(block, reached)
-        made[reached](bars, *entry)
+        made[reached](shadow, *entry)
 
 
 _partial: weakref.WeakKeyDictionary[Block, dict[tuple[int, ...], Any]] = weakref.WeakKeyDictionary()

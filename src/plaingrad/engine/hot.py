@@ -20,6 +20,8 @@ from operator import not_
 from sys import getrefcount
 from typing import Any
 
+import numpy as np
+
 SWEEP_NUMBERS = 4000  # operations between two looks for dead numbers
 SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
 
@@ -87,6 +89,48 @@ _BINARY = """
             if o > limit:
                 sweep()
             return z
+        if ta in reals and tb in reals and not ({pole}):
+            z = a {op} b
+            i = get(id(a))
+            j = get(id(b))
+            if i is None and j is None:
+                return z
+            a = float(a)
+            b = float(b)
+            o = n = n + 1
+            if i is None:
+                extend((o, j, {b_float}))
+            elif j is None:
+                extend((o, i, {a_float}))
+            else:
+                extend((o, i, {a_float}, o, j, {b_float}))
+            index[id(z)] = o
+            push(z)
+            if o > limit:
+                sweep()
+            return z
+        return {name}_general(a, b)
+"""
+
+# The exponent must be inactive; zero to a power below one, and whatever is not real, has a general rule.
+_POW = """
+    {name}_general = level.general_{name}
+    def {name}(a, b):
+        nonlocal n
+        tb = type(b)
+        if type(a) is float and (tb is int or tb is float) and (a or b >= 1) and get(id(b)) is None:
+            z = a ** b
+            i = get(id(a))
+            if i is None or type(z) is not float:
+                return z if i is None else {name}_general(a, b)
+            slope = 2.0 * a if b == 2 else 0.0 if b == 0 else b * a ** (b - 1)
+            o = n = n + 1
+            extend((o, i, slope))
+            index[id(z)] = o
+            push(z)
+            if o > limit:
+                sweep()
+            return z
         return {name}_general(a, b)
 """
 
@@ -107,21 +151,26 @@ _NEG = """
         return neg_general(a)
 """
 
+# operator, dz/da and dz/db, the same copied, the same of Python floats, where NumPy has a pole and Python raises
 _PARTIALS = {
-    "add": ("+", "1.0", "1.0", "1.0", "1.0"),
-    "sub": ("-", "1.0", "-1.0", "1.0", "-1.0"),
-    "mul": ("*", "b", "a", "b * 1.0", "a * 1.0"),
-    "truediv": ("/", "1.0 / b", "-z / b", "1.0 / b", "-z / b"),
+    "add": ("+", "1.0", "1.0", "1.0", "1.0", "1.0", "1.0", "False"),
+    "sub": ("-", "1.0", "-1.0", "1.0", "-1.0", "1.0", "-1.0", "False"),
+    "mul": ("*", "b", "a", "b * 1.0", "a * 1.0", "b", "a", "False"),
+    "truediv": ("/", "1.0 / b", "-z / b", "1.0 / b", "-z / b", "1.0 / b", "float(-z) / b", "b == 0"),
 }
+_FIELDS = ("op", "a", "b", "a_copy", "b_copy", "a_float", "b_float", "pole")
 
 
 def _source() -> str:
     names = ["new_index", "unary", "neg"]
     parts = [_HEAD.format(sweep=SWEEP_NUMBERS), _NEG]
-    for name, (op, a, b, a_copy, b_copy) in _PARTIALS.items():
+    for name, row in _PARTIALS.items():
         for variant in (name, "i" + name):
-            parts.append(_BINARY.format(name=variant, op=op, a=a, b=b, a_copy=a_copy, b_copy=b_copy))
+            parts.append(_BINARY.format(name=variant, **dict(zip(_FIELDS, row, strict=True))))
             names.append(variant)
+    for variant in ("pow", "ipow"):
+        parts.append(_POW.format(name=variant))
+        names.append(variant)
     parts.append("    return {" + ", ".join(f"'{name}': {name}" for name in names) + "}\n")
     return "".join(parts)
 
@@ -130,7 +179,7 @@ def _build() -> Callable[..., dict[str, Callable[..., Any]]]:
     source = _source()
     filename = "<plaingrad hot hooks>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    namespace: dict[str, Any] = {"__name__": __name__}
+    namespace: dict[str, Any] = {"__name__": __name__, "reals": frozenset((float, int, np.float64))}
     exec(compile(source, filename, "exec"), namespace)
     return namespace["hot_hooks"]
 

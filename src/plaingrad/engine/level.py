@@ -29,8 +29,9 @@ from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQU
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
 from plaingrad.engine.tape import (
+    ARRAY_ARITHMETIC,
+    CALLED,
     STEP,
-    ArrayArithmetic,
     ArraySlot,
     InPlaceRule,
     InPlaceSum,
@@ -41,6 +42,9 @@ from plaingrad.engine.tape import (
     Tree,
     Write,
     WriteCotangent,
+    elementwise_back,
+    read_number_back,
+    write_number_back,
 )
 from plaingrad.errors import AliasError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -49,7 +53,6 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 
 FLOAT64 = np.dtype(float)
-ARRAY_ARITHMETIC = frozenset(("add", "sub", "mul", "truediv"))
 
 
 class Twin:
@@ -613,7 +616,25 @@ class Level(Hooks):
         elif name == "truediv":
             self._capture((b, z if j is not None else None))
         n = self.add_region(z)
-        self.tape.extend((n, STEP, ArrayArithmetic(name, n, z, a, i, b, j)))
+        self.tape.extend(((n, z, a, i, b, j), CALLED, ARRAY_ARITHMETIC[name]))
+        return z
+
+    def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
+        """f(x) of a float64 array by a scalar row; None if it is something else."""
+        if x.dtype is not FLOAT64 or self.parent is not PLAIN:
+            return None
+        i = self.region(x)
+        if i is None:
+            return f(x)
+        z = f(x)
+        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
+            return None
+        partial = rule.partials[0]
+        if not callable(partial):
+            return None
+        self._capture((x, z))
+        n = self.add_region(z)
+        self.tape.extend(((n, z, x, i, partial), CALLED, elementwise_back))
         return z
 
     def _apply_to_objects(self, rule: Rule, f: Any, args: Any, kwargs: Any) -> Any:
@@ -731,6 +752,11 @@ class Level(Hooks):
             if self.parent is PLAIN:
                 return a[k]
             return self.parent.getitem(a, k)
+        if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and type(a) is np.ndarray:
+            z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
+            n = self.add_number(z)
+            self.tape.extend(((n, i, a, k), CALLED, read_number_back))
+            return z
         k = frozen_key(k)
         z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
         if isinstance(z, np.ndarray):
@@ -771,6 +797,16 @@ class Level(Hooks):
             self._native_write(v, a, k)
             self._saved(save)
             return
+        if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and kind in (NUMBER, NOTHING):
+            if v_slot is None or type(v) is float or type(v) is np.float64:
+                save = self._save(a, k)
+                self._native_write(v, a, k)
+                if i is None:
+                    i = self._activate(a)
+                self._written(i)
+                self.tape.extend(((i, a, k, v_slot and v_slot.index), CALLED, write_number_back))
+                self._saved(save)
+                return
         k = frozen_key(k)
         if type(v) is np.ndarray and np.may_share_memory(a, v):
             v = self.prep(np.array)(v)

@@ -20,7 +20,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent, project, unbroadcast, unthunk
 
 STEP = -1  # the input index of a triple that carries a step
-FUSED = -2  # of a triple (indices and values, FUSED, adjoint): a run of arithmetic recorded at once
+CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shadow, *arguments)
 
 # A slot says where the cotangent of one argument goes: None (inactive), an int (a number's index),
 # (index, array) for an array or view, or a `Tree` for a container with active leaves.
@@ -65,8 +65,8 @@ def reverse(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
             if z_bar is not None:
                 x_bar = bars[i]
                 bars[i] = z_bar * partial if x_bar is None else x_bar + z_bar * partial
-        elif i == FUSED:
-            partial(bars, *o)
+        elif i == CALLED:
+            partial(shadow, *o)
         else:
             partial.back(shadow, undone)
 
@@ -152,37 +152,77 @@ class RuleStep:
             add_to(shadow, slot, x_bar)
 
 
-class ArrayArithmetic:
-    """z = a + b, a - b, a * b or a / b where what is active is float64: the commonest steps, with no rule between."""
+def array_sum_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
+    """z = a + b of float64 arrays and real numbers; an index is None where the operand is not active."""
+    z_bar = shadow.read(n, z)
+    if z_bar is not None:
+        if i is not None:
+            add_real(shadow, i, a, z_bar)
+        if j is not None:
+            add_real(shadow, j, b, z_bar)
 
-    __slots__ = ("a", "b", "i", "j", "n", "op", "z")
 
-    def __init__(self, op: str, n: int, z: np.ndarray, a: Any, i: int | None, b: Any, j: int | None) -> None:
-        self.op = op
-        self.n = n  # index of z
-        self.z = z
-        self.a = a
-        self.i = i  # index of a, None if it is not active
-        self.b = b
-        self.j = j
+def array_difference_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
+    """z = a - b."""
+    z_bar = shadow.read(n, z)
+    if z_bar is not None:
+        if i is not None:
+            add_real(shadow, i, a, z_bar)
+        if j is not None:
+            add_real(shadow, j, b, -z_bar)
 
-    def back(self, shadow: Shadow, undone: list[Any]) -> None:
-        """a_bar += z_bar * dz/da; b_bar += z_bar * dz/db."""
-        z_bar = shadow.read(self.n, self.z)
-        if z_bar is None:
-            return
-        op, a, b = self.op, self.a, self.b
-        if self.i is not None:
-            a_bar = z_bar * b if op == "mul" else z_bar / b if op == "truediv" else z_bar
-            add_real(shadow, self.i, a, a_bar)
-        if self.j is not None:
-            if op == "mul":
-                b_bar = z_bar * a
-            elif op == "truediv":
-                b_bar = -z_bar * self.z / b
-            else:
-                b_bar = z_bar if op == "add" else -z_bar
-            add_real(shadow, self.j, b, b_bar)
+
+def array_product_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
+    """z = a * b."""
+    z_bar = shadow.read(n, z)
+    if z_bar is not None:
+        if i is not None:
+            add_real(shadow, i, a, z_bar * b)
+        if j is not None:
+            add_real(shadow, j, b, z_bar * a)
+
+
+def array_quotient_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
+    """z = a / b."""
+    z_bar = shadow.read(n, z)
+    if z_bar is not None:
+        z_bar = z_bar / b
+        if i is not None:
+            add_real(shadow, i, a, z_bar)
+        if j is not None:
+            add_real(shadow, j, b, -z_bar * z)
+
+
+ARRAY_ARITHMETIC = {
+    "add": array_sum_back,
+    "sub": array_difference_back,
+    "mul": array_product_back,
+    "truediv": array_quotient_back,
+}
+
+
+def elementwise_back(shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: Any) -> None:
+    """z = f(x) of a float64 array, elementwise."""
+    z_bar = shadow.read(n, z)
+    if z_bar is not None:
+        shadow.add_array(i, x, z_bar * partial(np, x, z))
+
+
+def read_number_back(shadow: Shadow, n: int, i: int, a: np.ndarray, k: Any) -> None:
+    """z = a[k], one number out of a float64 array."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        a_bar = shadow.writable(i, a)
+        a_bar[k] += z_bar
+
+
+def write_number_back(shadow: Shadow, i: int, a: np.ndarray, k: Any, j: Any) -> None:
+    """a[k] = v, one number into a float64 array; j is the index of v, None where v is not active."""
+    if shadow.bars[i] is not None:
+        a_bar = shadow.writable(i, a)
+        if j is not None:
+            shadow.add_number(j, float(a_bar[k]))
+        a_bar[k] = 0.0
 
 
 def add_real(shadow: Shadow, index: int, x: Any, x_bar: Any) -> None:

@@ -11,8 +11,8 @@ from types import CodeType
 
 from bytecode import UNSET
 
-from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT, find_runs
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
+from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT, find_runs
 from plaingrad.rewrite.hooks import CURRENT
 from plaingrad.rewrite.listing import Line, Listing, assemble
 
@@ -158,7 +158,9 @@ class Rewriting:
         slow = len(self.lines) + 1 + len(self.labels)
         self.location = self.lines[run.start].location
         self.emit(self.version.load_local, self.n_locals)
-        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, "fuses") << self.version.method_bit)
+        self.emit(
+            "LOAD_ATTR", index_in(self.name_index, self.shell.names, "fuses") << self.version.method_bit
+        )
         self.emit(JUMP_IF_FALSE, 0, slow)
         for local in run.checks:
             self.push_callable(lambda: self.const(type))
@@ -202,9 +204,13 @@ class Rewriting:
     def recorder_of(self, block):
         """Push the recorder of `block` at the current level."""
         self.emit(self.version.load_local, self.n_locals)
-        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, "blocks") << self.version.method_bit)
+        self.emit(
+            "LOAD_ATTR", index_in(self.name_index, self.shell.names, "blocks") << self.version.method_bit
+        )
         self.const(block)
-        self.emit(SUBSCRIPT, UNSET if SUBSCRIPT == "BINARY_SUBSCR" else self.version.arithmetic.index("getitem"))
+        self.emit(
+            SUBSCRIPT, UNSET if SUBSCRIPT == "BINARY_SUBSCR" else self.version.arithmetic.index("getitem")
+        )
 
     def call_pushed(self, n):
         """Call what `push_callable` pushed with n arguments."""
