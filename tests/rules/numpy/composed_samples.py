@@ -37,6 +37,7 @@ row(np.copyto, args(real(3, 4), v[:4]), args(real(3, 4), 1.5, where=mask), args(
 row(np.fill_diagonal, args(real(3, 3), 1.5), args(real(3, 4), v[:2]), args(real(5, 2), v[:2], True), args(real(5, 2), 1.5), args(real(2, 2, 2), v[:2]))
 row(np.resize, args(m, (2, 3)), args(v, 12), args(v, (2, 2, 2)))
 row(np.meshgrid, args(v, w[:3]), args(v, w[:3], np.array([0.5, 1.5]), indexing="ij"), args(v, w[:3], np.array([0.5]), sparse=True), args(v, 1.5, copy=False), args(v))
+row(np.fromstring, args("1.5 2.5 3", sep=" "), args("1,2,3", int, sep=","), args("1.5, 2.5", float, 1, sep=", "))
 row(np.fromiter, args([1.5, 2.5], float), args((1.5, 2.5, 3.5), float, 2))
 row(nd.view, args(m), args(m, np.complex128), args(m, np.ndarray), args(real(3, 4), dtype=np.float64))
 row(nd.item, args(m, 5), args(m, 1, 2), args(m, (0, 1)), args(np.array([[2.5]])), args(v, -1))
@@ -104,5 +105,6 @@ for cls in GENERATORS:
 RANDOM[fresh(vars(np.random.Generator)["choice"], np.random.Generator)] = vars(np.random.Generator)["choice"], [args(m, 3, axis=1)]
 RANDOM[fresh(vars(np.random.Generator)["permutation"], np.random.Generator)] = vars(np.random.Generator)["permutation"], [args(m, axis=1)]
 RANDOM[fresh(vars(np.random.Generator)["shuffle"], np.random.Generator)] = vars(np.random.Generator)["shuffle"], [args(real(3, 4), axis=1)]
+RANDOM[fresh(vars(np.random.Generator)["permuted"], np.random.Generator)] = vars(np.random.Generator)["permuted"], [args(m), args(m, axis=1), args(t, axis=0), args(v), args(m, axis=0, out=zeros(3, 4))]
 COMPOSED = {f: s for f, s in COMPOSED.items() if s}
 del operator, spd

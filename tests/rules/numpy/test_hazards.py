@@ -1,5 +1,7 @@
 """Memory that changes between call and pullback, results written in place, parameters given by name."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -162,6 +164,69 @@ def parameters_by_name(x):
     total += np.linalg.solve(a=x[:, :3], b=x[:, 3]).sum() * np.linalg.det(a=x[:, :3]) + np.take(a=x, indices=[1, 2], axis=0).prod()
     total += np.cumsum(a=x, axis=0).prod() + np.sort(a=x, axis=0)[0].prod() + np.transpose(a=x)[0].prod()
     return total + np.broadcast_to(array=x[0], shape=(2, 4)).prod() + np.tensordot(a=x, b=x).sum() + np.outer(a=x, b=x).sum()
+
+
+@program
+def arrays_made_like_others_and_filled(x):
+    y, z, w = np.empty_like(x), np.zeros_like(x), np.ones_like(x)
+    y[:] = x
+    z += y
+    w *= z
+    return w.prod()
+
+
+@program
+def integers_and_booleans_mixed_in(x):
+    counts = np.sum(x[x > 0]) / np.count_nonzero(x > 0)
+    return counts + (x * np.arange(4)).sum() + (np.arange(3) @ x).prod() + (x > 0).sum() * x[0, 0] + (x.astype(int) + x).sum()
+
+
+@program
+def lists_of_numbers_in_place_of_arrays(x):
+    total = np.sum([float(v) for v in x[0]]) * np.mean(list(x[1])) * np.max([x[0, 0], x[1, 1]]) * np.prod((x[0, 1], 2.0))
+    total += np.stack([x[0, 0], x[0, 1]]).prod() * np.concatenate(([x[0, 0]], x[1])).prod() * np.hstack((x[0, 0], x[1])).sum()
+    return total + np.array([x[0], x[1]]).prod() + np.dot([x[0, 0], 1.0], [x[1, 1], x[2, 2]])
+
+
+@program
+def reductions_with_a_mask(x):
+    total = x.sum(where=x > 0) * x.mean(where=x > 0) * np.max(x, where=x < 1, initial=-5.0)
+    return total + np.add.reduce(x, axis=0, where=x > 0, initial=2.0).prod()
+
+
+@program
+def what_leaves_nan_out(x):
+    y = np.where(x > 1, np.nan, x)
+    total = np.nansum(y) + np.nanmax(y) * np.nanstd(y) + np.nanprod(y) + np.nanmedian(y) + np.nanpercentile(y, 40)
+    return total + np.nancumsum(y).sum() + np.nanmean(y, axis=0).sum()
+
+
+@program
+def negative_axes(x):
+    return np.concatenate([x, x], axis=-1).std(axis=-1).prod() + np.stack([x, x], axis=-1).max(axis=-2).prod()
+
+
+@program
+def python_loops_over_rows(x):
+    total = sum(a @ b for a, b in zip(x, x[1:])) + sum(v for v in map(np.sum, x)) + np.sum([r.max() for r in x])
+    return total + np.apply_along_axis(np.sort, 0, x)[0].prod() + np.apply_over_axes(np.sum, x, [0])[0].prod()
+
+
+@program
+def copies_of_every_depth(x):
+    return (copy.deepcopy(x) * copy.copy(x)).sum() + copy.deepcopy([x, x[0], (x[1, 1], x)])[1].prod()
+
+
+@program
+def the_global_generator(x):
+    np.random.seed(0)
+    return (np.random.normal(x) * np.random.uniform(0, x) * np.random.randn(3, 4)).sum()
+
+
+@program
+def triangles_and_pieces(x):
+    total = (np.tril(x[:, :3]) @ np.triu(x[:, :3])).sum() + x[np.tril_indices(3)].prod()
+    return total + sum((i + 1) * v.prod() for i, v in enumerate(np.vsplit(x, 3))) + np.split(x, [1, 3], axis=1)[1].prod()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -13,7 +13,7 @@ from plaingrad.rules.numpy.names import at_axis, both, functions, linear, linear
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
 
 no_tangent(*functions(
-    "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "eye", "identity", "tri", "fromstring", "fromfile",
+    "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "eye", "identity", "tri", "fromfile",
     "bartlett", "blackman", "hamming", "hanning",
 ))  # fmt: skip
 mover(np.frombuffer, np.from_dlpack, np.ndarray)  # over given memory, or over none
@@ -44,8 +44,20 @@ for f in functions(
     "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite", "copy", "require", "asfarray",
 ):  # fmt: skip
     enter_same_elements(f)
-for f in methods("copy", "__copy__", "__deepcopy__", "__array__"):
+for f in methods("copy", "__copy__", "__array__"):
     enter_same_elements(f)
+
+
+def enter_deepcopy(function: Any) -> None:
+    """a_bar = z_bar; what else was copied before does not matter."""
+
+    @linear_rrule(function)
+    def deepcopy_rrule(a, memo=None):
+        return function(a, memo), lambda z_bar: (z_bar, ZeroTangent)
+
+
+for f in methods("__deepcopy__"):
+    enter_deepcopy(f)
 
 
 @linear_rrule(*methods("__array_wrap__", "__array_prepare__"))
@@ -147,6 +159,26 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     if not sparse:
         grids = list(np.broadcast_arrays(*grids, subok=True))
     return tuple(grid.copy() for grid in grids) if copy else tuple(grids)
+
+
+def numbers_in_text(string: str, dtype: Any, count: int, sep: str, options: dict[str, Any]) -> Any:
+    """np.fromstring."""
+    return np.fromstring(string, dtype, count, sep=sep, **options)
+
+
+no_tangent(numbers_in_text)
+
+
+@composed(np.fromstring, mutates=True)
+def fromstring(string, dtype=float, count=-1, *, sep="", **options):
+    """The numbers in a text, which are seen one by one: none may be one that was written out."""
+    if sep:
+        for part in string.split(sep if sep.strip() else None):
+            try:
+                float(part)
+            except ValueError:
+                break
+    return numbers_in_text(string, dtype, count, sep, options)
 
 
 def array_from_iterator(iterable, dtype, count=-1, **options):

@@ -29,7 +29,12 @@ def drawn(draw: Any, *args: Any) -> Any:
     return draw(*args)
 
 
-no_tangent(drawn)
+def drawn_along(draw: Any, self: Any, x: Any, axis: int) -> Any:
+    """As `drawn`, along an axis."""
+    return draw(self, x, axis=axis)
+
+
+no_tangent(drawn, drawn_along)
 
 
 def enter_location_scale(name: str, generator: type) -> None:
@@ -175,6 +180,23 @@ def enter_shuffle(draw: Any) -> None:
 
 for f in methods("shuffle", types=GENERATORS):
     enter_shuffle(f)
+
+
+def enter_permuted(draw: Any) -> None:
+    """The elements along an axis in another order, each row in its own."""
+
+    @composed(draw, mutates=True)
+    def permuted(self, x, axis=None, out=None):
+        x = np.asarray(x)
+        if axis is None:
+            order = drawn(draw, self, np.arange(x.size).reshape(x.shape))
+            return written(np.take(x, order), out)
+        places = np.indices(x.shape)[axis]
+        return written(np.take_along_axis(x, drawn_along(draw, self, places, axis), axis), out)
+
+
+for f in methods("permuted", types=GENERATORS):
+    enter_permuted(f)
 
 
 def enter_multivariate_normal(draw: Any) -> None:
