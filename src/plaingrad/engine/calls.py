@@ -74,11 +74,13 @@ def is_own(f: Any) -> bool:
     return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
 
 
-PYTHON_ATTRIBUTES = (type(None), FunctionType, property, types.MemberDescriptorType)
+PYTHON_ATTRIBUTES = (type(None), FunctionType, types.MemberDescriptorType)
 
 
 def is_python_attribute(descriptor: Any) -> bool:
     """Whether writing through this class attribute keeps the value itself."""
+    if type(descriptor) is property:
+        return descriptor.fset is None or isinstance(descriptor.fset, FunctionType)
     if type(descriptor) is types.GetSetDescriptorType:
         return issubclass(
             descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)
@@ -185,6 +187,8 @@ class Calls:
     def _decide(self, f: Any) -> Any:
         t = type(f)
         instead = self._decision(f, t)
+        if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":
+            instead = self._meeting_class(f)
         if t in CACHEABLE:
             owner = getattr(f, "__self__", None)
             if t not in BUILTIN or owner is None or type(owner) is ModuleType:
@@ -247,10 +251,18 @@ class Calls:
         if kind == NUMBER:
             base = next((c for c in cls.__mro__ if not is_heap(c)), object)
             rule = rulebook.find(lookup(base, "__new__"))
-            if rule is not None and cls is not base and type(lookup(cls, "__init__")) is not FunctionType:
-                new = lookup(cls, "__new__")
-                if isinstance(new, BuiltinFunctionType):
-                    return MethodType(self.applier(rule, new), cls)
+            new = lookup(cls, "__new__")
+            if rule is not None and cls is not base and isinstance(new, BuiltinFunctionType):
+                make = self.applier(rule, new)
+                if type(lookup(cls, "__init__")) is not FunctionType:
+                    return MethodType(make, cls)
+
+                def make_and_initialise(*args: Any, **kwargs: Any) -> Any:
+                    x = make(cls, *args, **kwargs)
+                    self.prep(lookup(cls, "__init__"))(x, *args, **kwargs)
+                    return x
+
+                return make_and_initialise
         over_elements = False
         for maker in makers(cls):
             if maker is object or maker is type or issubclass(maker, (BaseException, property)):
@@ -277,6 +289,16 @@ class Calls:
                 return self.guarded(f) if kind_of(owner) in (NUMBER, ARRAY) else f
             return self.guarded(f)
         return self._bound(c_descriptor(type(owner), f.__name__), owner, f)
+
+    def _meeting_class(self, f: Any) -> Any:
+        """`object.__new__` and its like: the class that is made, or initialised next, is met first."""
+
+        def make(*args: Any, **kwargs: Any) -> Any:
+            if args:
+                self.meet(args[0])
+            return f(*args, **kwargs)
+
+        return make
 
     def _bound(self, descriptor: Any, owner: Any, f: Any) -> Any:
         """What to call for a C method bound to `owner`."""
@@ -880,6 +902,18 @@ def lookup(cls: type, name: str) -> Any:
     return None
 
 
+def is_own_method(method: Any) -> bool:
+    """Whether a special method found on a class is the user's code, not C code nor something with a rule."""
+    if method is None or type(method) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+        return False
+    return type(method) is not FunctionType or rulebook.find(method) is None
+
+
+def has_own_method(cls: type, name: str) -> bool:
+    """Whether `cls` defines `name` in the user's code."""
+    return is_heap(cls) and is_own_method(lookup(cls, name))
+
+
 def c_descriptor(cls: type, name: str) -> Any:
     """The C method `name` of `cls`, past Python overrides: what a bound C method got through `super()` is."""
     for base in cls.__mro__:
@@ -898,6 +932,8 @@ def makers(cls: type) -> list[type]:
     init = lookup(cls, "__init__")
     if type(init) is types.WrapperDescriptorType:
         found.append(init.__objclass__)
+    elif type(init) is not FunctionType:
+        found.append(cls)  # compiled Python, as Cython makes it
     metaclass_call = lookup(type(cls), "__call__")
     if type(metaclass_call) is not types.WrapperDescriptorType and type(metaclass_call) is not FunctionType:
         found.append(cls)
@@ -919,6 +955,17 @@ def slot_names(cls: type) -> tuple[str, ...]:
     return tuple(
         name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")
     )
+
+
+def fields_of(x: Any) -> dict[str, Any]:
+    """The instance attributes and slots of `x`, by name."""
+    fields = dict(getattr(x, "__dict__", {}))
+    for name in slot_names(type(x)):
+        try:
+            fields[name] = object.__getattribute__(x, name)
+        except AttributeError:
+            continue
+    return fields
 
 
 def identity_key(level: Any, x: Any) -> Any:

@@ -219,6 +219,7 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
 
     def make(level: Level) -> Callable[..., Any]:
         from plaingrad import rulebook
+        from plaingrad.engine.calls import has_own_method
 
         rule = rulebook.find(f)
         of_numbers = level.calls.applier(rule, f) if rule is not None else level.calls.guarded(f)
@@ -232,7 +233,10 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
                     result = f(x)
                     level.calls.check_parsed(result.item() if isinstance(result, np.generic) else result)
                     return result
-                if f is float and kind_of(type(x)) == OBJECT and not isinstance(x, np.generic):
+                if f is float and (
+                    has_own_method(type(x), "__float__")
+                    or (kind_of(type(x)) == OBJECT and not isinstance(x, np.generic))
+                ):
                     level.meet(x)
                     return f(x)  # through the object's own __float__
             return of_numbers(*args, **kwargs)

@@ -112,18 +112,18 @@ _BINARY = """
         return {name}_general(a, b)
 """
 
-# The exponent must be inactive; zero to a power below one, and whatever is not real, has a general rule.
+# The exponent must be inactive; a power below one (it may have a pole), and whatever is not real, has a general rule.
 _POW = """
     {name}_general = level.general_{name}
     def {name}(a, b):
         nonlocal n
         tb = type(b)
-        if type(a) is float and (tb is int or tb is float) and (a or b >= 1) and get(id(b)) is None:
+        if type(a) is float and (tb is int or tb is float) and b >= 1 and get(id(b)) is None:
             z = a ** b
             i = get(id(a))
             if i is None or type(z) is not float:
                 return z if i is None else {name}_general(a, b)
-            slope = 2.0 * a if b == 2 else 0.0 if b == 0 else b * a ** (b - 1)
+            slope = 2.0 * a if b == 2 else b * a ** (b - 1)
             o = n = n + 1
             extend((o, i, slope))
             index[id(z)] = o

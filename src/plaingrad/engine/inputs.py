@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.calls import slot_names
+from plaingrad.engine.calls import fields_of, slot_names
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.level import Level, Twin
 from plaingrad.engine.memory import owner_of
@@ -268,17 +268,6 @@ def has_fields(x: Any) -> bool:
     if isinstance(x, (FunctionType, MethodType, ModuleType, type)) or not is_heap(t):
         return False
     return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))
-
-
-def fields_of(x: Any) -> dict[str, Any]:
-    """The instance attributes and slots of `x`, by name."""
-    fields = dict(getattr(x, "__dict__", {}))
-    for name in slot_names(type(x)):
-        try:
-            fields[name] = object.__getattribute__(x, name)
-        except AttributeError:
-            continue
-    return fields
 
 
 def entries_of(container: Any) -> list[tuple[Any, Any]]:

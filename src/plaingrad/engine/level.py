@@ -10,6 +10,7 @@ import functools
 import operator
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -21,7 +22,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import module_for
 from plaingrad.engine import adopt, foreign
-from plaingrad.engine.calls import Calls, lookup
+from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import Blocks, may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
@@ -53,6 +54,15 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 
 FLOAT64 = np.dtype(float)
+UFUNCS = {  # what an operator on arrays is
+    getattr(operator, name): getattr(np, ufunc)
+    for name, ufunc in [
+        *[(name, name) for name in ("add", "matmul", "pow", "neg", "pos", "abs", "invert")],
+        *[("sub", "subtract"), ("mul", "multiply"), ("truediv", "true_divide"), ("pow", "power")],
+        *[("floordiv", "floor_divide"), ("mod", "remainder"), ("neg", "negative"), ("pos", "positive")],
+    ]
+    if hasattr(np, ufunc)
+}
 
 
 class Twin:
@@ -315,7 +325,8 @@ class Level(Hooks):
         """(y, slots) for the result of a rule: its numbers made fresh, its arrays filed."""
         kind = kind_of(type(y))
         if kind == NUMBER:
-            y = self.fresh_number(y)
+            if id(y) in self.index or not is_users_number(type(y)):
+                y = self.fresh_number(y)
             return y, NumberSlot(self.add_number(y), y)
         if kind == ARRAY:
             if y.dtype.kind not in "fcV":
@@ -359,6 +370,11 @@ class Level(Hooks):
                     and (rule.kind == "scalar" or is_heap(type(x)) and self._is_operand(x))
                 ):
                     return self._apply_to_object(rule, f, args, kwargs, position)
+                if kind == ARRAY and is_heap(type(x)) and rule.kind in ("scalar", "bilinear"):
+                    ufunc = UFUNCS.get(f, f)
+                    if isinstance(ufunc, np.ufunc) and has_own_method(type(x), "__array_ufunc__"):
+                        override = lookup(type(x), "__array_ufunc__")
+                        return self._call_own(override, x, ufunc, "__call__", *args)
                 slot = self.slot_of(x)
                 if slot is not None:
                     if kind == ARRAY and x.dtype.kind == "O":
@@ -372,7 +388,10 @@ class Level(Hooks):
                 self.calls.check_parsed(y)
             return y
         if rule.kind == "scalar" and numbers_only:
-            return self._apply_to_numbers(rule, f, args, inputs)
+            z = self._apply_to_numbers(rule, f, args, inputs)
+            if type(z) is np.timedelta64:
+                missing_rule(f, "It makes a time span, which has no tangent.")
+            return z
         assert rule.rrule is not None
         if self.parent is PLAIN and rule.own:
             y, pullback = rule.rrule(*args, **kwargs)
@@ -380,6 +399,8 @@ class Level(Hooks):
             y, pullback = self.outside(rule.rrule, *args, **kwargs)
         if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
             return self.to_objects(args[0])
+        if type(y) is np.ndarray and y.dtype.kind == "m":
+            missing_rule(f, "It makes time spans, which have no tangent.")
         if rule.kind == "linear":
             if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
                 return y  # a view of the argument, or the argument itself: nothing to record
@@ -535,8 +556,13 @@ class Level(Hooks):
     def binary(self, name: str, a: Any, b: Any) -> Any:
         """a op b for anything that the hot hooks pass on."""
         f = getattr(operator, name)
-        ka, kb = kind_of(type(a)), kind_of(type(b))
-        if type(a) is str or type(a) is bytes:
+        ta, tb = type(a), type(b)
+        ka, kb = kind_of(ta), kind_of(tb)
+        if (ka != OBJECT and is_heap(ta)) or (kb != OBJECT and is_heap(tb)):
+            z = self._own_operator(name, a, b)
+            if z is not NotImplemented:
+                return z
+        if ta is str or ta is bytes:
             if name == "mod":
                 self.calls.text_all(b)
                 return f(a, b)
@@ -548,6 +574,30 @@ class Level(Hooks):
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
             return f(a, b)
         return getattr(self.parent, name)(a, b)
+
+    def _own_operator(self, name: str, a: Any, b: Any) -> Any:
+        """a op b by Python code of a subclass of a number, array or container; NotImplemented if C code decides."""
+        ta, tb = type(a), type(b)
+        plain_name = name.rstrip("_")
+        method, reflected = lookup(ta, f"__{plain_name}__"), lookup(tb, f"__r{plain_name}__")
+        z = NotImplemented
+        may_reflect = ta is not tb and is_own_method(reflected)
+        if may_reflect and ta in tb.__mro__ and reflected is not lookup(ta, f"__r{plain_name}__"):
+            may_reflect = False
+            z = self._call_own(reflected, b, a)
+        if z is NotImplemented and is_own_method(method):
+            z = self._call_own(method, a, b)
+        elif may_reflect and method is not None and not isinstance(a, (list, tuple, str, bytes, deque)):
+            if self.native(method, (a, b), {}) is not NotImplemented:
+                return NotImplemented  # C code of the first operand takes it
+        if z is NotImplemented and may_reflect:
+            z = self._call_own(reflected, b, a)
+        return z
+
+    def _call_own(self, method: Any, a: Any, *others: Any) -> Any:
+        if type(method) is FunctionType:
+            return self.prep(method)(a, *others)
+        return self.prep(method.__get__(a, type(a)) if hasattr(method, "__get__") else method)(*others)
 
     def _arithmetic(self, name: str, f: Any, a: Any, b: Any, ka: int, kb: int) -> Any:
         if ka == OBJECT or kb == OBJECT:
@@ -667,15 +717,22 @@ class Level(Hooks):
 
     def in_place(self, name: str, a: Any, b: Any) -> Any:
         """a op= b."""
-        ka = kind_of(type(a))
+        ta = type(a)
+        ka = kind_of(ta)
+        if ka != OBJECT and is_heap(ta):
+            method = lookup(ta, f"__{name.rstrip('_')}__")
+            if is_own_method(method):
+                z = self._call_own(method, a, b)
+                if z is not NotImplemented:
+                    return z
         if ka == ARRAY:
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
             return getattr(self, name[1:])(a, b)
         f = getattr(operator, name)
-        if name == "iadd" and ka == SEQUENCE and kb == ARRAY:
-            b = self._iterable(b)
+        if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
+            return getattr(self, name[1:])(a, b)
         self.calls.meet(a)
         self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
@@ -924,6 +981,10 @@ def _unary_general(level: Level, name: str) -> Callable[[Any], Any]:
 
     def unary(a: Any) -> Any:
         kind = kind_of(type(a))
+        if kind != OBJECT and is_heap(type(a)):
+            method = lookup(type(a), f"__{name}__")
+            if is_own_method(method):
+                return level._call_own(method, a)
         if kind == NUMBER or kind == ARRAY:
             rule = rulebook.find(f)
             if rule is not None and rule.rrule is not None:
@@ -990,9 +1051,20 @@ def fresh_number(y: Any) -> Any:
         return y * 1.0
     if t is complex:
         return complex(y.real, y.imag)
+    if is_users_number(t) and isinstance(y, (float, complex)):
+        base = float if isinstance(y, float) else complex
+        copy = base.__new__(t, y)
+        for name, value in fields_of(y).items():
+            object.__setattr__(copy, name, value)
+        return copy
     if isinstance(y, np.generic):
         return y.copy()
     return y + type(y)(0)
+
+
+def is_users_number(t: type) -> bool:
+    """Whether `t` is a subclass of a number that has attributes and operators of its own."""
+    return is_heap(t) and t is not Fraction and t is not Decimal
 
 
 def snapshot(a: np.ndarray, k: Any) -> np.ndarray:
