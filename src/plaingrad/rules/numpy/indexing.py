@@ -351,6 +351,9 @@ def place(arr, mask, vals):
     if chosen.size:
         if np.size(vals) == 0:
             raise ValueError("Cannot insert from an empty array!")
+        if arr.ndim == 0:
+            arr[()] = np.ravel(vals)[0]
+            return
         arr[np.unravel_index(chosen, arr.shape)] = cycled(vals, chosen.size)
 
 
@@ -359,6 +362,9 @@ def putmask(a, mask, values):
     chosen = np.flatnonzero(mask)
     if chosen.size and np.size(values):
         v = np.ravel(values)
+        if a.ndim == 0:
+            a[()] = v[0]
+            return
         a[np.unravel_index(chosen, a.shape)] = v[chosen % v.size]
 
 
