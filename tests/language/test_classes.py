@@ -985,6 +985,108 @@ def test_the_plain_class_is_unharmed_after_its_dunders_were_swapped():
     assert sorted(routes([3.0, 2.0, 1.0]))[0].length == 3.0
 
 
+def test_methods_and_dunders_replaced_while_the_program_runs_take_effect():
+    def f(x):
+        seen = []
+
+        class Base:
+            pass
+
+        class Item(Base):
+            def __init__(self, v):
+                self.v = v
+
+            def __lt__(self, other):
+                return self.v < other.v
+
+            @property
+            def area(self):
+                return self.v
+
+        first = Item(x)
+        sorted([first, Item(1.0)])
+        Base.__len__ = lambda self: seen.append(self.v * 2.0) or 3
+        Item.__lt__ = lambda self, other: seen.append(self.v * 5.0) or False
+        total = len(first) * x
+        sorted([first, first])
+        Item.__init__ = lambda self, v: setattr(self, "v", v * v)
+        total += Item(x).v + first.area
+        Item.area = property(lambda self: self.v * 7.0)
+        total += first.area
+        del Base.__len__
+        type.__setattr__(Item, "__call__", lambda self, k: self.v * k)
+        return total + first(11.0) + sum(seen)
+
+    # 3x + x^2 + x + 7x + 11x + 2x + 5x
+    check(f, 1.5, gradient=3 + 2 * 1.5 + 1 + 7 + 11 + 2 + 5)
+
+
+def test_an_object_changes_its_class_and_a_class_its_bases():
+    def f(x):
+        class A:
+            def value(self):
+                return x
+
+            def __len__(self):
+                return 1
+
+        class B:
+            def value(self):
+                return x * x
+
+            def __len__(self):
+                seen.append(x * 3.0)
+                return 2
+
+        class C(A):
+            pass
+
+        seen = []
+        a, c = A(), C()
+        total = a.value() + len(a) + c.value()
+        a.__class__ = B
+        C.__bases__ = (B,)
+        return total + a.value() + len(a) * x + c.value() + len(c) * x + sum(seen)
+
+    # 2x + x^2 + 2x + x^2 + 2x + 6x
+    check(f, 1.5, gradient=12 + 4 * 1.5)
+
+
+def test_classes_whose_metaclass_compares_or_hashes_are_only_asked_by_the_program():
+    calls = []
+
+    class Comparing(type):
+        def __eq__(cls, other):
+            calls.append("eq")
+            return cls is other
+
+    class Hashing(type):
+        def __hash__(cls):
+            calls.append("hash")
+            return 1
+
+        def __eq__(cls, other):
+            calls.append("eq")
+            return cls is other
+
+    class Unhashable(metaclass=Comparing):
+        def __init__(self, v):
+            self.v = v
+
+        def __lt__(self, other):
+            return self.v < other.v
+
+    class Counted(Unhashable, metaclass=type("Both", (Hashing, Comparing), {})):
+        pass
+
+    def f(x):
+        one = sorted([Unhashable(x), Unhashable(4.0)])[0].v
+        two = sorted([Counted(x * x), Counted(9.0)])[0].v
+        return one * two * len({Counted: 1, int: 2})
+
+    check(f, 1.5, gradient=6 * 1.5**2, setup=calls.clear, state=lambda: list(calls))
+
+
 def test_abstract_base_classes_and_mixins_provide_methods():
     class Shape(abc.ABC):
         @property
