@@ -202,6 +202,18 @@ def what_leaves_nan_out(x):
 
 
 @program
+def nested_lists_that_are_changed_later(x):
+    m = [[abs(x[0, 0]) + 3.0, x[0, 1]], [x[0, 1], abs(x[1, 1]) + 3.0]]
+    la = np.linalg
+    total = la.inv(m).sum() + la.det(m) + la.solve(m, [x[0, 0], 1.0]).sum() + la.norm(m) + la.eigvalsh(m)[0] + la.pinv(m).sum()
+    total += la.svd(m)[1][0] + la.slogdet(m)[1] + la.qr(m)[1].sum() + la.lstsq(m, [x[0, 0], 1.0], rcond=None)[0].sum()
+    total += np.trace(m) + np.dot(m, m).sum() + np.matmul(m, m).sum() + np.einsum("ij,jk", m, m).sum() + np.max(m) + np.var(m)
+    total += np.cumsum(m).prod() + np.sort(m).prod() + np.diag(m).prod() + la.cholesky(m).sum() + np.vdot(m, m) + np.mean(m)
+    m[0] = None
+    return total
+
+
+@program
 def negative_axes(x):
     return np.concatenate([x, x], axis=-1).std(axis=-1).prod() + np.stack([x, x], axis=-1).max(axis=-2).prod()
 

@@ -257,12 +257,16 @@ def test_flat_iterators_read_and_write():
             total += place * value**2
         iterator = x.T.flat
         next(iterator)
-        total += next(iterator) ** 2 + x.flat.copy().prod() + np.asarray(x.T.flat)[1]
+        total += next(iterator) ** 2 + x.flat.copy().prod()
         for (i, j), value in np.ndenumerate(x):
             total += value**2 * (i - 2 * j)
         return total
 
     agrees(f, rng.standard_normal((2, 3)))
+
+
+def test_flat_iterators_become_arrays():
+    agrees(lambda x: np.asarray(x.T.flat)[1] ** 2 + np.array(x.flat).prod() + np.sum(x.T.flat) ** 2, rng.standard_normal((2, 3)))
 
 
 def test_python_functions_element_by_element():

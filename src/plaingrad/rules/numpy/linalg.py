@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import adjoint, axes_of, conj, functions, refuse
+from plaingrad.rules.numpy.names import ABSENT, adjoint, array, axes_of, conj, functions, given, refuse
 from plaingrad.rules.numpy.reductions import products_of_others
 from plaingrad.tangents import NoTangent, Thunk, is_zero
 
@@ -42,12 +42,14 @@ def quotients(x: Any, y: Any) -> Any:
 
 @rrule(la.inv)
 def inv_rrule(a):
+    a = array(a)
     z = la.inv(a)
     return z, lambda z_bar: (-adjoint(z) @ z_bar @ adjoint(z),)
 
 
 @rrule(la.solve)
 def solve_rrule(a, b):
+    a, b = array(a), array(b)
     z = la.solve(a, b)
     vectors = np.ndim(z) == np.ndim(a) - 1
 
@@ -70,6 +72,7 @@ def cofactors(a: Any) -> Any:
 
 @rrule(la.det)
 def det_rrule(a):
+    a = array(a)
     z = la.det(a)
 
     def det_pullback(z_bar):
@@ -83,6 +86,7 @@ def det_rrule(a):
 
 @rrule(la.slogdet)
 def slogdet_rrule(a):
+    a = array(a)
     z = la.slogdet(a)
 
     def slogdet_pullback(z_bar):  # d log det = tr(A^-1 dA): the real part is logabsdet, i times the imaginary turns the sign
@@ -105,6 +109,7 @@ def pinv_bar(p_bar: Any, a: Any, p: Any) -> Any:
 
 @rrule(la.pinv)
 def pinv_rrule(a, rcond=None, hermitian=False, **options):
+    a = array(a)
     if hermitian:
         raise refuse("np.linalg.pinv with hermitian=True", "has no rule", "np.linalg.pinv(a)")
     z = la.pinv(a, **options) if rcond is None else la.pinv(a, rcond, **options)
@@ -112,8 +117,9 @@ def pinv_rrule(a, rcond=None, hermitian=False, **options):
 
 
 @rrule(la.lstsq)
-def lstsq_rrule(a, b, rcond=None):
-    z = la.lstsq(a, b, rcond=rcond)
+def lstsq_rrule(a, b, rcond=ABSENT):
+    z = la.lstsq(a, b, **given(rcond=rcond))
+    a, b = array(a), array(b)
     x, residuals, rank, _ = z
 
     def lstsq_pullback(z_bar):
@@ -170,6 +176,7 @@ def folded_triangle(h: Any, upper: bool) -> Any:
 
 @rrule(la.cholesky)
 def cholesky_rrule(a, upper=False):
+    a = array(a)
     z = la.cholesky(a, upper=True) if upper else la.cholesky(a)
 
     def cholesky_pullback(z_bar):
@@ -197,6 +204,7 @@ def eigh_bar(w: Any, v: Any, w_bar: Any, v_bar: Any, upper: bool) -> Any:
 
 @rrule(la.eigh)
 def eigh_rrule(a, UPLO="L"):
+    a = array(a)
     z = la.eigh(a, UPLO)
     w, v = z
     return z, lambda z_bar: (eigh_bar(w, v, z_bar[0], z_bar[1], UPLO.upper() == "U"),)
@@ -204,6 +212,7 @@ def eigh_rrule(a, UPLO="L"):
 
 @rrule(la.eigvalsh)
 def eigvalsh_rrule(a, UPLO="L"):
+    a = array(a)
     z = la.eigvalsh(a, UPLO)
 
     def eigvalsh_pullback(z_bar):
@@ -241,6 +250,7 @@ def eig_bar(w: Any, v: Any, w_bar: Any, v_bar: Any) -> Any:
 
 @rrule(la.eig)
 def eig_rrule(a):
+    a = array(a)
     z = la.eig(a)
     w, v = z
     return z, lambda z_bar: (eig_bar(w, v, z_bar[0], z_bar[1]),)
@@ -248,6 +258,7 @@ def eig_rrule(a):
 
 @rrule(la.eigvals)
 def eigvals_rrule(a):
+    a = array(a)
     z = la.eigvals(a)
 
     def eigvals_pullback(z_bar):
@@ -290,6 +301,7 @@ def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any
 
 @rrule(la.svd)
 def svd_rrule(a, full_matrices=True, compute_uv=True, hermitian=False):
+    a = array(a)
     if hermitian:
         raise refuse("np.linalg.svd with hermitian=True", "has no rule", "np.linalg.eigh(a), or hermitian=False")
     z = la.svd(a, full_matrices, compute_uv)
@@ -324,6 +336,7 @@ for f in functions("svdvals", where=la):
 
     @rrule(f)
     def svdvals_rrule(x):
+        x = array(x)
         return np.linalg.svdvals(x), lambda z_bar: (singular_values_bar(x, z_bar),)
 
 
@@ -342,6 +355,7 @@ def qr_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
 
 @rrule(la.qr)
 def qr_rrule(a, mode="reduced"):
+    a = array(a)
     if mode not in ("reduced", "complete", "r"):
         raise refuse(f"np.linalg.qr with mode={mode!r}", "gives the internals of LAPACK", 'mode="reduced"')
     z = la.qr(a, mode)

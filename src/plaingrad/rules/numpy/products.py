@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import adjoint, bilinear, conj, functions, linear, methods, refuse_out
+from plaingrad.rules.numpy.names import adjoint, array, bilinear, conj, functions, linear, methods, refuse_out
 from plaingrad.tangents import NoTangent, Thunk
 
 # ---------------------------------------------------------------------------------------------------------
@@ -105,6 +105,8 @@ bilinear(np.inner, inner_a_bar, inner_b_bar)
 
 @rrule(np.vdot)
 def vdot_rrule(a, b):
+    a, b = array(a), array(b)
+
     def vdot_pullback(z_bar):  # z = sum conj(a) b
         return (
             Thunk(lambda: np.reshape(np.conjugate(z_bar) * np.ravel(b), np.shape(a))),
@@ -256,6 +258,8 @@ bilinear(np.convolve, convolve_a_bar, lambda z_bar, a, v, mode="full": convolve_
 
 @rrule(np.correlate)
 def correlate_rrule(a, v, mode="valid"):
+    a, v = array(a), array(v)
+
     def correlate_pullback(z_bar):  # the convolution of a with conj(v) read backwards
         m = min(np.size(a), np.size(v))
         full = whole(z_bar, a, v, mode, (m - 1) // 2 if np.size(a) >= np.size(v) else m // 2)
@@ -379,6 +383,7 @@ def einsum(*operands, out=None, optimize=False, **options):
     else:  # array, labels, array, labels, ..., and perhaps the labels of the result
         even = len(operands) // 2 * 2
         subscripts, arrays = (*operands[1:even:2], *operands[even:]), operands[0:even:2]
+    arrays = [array(a) for a in arrays]
     labels, result = labels_of(subscripts, [np.ndim(a) for a in arrays])
     if len(arrays) == 1 and not options:
         z = einsum_of_one(arrays[0], labels[0], result)
