@@ -1430,6 +1430,63 @@ def test_subclasses_of_numbers_and_arrays_have_operators_of_their_own(f, slope):
     check_or_refused(f, 1.5, gradient=slope)
 
 
+class Own(float):
+    """A float with conversions and one-place operators of its own."""
+
+    def __init__(self, v):
+        self.whole = v * 3.0
+
+    def __neg__(self):
+        return self.whole * 7.0
+
+    def __float__(self):
+        return self.whole * 9.0
+
+    def __divmod__(self, o):
+        return self.whole * 2.0, o
+
+    def __add__(self, o):
+        return NotImplemented
+
+
+class OwnCount(int):
+    """An int with operators of its own."""
+
+    def __mul__(self, o):
+        return o * o
+
+
+class OwnUfuncs(np.ndarray):
+    """An array whose ufuncs give three times as much."""
+
+    def __array_ufunc__(self, ufunc, method, *args, **kwargs):
+        return getattr(ufunc, method)(*[np.asarray(a) for a in args], **kwargs) * 3.0
+
+
+def list_and_array(x):
+    a = [1.0, 2.0]
+    a += np.array([x, x * x])
+    return float(a @ np.array([1.0, 3.0]))
+
+
+@pytest.mark.parametrize(
+    ("f", "slope"),
+    [
+        (lambda x: Own(x).whole, 3.0),
+        (lambda x: -Own(x), 21.0),
+        (lambda x: float(Own(x)), 27.0),
+        (lambda x: divmod(Own(x), 2)[0], 6.0),
+        (lambda x: Own(x) + 2.0, 1.0),
+        (lambda x: x + Own(x), 2.0),
+        (lambda x: OwnCount(2) * x, 2 * 1.5),
+        (lambda x: float((np.array([x, 1.0]).view(OwnUfuncs) * 2.0).sum()), 6.0),
+        (list_and_array, 1.0 + 3 * 2 * 1.5),
+    ],
+)
+def test_own_conversions_and_fallbacks_of_subclasses_of_numbers(f, slope):
+    check_or_refused(f, 1.5, gradient=slope)
+
+
 def test_an_active_number_times_an_object_of_c_code_is_exact_or_refused():
     def f(x):
         return (datetime.timedelta(days=1) * x).total_seconds()

@@ -76,7 +76,7 @@ def _adopt_one(cls: type) -> None:
 def forget(cls: type) -> None:
     """Look at `cls` again when it is next met: one of its attributes was replaced."""
     with _lock:
-        for other in [other for other in _adopted if issubclass(other, cls)]:
+        for other in [other for other in _adopted if cls in other.__mro__]:
             known.discard(other)
             settled.discard(other)
             _adopted.discard(other)

@@ -63,7 +63,18 @@ VIEWING = (
     "__enter__",
     "__exit__",
 )  # methods of memoryview that read nothing
+# Of these, the elements are neither compared, hashed nor called.
+MOVING_ONLY = frozenset((zip, enumerate, reversed, list, tuple, itertools.chain, itertools.islice))
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
+CALLED_BY_NAME = (
+    "key",
+    "func",
+    "function",
+    "mycmp",
+    "repl",
+    "predicate",
+    "callback",
+)  # and those that they call
 NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
 
@@ -106,6 +117,7 @@ class Calls:
         self.memos: dict[int, tuple[Any, dict[Any, Any]]] = {}
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.open = True
+        self.made: Any = None  # the last iterator or list made of safe parts
         self.prep = self._make_prep()
         self.attr = self._make_attr()
         self.method = self._make_method()
@@ -123,6 +135,7 @@ class Calls:
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen."""
         self.open = False
+        self.made = None
         self.rulebook_changed()
         self.forced.clear()
         self.memos.clear()
@@ -437,12 +450,24 @@ class Calls:
     def _over_elements(self, f: Any) -> Any:
         """A C function that iterates over its arguments or calls them, on what it may safely touch."""
         only_functions = f is defaultdict or f is functools.cmp_to_key
+        maker = f if isinstance(f, type) else getattr(f, "__objclass__", object)
+        fills = kind_of(maker) == MAPPING  # keyword arguments are entries
+        used = (*ITERATED, *CALLED_BY_NAME)
+        moves = f in MOVING_ONLY
 
         def over_elements(*args: Any, **kwargs: Any) -> Any:
-            args = tuple([self._safe(x, only_functions) for x in args])
+            args = tuple(
+                [
+                    x if moves and (type(x) is list or type(x) is tuple) else self._safe(x, only_functions)
+                    for x in args
+                ]
+            )
+            if moves and not kwargs:
+                self.made = made = f(*args)
+                return made
             if kwargs:
                 kwargs = {
-                    name: self._safe(x, only_functions) if name in ITERATED or callable(x) else self.meet(x)
+                    name: self._safe(x, only_functions) if name in used and not fills else self.meet(x)
                     for name, x in kwargs.items()
                 }
             return f(*args, **kwargs)
@@ -455,13 +480,16 @@ class Calls:
         if kind == NUMBER or (kind == NOTHING and not callable(x)):
             return x
         if t is FunctionType or t is MethodType:
+            if only_functions and rulebook.find(x) is None:
+                outsiders.adopt_callback(x)  # it stays the object that it is
+                return x
             return self.prep(x)
         if kind in (SEQUENCE, MAPPING):
             self.meet_elements(x)
             return x
         if kind == ARRAY or t is np.flatiter or t is memoryview:
             return self.level._iterable(x)
-        if callable(x) and not (only_functions and isinstance(x, type)):
+        if callable(x) and not (only_functions and isinstance(x, (type, np.ufunc))):
             return self.prep(x)
         if t is GeneratorType or t in foreign.ITERATORS:
             return self.level._iterable(x)

@@ -932,6 +932,8 @@ class Level(Hooks):
                 return self._elements(o)
             self.region(o)
             return o
+        if o is self.calls.made:
+            return o
         if t in foreign.GENERATORS or t in foreign.ITERATORS:
             return self._foreign(o)
         if t is np.flatiter:

@@ -74,6 +74,7 @@ class Listing:
             owner.extend([len(found) - 1] * words)
             offset += words
         lines, locations = [], list(code.co_positions())
+        locations += [(None,) * 4] * (len(owner) - len(locations))  # a table may be cut short
         for instr, offset in found:
             target = instr.get_jump_target(offset)
             goal = None if target is None else owner[target]

@@ -244,7 +244,7 @@ if hasattr(math, "fma"):  # since CPython 3.13
 
 # Complex numbers --------------------------------------------------------------------------------------------
 
-scalar("phase", REAL, lambda m, x, z: over(-1j, x), functions=(cmath.phase,))  # conj(i x / |x|**2)
+scalar("phase", REAL, lambda m, x, z: over(-1j, x) if isinstance(x, complex) else 0.0, functions=(cmath.phase,))  # conj(i x / |x|**2)
 scalar("rect", POSITIVE_PAIR, lambda m, r, phi, z: m.rect(1.0, phi), lambda m, r, phi, z: 1j * z, functions=(cmath.rect,))
 for _f in (np.conjugate, *dunders("conj", "conjugate")):
     linear(_f, lambda z_bar, x: np.conjugate(z_bar) if isinstance(x, (np.ndarray, np.generic)) else z_bar.conjugate())

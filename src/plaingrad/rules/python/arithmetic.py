@@ -64,7 +64,8 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
 
 def _are_divisible(x: Any, y: Any) -> bool:
     numeric = (float, int, np.ndarray, np.generic, Fraction, Decimal)
-    return isinstance(x, numeric) and isinstance(y, numeric)
+    own = {type(x).__module__, type(y).__module__} - {"builtins", "numpy", "fractions", "decimal"}
+    return isinstance(x, numeric) and isinstance(y, numeric) and not own
 
 
 no_tangent(_are_divisible)

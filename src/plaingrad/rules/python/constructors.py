@@ -91,10 +91,13 @@ def complex_new_rrule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
 
 
 def _entered_divmod(descriptor: Any, reflected: bool) -> None:
-    if reflected:
-        composed(descriptor)(lambda y, x: (x // y, x % y))
-    else:
-        composed(descriptor)(lambda x, y: (x // y, x % y))
+    def divided(x: Any, y: Any) -> Any:
+        """(x // y, x % y), unless the other operand is no number: it has the say then."""
+        if not isinstance(x if reflected else y, (int, float, np.number, np.ndarray, Fraction, Decimal)):
+            return NotImplemented
+        return x // y, x % y
+
+    composed(descriptor)((lambda y, x: divided(x, y)) if reflected else divided)
 
 
 for _descriptor in dunders("__divmod__", types=REAL_TYPES):
