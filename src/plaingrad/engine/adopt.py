@@ -52,18 +52,20 @@ def adopt(cls: type) -> None:
             return
         _adopting.add(cls)
         try:
+            done = [cls]
             for base in cls.__mro__:
                 if is_heap(base) and not (
                     isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)
                 ):
                     for name, value in list(vars(base).items()):
                         _adopt_attribute(name, value)
-                    _adopt_one(base)
-            _adopt_one(cls)  # only now: other threads look at `known` without the lock
+                    done.append(base)
+            if type(cls) is not type:
+                adopt(type(cls))
+            for base in reversed(done):  # only now: other threads look at `known` without the lock
+                _adopt_one(base)
         finally:
             _adopting.discard(cls)
-        if type(cls) is not type:
-            adopt(type(cls))
 
 
 def _adopt_one(cls: type) -> None:
@@ -74,12 +76,15 @@ def _adopt_one(cls: type) -> None:
 
 
 def forget(cls: type) -> None:
-    """Look at `cls` again when it is next met: one of its attributes was replaced."""
+    """Look at `cls` and its subclasses again: one of its attributes, or bases, was replaced."""
     with _lock:
-        for other in [other for other in _adopted if cls in other.__mro__]:
+        changed = [other for other in _adopted if cls in other.__mro__]
+        for other in changed:
             known.discard(other)
             settled.discard(other)
             _adopted.discard(other)
+        for other in changed:
+            adopt(other)
 
 
 def _adopt_attribute(name: str, value: Any) -> None:

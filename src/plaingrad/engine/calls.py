@@ -733,7 +733,7 @@ class Calls:
             return
         if isinstance(o, type):
             setattr(o, name, v)
-            adopt.forget(o)
+            self.class_changed(o)
             return
         if kind_of(t) == ARRAY:
             self._set_array_attr(v, o, name)
@@ -751,6 +751,14 @@ class Calls:
         elif type(descriptor) in PYTHON_ATTRIBUTES:
             self.stores.setdefault(t, set()).add(name)
         setattr(o, name, v)
+
+    def class_changed(self, cls: type) -> None:
+        """An attribute of `cls` was replaced: look at it again, and at how it is called."""
+        adopt.forget(cls)
+        self.prepared.clear()
+        self.attributes.clear()
+        self.methods.clear()
+        self.stores.clear()
 
     def _set_array_attr(self, v: Any, a: Any, name: str) -> None:
         level = self.level

@@ -200,6 +200,19 @@ def _delattr(level: Level) -> Callable[..., Any]:
     return delattr_
 
 
+def _changes_class(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    """type.__setattr__ and type.__delattr__, also reached from the Python code of a metaclass."""
+
+    def make(level: Level) -> Callable[..., Any]:
+        def change_class(cls: type, *args: Any) -> None:
+            f(cls, *args)
+            level.calls.class_changed(cls)
+
+        return change_class
+
+    return make
+
+
 def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """A function that makes text of numbers: they are remembered."""
 
@@ -343,6 +356,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     },
     **{f: formatter(f) for f in FORMATTERS},
     **{f: _operator(name) for name in HOOKED for f in (getattr(operator, name),)},
+    **{f: _changes_class(f) for f in (type.__setattr__, type.__delattr__)},
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
@@ -366,6 +380,8 @@ def special(f: Any, level: Level) -> Any:
 
 def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
+    if issubclass(t, type) and name in ("__setattr__", "__delattr__"):
+        return special(descriptor, level)
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
     if name == "view" and kind_of(t) == NUMBER:
