@@ -57,8 +57,8 @@ class Run:
     Attributes:
         start, stop: the lines start..stop-1.
         block: what it computes.
-        checks: the locals whose type is checked, by number.
-        modules: (index of the name `math`, index of the attribute or None, function) for each function.
+        checks: (local, line of its first read) of the locals whose type is checked.
+        modules: (index of the name `math`, index of the attribute or None, line, function) for each function.
         save_first: (local, temporary) for inputs that the run overwrites.
         keep_after: line -> temporary to put a copy of its result into.
         homes: for each value passed, the local it is in at the end; temporaries count from -1 downwards.
@@ -93,11 +93,10 @@ def find_runs(listing, version, names, consts, targets) -> dict:
             and simulation.step(lines[j], j)
         ):
             j += 1
-        if simulation.operations_when_whole >= FUSED_OPERATIONS:
-            runs[i] = simulation.run(i)
-            i = runs[i].stop
-        else:
-            i = max(i + 1, simulation.whole or 0)
+        run = simulation.run(i) if simulation.operations_when_whole >= FUSED_OPERATIONS else None
+        if run is not None and run.block.outputs:
+            runs[i] = run
+        i = max(i + 1, simulation.whole or 0)
     return runs
 
 
@@ -108,9 +107,13 @@ class Simulation:
         self.version, self.names, self.consts = version, names, consts
         self.stack = []  # (what, payload)
         self.locals = {}  # local -> operand
-        self.inputs = {}  # local -> operand
+        self.inputs = {}  # local -> line of its first read
         self.operations = []  # (kind, operands, line)
-        self.functions = {}  # (name, index of `math` or of the name, index of the attribute or None) -> None
+        self.may_raise, self.found = (
+            False,
+            set(),
+        )  # an operation that may fail was met; globals looked up before it
+        self.functions = {}  # (name, index of `math` or of the name, index of the attribute or None) -> line
         self.whole, self.operations_when_whole, self.snapshot = None, 0, None
 
     def step(self, line, at) -> bool:
@@ -132,7 +135,7 @@ class Simulation:
     def _single(self, name, arg, at) -> bool:
         stack = self.stack
         if name in ("LOAD_FAST", "LOAD_FAST_BORROW"):
-            stack.append((VALUE, self._read(arg)))
+            stack.append((VALUE, self._read(arg, at)))
         elif name == "STORE_FAST":
             if not stack or stack[-1][0] != VALUE:
                 return False
@@ -148,11 +151,11 @@ class Simulation:
         elif name == "UNARY_NEGATIVE":
             return self._unary("neg", at)
         elif name == "LOAD_GLOBAL":
-            return self._load_global(arg)
+            return self._load_global(arg, at)
         elif name == "PUSH_NULL":
             stack.append((PAD, None))
         elif name in ("LOAD_ATTR", "LOAD_METHOD"):
-            return self._load_function(name, arg)
+            return self._load_function(name, arg, at)
         elif name == "PRECALL":
             return self._calls_function(arg)
         elif name == "CALL":
@@ -161,9 +164,10 @@ class Simulation:
             return name == "NOP"
         return True
 
-    def _read(self, local):
+    def _read(self, local, at):
         if local not in self.locals:
-            self.locals[local] = self.inputs[local] = ("input", local)
+            self.locals[local] = ("input", local)
+            self.inputs[local] = at
         return self.locals[local]
 
     def _binary(self, kind, at) -> bool:
@@ -188,29 +192,33 @@ class Simulation:
 
     def _result(self, kind, operands, at):
         self.stack.append((VALUE, ("result", len(self.operations))))
+        self.may_raise |= kind in FUNCTIONS or kind in ("truediv", "pow")
         self.operations.append((kind, operands, at))
 
-    def _load_global(self, arg) -> bool:
+    def _load_global(self, arg, at) -> bool:
         name = self.names[arg >> 1]
+        if self.may_raise and name not in self.found:
+            return False  # the checks come first: a NameError must not come before another error
+        self.found.add(name)
         if name == "math":
             item = (MODULE, arg >> 1)
         elif name in FUNCTIONS:
             item = (FUNCTION, name)
-            self.functions[name, arg >> 1, None] = None
+            self.functions.setdefault((name, arg >> 1, None), at)
         else:
             return False
         pad = [(PAD, None)] if arg & 1 else []
         self.stack += [*pad, item] if self.version.null_first else [item, *pad]
         return True
 
-    def _load_function(self, opcode, arg) -> bool:
+    def _load_function(self, opcode, arg, at) -> bool:
         bit = self.version.method_bit
         name = self.names[arg >> 1 if bit else arg]
         # below the module a PAD may stand (null first) but not above
         if not self.stack or self.stack[-1][0] != MODULE or name not in FUNCTIONS:
             return False
         where = self.stack.pop()[1]
-        self.functions[name, where, arg >> 1 if bit else arg] = None
+        self.functions.setdefault((name, where, arg >> 1 if bit else arg), at)
         as_method = opcode == "LOAD_METHOD" or (bit and arg & 1)
         pad = [(PAD, None)] if as_method else []
         self.stack += [*pad, (FUNCTION, name)] if self.version.null_first else [(FUNCTION, name), *pad]
@@ -251,7 +259,7 @@ class Simulation:
         outputs = {number[operand] for operand in locals_.values() if operand[0] == "result"}
         outputs |= {number[operand] for _, operand in stack if operand[0] == "result"}
         passed = sorted({*range(len(order)), *outputs, *values_read(rows, len(order))})
-        run = Run(start, self.whole, None, order, [], [], {}, [], 0)
+        run = Run(start, self.whole, None, list(inputs.items()), [], [], {}, [], 0)
         made_at = {len(order) + k: at for k, (_, _, at) in enumerate(operations)}
         for value in passed:
             if value not in homes:
@@ -263,7 +271,9 @@ class Simulation:
                     run.keep_after[made_at[value]] = -run.temporaries
         run.homes = [homes[value] for value in passed]
         called = sorted({kind for kind, _ in rows if kind in FUNCTIONS})
-        run.modules = [(where, attribute, FUNCTIONS[name]) for name, where, attribute in functions]
+        run.modules = [
+            (where, attribute, at, FUNCTIONS[name]) for (name, where, attribute), at in functions.items()
+        ]
         run.block = Block(len(order), rows, tuple(sorted(outputs)), tuple(passed), tuple(called))
         return run
 

@@ -151,7 +151,7 @@ class Rewriting:
     # Fused runs
 
     def fuse(self, run):
-        """The run as native instructions with one call of its recorder at the end; then the hooked form, if a check fails.
+        """The run as native instructions with one call of its recorder at the end; if a check fails, the hooked form.
 
         Jumps to the hooked form go to a label: an index behind those of the original lines.
         """
@@ -162,12 +162,14 @@ class Rewriting:
             "LOAD_ATTR", index_in(self.name_index, self.shell.names, "fuses") << self.version.method_bit
         )
         self.emit(JUMP_IF_FALSE, 0, slow)
-        for local in run.checks:
+        for local, line in run.checks:
+            self.location = self.lines[line].location
             self.push_callable(lambda: self.const(type))
             self.emit("LOAD_FAST", local)
             self.call_pushed(1)
             self.check_is(float, slow)
-        for name, attribute, function in run.modules:
+        for name, attribute, line, function in run.modules:
+            self.location = self.lines[line].location
             self.emit("LOAD_GLOBAL", name << 1)
             if attribute is not None:
                 self.check_is(math, slow)
