@@ -54,9 +54,7 @@ def adopt(cls: type) -> None:
         try:
             done = [cls]
             for base in cls.__mro__:
-                if is_heap(base) and not (
-                    isinstance(base.__module__, str) and base.__module__.startswith(UNTOUCHED)
-                ):
+                if is_heap(base) and not is_untouched(base):
                     for name, value in list(vars(base).items()):
                         _adopt_attribute(name, value)
                     done.append(base)
@@ -66,6 +64,12 @@ def adopt(cls: type) -> None:
                 _adopt_one(base)
         finally:
             _adopting.discard(cls)
+
+
+def is_untouched(x: Any) -> bool:
+    """Whether a class or function belongs to the engine, or to a module whose classes only ask about types."""
+    module = x.__module__
+    return isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith("plaingrad.rules")
 
 
 def _adopt_one(cls: type) -> None:
@@ -111,7 +115,7 @@ def adopt_function(f: FunctionType) -> None:
 
 def _swap(f: FunctionType) -> None:
     code = f.__code__
-    if is_rewritten(code) or (isinstance(f.__module__, str) and f.__module__.startswith("plaingrad.")):
+    if is_rewritten(code) or (is_untouched(f) and f.__module__.startswith("plaingrad.")):
         return
     new = rewritten(code)
     f.__code__ = new

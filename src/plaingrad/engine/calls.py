@@ -593,13 +593,7 @@ class Calls:
                 kind = kind_of(type(x))
                 if kind == NUMBER and id(x) in level.index:
                     if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
-                        refuse(
-                            RoundTripError,
-                            f"`{f.__name__}` is taken of a differentiated number beyond 2**52",
-                            why="All its digits go into the integer, which has no derivative.",
-                            fix="keep the number a float, or write a rule for the function that does this",
-                            anchor="round-trip",
-                        )
+                        frames.refuse_digits(f.__name__)
                 elif kind == OBJECT:
                     self.meet(x)
             return f(*args, **kwargs)

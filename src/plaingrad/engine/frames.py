@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.engine import foreign
-from plaingrad.engine.kinds import NUMBER, OBJECT, kind_of
+from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
+from plaingrad.engine.refuse import refuse
+from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import rewrite_function, rewritten
 from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
 
@@ -286,6 +288,38 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
     return make
 
 
+def _astype(level: Level, astype: Any) -> Callable[..., Any]:
+    """a.astype(dtype): to text, the numbers are remembered; to integers that keep every digit, refused."""
+    from plaingrad import rulebook
+    from plaingrad.engine.calls import INTEGER_LIMIT
+
+    rule = rulebook.find(astype)
+    of_numbers = level.calls.applier(rule, astype) if rule is not None else level.calls.guarded(astype)
+
+    def converted(a: Any, *args: Any, **kwargs: Any) -> Any:
+        dtype = args[0] if args else kwargs.get("dtype", float)
+        if dtype is not float and a.dtype.kind in "fc" and level.region(a) is not None:
+            kind = np.dtype(dtype).kind
+            if kind in "SU":
+                level.calls.text_all(a)
+            elif kind in "iu" and np.any((abs(a) >= INTEGER_LIMIT) & np.isfinite(a)):
+                refuse_digits("astype")
+        return of_numbers(a, *args, **kwargs)
+
+    return converted
+
+
+def refuse_digits(name: str) -> None:
+    """Refuse to make an integer that keeps every digit of a differentiated number."""
+    refuse(
+        RoundTripError,
+        f"`{name}` is taken of a differentiated number beyond 2**52",
+        why="All its digits go into the integer, which has no derivative.",
+        fix="keep the number a float, or write a rule for the function that does this",
+        anchor="round-trip",
+    )
+
+
 def _next(level: Level) -> Callable[..., Any]:
     def next_(it: Any, *default: Any) -> Any:
         if type(it) in foreign.GENERATORS or type(it) in foreign.ITERATORS:
@@ -386,6 +420,8 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return formatter(descriptor)(level)
     if name == "view" and kind_of(t) == NUMBER:
         return level.calls.guarded(descriptor)
+    if name == "astype" and kind_of(t) == ARRAY:
+        return _astype(level, descriptor)
     if t is CsvWriter and name in ("writerow", "writerows"):
         return formatter(descriptor)(level)
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:

@@ -18,7 +18,7 @@ import numpy as np
 from plaingrad.engine.calls import fields_of, slot_names
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.level import Level, Twin
-from plaingrad.engine.memory import owner_of
+from plaingrad.engine.memory import overlaps_itself, owner_of
 from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.errors import ArgumentError, PlaingradError
 
@@ -115,11 +115,14 @@ class Inputs:
         copy = level.outside(copied, x) if x.dtype.kind in "fc" else x.astype(float)
         if not x.flags.writeable:
             copy.flags.writeable = False
-        index = level.add_region(copy)
+        index = level.add_region(owner_of(copy))  # a masked array's copy is a view
         self.arrays.append((x, copy, index))
         self.leaves += 1
         self.originals[id(copy)] = copy, x
         level.twins.append(Twin(x, copy, name))
+        if overlaps_itself(x):  # the copy's elements have each their own memory
+            level.twins[-1].touched = True
+            level.twins[-1].other = "overlapping elements of itself"
         level.fresh[index] = level.twins[-1]
         return copy, ArrayNode(index, copy)
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType, MethodType
+from types import FunctionType, GeneratorType, MethodType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -220,7 +220,7 @@ class Level(Hooks):
             return None
         if i < 0:
             return self._twin_region(a, -1 - i)
-        if a.dtype.kind not in "fcV":
+        if a.dtype.kind not in "fc" and a.dtype.names is None:
             refuse_bits(a)
         return i
 
@@ -367,7 +367,11 @@ class Level(Hooks):
                 if (
                     kind == OBJECT
                     and rule.own
-                    and (rule.kind == "scalar" or is_heap(type(x)) and self._is_operand(x))
+                    and (
+                        rule.kind == "scalar"
+                        or type(x) is np.flatiter
+                        or (is_heap(type(x)) and self._is_operand(x))
+                    )
                 ):
                     return self._apply_to_object(rule, f, args, kwargs, position)
                 if kind == ARRAY and is_heap(type(x)) and rule.kind in ("scalar", "bilinear"):
@@ -393,6 +397,12 @@ class Level(Hooks):
                 missing_rule(f, "It makes a time span, which has no tangent.")
             return z
         assert rule.rrule is not None
+        if (
+            type(f) is WrapperDescriptorType
+            and isinstance(args[0], np.ndarray)
+            and has_own_method(type(args[0]), f.__name__)
+        ):
+            return self._apply_past_override(rule, f, args, kwargs)
         if self.parent is PLAIN and rule.own:
             y, pullback = rule.rrule(*args, **kwargs)
         else:
@@ -422,6 +432,13 @@ class Level(Hooks):
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
 
+    def _apply_past_override(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """A C method of ndarray called from the Python override of a subclass: the array is met as a plain one."""
+        cls = type(args[0])
+        plain = tuple([x.view(np.ndarray) if type(x) is cls else x for x in args])
+        y = self.apply(rule, f, plain, kwargs)
+        return y.view(cls) if isinstance(y, np.ndarray) else y
+
     def _is_operand(self, x: Any) -> bool:
         """Whether a user's object stands for numbers: it converts itself to an array, or holds active ones."""
         t = type(x)
@@ -442,7 +459,7 @@ class Level(Hooks):
             and not hasattr(t, "__array_ufunc__")
             and not hasattr(t, "__array_function__")
         ):
-            x = t.__array__(x)
+            x = self.calls.method(x, "__array__")()
         elif rule.kind == "full":
             if self.is_active(x):
                 missing_rule(
@@ -729,10 +746,10 @@ class Level(Hooks):
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
-            return getattr(self, name[1:])(a, b)
+            return getattr(self, without_assignment(name))(a, b)
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
-            return getattr(self, name[1:])(a, b)
+            return getattr(self, without_assignment(name))(a, b)
         self.calls.meet(a)
         self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
@@ -821,7 +838,7 @@ class Level(Hooks):
             if id(owner) in self.index:
                 return z
             n = self.add_region(owner)
-            self.tape.extend((n, STEP, ReadArray(ArraySlot(n, z), ArraySlot(i, a), k)))
+            self.tape.extend((n, STEP, ReadArray(ArraySlot(n, z), ArraySlot(i, a), k, may_repeat(a, k))))
             return z
         if kind_of(type(z)) != NUMBER:
             refuse_bits(a)
@@ -1026,6 +1043,11 @@ def has_python_operator(cls: type, name: str) -> bool:
     return any(isinstance(lookup(cls, f"__{prefix}{name}__"), FunctionType) for prefix in ("", "r", "i"))
 
 
+def without_assignment(name: str) -> str:
+    """The operator behind an in-place one."""
+    return name[1:] + "_" if name in ("iand", "ior") else name[1:]
+
+
 def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
     f = getattr(operator, name)
     known = adopt.known
@@ -1095,6 +1117,18 @@ def frozen_key(k: Any) -> Any:
             else np.array(k, np.intp if t is list else None)
         )
     return k
+
+
+def may_repeat(a: np.ndarray, k: Any) -> bool:
+    """Whether a[k] may read one element twice: repeated entries of integer arrays, or elements that share bytes."""
+    if overlaps_itself(a):
+        return True
+    parts = k if type(k) is tuple else (k,)
+    whole = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "iu"]
+    if len(whole) == 1 and whole[0].ndim == 1:
+        if len(parts) == 1 and a.shape[0]:
+            return bool(np.unique(whole[0] % a.shape[0]).size < whole[0].size)
+    return bool(whole)
 
 
 def winners(a: np.ndarray, k: Any) -> np.ndarray | None:

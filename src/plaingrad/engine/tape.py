@@ -285,18 +285,23 @@ class ReadNumber:
 class ReadArray:
     """z = a[key] where NumPy copies: integer or boolean arrays in the key."""
 
-    __slots__ = ("key", "output", "slot")
+    __slots__ = ("key", "output", "repeats", "slot")
 
-    def __init__(self, output: ArraySlot, slot: ArraySlot, key: Any) -> None:
+    def __init__(self, output: ArraySlot, slot: ArraySlot, key: Any, repeats: bool) -> None:
         self.output = output
         self.slot = slot
         self.key = key
+        self.repeats = repeats  # an element may have been read more than once
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """a_bar[key] += z_bar, with every term of a repeated index."""
         z_bar = shadow.read(self.output.index, self.output.x)
         if z_bar is not None:
-            np.add.at(shadow.writable(self.slot.index, self.slot.x), self.key, z_bar)
+            a_bar = shadow.writable(self.slot.index, self.slot.x)
+            if self.repeats:
+                np.add.at(a_bar, self.key, z_bar)
+            else:
+                a_bar[self.key] += z_bar
 
 
 class Write:
