@@ -310,6 +310,17 @@ def test_locals_eval_and_frames_see_every_intermediate_name():
     check(f, x, gradient=2 * (4 * x**3 + 3 * x * x) + 2 * x + 1)
 
 
+def test_a_local_written_through_its_frame_is_written_as_in_a_plain_call():
+    def f(x):
+        y = x * x
+        z = y + x
+        sys._getframe().f_locals["y"] = x * 5.0  # reaches the local since CPython 3.13
+        return y * 2.0 + z
+
+    reaches = f(2.0) == 26.0
+    check(f, 2.0, gradient=(10.0 if reaches else 8.0) + 5.0)
+
+
 def test_each_line_of_a_run_is_traced_once():
     def f(x):
         a = x * x
