@@ -1449,6 +1449,16 @@ class Own(float):
         return NotImplemented
 
 
+class OwnTimes(np.ndarray):
+    """An array whose product calls that of its base by name."""
+
+    def __mul__(self, o):
+        return np.asarray(np.ndarray.__mul__(self, o)) * 3.0
+
+    def __add__(self, o):
+        return super().__add__(o) * 2.0
+
+
 class OwnCount(int):
     """An int with operators of its own."""
 
@@ -1480,6 +1490,8 @@ def list_and_array(x):
         (lambda x: x + Own(x), 2.0),
         (lambda x: OwnCount(2) * x, 2 * 1.5),
         (lambda x: float((np.array([x, 1.0]).view(OwnUfuncs) * 2.0).sum()), 6.0),
+        (lambda x: float((np.array([x, 1.0]).view(OwnTimes) * 2.0).sum()), 6.0),
+        (lambda x: float((np.array([x, 1.0]).view(OwnTimes) + x).sum()), 3 * 2 * 3.0),
         (list_and_array, 1.0 + 3 * 2 * 1.5),
     ],
 )

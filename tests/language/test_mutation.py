@@ -917,3 +917,66 @@ def test_an_isclose_guard_and_a_cache_keyed_by_bytes_do_not_matter_to_the_deriva
         return cache[key] * x * x if not math.isclose(x, 0.0) else x
 
     check(f, 1.5, gradient=6.0, setup=cache.clear, state=lambda: cache)
+
+
+def test_a_masked_array_as_argument():
+    m = np.ma.array([1.0, 2.0], mask=[False, True])
+    g = plaingrad.grad(lambda m: float((m * m).sum()))(m)
+    assert g[0] == 2.0
+
+
+def test_an_argument_whose_elements_overlap_is_read_but_not_written():
+    def windows():
+        return np.lib.stride_tricks.as_strided(np.arange(3.0), (2, 2), (8, 8))
+
+    def written(m):
+        m[0, 1] = 5.0
+        return float((m * m).sum())
+
+    np.testing.assert_array_equal(plaingrad.grad(lambda m: (m * m).sum())(windows()), 2 * windows())
+    with pytest.raises(plaingrad.AliasError):
+        plaingrad.grad(written)(windows())
+
+
+def test_flat_iterators_become_arrays():
+    weights = np.arange(6.0)
+
+    def f(x):
+        return float((np.asarray(x.T.flat) * weights).sum() + np.sum(x.T.flat))
+
+    x = np.arange(6.0).reshape(2, 3) + 1.0
+    check(f, x, gradient=weights.reshape(3, 2).T + 1.0)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: float(np.array([x]).astype(str)[0]),
+        lambda x: float(np.array([x]).astype("S32")[0]),
+        lambda x: float(np.array([x * 2.0**60]).astype(np.int64)[0]) / 2.0**60,
+        lambda x: float(np.array([x]).view("V8").copy().view(float)[0]),
+        lambda x: float(np.timedelta64(10**6, "s") * x / np.timedelta64(1, "s")),
+        lambda x: float((np.array([x]) * np.timedelta64(10**6, "s") / np.timedelta64(1, "s"))[0]),
+        lambda x: float(np.array([x]).conj(np.zeros(1))[0]),
+    ],
+)
+def test_numbers_that_leave_arrays_in_another_form_are_refused(f):
+    f(1.2345)
+    with pytest.raises((plaingrad.MissingRuleError, plaingrad.RoundTripError)):
+        plaingrad.vjp(f, 1.2345)
+
+
+def test_lists_and_options_of_functions_that_numpy_writes_in_python():
+    def f(x):
+        kept = np.clip(np.array([x, 2.0, 3.0]), 0.4, 2.5, out=np.zeros(3), where=np.array([True, False, True]))
+        flag = False
+        flag |= kept > 100.0
+        return (
+            np.ediff1d([x, x * x])[0]
+            + np.ix_((x, x * x, 3.0))[0].sum()
+            + np.apply_along_axis(np.sum, 0, [[x, 1.0], [x * x, 2.0]])[0]
+            + kept.sum()
+            + flag.sum()
+        )
+
+    check(f, 1.5, gradient=np.float64(2 * 1.5 - 1 + 1 + 2 * 1.5 + 1 + 2 * 1.5 + 1).item())

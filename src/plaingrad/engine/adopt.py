@@ -69,7 +69,9 @@ def adopt(cls: type) -> None:
 def is_untouched(x: Any) -> bool:
     """Whether a class or function belongs to the engine, or to a module whose classes only ask about types."""
     module = x.__module__
-    return isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith("plaingrad.rules")
+    return (
+        isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith("plaingrad.rules")
+    )
 
 
 def _adopt_one(cls: type) -> None:

@@ -12,7 +12,7 @@ from plaingrad.rules.numpy.names import array, both, functions, linear, methods,
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 no_tangent(*functions(
-    "digitize", "unravel_index", "ravel_multi_index", "indices", "ix_", "diag_indices", "diag_indices_from",
+    "digitize", "unravel_index", "ravel_multi_index", "indices", "diag_indices", "diag_indices_from",
     "tril_indices", "tril_indices_from", "triu_indices", "triu_indices_from", "mask_indices", "ndindex",
 ))  # fmt: skip
 

@@ -128,7 +128,10 @@ def into(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     kwargs = dict(kwargs)
     out = kwargs.pop("out")
     target = out[0] if isinstance(out, tuple) else out
-    target[...] = function(*args, **kwargs)
+    z = function(*args, **kwargs)
+    if function in (np.clip, np.ndarray.clip) and kwargs.get("where") is not None:
+        z = np.where(kwargs["where"], z, target)  # in reductions `where` is about the argument
+    target[...] = z
     return target
 
 
