@@ -297,6 +297,27 @@ def test_a_cache_inside_the_function_is_shared_by_recursion():
     check(f, 0.9, gradient=fib(0.9, 12))
 
 
+def test_a_cache_counts_clears_and_evicts_as_in_a_plain_call():
+    def f(x):
+        calls = []
+
+        @functools.lru_cache(maxsize=2)
+        def g(a):
+            calls.append(a)
+            return a * x
+
+        total = g(1.0) + g(2.0) + g(1.0) + g(3.0) + g(1.0) + g(2.0)  # 2.0 was the least recently used
+        total += sum(g.cache_info()[:2]) * x
+        g.cache_clear()
+        total += g(1.0) + g.cache_info().currsize * x
+        typed = functools.lru_cache(typed=True)(lambda a: calls.append(a) or a * x)
+        total += typed(1) + typed(1.0) + typed(True) + typed(1)
+        return total * len(calls)
+
+    # 10x + (2 hits + 4 misses) x + x + x + 4x, and 4 + 1 + 3 calls
+    check(f, 1.5, gradient=(10 + 6 + 1 + 1 + 4) * 8.0)
+
+
 def test_cached_property_stores_an_active_value_in_the_instance():
     class Rod:
         def __init__(self, length):

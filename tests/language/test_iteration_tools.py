@@ -3,8 +3,10 @@
 import collections
 import functools
 import itertools
+import json
 import math
 import operator
+import xml.parsers.expat
 
 import numpy as np
 import pytest
@@ -499,6 +501,25 @@ def test_a_sieve_of_lazy_iterators_over_active_numbers():
     x = 3.0
     p = [x + 1, 3 * x + 1, 5 * x + 1]
     check(f, x, gradient=p[1] * p[2] + 3 * p[0] * p[2] + 5 * p[0] * p[1])
+
+
+def test_hooks_given_to_parsers_in_c_are_exact_or_refused():
+    def by_object_hook(x):
+        return json.loads('[{"a": 1}, {"b": 2, "c": 3}]', object_hook=lambda d: x * len(d))[1]
+
+    def by_parse_float(x):
+        return json.loads("[1.5, 2.5]", parse_float=lambda text: x * x)[1]
+
+    def by_expat(x):
+        total = []
+        parser = xml.parsers.expat.ParserCreate()
+        parser.StartElementHandler = lambda name, attributes: total.append(x * len(name))
+        parser.Parse("<one><two/></one>", True)
+        return sum(total)
+
+    check_or_refused(by_object_hook, 1.5, gradient=2.0)
+    check_or_refused(by_parse_float, 1.5, gradient=3.0)
+    check_or_refused(by_expat, 1.5, gradient=6.0)
 
 
 def test_nested_gradients_through_iteration_tools():
