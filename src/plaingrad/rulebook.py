@@ -54,6 +54,7 @@ class Watcher(Protocol):
         """A rule was added or removed."""
 
 
+_changes = [0]
 _rules: dict[Any, Rule] = {}
 _watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
 _lock = threading.RLock()
@@ -80,7 +81,13 @@ def watch(watcher: Watcher) -> None:
         _watchers.add(watcher)
 
 
+def changes() -> int:
+    """How often a rule was added or removed."""
+    return _changes[0]
+
+
 def _tell() -> None:
+    _changes[0] += 1
     for watcher in list(_watchers):
         watcher.rulebook_changed()
 

@@ -25,7 +25,6 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine import adopt, foreign, frames, outsiders
-from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
@@ -125,8 +124,8 @@ class Calls:
 
     def rulebook_changed(self) -> None:
         """Forget every decision: a rule was added or removed."""
-        if self.level.fuses:
-            self.level.fuses = may_fuse()
+        if self.open:
+            self.level.choose_arithmetic()
         self.functions.clear()
         self.prepared.clear()
         self.methods.clear()

@@ -67,7 +67,9 @@ def recorder_code(block: Block) -> CodeType:
     values = [f"v{k}" for k in block.passed]
     ins = [f"i{k}" for k in range(block.inputs)]
     outs = [f"n{k}" for k in block.outputs]
-    kept = [f"v{k}" for k in kept_values(block)]
+    # an active number that the tape itself holds could never be swept: the tape gets a copy
+    filed = {*range(block.inputs), *block.outputs}
+    kept = [f"v{k} * 1.0" if k in filed else f"v{k}" for k in kept_values(block)]
     lines = [
         "def make(n, limit, get, extend, push, index, sweep):",
         f" def record({', '.join(values)}):",

@@ -53,6 +53,7 @@ from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 
+HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
 FLOAT64 = np.dtype(float)
 UFUNCS = {  # what an operator on arrays is
     getattr(operator, name): getattr(np, ufunc)
@@ -106,8 +107,10 @@ class Level(Hooks):
         "captured",
         "fresh",
         "heirs",
+        "hot",
         "index",
         "new_index",
+        "own_arrays",
         "parent",
         "refusal",
         "sweeping",
@@ -138,14 +141,10 @@ class Level(Hooks):
         self.unary = hot["unary"]
         mul = hot["mul"]
         self.blocks = Blocks(dict(zip(mul.__code__.co_freevars, mul.__closure__, strict=True)))
-        self.fuses = parent is PLAIN and may_fuse()
+        self.hot = hot
         calls = Calls(self)
         self.calls = calls
-        for name in BINARY + IN_PLACE:
-            setattr(
-                self, name, hot[name] if name in hot and parent is PLAIN else getattr(self, "general_" + name)
-            )
-        self.neg = hot["neg"] if parent is PLAIN else self.general_neg
+        self.choose_arithmetic()
         self.pos = _unary_general(self, "pos")
         self.invert = _unary_general(self, "invert")
         for name in COMPARE:
@@ -156,6 +155,14 @@ class Level(Hooks):
         self.attr, self.method, self.set_attr = calls.attr, calls.method, calls.set_attr
         self.prep = calls.prep
         self.iterable, self.meet, self.text = self._iterable, calls.meet, self._text
+
+    def choose_arithmetic(self) -> None:
+        """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
+        own, self.own_arrays, fuses = own_operators(rulebook.changes())
+        plain = self.parent is PLAIN
+        for name in BINARY + IN_PLACE + ("neg",):
+            setattr(self, name, self.hot[name] if plain and name in own else getattr(self, "general_" + name))
+        self.fuses = plain and fuses
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -413,6 +420,8 @@ class Level(Hooks):
             missing_rule(f, "It makes time spans, which have no tangent.")
         if rule.kind == "linear":
             if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
+                if isinstance(y, np.ndarray) and y is not args[0] and any(y is x for x in args):
+                    missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
                 return y  # a view of the argument, or the argument itself: nothing to record
             self._capture(args[1:])
         elif rule.kind == "full":
@@ -632,7 +641,7 @@ class Level(Hooks):
             if id(number) in self.index and not has_python_operator(type(other), name):
                 missing_rule(f, f"It combines a differentiated number with a `{type(other).__qualname__}`.")
             return result
-        if name in ARRAY_ARITHMETIC and (type(a) is np.ndarray or type(b) is np.ndarray):
+        if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
             z = self._array_arithmetic(name, f, a, b)
             if z is not None:
                 return z
@@ -1035,6 +1044,19 @@ for _name in BINARY:
 for _name in IN_PLACE:
     setattr(Level, "general_" + _name, _in_place_general(_name))
 Level.general_neg = lambda self, a: _unary_general(self, "neg")(a)
+
+
+@functools.lru_cache(1)
+def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
+    """The hot hooks whose rules are plaingrad's own; whether arrays' are; whether runs may be fused."""
+
+    def is_own(name: str) -> bool:
+        rule = rulebook.find(getattr(operator, name))
+        return rule is not None and rule.own
+
+    plain = [name for name in HOT if is_own(name)]
+    own = frozenset([*plain, *(f"i{name}" for name in plain if f"i{name}" in IN_PLACE)])
+    return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
 def has_python_operator(cls: type, name: str) -> bool:

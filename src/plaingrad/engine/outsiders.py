@@ -30,15 +30,15 @@ def callback(level: Level, f: Any) -> Callable[..., Any]:
     instead = level.prep(f)
 
     def called_back(*args: Any, **kwargs: Any) -> Any:
-        result = instead(*args, **kwargs)
-        if level.calls.finds_active(result):
-            try:
+        try:
+            result = instead(*args, **kwargs)
+            if level.calls.finds_active(result):
                 missing_rule(
                     f, "It is called by C code without a rule, and returns a differentiated value to it."
                 )
-            except PlaingradError as refusal:
-                _keep_refusal(level, refusal)  # the C code may only print it
-                raise
+        except PlaingradError as refusal:
+            _keep_refusal(level, refusal)  # the C code may only print it
+            raise
         return result
 
     return called_back
