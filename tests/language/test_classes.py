@@ -1744,3 +1744,53 @@ def test_a_singleton_and_a_borg_share_their_state_between_runs():
         return Borg().v
 
     check(f, 1.5, gradient=4 * 1.5, setup=Borg._state.clear, state=lambda: Borg._state)
+
+
+def test_a_class_iterates_and_its_elements_are_active():
+    def f(x):
+        class Meta(type):
+            def __iter__(cls):
+                yield x * 7.0
+                yield x * x
+
+        class A(metaclass=Meta):
+            pass
+
+        return sum(A) + max(A)
+
+    check(f, 1.5, gradient=7 + 2 * 1.5 + 7)
+
+
+def test_private_slots_of_an_argument():
+    class Point:
+        __slots__ = ("__x",)
+
+        def __init__(self, x):
+            self.__x = x
+
+        def squared(self):
+            return self.__x * self.__x
+
+    assert plaingrad.grad(lambda p: p.squared())(Point(1.5))["_Point__x"] == 3.0
+
+
+def test_what_a_closure_holds_is_finalised_when_the_closure_dies():
+    def f(x):
+        ended = []
+
+        class Resource:
+            def __init__(self, v):
+                self.v = v
+
+            def __del__(self):
+                ended.append(self.v * 2.0)
+
+        def use():
+            resource = Resource(x)
+            read = lambda: resource.v  # noqa: E731
+            return read()
+
+        use()
+        return sum(ended) + x
+
+    check(f, 1.5, gradient=3.0)

@@ -1,5 +1,6 @@
 """Branches, loops, match, short circuits: the derivative is that of the path which was taken."""
 
+import cmath
 import math
 from dataclasses import dataclass
 
@@ -438,6 +439,35 @@ def test_a_complex_argument_goes_through_branches_and_loops():
     # z3 = (c*c + c)**2 + c is holomorphic: the cotangent is conj(dz/dc)
     slope = 2 * (c * c + c) * (2 * c + 1) + 1
     check(escape, c, gradient=slope.conjugate())
+
+
+@pytest.mark.parametrize(
+    ("f", "point", "direction", "slope"),
+    [
+        # beside the cut the derivative is that of the side that the signed zero says the primal took
+        (cmath.acos, complex(2, 0.0), 1, -1j / math.sqrt(3)),
+        (cmath.acos, complex(2, -0.0), 1, 1j / math.sqrt(3)),
+        (cmath.asin, complex(2, 0.0), 1, 1j / math.sqrt(3)),
+        (cmath.asin, complex(-2, -0.0), 1, 1j / math.sqrt(3)),
+        (cmath.acosh, complex(-2, -0.0), 1, -1 / math.sqrt(3)),
+        (cmath.acosh, complex(-2, 0.0), 1, -1 / math.sqrt(3)),
+        (cmath.asinh, complex(-0.0, 2), 1j, -1 / math.sqrt(3)),
+        (cmath.asinh, complex(0.0, 2), 1j, 1 / math.sqrt(3)),
+        (cmath.log, complex(-2, -0.0), 1, -0.5),
+        (cmath.sqrt, complex(-4, 0.0), 1, -0.25j),
+        (cmath.sqrt, complex(-4, -0.0), 1, 0.25j),
+        (cmath.atanh, complex(2, 0.0), 1, -1 / 3),
+    ],
+)
+def test_on_a_branch_cut_the_derivative_is_that_of_the_branch_the_primal_took(f, point, direction, slope):
+    def moved(t):
+        return complex(point.real + t, point.imag) if direction == 1 else complex(point.real, point.imag + t)
+
+    h = 1e-6
+    along = (f(moved(h)) - f(moved(-h))) / (2 * h)
+    assert abs(along - slope) < 1e-8, "the expected slope is that of the primal"
+    assert plaingrad.grad(lambda t: f(moved(t)).real)(0.0) == pytest.approx(complex(slope).real, abs=1e-12)
+    assert plaingrad.grad(lambda t: f(moved(t)).imag)(0.0) == pytest.approx(complex(slope).imag, abs=1e-12)
 
 
 def test_float32_scalars_stay_float32_through_a_loop():

@@ -619,6 +619,29 @@ def test_changing_a_captured_array_before_the_pullback_is_noticed():
         pullback(1.0)
 
 
+def test_an_argument_whose_elements_overlap_may_be_read_but_not_written():
+    def windows():
+        return np.lib.stride_tricks.as_strided(np.arange(3.0), (2, 2), (8, 8))
+
+    def write(m):
+        m[0, 1] = 5.0
+        return float((m * m).sum())
+
+    g = plaingrad.grad(lambda m: float((m * np.arange(4.0).reshape(2, 2)).sum()))(windows())
+    np.testing.assert_array_equal(g, [[0.0, 1.0], [2.0, 3.0]])
+    with pytest.raises(plaingrad.PlaingradError):
+        plaingrad.grad(write)(windows())
+
+
+def test_a_masked_array_argument_counts_where_it_is_not_masked():
+    m = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
+    try:
+        g = plaingrad.grad(lambda a: float((a * a).sum()))(m)
+    except plaingrad.PlaingradError:
+        return
+    np.testing.assert_array_equal(np.ma.filled(np.ma.array(g, mask=m.mask), 0.0), [2.0, 0.0, 6.0])
+
+
 def test_stride_zero_views_accumulate_every_term():
     def f(x):
         a = np.zeros(1)
@@ -980,3 +1003,13 @@ def test_lists_and_options_of_functions_that_numpy_writes_in_python():
         )
 
     check(f, 1.5, gradient=np.float64(2 * 1.5 - 1 + 1 + 2 * 1.5 + 1 + 2 * 1.5 + 1).item())
+
+
+def test_lists_as_operands_of_named_methods_of_arrays():
+    def f(x):
+        a = np.array([x, 2.0])
+        order = np.random.default_rng(0).permutation(2)
+        return float((a.__pow__([2.0, 3.0]) + pow(a, [2.0, 3.0]) + divmod(a, [1.0, x])[1])[order].sum())
+
+    # 2x^2 + (x mod 1) + (2 mod x)
+    check(f, 1.5, gradient=4 * 1.5 + 1 - 1)
