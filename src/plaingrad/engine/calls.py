@@ -14,6 +14,7 @@ import itertools
 import math
 import re
 import types
+import weakref
 from abc import ABCMeta
 from collections import defaultdict
 from collections.abc import Callable
@@ -55,6 +56,7 @@ CACHEABLE = frozenset(
     (*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType)
 )
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+FLAT = frozenset((float, complex, int, bool, str, type(None)))  # types of entries that hold nothing
 VIEWING = (
     "cast",
     "release",
@@ -108,7 +110,7 @@ class Calls:
 
     def __init__(self, level: Level) -> None:
         self.level = level
-        self.functions: dict[FunctionType, tuple[Any, ...]] = {}  # f -> (code, defaults, kwdefaults, instead)
+        self.functions: dict[int, tuple[Any, ...]] = {}  # id of f -> (code, defaults, kwdefaults, instead, ...)
         self.forced: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods: dict[type, dict[str, Any]] = {}
@@ -150,7 +152,7 @@ class Calls:
         def prep(f: Any) -> Any:
             t = type(f)
             if t is FunctionType:
-                entry = functions.get(f)
+                entry = functions.get(id(f))
                 if (
                     entry is not None
                     and entry[0] is f.__code__
@@ -179,9 +181,11 @@ class Calls:
             instead = f
         else:
             instead = rewrite_function(f)
-        if len(self.functions) > 4096:  # closures made in a loop
-            self.functions.clear()
-        self.functions[f] = (f.__code__, f.__defaults__, f.__kwdefaults__, instead)
+        # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
+        key = id(f)
+        functions = self.functions
+        reference = weakref.ref(f, lambda _: functions.pop(key, None))
+        functions[key] = (f.__code__, f.__defaults__, f.__kwdefaults__, instead, reference)
         return instead
 
     def inside(self, f: Any) -> Any:
@@ -335,7 +339,12 @@ class Calls:
 
         def cached(*args: Any, **kwargs: Any) -> Any:
             key = tuple([identity_key(level, x) for x in itertools.chain(args, *kwargs.items())])
-            found = memo.get(key)
+            try:
+                found = memo.get(key)
+            except TypeError:
+                for x in itertools.chain(args, kwargs.values()):
+                    hash(x)  # says what is unhashable as a plain call would
+                raise
             if found is None:
                 found = memo[key] = (args, kwargs, self.prep(f.__wrapped__)(*args, **kwargs))
                 if maxsize is not None and len(memo) > maxsize:
@@ -436,7 +445,7 @@ class Calls:
         """Whether a definition must be run for argument `x`: active, or nobody knows what is in it."""
         kind = kind_of(type(x))
         if kind == NOTHING:
-            return False
+            return is_heap(type(x))  # a class may iterate, a kind of int compute
         if kind == OBJECT:
             return True
         if kind == MAPPING and any(map(self._concerns, x)):
@@ -556,6 +565,8 @@ class Calls:
             return False
         seen.add(id(x))
         depth += 1
+        if (type(x) is list or type(x) is tuple) and FLAT.issuperset(map(type, x)):
+            return not level.index.keys().isdisjoint(map(id, x))
         if kind == MAPPING:
             return any(self._search(v, seen, depth) for v in itertools.chain(x.values(), x.keys()))
         if kind in (SEQUENCE, ARRAY) or type(x) in (set, frozenset):
@@ -980,10 +991,11 @@ def slot_names(cls: type) -> tuple[str, ...]:
     names: list[str] = []
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())
-        names += [slots] if isinstance(slots, str) else list(slots)
-    return tuple(
-        name for name in names if name not in ("__dict__", "__weakref__") and not name.startswith("__")
-    )
+        for name in [slots] if isinstance(slots, str) else list(slots):
+            if name.startswith("__") and not name.endswith("__"):  # private: the class name goes before it
+                name = f"_{base.__name__.lstrip('_')}{name}"
+            names.append(name)
+    return tuple(name for name in names if not name.startswith("__"))
 
 
 def fields_of(x: Any) -> dict[str, Any]:

@@ -111,6 +111,8 @@ def _parts(it: Any) -> Iterator[Any]:
             todo += _inside(x)
             if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
                 yield x
+        elif x is type:
+            continue
         elif t in CALLED_BY_C:
             rule = rulebook.find(_descriptor(x))
             if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):

@@ -386,6 +386,10 @@ class Level(Hooks):
                     if isinstance(ufunc, np.ufunc) and has_own_method(type(x), "__array_ufunc__"):
                         override = lookup(type(x), "__array_ufunc__")
                         return self._call_own(override, x, ufunc, "__call__", *args)
+                if kind == SEQUENCE and rule.kind == "scalar" and any(type(a) is np.ndarray for a in args):
+                    make = self.prep(np.array)
+                    args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
+                    return self.apply(rule, f, args, kwargs)
                 slot = self.slot_of(x)
                 if slot is not None:
                     if kind == ARRAY and x.dtype.kind == "O":

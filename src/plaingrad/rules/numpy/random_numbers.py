@@ -100,6 +100,8 @@ def enter_others(generator: type) -> None:
 
     @composed(draw_permutation)
     def permutation(self, x, axis=0):
+        if np.ndim(x) == 0:
+            return drawn(draw_permutation, self, x)
         if generator is np.random.Generator:
             return np.take(x, drawn(draw_permutation, self, np.shape(x)[axis]), axis)
         return np.asarray(x)[drawn(draw_permutation, self, len(x))]

@@ -93,7 +93,9 @@ def complex_new_rrule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
 def _entered_divmod(descriptor: Any, reflected: bool) -> None:
     def divided(x: Any, y: Any) -> Any:
         """(x // y, x % y), unless the other operand is no number: it has the say then."""
-        if not isinstance(x if reflected else y, (int, float, np.number, np.ndarray, Fraction, Decimal)):
+        own, other = (y, x) if reflected else (x, y)
+        numeric = (int, float, np.number, np.bool_, Fraction, Decimal)
+        if not isinstance(own, np.ndarray) and not isinstance(other, numeric):
             return NotImplemented
         return x // y, x % y
 
