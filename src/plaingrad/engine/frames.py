@@ -13,7 +13,7 @@ import math
 import operator
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from decimal import Decimal
 from fractions import Fraction
 from types import CodeType, FrameType
@@ -68,8 +68,39 @@ EXACT_PARTS = frozenset(("numerator", "denominator", "_numerator", "_denominator
 DIGITS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
 
 
+class VisibleLocals(MutableMapping[str, Any]):
+    """`frame.f_locals` since 3.13, which writes through to the frame, without the hidden locals."""
+
+    def __init__(self, mapping: Any) -> None:
+        self._mapping = mapping
+
+    def __getitem__(self, name: str) -> Any:
+        if name.startswith(HIDDEN):
+            raise KeyError(name)
+        return self._mapping[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._mapping[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._mapping[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._mapping if not name.startswith(HIDDEN))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+    def copy(self) -> dict[str, Any]:
+        """The locals now."""
+        return dict(self)
+
+
 def visible_locals(frame: FrameType) -> Any:
-    """The locals of `frame`, as a plain frame would show them."""
+    """`frame.f_locals`, as a plain frame would show it."""
     mapping = frame.f_locals
     if not frame.f_code.co_flags & CO_OPTIMIZED:
         return mapping
@@ -77,18 +108,24 @@ def visible_locals(frame: FrameType) -> Any:
         for name in [name for name in mapping if name.startswith(HIDDEN)]:
             del mapping[name]
         return mapping
-    return {name: value for name, value in mapping.items() if not name.startswith(HIDDEN)}
+    return VisibleLocals(mapping)
+
+
+def snapshot_of_locals(frame: FrameType) -> Any:
+    """What `locals()` is in `frame`: the namespace itself, or a dictionary of the locals."""
+    mapping = visible_locals(frame)
+    return dict(mapping) if type(mapping) is VisibleLocals else mapping
 
 
 def locals_() -> Any:
     """`locals()` of the calling frame."""
-    return visible_locals(sys._getframe(1))
+    return snapshot_of_locals(sys._getframe(1))
 
 
 def _vars(level: Level) -> Callable[..., Any]:
     def vars_(*args: Any) -> Any:
         if not args:
-            return visible_locals(sys._getframe(1))
+            return snapshot_of_locals(sys._getframe(1))
         level.meet(args[0])
         return vars(*args)
 
@@ -98,7 +135,7 @@ def _vars(level: Level) -> Callable[..., Any]:
 def _dir(level: Level) -> Callable[..., Any]:
     def dir_(*args: Any) -> Any:
         if not args:
-            return sorted(visible_locals(sys._getframe(1)))
+            return sorted(snapshot_of_locals(sys._getframe(1)))
         level.meet(args[0])
         return dir(*args)
 
@@ -110,7 +147,7 @@ def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
     locals_ = spaces[1] if len(spaces) > 1 else None
     if globals_ is None:
         globals_ = frame.f_globals
-        locals_ = visible_locals(frame) if locals_ is None else locals_
+        locals_ = snapshot_of_locals(frame) if locals_ is None else locals_
     elif locals_ is None:
         locals_ = globals_
     if isinstance(globals_, dict) and "__builtins__" not in globals_:

@@ -101,7 +101,8 @@ def make_adjoint(block: Block, reached: tuple[int, ...] | None = None) -> Callab
     it is left to an adjoint made for those that are `reached`.
     """
     whole = reached is None
-    reached = block.outputs if reached is None else reached
+    if reached is None:
+        reached = block.outputs
     arguments = [f"i{k}" for k in range(block.inputs)] + [f"n{k}" for k in block.outputs]
     arguments += [f"v{k}" for k in kept_values(block)]
     space: dict[str, Any] = {"math": math, "mixed": mixed, "block": block, "__name__": __name__}
@@ -115,7 +116,7 @@ def make_adjoint(block: Block, reached: tuple[int, ...] | None = None) -> Callab
         lines += [f" if {' or '.join(f'g{k} is None' for k in reached)}:"]
         lines += [f"  return mixed(block, shadow, ({', '.join(arguments)},))"]
     elif whole:
-        lines += [f" if g{reached[0]} is None: return"]
+        lines += [f" if g{block.outputs[0]} is None: return"]
     lines += reversed_lines(block, set(reached), space)
     for k in range(block.inputs):
         lines += [f" if i{k} is not None and g{k} is not None:", f"  c = bars[i{k}]"]

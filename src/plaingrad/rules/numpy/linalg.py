@@ -348,7 +348,7 @@ def qr_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     if not is_zero(q_bar):
         m = m - adjoint(q_bar) @ q
     low = np.tril(m, -1)
-    c = q @ (low + adjoint(low) + np.real(diagonal_of(m))[..., None, :] * np.eye(np.shape(m)[-1], dtype=r.real.dtype))
+    c = q @ (low + adjoint(low) + np.real(diagonal_of(m))[..., None, :] * np.eye(r.shape[-2], dtype=r.real.dtype))
     total = c if is_zero(q_bar) else q_bar + c
     return adjoint(la.solve(r, adjoint(total)))
 
