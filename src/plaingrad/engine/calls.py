@@ -27,6 +27,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.engine import adopt, foreign, frames, outsiders
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memo import Memo
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
@@ -48,7 +49,7 @@ REWRITABLE = (
 )
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
-LruCached = functools._lru_cache_wrapper
+LruCached = frames.LruCached
 MethodWrapper = type((0).__add__)
 BuiltinMethodType = type(re.compile("").match)  # a C function that knows the class that defines it
 BUILTIN = (BuiltinFunctionType, BuiltinMethodType)
@@ -98,7 +99,16 @@ def is_python_attribute(descriptor: Any) -> bool:
             descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)
         ) and (
             descriptor.__name__
-            in ("__dict__", "__class__", "args", "__cause__", "__context__", "__defaults__", "__kwdefaults__")
+            in (
+                "__dict__",
+                "__class__",
+                "args",
+                "__cause__",
+                "__context__",
+                "__defaults__",
+                "__kwdefaults__",
+                "cell_contents",
+            )
         )
     return (
         not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
@@ -110,12 +120,14 @@ class Calls:
 
     def __init__(self, level: Level) -> None:
         self.level = level
-        self.functions: dict[int, tuple[Any, ...]] = {}  # id of f -> (code, defaults, kwdefaults, instead, ...)
+        self.functions: dict[
+            int, tuple[Any, ...]
+        ] = {}  # id of f -> (code, defaults, kwdefaults, instead, ...)
         self.forced: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods: dict[type, dict[str, Any]] = {}
         self.attributes: dict[type, dict[str, Rule | None]] = {}
-        self.memos: dict[int, tuple[Any, dict[Any, Any]]] = {}
+        self.memos: dict[int, Memo] = {}
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.open = True
         self.made: Any = None  # the last iterator or list made of safe parts
@@ -237,9 +249,11 @@ class Calls:
         if t is functools.partial:
             return self._decide_partial(f)
         if t is LruCached:
-            return self._memoised(f)
+            return self.memo_of(f).caller()
         if t in (staticmethod, classmethod):
             return self.prep(f.__func__)
+        if t is frames.JsonScanner:  # it keeps the hooks of its decoder
+            outsiders.adopt_callbacks(gc.get_referents(f))
         if t.__call__.__class__ is types.WrapperDescriptorType:
             rule = rulebook.find(t.__call__)
             if rule is not None:
@@ -331,27 +345,12 @@ class Calls:
             return f
         return functools.partial(inner, *f.args, **f.keywords)
 
-    def _memoised(self, f: Any) -> Any:
-        """A cached function keeps a memo per level, keyed by identity where values are active."""
-        level = self.level
-        memo = self.memos.setdefault(id(f), (f, {}))[1]
-        maxsize = f.cache_parameters()["maxsize"]
-
-        def cached(*args: Any, **kwargs: Any) -> Any:
-            key = tuple([identity_key(level, x) for x in itertools.chain(args, *kwargs.items())])
-            try:
-                found = memo.get(key)
-            except TypeError:
-                for x in itertools.chain(args, kwargs.values()):
-                    hash(x)  # says what is unhashable as a plain call would
-                raise
-            if found is None:
-                found = memo[key] = (args, kwargs, self.prep(f.__wrapped__)(*args, **kwargs))
-                if maxsize is not None and len(memo) > maxsize:
-                    del memo[next(iter(memo))]
-            return found[2]
-
-        return cached
+    def memo_of(self, f: Any) -> Memo:
+        """The memo that stands in for the cache of `f` at this level."""
+        memo = self.memos.get(id(f))
+        if memo is None:
+            memo = self.memos[id(f)] = Memo(self.level, f)
+        return memo
 
     # -- appliers --------------------------------------------------------------------------------------------------
 
@@ -752,6 +751,10 @@ class Calls:
             missing_rule(
                 descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost."
             )
+        elif type(v) in (FunctionType, MethodType, functools.partial) and (
+            type(descriptor) is types.GetSetDescriptorType or (descriptor is None and not is_heap(t))
+        ):
+            outsiders.adopt_callback(v)  # C code will call it
         elif type(descriptor) in PYTHON_ATTRIBUTES:
             self.stores.setdefault(t, set()).add(name)
         setattr(o, name, v)
@@ -1007,13 +1010,3 @@ def fields_of(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return fields
-
-
-def identity_key(level: Any, x: Any) -> Any:
-    """A key for a memo: the identity of what is active, else the value."""
-    kind = kind_of(type(x))
-    if kind == NUMBER:
-        return ("active", id(x)) if id(x) in level.index else (type(x), x)
-    if kind == SEQUENCE and type(x) is tuple:
-        return tuple([identity_key(level, part) for part in x])
-    return x if kind == NOTHING else ("value", x)

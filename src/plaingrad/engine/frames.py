@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import builtins
 import csv
+import functools
 import io
 import json.encoder
+import json.scanner
 import math
 import operator
 import sys
@@ -404,7 +406,9 @@ JsonEncoder = (
     else None
 )
 
+JsonScanner = json.scanner.c_make_scanner  # None without the C code
 CsvReader = type(csv.reader(()))
+LruCached = functools._lru_cache_wrapper
 CsvWriter = type(csv.writer(io.StringIO()))
 _umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
 
@@ -453,6 +457,9 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
     if issubclass(t, type) and name in ("__setattr__", "__delattr__"):
         return special(descriptor, level)
+    if t is LruCached and name in ("cache_info", "cache_clear"):
+        memo_of = level.calls.memo_of
+        return (lambda f: memo_of(f).info()) if name == "cache_info" else (lambda f: memo_of(f).clear())
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
     if name == "view" and kind_of(t) == NUMBER:

@@ -242,6 +242,15 @@ def adopt_callback(f: Any) -> None:
         adopt.adopt(type(f))
 
 
+def adopt_callbacks(values: Iterable[Any]) -> None:
+    """Make the functions among `values` run rewritten until the last open level closes."""
+    for x in values:
+        if type(x) in (FunctionType, MethodType, functools.partial):
+            adopt_callback(x)
+        elif isinstance(x, type):
+            adopt.adopt(x)
+
+
 # -- other processes --------------------------------------------------------------------------------------------------
 
 
