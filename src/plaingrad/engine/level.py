@@ -27,7 +27,14 @@ from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import Blocks, may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
+from plaingrad.engine.memory import (
+    address,
+    extent,
+    overlaps_itself,
+    owner_of,
+    whole_multiple_back,
+    whole_sum_back,
+)
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
 from plaingrad.engine.tape import (
     ARRAY_ARITHMETIC,
@@ -646,7 +653,9 @@ class Level(Hooks):
                 missing_rule(f, f"It combines a differentiated number with a `{type(other).__qualname__}`.")
             return result
         if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
-            z = self._array_arithmetic(name, f, a, b)
+            z = self._whole_arithmetic(name, f, a, b)
+            if z is None:
+                z = self._array_arithmetic(name, f, a, b)
             if z is not None:
                 return z
         if ka == SEQUENCE and kb == ARRAY:
@@ -664,6 +673,35 @@ class Level(Hooks):
                 missing_rule(f, "One of its operands depends on the differentiated inputs.")
             return self.native(f, (a, b), {})
         return self.apply(rule, f, (a, b), {})
+
+    def _whole_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
+        """a op b of float64 arrays where the reverse pass needs indices only, so that the arrays may go; else None."""
+        is_a, is_b = type(a) is np.ndarray, type(b) is np.ndarray
+        index = self.index
+        i, j = index.get(id(a)), index.get(id(b))
+        if is_a and is_b:
+            if name not in ("add", "sub") or a.shape != b.shape:
+                return None
+        elif (type(b) if is_a else type(a)) not in (float, int) or (name == "truediv" and not is_a):
+            return None
+        elif (j if is_a else i) is not None:
+            return None
+        for at, x, is_array in ((i, a, is_a), (j, b, is_b)):
+            if is_array and (x.base is not None or x.dtype is not FLOAT64 or (at is not None and at < 0)):
+                return None
+        if i is None and j is None:
+            return None
+        z = f(a, b) if self.parent is PLAIN else getattr(self.parent, name)(a, b)
+        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
+            return None
+        n = self.add_region(z)
+        if name == "add" or name == "sub":
+            self.tape.extend(((n, i, j, name == "sub"), CALLED, whole_sum_back))
+        elif is_a:
+            self.tape.extend(((n, i, b, name == "truediv"), CALLED, whole_multiple_back))
+        else:
+            self.tape.extend(((n, j, a, False), CALLED, whole_multiple_back))
+        return z
 
     def _array_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
         """a op b of float64 arrays and real numbers; None if it is something else."""
@@ -828,7 +866,7 @@ class Level(Hooks):
         t = type(o)
         if t is list or t is tuple or (t is dict and type(k) in adopt.known):
             return o[k]
-        if t is np.ndarray or kind_of(t) == ARRAY:
+        if t is np.ndarray or (kind_of(t) == ARRAY and type(lookup(t, "__getitem__")) is not FunctionType):
             return self.read_array(o, k)
         return self.calls.getitem(o, k)
 
@@ -865,7 +903,7 @@ class Level(Hooks):
         t = type(o)
         if t is list or (t is dict and type(k) in adopt.known):
             o[k] = v
-        elif t is np.ndarray or kind_of(t) == ARRAY:
+        elif t is np.ndarray or (kind_of(t) == ARRAY and type(lookup(t, "__setitem__")) is not FunctionType):
             self.write_array(v, o, k)
         else:
             self.calls.setitem(v, o, k)

@@ -150,6 +150,26 @@ class Shadow:
         self.laid[index] = flat, start
 
 
+WHOLE = np.empty(0)  # stands for any array that owns its memory, where only that matters
+
+
+def whole_sum_back(shadow: Shadow, n: int, i: int | None, j: int | None, negative: bool) -> None:
+    """z = a + b or a - b of whole arrays of one shape, or of one and a number: none of them is needed again."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        if i is not None:
+            shadow.add_array(i, WHOLE, z_bar)
+        if j is not None:
+            shadow.add_array(j, WHOLE, -z_bar if negative else z_bar)
+
+
+def whole_multiple_back(shadow: Shadow, n: int, i: int, factor: float, divided: bool) -> None:
+    """z = a * factor or a / factor of a whole array."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        shadow.add_array(i, WHOLE, z_bar / factor if divided else z_bar * factor)
+
+
 def add_into(target: np.ndarray, x_bar: Any) -> None:
     """target += x_bar, also where elements of `target` share bytes: then every term counts."""
     if not overlaps_itself(target):
