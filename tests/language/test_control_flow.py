@@ -470,6 +470,13 @@ def test_on_a_branch_cut_the_derivative_is_that_of_the_branch_the_primal_took(f,
     assert plaingrad.grad(lambda t: f(moved(t)).imag)(0.0) == pytest.approx(complex(slope).imag, abs=1e-12)
 
 
+def test_a_real_number_beyond_the_domain_of_acos_lies_on_the_cut():
+    slope = 1 / math.sqrt(1.7**2 - 1)
+    check(lambda x: cmath.acos(x).imag, 1.7, gradient=-slope)
+    check(lambda x: cmath.asin(x).imag, 1.7, gradient=slope)
+    check(lambda x: float(np.arcsinh(np.array([complex(-0.0, x)]))[0].real), 1.7, gradient=-slope)
+
+
 def test_float32_scalars_stay_float32_through_a_loop():
     def f(x):
         y = x
