@@ -119,6 +119,30 @@ def test_threads_that_join_and_leave_user_classes_with_their_own_code():
     assert [vars(Card)[name].__code__ for name in ("__init__", "__lt__", "__add__")] == before
 
 
+def test_threads_that_meet_a_new_class_at_the_same_moment():
+    def fresh():
+        class Base:
+            def __init__(self, v):
+                self.v = v
+
+            def __add__(self, other):
+                return type(self)(self.v * other.v)
+
+        class Card(Base):
+            def __lt__(self, other):
+                return self.v < other.v
+
+        def f(x):
+            cards = sorted([Card(x * x), Card(x), Card(2.0 * x)])
+            return (cards[0] + cards[1] + cards[2]).v
+
+        return f
+
+    for _ in range(60):
+        f = fresh()
+        assert in_threads(lambda i: grad(f)(1.5)) == [pytest.approx(8 * 1.5**3, rel=1e-13)] * 8
+
+
 def test_a_plain_call_in_one_thread_while_another_takes_a_gradient():
     class Box:
         total = 0.0

@@ -1,7 +1,13 @@
 """Size: ten million operations, no recursion, pullbacks that may be called again, memory that stays bounded."""
 
+import bisect
+import collections
 import gc
+import heapq
+import itertools
 import math
+import random
+import time
 import tracemalloc
 
 import numpy as np
@@ -152,8 +158,6 @@ def test_arrays_made_in_a_loop_and_dropped_do_not_pile_up_when_nothing_reads_the
 
 
 def test_writing_an_array_element_by_element_costs_the_same_for_each_element():
-    import time
-
     def f(x, n):
         a = np.zeros(n)
         for i in range(n):
@@ -169,6 +173,42 @@ def test_writing_an_array_element_by_element_costs_the_same_for_each_element():
         return best
 
     assert seconds(16_000) < 10 * seconds(4_000), "linear: four times the work; quadratic would be sixteen"
+
+
+INACTIVE_WORK = {
+    "accumulate": lambda d: list(itertools.accumulate(d)),
+    "accumulate max": lambda d: list(itertools.accumulate(d, max)),
+    "groupby": lambda d: [list(g) for _, g in itertools.groupby(d, type)],
+    "choices": lambda d: random.Random(1).choices(d, weights=d, k=len(d)),
+    "bisect": lambda d: [bisect.bisect(d, v) for v in d],
+    "map": lambda d: sum(map(abs, d)),
+    "heap": lambda d: [heapq.heappush(d, heapq.heappop(d)) for _ in range(len(d))],
+    "deque": lambda d: (lambda q: [q.rotate(1) for _ in d])(collections.deque(d)),
+    "dict": lambda d: (lambda t: [t[v] for v in d])(dict(zip(d, d))),
+}
+
+
+@pytest.mark.parametrize("name", INACTIVE_WORK)
+def test_work_on_inactive_lists_keeps_its_order_of_growth(name):
+    work = INACTIVE_WORK[name]
+
+    def seconds(n):
+        best = math.inf
+        for _ in range(3):
+            data = [float(i + 1) for i in range(n)]
+
+            def f(x):
+                work(data)
+                return x * x
+
+            start = time.perf_counter()
+            assert plaingrad.grad(f)(3.0) == 6.0
+            best = min(best, time.perf_counter() - start)
+        return best
+
+    seconds(100)
+    small, large = seconds(500), seconds(4_000)
+    assert large < 24 * small + 0.02, f"{small:.4f} s for 500, {large:.4f} s for 4000: quadratic would be 64 times"
 
 
 def test_a_gradient_leaves_no_memory_behind():

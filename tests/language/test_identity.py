@@ -1,11 +1,16 @@
 """Functions, classes and other objects that a program hands about stay the objects that they are."""
 
 import collections
+import copy
 import functools
 import itertools
+import math
+import pickle
+import sys
 import types
 import typing
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -98,6 +103,30 @@ def test_partial_keeps_its_function_arguments_and_keywords():
         return p(x) + q()
 
     check(f, 1.5, 8 * 1.5)
+
+
+def test_functions_and_classes_that_are_pickled_or_copied_inside(monkeypatch):
+    monkeypatch.setitem(sys.modules, __name__, sys.modules.get(__name__) or this_module())
+
+    def f(x):
+        same = pickle.loads(pickle.dumps({"function": math_of_the_module, "class": Fraction, "c": math.sin}))
+        assert same == {"function": math_of_the_module, "class": Fraction, "c": math.sin}
+        assert copy.copy(math_of_the_module) is math_of_the_module
+        assert copy.deepcopy([math_of_the_module])[0] is math_of_the_module
+        return math_of_the_module(x)
+
+    check(f, 1.5, 3.0)
+
+
+def this_module():
+    """This file as a module that pickle can import, whatever pytest's import mode."""
+    module = types.ModuleType(__name__)
+    module.__dict__.update(globals())
+    return module
+
+
+def math_of_the_module(x):
+    return x * x
 
 
 def test_named_tuples_and_protocols_made_inside():

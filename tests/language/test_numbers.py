@@ -95,6 +95,29 @@ def test_inactive_fractions_and_decimals_work_beside_active_floats():
     check(f, 1.5, 0.5 + 2 * 1.5 + 1.5 + 2.0)
 
 
+def test_inactive_decimals_keep_every_digit_sign_and_context():
+    def work():
+        context = decimal.Context(prec=5, rounding=decimal.ROUND_UP)
+        with decimal.localcontext() as local:
+            local.prec = 7
+            third = decimal.Decimal(1) / decimal.Decimal(3)
+        return [
+            third, context.create_decimal("-0"), context.create_decimal("1.23456789"), context.exp(4), context.sqrt(2),
+            context.fma(2, 3, 4), context.power(2, 10, modulo=7), context.divide(1, 3), context.ln(3),
+            decimal.Decimal("-0") * 1, decimal.Decimal("1.2345").quantize(decimal.Decimal("0.01")),
+            divmod(decimal.Decimal("-7.5"), 2), decimal.Decimal((1, (1, 2), -1)), decimal.Decimal("1.500").normalize(),
+            decimal.Decimal("NaN").is_nan(), round(decimal.Decimal("1.25"), 1), int(decimal.Decimal("2.9")),
+        ]  # fmt: skip
+
+    plain = repr(work())
+
+    def f(x):
+        assert repr(work()) == plain
+        return x * x
+
+    check(f, 1.5, 3.0)
+
+
 class Metre(float):
     """A float of the user's, with a method and operators."""
 
