@@ -141,7 +141,7 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("f", [f for f in ORDINARY if f.__name__[0] != "_"], ids=str)
+@pytest.mark.parametrize("f", [f for f in ORDINARY if f.__name__[0] != "_"], ids=lambda f: f.__qualname__)
 def test_what_ordinary_programs_use_is_known(f):
     assert rulebook.find(f) is not None
 
