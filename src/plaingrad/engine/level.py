@@ -431,7 +431,7 @@ class Level(Hooks):
             missing_rule(f, "It makes time spans, which have no tangent.")
         if rule.kind == "linear":
             if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
-                if isinstance(y, np.ndarray) and y is not args[0] and any(y is x for x in args):
+                if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
                     missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
                 return y  # a view of the argument, or the argument itself: nothing to record
             self._capture(args[1:])
