@@ -32,6 +32,7 @@ UNSETTLED = (FrameType, ModuleType)
 STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
 )
+STATIC_SCALARS = STATIC - {list, tuple, dict, set, frozenset}
 known: set[type] = set(STATIC)  # classes that need nothing more; read without the lock
 settled: set[type] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
 

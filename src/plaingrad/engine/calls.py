@@ -835,6 +835,8 @@ class Calls:
     def meet_elements(self, container: Any) -> None:
         """Adopt the classes of a container's entries, before C code compares or hashes them."""
         if isinstance(container, (list, tuple, dict, set, frozenset)):
+            if adopt.STATIC_SCALARS.issuperset(map(type, container)):
+                return
             for t in set(map(type, container)).difference(adopt.known):
                 adopt.adopt(t)
                 if t is GeneratorType:

@@ -37,6 +37,7 @@ CALLED_BY_C = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType,
 GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
 _CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
 _ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
+GROUPING = (itertools.groupby, *[t for t in _ITERTOOLS if t.__name__ == "_grouper"])
 ITERATORS = frozenset((*_CALLING, *_ITERTOOLS))  # C iterators that call functions or step other iterators
 
 
@@ -117,6 +118,8 @@ def _parts(it: Any) -> Iterator[Any]:
             rule = rulebook.find(_descriptor(x))
             if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
                 yield x
+        elif t in GROUPING:  # classes in it are keys
+            todo += [part for part in _inside(x) if type(part) is not type]
         elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
             todo += _inside(x)
 

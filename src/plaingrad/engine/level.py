@@ -682,10 +682,10 @@ class Level(Hooks):
         if is_a and is_b:
             if name not in ("add", "sub") or a.shape != b.shape:
                 return None
-        elif (type(b) if is_a else type(a)) not in (float, int) or (name == "truediv" and not is_a):
-            return None
-        elif (j if is_a else i) is not None:
-            return None
+        else:
+            number, at = (b, j) if is_a else (a, i)
+            if type(number) not in (float, int) or at is not None or (name == "truediv" and not is_a):
+                return None
         for at, x, is_array in ((i, a, is_a), (j, b, is_b)):
             if is_array and (x.base is not None or x.dtype is not FLOAT64 or (at is not None and at < 0)):
                 return None

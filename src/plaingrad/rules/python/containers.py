@@ -100,16 +100,16 @@ def _place(a: Any, x: Any, lo: int, hi: int | None, key: Any, after: bool) -> in
     return lo
 
 
-composed(_place)(_place)
+composed(_place, mutates=True)(_place)
 
 
-@composed(bisect.bisect_left)
+@composed(bisect.bisect_left, mutates=True)  # run always: to look through the whole list would take longer
 def bisect_left(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
     """Where x belongs in the sorted a, before its equals."""
     return _place(a, x, lo, hi, key, False)
 
 
-@composed(bisect.bisect_right)
+@composed(bisect.bisect_right, mutates=True)  # run always: to look through the whole list would take longer
 def bisect_right(a: Any, x: Any, lo: int = 0, hi: int | None = None, *, key: Any = None) -> int:
     """Where x belongs in the sorted a, after its equals."""
     return _place(a, x, lo, hi, key, True)

@@ -79,7 +79,7 @@ def _running_totals(iterator: Iterator[Any], func: Callable[..., Any] | None, in
 composed(_running_totals)(_running_totals)
 
 
-@composed(itertools.accumulate)
+@composed(itertools.accumulate, mutates=True)  # run always: what it draws from may change meanwhile
 def accumulate(iterable: Any, func: Callable[..., Any] | None = None, *, initial: Any = None) -> Iterator[Any]:
     """Running totals."""
     return _running_totals(iter(iterable), func, initial)
