@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, defaultdict, deque
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -32,6 +32,7 @@ _kinds: dict[type, int] = {
         (int, bool, str, bytes, bytearray, type(None), type(Ellipsis), type(NotImplemented), slice, range)
         + (types.ModuleType, types.BuiltinFunctionType, types.CodeType, types.FrameType, types.TracebackType)
         + (
+            Context,
             np.dtype,
             np.ufunc,
             types.GetSetDescriptorType,

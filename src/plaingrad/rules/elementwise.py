@@ -201,43 +201,24 @@ scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(np.exp2, x, y, z),
 
 
 def is_complex(x: Any) -> bool:
-    """Whether `x` is a complex number or array."""
+    """Whether `x` is complex: slopes taken from z are then those of the branch that z is on."""
     return isinstance(x, complex) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c")
-
-
-def one_less_square(m: Any, x: Any) -> Any:
-    """sqrt(1 - x^2); on the cuts of a complex x by factors, in forms that keep the sign of a zero imaginary part."""
-    return m.sqrt(-(x - 1)) * m.sqrt(x - -1) if is_complex(x) else m.sqrt((1 - x) * (1 + x))
-
-
-def one_more_square(m: Any, x: Any) -> Any:
-    """sqrt(1 + x^2), likewise: the square root of 1 - (ix)^2."""
-    if not is_complex(x):
-        return m.sqrt(x * x + 1)
-    return m.sqrt(-(turned(x) - 1)) * m.sqrt(turned(x) - -1)
-
-
-def turned(x: Any) -> Any:
-    """i x, with the signs of zeros: (a + ib) -> (-b + ia)."""
-    if isinstance(x, complex):
-        return complex(-x.imag, x.real)
-    return x * 1j
 
 
 scalar("sin", REAL, lambda m, x, z: m.cos(x))
 scalar("cos", REAL, lambda m, x, z: -m.sin(x))
 scalar("tan", REAL, lambda m, x, z: 1 + z * z)
-scalar("arcsin", UNIT, lambda m, x, z: over(1, one_less_square(m, x)), functions=named("asin", "arcsin"))
-scalar("arccos", UNIT, lambda m, x, z: over(-1, one_less_square(m, x)), functions=named("acos", "arccos"))
+scalar("arcsin", UNIT, lambda m, x, z: over(1, m.cos(z) if is_complex(z) else m.sqrt((1 - x) * (1 + x))), functions=named("asin", "arcsin"))
+scalar("arccos", UNIT, lambda m, x, z: over(-1, m.sin(z) if is_complex(z) else m.sqrt((1 - x) * (1 + x))), functions=named("acos", "arccos"))
 scalar("arctan", REAL, lambda m, x, z: over(1, 1 + x * x), functions=named("atan", "arctan"))
 scalar("arctan2", PAIR, lambda m, x, y, z: over(y, x * x + y * y), lambda m, x, y, z: over(-x, x * x + y * y),
        functions=named("atan2", "arctan2"))
 scalar("sinh", REAL, lambda m, x, z: m.cosh(x))
 scalar("cosh", REAL, lambda m, x, z: m.sinh(x))
 scalar("tanh", REAL, lambda m, x, z: 1 - z * z)
-scalar("arcsinh", REAL, lambda m, x, z: over(1, one_more_square(m, x)), functions=named("asinh", "arcsinh"))
+scalar("arcsinh", REAL, lambda m, x, z: over(1, m.cosh(z) if is_complex(z) else m.sqrt(x * x + 1)), functions=named("asinh", "arcsinh"))
 # Two roots, not the root of a product: that one is wrong in the left half plane.
-scalar("arccosh", ABOVE_ONE, lambda m, x, z: over(1, m.sqrt(x - 1) * m.sqrt(x - -1)), functions=named("acosh", "arccosh"))
+scalar("arccosh", ABOVE_ONE, lambda m, x, z: over(1, m.sinh(z) if is_complex(z) else m.sqrt(x - 1) * m.sqrt(x + 1)), functions=named("acosh", "arccosh"))
 scalar("arctanh", UNIT, lambda m, x, z: over(1, (1 - x) * (1 + x)), functions=named("atanh", "arctanh"))
 scalar("degrees", REAL, 180 / math.pi, functions=named("degrees", "rad2deg"))
 scalar("radians", REAL, math.pi / 180, functions=named("radians", "deg2rad"))
