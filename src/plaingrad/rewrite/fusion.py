@@ -242,6 +242,7 @@ class Simulation:
 
     def run(self, start) -> Run:
         """The run up to where the stack last held nothing but values."""
+        assert self.snapshot is not None
         stack, locals_, functions, inputs = self.snapshot
         operations = self.operations[: self.operations_when_whole]
         order = list(inputs)
