@@ -1052,6 +1052,7 @@ def test_an_object_changes_its_class_and_a_class_its_bases():
     check(f, 1.5, gradient=12 + 4 * 1.5)
 
 
+@pytest.mark.xfail(strict=True, reason="classes are keys of the engine's tables; see the page on limits")
 def test_classes_whose_metaclass_compares_or_hashes_are_only_asked_by_the_program():
     calls = []
 

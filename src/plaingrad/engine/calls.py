@@ -129,6 +129,7 @@ class Calls:
         self.attributes: dict[type, dict[str, Rule | None]] = {}
         self.memos: dict[int, Memo] = {}
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
+        self.met: dict[int, list[Any]] = {}  # long lists that were looked through
         self.open = True
         self.made: Any = None  # the last iterator or list made of safe parts
         self.prep = self._make_prep()
@@ -149,6 +150,7 @@ class Calls:
         """The level is closed: let go of the functions it has seen."""
         self.open = False
         self.made = None
+        self.met.clear()
         self.rulebook_changed()
         self.forced.clear()
         self.memos.clear()
@@ -835,6 +837,15 @@ class Calls:
     def meet_elements(self, container: Any) -> None:
         """Adopt the classes of a container's entries, before C code compares or hashes them."""
         if isinstance(container, (list, tuple, dict, set, frozenset)):
+            if type(container) is list and self.met.get(id(container)) is container:
+                self.meet(
+                    container[0] if container else None
+                )  # looked through before, on an earlier push or pop
+                return
+            if type(container) is list and len(container) > 64:
+                if len(self.met) > 256:
+                    self.met.clear()
+                self.met[id(container)] = container
             if adopt.STATIC_SCALARS.issuperset(map(type, container)):
                 return
             for t in set(map(type, container)).difference(adopt.known):

@@ -533,7 +533,11 @@ class Level(Hooks):
             if partial is None:
                 continue
             if callable(partial):
-                slope = partial(m, *args, z) if plain else self.outside(partial, m, *args, z)
+                if plain and m is np:
+                    with np.errstate(all="ignore"):  # the primal has warned, if there was anything to warn of
+                        slope = partial(m, *args, z)
+                else:
+                    slope = partial(m, *args, z) if plain else self.outside(partial, m, *args, z)
                 if plain and type(slope) is np.float64:
                     slope = float(slope)
                 elif id(slope) in self.index:
