@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import heapq
 import itertools
 import math
 import re
@@ -65,6 +66,7 @@ VIEWING = (
     "__enter__",
     "__exit__",
 )  # methods of memoryview that read nothing
+HEAP_FUNCTIONS = frozenset((heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop))
 # Of these, the elements are neither compared, hashed nor called.
 MOVING_ONLY = frozenset((zip, enumerate, reversed, list, tuple, itertools.chain, itertools.islice))
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
@@ -129,7 +131,7 @@ class Calls:
         self.attributes: dict[type, dict[str, Rule | None]] = {}
         self.memos: dict[int, Memo] = {}
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
-        self.met: dict[int, list[Any]] = {}  # long lists that were looked through
+        self.met: dict[int, list[Any]] = {}  # long heaps that were looked through
         self.open = True
         self.made: Any = None  # the last iterator or list made of safe parts
         self.prep = self._make_prep()
@@ -462,9 +464,13 @@ class Calls:
         maker = f if isinstance(f, type) else getattr(f, "__objclass__", object)
         fills = kind_of(maker) == MAPPING  # keyword arguments are entries
         used = (*ITERATED, *CALLED_BY_NAME)
+        on_heap = f in HEAP_FUNCTIONS
         moves = f in MOVING_ONLY
 
         def over_elements(*args: Any, **kwargs: Any) -> Any:
+            if on_heap and args and type(args[0]) is list:
+                self.meet_heap(args[0])
+                return f(args[0], *[self._safe(x, only_functions) for x in args[1:]], **kwargs)
             args = tuple(
                 [
                     x if moves and (type(x) is list or type(x) is tuple) else self._safe(x, only_functions)
@@ -834,18 +840,21 @@ class Calls:
             adopt.adopt(o)
         return o
 
+    def meet_heap(self, heap: list[Any]) -> None:
+        """Adopt the classes of a heap's entries; a long one is looked through at its first push or pop only."""
+        if len(heap) > 64:
+            if self.met.get(id(heap)) is heap:
+                self.meet(heap[0])
+                self.meet(heap[-1])
+                return
+            if len(self.met) > 256:
+                self.met.clear()
+            self.met[id(heap)] = heap
+        self.meet_elements(heap)
+
     def meet_elements(self, container: Any) -> None:
         """Adopt the classes of a container's entries, before C code compares or hashes them."""
         if isinstance(container, (list, tuple, dict, set, frozenset)):
-            if type(container) is list and self.met.get(id(container)) is container:
-                self.meet(
-                    container[0] if container else None
-                )  # looked through before, on an earlier push or pop
-                return
-            if type(container) is list and len(container) > 64:
-                if len(self.met) > 256:
-                    self.met.clear()
-                self.met[id(container)] = container
             if adopt.STATIC_SCALARS.issuperset(map(type, container)):
                 return
             for t in set(map(type, container)).difference(adopt.known):
