@@ -20,10 +20,19 @@ def zeros(*shape):
 
 
 row(np.choose, args([0, 2, 1, 0], real(3, 4)), args(np.array([[0, 1], [2, 0]]), (1.5, real(2, 2), real(2))), args([0, 4, -1], real(3, 3), mode="wrap"), args([0, 4, -1], real(3, 3), mode="clip"))
+row(np.choose, args(1, distinct(4)), args([[1, 0], [0, 2]], [1.5, 2.5, v[:2]]))
 row(nd.choose, args(np.array([1, 0]), real(2, 2)), args(np.array([1, 0]), v[:2], w[:2]))
 row(np.ptp, args(distinct(3, 4)), args(distinct(3, 4), 1), args(distinct(3, 4), axis=0, keepdims=True))
 row(vars(nd).get("ptp"), args(distinct(3, 4)), args(distinct(3, 4), 1))
-row(np.sort_complex, args(distinct(5)), args(distinct(5) + 1j * real(5)))
+row(np.sort_complex, args(distinct(5)), args(distinct(5) + 1j * real(5)), args(distinct(3, 4)))
+for name in ("round", "around", "round_"):
+    row(vars(np).get(name), args(distinct(3, 4)), args(distinct(3, 4), 1, zeros(3, 4)), args(1.52, 1))
+for name in ("fix", "isneginf", "isposinf"):
+    row(vars(np).get(name), args(v), args(v, zeros(*v.shape)))
+row(nd.round, args(distinct(3, 4), 1), args(distinct(3, 4), 0, zeros(3, 4)))
+for name in ("any", "all"):
+    row(vars(np)[name], args(m > 0), args(m, 1), args(m, axis=0, keepdims=True), args(m, 0, zeros(4)), args(m, where=mask))
+    row(vars(nd)[name], args(m), args(m, 1), args(m, 0, out=zeros(4)))
 row(vars(np).get("msort"), args(distinct(3, 4)))
 row(np.unique, args(distinct(5)), args(distinct(2, 3), True, True, True), args(distinct(3, 2), axis=0), args([0.5, 2.5, 1.5], return_counts=True))
 row(nd.sort, args(distinct(5)), args(distinct(3, 4)), args(distinct(3, 4), 0))

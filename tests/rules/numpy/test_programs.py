@@ -473,3 +473,65 @@ def test_the_gradient_of_a_gradient(name):
 def test_what_has_no_rule_is_refused(f):
     with pytest.raises((MissingRuleError, plaingrad.errors.PlaingradError)):
         grad(f)(np.array([0.3, 0.7, 1.1]))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x, out: np.round(x, 0, out),
+        lambda x, out: np.around(x, out=out),
+        lambda x, out: x.round(0, out),
+        lambda x, out: np.fix(x, out),
+        lambda x, out: np.isneginf(x, out=out),
+        lambda x, out: np.isposinf(x, out),
+        lambda x, out: np.any([x, x], 0, out),
+        lambda x, out: np.all([x, x], axis=0, out=out),
+        lambda x, out: np.stack([x, x]).any(0, out=out),
+        lambda x, out: np.stack([x, x]).all(axis=0, out=out),
+    ],
+)
+def test_results_without_tangent_replace_what_their_output_array_held(write):
+    def f(x):
+        out = x * 3
+        assert write(x, out) is out
+        return (out * x).sum()
+
+    x = rng.standard_normal(4)
+    np.testing.assert_array_equal(grad(f)(x), write(x, np.zeros(4)))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda out: np.take(np.ones(4), [0, 1, 2, 3], None, out),
+        lambda out: np.ones(4).compress([1, 1, 1, 1], None, out),
+        lambda out: np.ones((2, 2, 4)).trace(0, 0, 1, None, out),
+        lambda out: np.dot(np.eye(4), np.ones(4), out),
+        lambda out: np.outer([1, 1], [1, 1], out.reshape(2, 2)),
+    ],
+)
+def test_an_output_array_given_by_position_is_refused(write):
+    def f(x):
+        out = x * 3
+        write(out)
+        return (out * x).sum()
+
+    with pytest.raises(MissingRuleError, match="output array by position"):
+        grad(f)(np.ones(4))
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.int8, np.int32])
+def test_sort_complex_has_the_type_that_numpy_gives(dtype):
+    a = np.array([[3, 1, 2], [1, 3, 0]], dtype)
+    (_, z), _ = value_and_grad(lambda x: (x, np.sort_complex(a + x.astype(dtype))), has_aux=True)(np.zeros(()))
+    assert z.dtype == np.sort_complex(a).dtype
+    np.testing.assert_array_equal(z, np.sort_complex(a))
+
+
+def test_the_product_of_a_number_along_its_only_axis():
+    assert grad(lambda x: np.cumprod(x, axis=0)[0])(0.7) == 1
+
+
+def test_a_reduction_to_a_number_keeps_no_axes_of_a_number():
+    z, x_bar = value_and_grad(lambda x: np.subtract.reduce(x, keepdims=True))(np.float64(0.7))
+    assert type(z) is np.float64 and (z, x_bar) == (0.7, 1)

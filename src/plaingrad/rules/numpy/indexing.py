@@ -141,7 +141,7 @@ def choose(a, choices, out=None, mode="raise"):
         z = np.where(a == k, choices[k], z)
     z = np.where(a == 0, choices[0], z)
     if out is None:
-        return z
+        return z if z.ndim else z[()]
     out[...] = z
     return out
 
@@ -267,9 +267,11 @@ def partition_rrule(a, kth, axis=-1, kind="introselect", order=None):
 
 @composed(np.sort_complex)
 def sort_complex(a):
-    """The sorted array, complex at least."""
-    z = np.sort(a, axis=0)
-    return z if np.iscomplexobj(z) else z.astype(np.result_type(z, np.complex64))
+    """The rows, sorted, in complex numbers: of double precision but for small integers and long doubles."""
+    z = np.sort(a)
+    if np.iscomplexobj(z):
+        return z
+    return z.astype("F" if z.dtype.char in "bhBH" else "G" if z.dtype.char == "g" else "D")
 
 
 for f in functions("msort"):

@@ -101,7 +101,8 @@ def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
 @rrule(np.bincount)
 def bincount_rrule(x, weights=None, minlength=0):
     z = np.bincount(x, weights, minlength)
-    return z, lambda z_bar: (NoTangent, NoTangent if weights is None else z_bar[np.asarray(x)])
+    places = np.asarray(x, np.intp)  # a boolean array would select
+    return z, lambda z_bar: (NoTangent, NoTangent if weights is None else z_bar[places])
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -60,6 +60,13 @@ def first_name(function: Any, adjoint: Callable[..., Any]) -> str:
         return adjoint.__code__.co_varnames[1]
 
 
+def place_of_out(adjoint: Callable[..., Any], operands: int) -> int:
+    """Where `out` comes among the arguments after z_bar and the operands, if by position; far off if nowhere."""
+    code = adjoint.__code__
+    names = code.co_varnames[: code.co_argcount]
+    return names.index("out") - operands if "out" in names else 1000
+
+
 def linear(function: Any, adjoint: Callable[..., Any]) -> None:
     """As `define.linear`: x_bar = adjoint(z_bar, x, *others). A list is handed to the adjoint as an array.
 
@@ -67,8 +74,11 @@ def linear(function: Any, adjoint: Callable[..., Any]) -> None:
     """
 
     call = function if callable(function) else function.__get__  # a computed attribute
+    place = place_of_out(adjoint, 2)
 
     def step(x: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if len(others) > place:
+            refuse_out(function.__name__, others[place])
         z = call(x, *others, **options)
         x, others = array(x), tuple([frozen(option) for option in others])
         options = {name: frozen(option) for name, option in options.items()}
@@ -88,7 +98,11 @@ def linear(function: Any, adjoint: Callable[..., Any]) -> None:
 def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[..., Any]) -> None:
     """As `define.bilinear`, where lists are handed to the adjoints as arrays."""
 
+    place = place_of_out(adjoint_a, 3)
+
     def rrule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
+        if len(others) > place:
+            refuse_out(function.__name__, others[place])
         z = function(a, b, *others, **options)
         a, b, others = array(a), array(b), tuple([frozen(option) for option in others])
         options = {name: frozen(option) for name, option in options.items()}
@@ -133,6 +147,33 @@ def into(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         z = np.where(kwargs["where"], z, target)  # in reductions `where` is about the argument
     target[...] = z
     return target
+
+
+def write_results(function: Any, place: int) -> None:
+    """Enter a function whose results have no tangent; written to `out`, they replace what the array held.
+
+    Args:
+        place: where `out` comes by position.
+    """
+
+    def fresh(*args: Any, **options: Any) -> Any:
+        return function(*args, **options)
+
+    def definition(*args: Any, **options: Any) -> Any:
+        if len(args) > place:
+            out = args[place]
+            args = (*args[:place], None, *args[place + 1 :])
+        else:
+            out = options.pop("out", None)
+        z = fresh(*args, **options)
+        if out is None:
+            return z
+        target = out[0] if isinstance(out, tuple) else out
+        target[...] = z
+        return target
+
+    define.no_tangent(fresh)
+    define.composed(function)(definition)
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -25,19 +25,27 @@ from plaingrad.rules.numpy.names import (
     functions,
     given,
     linear_rrule,
+    methods,
     refuse,
     refuse_out,
     restored,
     spread,
+    write_results,
 )
 from plaingrad.tangents import NoTangent, Thunk
 
 no_tangent(*both(
-    "any", "all", "argmax", "argmin", "argsort", "argpartition", "nonzero", "searchsorted", "count_nonzero",
+    "argmax", "argmin", "argsort", "argpartition", "nonzero", "searchsorted", "count_nonzero",
     "nanargmax", "nanargmin", "alltrue", "sometrue", "argwhere", "flatnonzero", "lexsort",
-    "round", "around", "round_", "fix", "isclose", "allclose", "array_equal", "array_equiv", "isin", "in1d",
-    "iscomplex", "isreal", "isneginf", "isposinf",
+    "isclose", "allclose", "array_equal", "array_equiv", "isin", "in1d",
+    "iscomplex", "isreal",
 ))  # fmt: skip
+for f in functions("fix", "isneginf", "isposinf"):
+    write_results(f, 1)
+for f in (*functions("any", "all"), *both("round", "around", "round_")):
+    write_results(f, 2)
+for f in methods("any", "all"):  # they take a dtype first
+    write_results(f, 3)
 
 
 def masked(x: Any, where: Any) -> Any:
@@ -298,7 +306,7 @@ def enter_cumprod(function: Any, skip_nan: bool = False) -> None:
         def cumprod_pullback(z_bar):
             shape = np.shape(a)
             factors = np.where(np.isnan(a), 1, a) if skip_nan else np.asarray(a)
-            if axis is None:
+            if axis is None or len(shape) == 0:
                 a_bar = np.reshape(cumprod_bar(z_bar, np.reshape(factors, (-1,)), z), shape)
             else:
                 last = [np.moveaxis(x, axis, -1) for x in (z_bar, factors, z)]

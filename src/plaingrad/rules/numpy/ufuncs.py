@@ -143,7 +143,7 @@ def ufunc_reduce(ufunc, array, axis=0, dtype=None, out=None, keepdims=False, ini
         return written(reduced(ufunc, array, axis, keepdims), out)
     axes = axes_of(axis, array.ndim)
     z = folded(ufunc, array, axes, initial)
-    return written(np.expand_dims(z, axes) if keepdims else z, out)
+    return written(np.expand_dims(z, axes) if keepdims and axes else z, out)
 
 
 # dz/da for reductions that are not loops: the share that each element has in the result.
