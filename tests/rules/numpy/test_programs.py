@@ -490,6 +490,7 @@ def test_what_has_no_rule_is_refused(f):
         lambda x, out: np.stack([x, x]).all(axis=0, out=out),
     ],
 )
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")
 def test_results_without_tangent_replace_what_their_output_array_held(write):
     def f(x):
         out = x * 3
