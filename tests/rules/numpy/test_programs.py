@@ -536,3 +536,12 @@ def test_the_product_of_a_number_along_its_only_axis():
 def test_a_reduction_to_a_number_keeps_no_axes_of_a_number():
     z, x_bar = value_and_grad(lambda x: np.subtract.reduce(x, keepdims=True))(np.float64(0.7))
     assert type(z) is np.float64 and (z, x_bar) == (0.7, 1)
+
+
+def test_the_method_behind_power_in_place_takes_a_modulus():
+    def f(x):
+        y = x * 2
+        return y.__ipow__(3, None).sum()
+
+    x = rng.standard_normal(4)
+    np.testing.assert_allclose(grad(f)(x), 24 * x**2)

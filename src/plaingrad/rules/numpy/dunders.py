@@ -70,8 +70,8 @@ def in_place_mod(self, value):
     return self
 
 
-def in_place_pow(self, value):
-    """self **= value."""
+def in_place_pow(self, value, modulus=None):
+    """self **= value; NumPy takes a modulus and leaves it alone."""
     a = bare(self)
     a **= bare(value)
     return self
