@@ -258,3 +258,26 @@ def test_text_compared_searched_and_hashed_is_a_comparison():
         return x * seen.get("3.25", 5.0) if "25" in str(x) else x
 
     check(f, X, 2.0)
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: np.array([t], float)[0],
+        lambda t: np.asarray(t, float)[()],
+        lambda t: np.array(t.split(), float)[0],
+        lambda t: np.full(2, t, float)[1],
+        lambda t: written_into_an_array(t),
+        lambda t: written_into_an_array([t]),
+    ],
+    ids=["array", "asarray", "split", "full", "written", "list written"],
+)
+def test_text_that_numpy_turns_into_numbers_is_refused(read):
+    with pytest.raises(plaingrad.RoundTripError):
+        plaingrad.grad(lambda x: float(read(str(x))) * x)(0.7342)
+
+
+def written_into_an_array(text):
+    a = np.zeros(1)
+    a[:] = text
+    return a[0]

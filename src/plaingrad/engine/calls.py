@@ -27,7 +27,17 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine import adopt, foreign, frames, outsiders
-from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.kinds import (
+    ARRAY,
+    MAPPING,
+    NOTHING,
+    NUMBER,
+    OBJECT,
+    SEQUENCE,
+    is_heap,
+    is_listed,
+    kind_of,
+)
 from plaingrad.engine.memo import Memo
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
@@ -448,7 +458,7 @@ class Calls:
         """Whether a definition must be run for argument `x`: active, or nobody knows what is in it."""
         kind = kind_of(type(x))
         if kind == NOTHING:
-            return is_heap(type(x))  # a class may iterate, a kind of int compute
+            return is_heap(type(x)) and not is_listed(type(x))  # a class may iterate, a kind of int compute
         if kind == OBJECT:
             return True
         if kind == MAPPING and any(map(self._concerns, x)):

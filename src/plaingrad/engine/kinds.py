@@ -44,6 +44,11 @@ _kinds: dict[type, int] = {
 }
 
 
+def is_listed(cls: type) -> bool:
+    """Whether instances of `cls` itself are known to hold and run nothing that its kind does not say."""
+    return cls in _kinds
+
+
 def kind_of(cls: type) -> int:
     """The kind of `cls`'s instances."""
     kind = _kinds.get(cls)

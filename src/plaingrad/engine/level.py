@@ -406,7 +406,7 @@ class Level(Hooks):
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
             y = self.native(f, args, kwargs)
-            if self.texts and any(isinstance(x, np.ndarray) and x.dtype.kind in "SU" for x in args):
+            if self.texts and any(map(holds_text, args)):
                 self.calls.check_parsed(y)
             return y
         if rule.kind == "scalar" and numbers_only:
@@ -914,6 +914,8 @@ class Level(Hooks):
 
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
+        if self.texts and holds_text(v) and a.dtype.kind in "fc":
+            self.calls.check_parsed(np.array(v, a.dtype))
         i = self.region(a)
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
@@ -1185,6 +1187,15 @@ def frozen_key(k: Any) -> Any:
             else np.array(k, np.intp if t is list else None)
         )
     return k
+
+
+def holds_text(x: Any) -> bool:
+    """Whether NumPy would read numbers from text in `x`."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in "SU"
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_text, x[:1000]))
+    return isinstance(x, (str, bytes))
 
 
 def may_repeat(a: np.ndarray, k: Any) -> bool:
