@@ -58,7 +58,10 @@ def sources_of(block: Block) -> tuple[CodeType, Any]:
         with _lock:
             found = _sources.get(block)
             if found is None:
-                found = _sources[block] = (recorder_code(block), make_adjoint(block))
+                found = _sources[block] = (
+                    recorder_code(block),
+                    make_adjoint(block, block.outputs, space_of(block)),
+                )
     return found
 
 
@@ -94,35 +97,34 @@ def kept_values(block: Block) -> list[int]:
     return sorted(values_read(block.operations, block.inputs))
 
 
-def make_adjoint(block: Block, reached: tuple[int, ...] | None = None) -> Callable[..., None]:
+def make_adjoint(block: Block, reached: tuple[int, ...], space: dict[str, Any]) -> Callable[..., None]:
     """adjoint(shadow, *indices of inputs and outputs, *kept values): the reverse of the run, straight down.
 
-    Where some of several outputs received nothing, that part must contribute nothing at all (not 0 times infinity):
-    it is left to an adjoint made for those that are `reached`.
+    It is made for cotangents at the outputs `reached` and none elsewhere: what received nothing must contribute
+    nothing at all (not 0 times infinity). It looks first, and leaves other cases to `mixed`.
     """
-    whole = reached is None
-    if reached is None:
-        reached = block.outputs
     arguments = [f"i{k}" for k in range(block.inputs)] + [f"n{k}" for k in block.outputs]
     arguments += [f"v{k}" for k in kept_values(block)]
-    space: dict[str, Any] = {"math": math, "mixed": mixed, "block": block, "__name__": __name__}
-    for name in block.functions:
-        rule = rulebook.find(FUNCTIONS[name])
-        assert rule is not None
-        space[f"p_{name}"] = rule.partials[0]
     lines = [f"def adjoint(shadow, {', '.join(arguments)}):", " bars = shadow.bars"]
-    lines += [f" g{k} = bars[n{k}]" for k in reached]
-    if whole and len(reached) > 1:
-        lines += [f" if {' or '.join(f'g{k} is None' for k in reached)}:"]
-        lines += [f"  return mixed(block, shadow, ({', '.join(arguments)},))"]
-    elif whole:
-        lines += [f" if g{block.outputs[0]} is None: return"]
+    lines += [f" g{k} = bars[n{k}]" for k in block.outputs]
+    others = [f"g{k} is None" if k in reached else f"g{k} is not None" for k in block.outputs]
+    lines += [f" if {' or '.join(others)}:", f"  return mixed(block(), shadow, ({', '.join(arguments)},))"]
     lines += reversed_lines(block, set(reached), space)
     for k in range(block.inputs):
         lines += [f" if i{k} is not None and g{k} is not None:", f"  c = bars[i{k}]"]
         lines.append(f"  bars[i{k}] = g{k} if c is None else c + g{k}")
     exec(compiled("\n".join([*lines, ""])), space)
     return space["adjoint"]
+
+
+def space_of(block: Block) -> dict[str, Any]:
+    """The globals of the adjoints of `block`."""
+    space: dict[str, Any] = {"math": math, "mixed": mixed, "block": weakref.ref(block), "__name__": __name__}
+    for name in block.functions:
+        rule = rulebook.find(FUNCTIONS[name])
+        assert rule is not None
+        space[f"p_{name}"] = rule.partials[0]
+    return space
 
 
 def reversed_lines(block: Block, reached: set[int], space: dict[str, Any]) -> list[str]:
@@ -177,18 +179,20 @@ def reversed_lines(block: Block, reached: set[int], space: dict[str, Any]) -> li
 
 
 def mixed(block: Block, shadow: Any, entry: tuple[Any, ...]) -> None:
-    """The adjoint where some of several outputs received nothing."""
-    reached = tuple(
-        k for at, k in enumerate(block.outputs) if shadow.bars[entry[block.inputs + at]] is not None
-    )
+    """The adjoint where other outputs received something than it was made for; it is that one's turn next time."""
+    bars = shadow.bars
+    reached = tuple(k for at, k in enumerate(block.outputs) if bars[entry[block.inputs + at]] is not None)
     if reached:
-        made = _partial.setdefault(block, {})
+        usual = sources_of(block)[1]
+        made = _variants.setdefault(block, {})
         if reached not in made:
-            made[reached] = make_adjoint(block, reached)
+            made[reached] = make_adjoint(block, reached, usual.__globals__)
+            if len(made) == 1:
+                usual.__code__ = made[reached].__code__
         made[reached](shadow, *entry)
 
 
-_partial: weakref.WeakKeyDictionary[Block, dict[tuple[int, ...], Any]] = weakref.WeakKeyDictionary()
+_variants: weakref.WeakKeyDictionary[Block, dict[tuple[int, ...], Any]] = weakref.WeakKeyDictionary()
 
 
 def compiled(source: str) -> CodeType:
