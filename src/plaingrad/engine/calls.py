@@ -99,6 +99,11 @@ def is_own(f: Any) -> bool:
     return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
 
 
+# Attributes of functions, exceptions, cells and objects that C code keeps as they are given.
+KEEPING = (
+    *("__dict__", "__class__", "args", "__cause__", "__context__"),
+    *("__defaults__", "__kwdefaults__", "cell_contents"),
+)
 PYTHON_ATTRIBUTES = (type(None), FunctionType, types.MemberDescriptorType)
 
 
@@ -107,21 +112,7 @@ def is_python_attribute(descriptor: Any) -> bool:
     if type(descriptor) is property:
         return descriptor.fset is None or isinstance(descriptor.fset, FunctionType)
     if type(descriptor) is types.GetSetDescriptorType:
-        return issubclass(
-            descriptor.__objclass__, (FunctionType, BaseException, functools.partial, object)
-        ) and (
-            descriptor.__name__
-            in (
-                "__dict__",
-                "__class__",
-                "args",
-                "__cause__",
-                "__context__",
-                "__defaults__",
-                "__kwdefaults__",
-                "cell_contents",
-            )
-        )
+        return descriptor.__name__ in KEEPING
     return (
         not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
     )

@@ -32,7 +32,8 @@ class Inputs:
 
     def __init__(self, level: Level, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
         self.level = level
-        self.patches: list[tuple[Any, dict[int, Any]]] = []  # (container, id of fresh -> (fresh, original))
+        # id of a container -> (the container, id of fresh -> (fresh, original))
+        self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
         self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
         self.containers: dict[int, Any] = {}
@@ -152,11 +153,7 @@ class Inputs:
 
     def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
         put(container, key, new)
-        for known, table in self.patches:
-            if known is container:
-                table[id(new)] = new, old
-                return
-        self.patches.append((container, {id(new): (new, old)}))
+        self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old
 
     def _find_twins(self) -> None:
         """Arrays that the caller can reach under two names."""
@@ -220,10 +217,11 @@ class Inputs:
     def restore(self) -> None:
         """Put the caller's own objects back, with what the function wrote into its arguments."""
         level = self.level
+        torn = any(twin.torn for twin in level.twins)
         for original, copy, index in self.arrays:
-            if level.fresh[index].written and not any(twin.torn for twin in level.twins):
+            if level.fresh[index].written and not torn:
                 level.outside(write_back, original, copy)
-        for container, table in self.patches:
+        for container, table in self.patches.values():
             for key, value in entries_of(container):
                 found = table.get(id(value))
                 if found is not None and found[0] is value:

@@ -178,19 +178,6 @@ def add_into(target: np.ndarray, x_bar: Any) -> None:
     low, size = extent(target)
     item = target.itemsize
     offsets = byte_offsets(target, low)
-    flat = np.ndarray((size // item,), target.dtype, _bytes_of(target), low - address_of_bytes(target))
+    buffer = owner_of(target)
+    flat = np.ndarray((size // item,), target.dtype, buffer, low - address(buffer))
     np.add.at(flat, offsets // item, np.broadcast_to(x_bar, target.shape))
-
-
-def _bytes_of(view: np.ndarray) -> Any:
-    return owner_of(view)
-
-
-def address_of_bytes(view: np.ndarray) -> int:
-    """The address of the flat shadow buffer behind `view`."""
-    return address(owner_of(view))
-
-
-def unshared(a: np.ndarray) -> np.ndarray:
-    """A copy of `a` that owns its memory, in its own layout where that is dense."""
-    return np.array(a, copy=True, order="K", subok=False)

@@ -13,8 +13,6 @@ import numpy as np
 from plaingrad.engine.memory import Shadow
 from plaingrad.tangents import Tangent
 
-NO_LEAF = None  # the node, and the gradient, of something without a tangent
-
 
 def _unshared_count() -> int:
     bar = np.zeros(1)
