@@ -7,6 +7,7 @@ Plumbing that every rule needs (broadcasting, conjugation, projection, zeros) is
 from __future__ import annotations
 
 import cmath
+import dataclasses
 import math
 import sys
 from collections.abc import Callable
@@ -192,6 +193,30 @@ def rrule(*functions: Any) -> Callable[[F], F]:
     def enter(rule: F) -> F:
         for function in functions:
             rulebook.add(Rule(function, "full", rule, source=_source_of(rule)))
+        return rule
+
+    return enter
+
+
+def frule(*functions: Any, chunked: bool = False) -> Callable[[F], F]:
+    """Decorate a forward rule `f_frule(*args, **kwargs) -> (y, pushforward)` for each of `functions`.
+
+    `pushforward(dots)` takes one tangent per positional parameter of the rule, `ZeroTangent` where it does not vary
+    (inside lists and tuples explicit zeros), and returns y_dot, which must be linear in them.
+
+    Args:
+        functions: the callables; a rule that is known already, in whatever form, keeps its reverse half.
+        chunked: every tangent, and y_dot, carries a leading axis, one entry for each tangent of a chunk. The plain
+            form is needed too.
+    """
+
+    def enter(rule: F) -> F:
+        for function in functions:
+            known = rulebook.find(function)
+            if known is None:
+                known = Rule(function, "full", source=_source_of(rule))
+            half = {"chunked_frule" if chunked else "frule": rule}
+            rulebook.add(dataclasses.replace(known, **half))
         return rule
 
     return enter

@@ -19,6 +19,9 @@ class Rule:
         function: the callable the rule is about; for a method, its descriptor (`np.ndarray.sum`).
         kind: how the rule was given; `composed` rules carry a Python definition in `rrule`'s place.
         rrule: `rrule(*args, **kwargs) -> (y, pullback)`; `pullback(y_bar)` has one entry per positional parameter.
+        frule: `frule(*args, **kwargs) -> (y, pushforward)`; `pushforward(dots)` takes a tuple with one tangent per
+            positional parameter (`ZeroTangent` for one that does not vary) and returns y_dot.
+        chunked_frule: the same for tangents that carry a leading axis, one entry for each of a chunk.
         definition: for `composed` rules: the function in terms of simpler ones.
         partials: for `scalar` rules: dz/d(argument), a number or `partial(m, *args, z)`.
         domain: for `scalar` rules: where it is smooth, as a tuple of sample points for each argument.
@@ -30,6 +33,8 @@ class Rule:
     function: Any
     kind: Kind
     rrule: Callable[..., tuple[Any, Callable[..., Any]]] | None = None
+    frule: Callable[..., tuple[Any, Callable[..., Any]]] | None = None
+    chunked_frule: Callable[..., tuple[Any, Callable[..., Any]]] | None = None
     definition: Callable[..., Any] | None = None
     partials: tuple[Any, ...] = ()
     domain: Any = None
@@ -38,7 +43,7 @@ class Rule:
     own: bool = False
 
     def __post_init__(self) -> None:
-        module = getattr(self.rrule, "__module__", None)
+        module = getattr(self.rrule or self.frule, "__module__", None)
         object.__setattr__(self, "own", isinstance(module, str) and module.startswith("plaingrad."))
 
     @property
