@@ -1,0 +1,146 @@
+"""Gradients and pullbacks. Thin: the work is done in `plaingrad.engine`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plaingrad.api.leaves import (
+    Argnums,
+    described,
+    fitting_cotangent,
+    may_have_tangent,
+    positions_in,
+    positions_of,
+    wraps,
+)
+from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.run import Run
+from plaingrad.errors import ArgumentError, NonScalarOutputError
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns df/d(argument).
+
+    Args:
+        f: any Python callable that returns one real number (a float, or a 0-d array).
+        argnums: which positional argument to differentiate, or a tuple of several. Arguments may be floats, ints
+            (taken as reals), complex numbers, float or complex arrays of any shape, and lists, tuples, dicts,
+            namedtuples, dataclasses and other objects of these, nested.
+        has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the gradient.
+
+    Returns:
+        A function of the same arguments as `f`. It returns the gradient, with the structure of the argument: an
+        array of the same shape and dtype for an array, a list for a list, a `Tangent` for an object; `None` for an
+        entry that has no tangent. With several `argnums` a tuple; with `has_aux` a pair `(gradient, aux)`. For a
+        complex argument z = x + iy the gradient is df/dx + i df/dy.
+
+    Raises:
+        NonScalarOutputError: `f` returned something else than one real number.
+        ArgumentError: an argument has no tangent, or there is no such argument.
+        MissingRuleError: the value depends on the argument through C code that has no rule.
+
+    Examples:
+        >>> import math
+        >>> grad(lambda x: x * math.sin(x))(2.0) == math.sin(2.0) + 2.0 * math.cos(2.0)
+        True
+        >>> grad(lambda p: p["a"] * p["b"])({"a": 3.0, "b": 4.0})
+        {'a': 4.0, 'b': 3.0}
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        y, x_bar = both(*args, **kwargs)
+        return (x_bar, y[1]) if has_aux else x_bar
+
+    return gradient
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """The function that returns `(f(*args), gradient)`; see `grad`.
+
+    With `has_aux` it returns `((y, aux), gradient)`.
+
+    Examples:
+        >>> value_and_grad(lambda x, y: x * y, argnums=(0, 1))(3.0, 4.0)
+        (12.0, (4.0, 3.0))
+    """
+    positions = positions_of(argnums)
+
+    @wraps(f)
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        run = Run(f, args, positions_in(positions, args), kwargs, _first if has_aux else _same)
+        if has_aux and not (type(run.value) is tuple and len(run.value) == 2):
+            raise NonScalarOutputError(
+                f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
+            )
+        y = run.value[0] if has_aux else run.value
+        gradients = run.pull(_unit_cotangent(y, f))
+        return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
+
+    return value_and_gradient
+
+
+def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
+
+    `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent. `y_bar`
+    has the structure, shapes and dtypes of `y`. It may be called any number of times.
+
+    Raises:
+        CotangentError: `y_bar` does not fit `y`.
+        ChangedSinceError: an array that the pullback reads was changed since the call.
+
+    Examples:
+        >>> y, pullback = vjp(lambda x, y: x * y, 3.0, 4.0)
+        >>> y, pullback(1.0), pullback(2.0)
+        (12.0, (4.0, 3.0), (8.0, 6.0))
+    """
+    active = tuple(n for n, x in enumerate(args) if may_have_tangent(x))
+    if not active:
+        raise ArgumentError(
+            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
+        )
+    run = Run(f, args, active, {})
+    run.watch()
+    y = run.value
+
+    def pullback(y_bar: Any) -> tuple[Any, ...]:
+        """The cotangents of the arguments."""
+        found = dict(zip(active, run.pull(fitting_cotangent(y_bar, y, "y_bar")), strict=True))
+        return tuple(found.get(n) for n in range(len(args)))
+
+    return y, pullback
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _first(value: Any) -> Any:
+    return value[0] if type(value) is tuple and value else None
+
+
+def _unit_cotangent(y: Any, f: Any) -> Any:
+    """1 as a cotangent of the scalar `y`."""
+    kind = kind_of(type(y))
+    name = getattr(f, "__name__", "the function")
+    if kind == NUMBER and not isinstance(y, (complex, np.complexfloating)):
+        return 1.0 if isinstance(y, (float, np.floating)) else type(y)(1)
+    if kind == ARRAY and y.shape == () and y.dtype.kind in "fiub":
+        return np.ones((), y.dtype if y.dtype.kind == "f" else float)
+    if isinstance(y, (int, np.integer, np.bool_)):
+        return 1.0
+    if isinstance(y, (complex, np.complexfloating)) or (kind == ARRAY and y.dtype.kind == "c"):
+        hint = "return its real part or its absolute value, or use vjp with the cotangent you mean"
+    elif y is None:
+        hint = "is a `return` missing?"
+    else:
+        hint = "reduce it to one number (sum, mean, an entry), or use vjp with a cotangent of its shape"
+    raise NonScalarOutputError(
+        f"grad needs one real number, but {name} returned {described(y)}.\n  To go on: {hint}.\n"
+        "  See docs: errors#non-scalar-output"
+    )
