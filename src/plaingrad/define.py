@@ -198,7 +198,7 @@ def rrule(*functions: Any) -> Callable[[F], F]:
     return enter
 
 
-def frule(*functions: Any, chunked: bool = False) -> Callable[[F], F]:
+def frule(*functions: Any, chunked: bool = False, affine: bool = False) -> Callable[[F], F]:
     """Decorate a forward rule `f_frule(*args, **kwargs) -> (y, pushforward)` for each of `functions`.
 
     `pushforward(dots)` takes one tangent per positional parameter of the rule, `ZeroTangent` where it does not vary
@@ -208,6 +208,7 @@ def frule(*functions: Any, chunked: bool = False) -> Callable[[F], F]:
         functions: the callables; a rule that is known already, in whatever form, keeps its reverse half.
         chunked: every tangent, and y_dot, carries a leading axis, one entry for each tangent of a chunk. The plain
             form is needed too.
+        affine: the pushforward is the same for all arguments of these shapes, or on this piece of the function.
     """
 
     def enter(rule: F) -> F:
@@ -216,7 +217,7 @@ def frule(*functions: Any, chunked: bool = False) -> Callable[[F], F]:
             if known is None:
                 known = Rule(function, "full", source=_source_of(rule))
             half = {"chunked_frule" if chunked else "frule": rule}
-            rulebook.add(dataclasses.replace(known, **half))
+            rulebook.add(dataclasses.replace(known, affine=affine or known.affine, **half))
         return rule
 
     return enter

@@ -27,6 +27,8 @@ class Rule:
         domain: for `scalar` rules: where it is smooth, as a tuple of sample points for each argument.
         mutates: the function writes into its arguments, so it must be seen even when nothing is active.
         source: "file:line" of the row.
+        affine: the pushforward depends on the arguments by their shapes, and by the piece of the function that they lie
+            on, only: one and the same serves every Taylor coefficient. Always so for `linear` rules.
         own: the rule is plaingrad's own code, which runs natively where no derivative is taken of it.
     """
 
@@ -39,6 +41,7 @@ class Rule:
     partials: tuple[Any, ...] = ()
     domain: Any = None
     mutates: bool = False
+    affine: bool = False
     source: str = ""
     own: bool = False
 
