@@ -38,6 +38,10 @@ class CotangentError(PlaingradError, ValueError):
     """A cotangent has the wrong structure, shape or dtype for the output it belongs to."""
 
 
+class TangentError(PlaingradError, ValueError):
+    """A tangent has the wrong structure, shape or dtype for the argument it belongs to."""
+
+
 class RuleError(PlaingradError):
     """A rule returned something that is no cotangent of its argument."""
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.leaves import (
+    COTANGENT,
     Argnums,
     described,
-    fitting_cotangent,
     may_have_tangent,
     positions_in,
     positions_of,
@@ -110,7 +110,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
-        found = dict(zip(active, run.pull(fitting_cotangent(y_bar, y, "y_bar")), strict=True))
+        found = dict(zip(active, run.pull(COTANGENT.of(y_bar, y, "y_bar")), strict=True))
         return tuple(found.get(n) for n in range(len(args)))
 
     return y, pullback

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import functools
+from collections import deque
 from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from plaingrad.api import recorded
 from plaingrad.engine.inputs import fields_of, has_fields
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.errors import ArgumentError, CotangentError
+from plaingrad.errors import ArgumentError, CotangentError, TangentError
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, ZeroTangent
 
 Argnums = int | tuple[int, ...]
@@ -73,63 +78,101 @@ def may_have_tangent(x: Any, depth: int = 0) -> bool:
     )
 
 
-def fitting_cotangent(y_bar: Any, y: Any, path: str) -> Any:
-    """`y_bar`, checked to be a cotangent of `y`."""
-    if y_bar is None or y_bar is ZeroTangent or y_bar is NoTangent:
-        return ZeroTangent
-    kind = kind_of(type(y))
-    if kind == NUMBER:
-        if isinstance(y_bar, np.ndarray) and y_bar.shape == ():
-            y_bar = y_bar[()]
-        if not isinstance(y_bar, (int, float, complex, np.number)) and kind_of(type(y_bar)) != NUMBER:
-            raise misfit(path, "a number", y_bar)
-        refuse_complex(path, y_bar, y)
-        return float(y_bar) if isinstance(y_bar, int) else y_bar
-    if kind == ARRAY:
-        if not isinstance(y_bar, np.ndarray):
-            if np.shape(y_bar) != y.shape or isinstance(y_bar, (list, tuple)):
-                raise misfit(path, f"an array of shape {y.shape}", y_bar)
-            y_bar = np.asarray(y_bar)
-        if y_bar.shape != y.shape:
-            raise misfit(path, f"an array of shape {y.shape}", y_bar)
-        if y_bar.dtype.kind not in "fciub":
-            raise misfit(path, "an array of numbers", y_bar)
-        if y.dtype.kind in "fc":
-            refuse_complex(path, y_bar, y)
-        return y_bar
-    if kind == SEQUENCE:
-        if not isinstance(y_bar, (list, tuple)) or len(y_bar) != len(y):
-            raise misfit(path, f"a sequence of {len(y)} entries", y_bar)
-        return [
-            fitting_cotangent(part, of, f"{path}[{k}]")
-            for k, (part, of) in enumerate(zip(y_bar, y, strict=True))
-        ]
-    if kind == MAPPING:
-        if not isinstance(y_bar, Mapping) or set(y_bar) - set(y):
-            raise misfit(path, f"a mapping with keys among {list(y)}", y_bar)
-        return {
-            key: fitting_cotangent(y_bar[key], y[key], f"{path}[{key!r}]") if key in y_bar else ZeroTangent
-            for key in y
-        }
-    if isinstance(y_bar, Mapping) and kind not in (NOTHING,):
-        return {name: y_bar.get(name, ZeroTangent) for name in getattr(y, "__dict__", {})}
-    if isinstance(y, (int, np.integer)):
-        return ZeroTangent
-    raise CotangentError(
-        f"{path} is given for {described(y)}, which has no tangent; pass None there.\n  See docs: errors#cotangent"
-    )
+# -- what fits what ----------------------------------------------------------------------------------------------------
 
 
-def refuse_complex(path: str, y_bar: Any, y: Any) -> None:
-    """A real output has a real cotangent."""
-    if np.iscomplexobj(y_bar) and not np.iscomplexobj(y):
-        raise CotangentError(
-            f"{path} is complex, but the output it belongs to is real.\n  See docs: errors#cotangent"
+def here(f: Callable[..., Any], *args: Any) -> Any:
+    """f(*args) for a function of `plaingrad.api.recorded`: rewritten where a derivative is being taken around it."""
+    level = CURRENT.get()
+    return f(*args) if level is PLAIN else level.calls.inside(f)(*args)
+
+
+class Fit:
+    """How one kind of derivative is checked against the value it belongs to."""
+
+    __slots__ = ("belongs", "error", "noun")
+
+    def __init__(self, noun: str, belongs: str, error: type[Exception]) -> None:
+        self.noun = noun
+        self.belongs = belongs
+        self.error = error
+
+    def misfit(self, path: str, wanted: str, got: Any) -> Exception:
+        """The error for a derivative of the wrong kind or shape."""
+        return self.error(
+            f"{path} must be {wanted}, like the {self.belongs} it belongs to; got {described(got)}.\n"
+            f"  See docs: errors#{self.noun}"
         )
 
+    def of(self, d: Any, x: Any, path: str, as_real: bool = False) -> Any:
+        """`d`, checked to be a derivative of `x`; `ZeroTangent` for None.
 
-def misfit(path: str, wanted: str, got: Any) -> CotangentError:
-    """The error for a cotangent of the wrong kind or shape."""
-    return CotangentError(
-        f"{path} must be {wanted}, like the output it belongs to; got {described(got)}.\n  See docs: errors#cotangent"
-    )
+        Args:
+            as_real: `x` is an argument itself, where an int counts as a real number.
+        """
+        if d is None or d is ZeroTangent or d is NoTangent:
+            return ZeroTangent
+        kind = kind_of(type(x))
+        if as_real and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+            kind = NUMBER
+        if kind == NUMBER:
+            return self._number(d, x, path)
+        if kind == ARRAY:
+            return self._array(d, x, path)
+        if kind == SEQUENCE:
+            if not isinstance(d, (list, tuple, deque)) or len(d) != len(x):
+                raise self.misfit(path, f"a sequence of {len(x)} entries", d)
+            return [self.of(part, of, f"{path}[{k}]") for k, (part, of) in enumerate(zip(d, x, strict=True))]
+        if kind == MAPPING:
+            if not isinstance(d, Mapping) or set(d) - set(x):
+                raise self.misfit(path, f"a mapping with keys among {list(x)}", d)
+            return {
+                key: self.of(d[key], x[key], f"{path}[{key!r}]") if key in d else ZeroTangent for key in x
+            }
+        if kind != NOTHING and has_fields(x):
+            fields = fields_of(x)
+            if not isinstance(d, Mapping) or set(d) - set(fields):
+                raise self.misfit(path, f"a Tangent or a dict with fields among {list(fields)}", d)
+            return {
+                name: self.of(d[name], value, f"{path}.{name}") if name in d else ZeroTangent
+                for name, value in fields.items()
+            }
+        if isinstance(x, (int, np.integer)) and self.noun == "cotangent":
+            return ZeroTangent
+        raise self.error(
+            f"{path} is given for {described(x)}, which has no tangent; pass None there.\n"
+            f"  See docs: errors#{self.noun}"
+        )
+
+    def _number(self, d: Any, x: Any, path: str) -> Any:
+        if isinstance(d, np.ndarray) and d.shape == ():
+            d = here(recorded.element, d)
+        if not isinstance(d, (int, float, complex, np.number)) and kind_of(type(d)) != NUMBER:
+            raise self.misfit(path, "a number", d)
+        self._refuse_complex(path, d, x)
+        if isinstance(d, int):
+            return type(x)(d) if isinstance(x, (Decimal, Fraction)) else float(d)
+        return d
+
+    def _array(self, d: Any, x: np.ndarray, path: str) -> Any:
+        if not isinstance(d, np.ndarray):
+            if np.shape(d) != x.shape or isinstance(d, (list, tuple)):
+                raise self.misfit(path, f"an array of shape {x.shape}", d)
+            d = here(recorded.as_array, d)
+        if d.shape != x.shape:
+            raise self.misfit(path, f"an array of shape {x.shape}", d)
+        if d.dtype.kind not in "fciub":
+            raise self.misfit(path, "an array of numbers", d)
+        if x.dtype.kind != "c":
+            self._refuse_complex(path, d, x)
+        return d
+
+    def _refuse_complex(self, path: str, d: Any, x: Any) -> None:
+        if np.iscomplexobj(d) and not np.iscomplexobj(x):
+            raise self.error(
+                f"{path} is complex, but the {self.belongs} it belongs to is real.\n  See docs: errors#{self.noun}"
+            )
+
+
+COTANGENT = Fit("cotangent", "output", CotangentError)
+TANGENT = Fit("tangent", "argument", TangentError)
