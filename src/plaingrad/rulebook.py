@@ -50,6 +50,11 @@ class Rule:
         object.__setattr__(self, "own", isinstance(module, str) and module.startswith("plaingrad."))
 
     @property
+    def gives_derivative(self) -> bool:
+        """Whether the rule says how derivatives pass through the function, in one mode at least."""
+        return self.rrule is not None or self.frule is not None
+
+    @property
     def name(self) -> str:
         """The callable's name, for messages."""
         return getattr(self.function, "__qualname__", None) or repr(self.function)

@@ -53,10 +53,14 @@ if TYPE_CHECKING:
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.rewrite", "plaingrad.rulebook")
 REWRITABLE = (
+    "plaingrad.api.recorded",
     "plaingrad.engine.tape",
     "plaingrad.engine.memory",
     "plaingrad.engine.structure",
     "plaingrad.engine.fused",
+    "plaingrad.engine.linear_maps",
+    "plaingrad.engine.regions",
+    "plaingrad.engine.pushing",
 )
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
@@ -405,7 +409,7 @@ class Calls:
                 return self.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
             if rule is None:
                 return guarded(*args)
-            if rule.rrule is None:
+            if not rule.gives_derivative:
                 return level.native(f, args, {})
             if operands == 1 and rule.kind == "scalar" and type(args[0]) is np.ndarray:
                 z = level.elementwise(rule, f, args[0])
@@ -586,7 +590,7 @@ class Calls:
         if type(x) is memoryview:
             from plaingrad.engine.memory import owner_of
 
-            return level.index.get(id(owner_of(x)), -1) >= 0
+            return level.owns_region(owner_of(x))
         if isinstance(x, BaseException) and self._search(x.args, seen, depth):
             return True
         fields = getattr(x, "__dict__", None)
@@ -660,7 +664,7 @@ class Calls:
         if rule is not None and not callable(lookup(t, name)):
             if rule.kind == "composed":
                 return self.inside(rule.definition)(o)
-            if rule.rrule is not None:
+            if rule.gives_derivative:
                 return self.level.apply(rule, functools.partial(attribute, name), (o,), {})
         if name == "ctypes" and kind == ARRAY and self.level.region(o) is not None:
             missing_rule(lookup(t, name), "It hands out the address of differentiated numbers.")

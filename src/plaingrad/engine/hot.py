@@ -1,10 +1,12 @@
-"""The hooks that run most: arithmetic on Python floats and calls of scalar rules on them.
+"""The hooks that run most: arithmetic on Python floats and calls of scalar rules on them, in both modes.
 
-One operation on active floats appends one flat triple per active operand to the tape, files the identity of the
-result, and is done. Everything else falls through to the level's general methods.
+In reverse, one operation on active floats appends one flat triple per active operand to the tape; in forward, it
+computes one tangent. Either files the identity of the result, and is done. Everything else falls through to the
+level's general methods.
 
 These are closures, not methods: the interpreter calls a plain function without a frame of C between, and reads
-the tape, the table and the counter from cells. They exist in source form once, as a template per shape.
+the tape, the table and the counter from cells. They exist in source form once, as a template per shape; under a
+nested derivative the same templates call the hooks of the next level out where they otherwise compute.
 
 Several threads may run them at one level. The interpreter changes threads only after a call or a jump back, so
 `o = n = n + 1` is one step, and from there on a hook uses its own `o`; `extend` is one call of C code.
@@ -13,6 +15,7 @@ Several threads may run them at one level. The interpreter changes threads only 
 from __future__ import annotations
 
 import linecache
+import re
 from collections import deque
 from collections.abc import Callable
 from itertools import compress
@@ -22,43 +25,79 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.rewrite import CURRENT
+
 SWEEP_NUMBERS = 4000  # operations between two looks for dead numbers
 SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
 
+# In the templates, [op a b] is a op b as the level computes it: with Python's operator where no derivative is
+# taken further out, else with the hook of the next level out.
+OPERATORS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "neg": "-"}
+
 _HEAD = """
-def hot_hooks(level, index, alive, tape, sweep_dead):
-    n = -1
+def hot_hooks(level, index, alive, {tape}sweep_dead):
+    n = {first}
     limit = {sweep}
     get = index.get
-    extend = tape.extend
     push = alive.append
-
-    def new_index():
-        nonlocal n
-        o = n = n + 1
-        return o
+    parent = level.parent
+    set_hooks = CURRENT.set
+    reset_hooks = CURRENT.reset
+    {extend}
 
     def sweep():
         nonlocal limit
         limit = n + max({sweep}, sweep_dead())
+"""
 
-    def unary(f, partial, m, general):
-        def scalar_rule(x, *others):
-            nonlocal n
-            if type(x) is float and not others:
+_REVERSE_HEAD = """
+    def new_index():
+        nonlocal n
+        o = n = n + 1
+        return o
+"""
+
+# Both values of a call of a rule on one float: the result and the slope there.
+_UNARY_PLAIN = """
                 z = f(x)
-                i = get(id(x))
-                if i is None:
+                {active} = get(id(x))
+                if {active} is None:
                     return z
-                o = n = n + 1
-                extend((o, i, partial(m, x, z)))
-                index[id(z)] = o
-                push(z)
-                if o > limit:
-                    sweep()
+                slope = partial(m, x, z)
+"""
+_UNARY_NESTED = """
+                {active} = get(id(x))
+                token = set_hooks(parent)
+                try:
+                    if prepared is None:
+                        prepared_partial = parent.calls.inside(partial)
+                        prepared = parent.calls.prep(f)
+                    z = prepared(x)
+                    if {active} is None:
+                        return z
+                    slope = prepared_partial(m, x, z)
+                finally:
+                    reset_hooks(token)
+"""
+
+_UNARY = """
+    def unary(f, partial, m, general):
+        prepared = prepared_partial = None
+        def scalar_rule(x, *others):
+            nonlocal n, prepared, prepared_partial
+            if type(x) is float and not others:
+{both}
+{file}
                 return z
             return general(x, *others)
         return scalar_rule
+"""
+
+_FILE = """
+{indent}index[id(z)] = {what}
+{indent}push(z)
+{indent}if {count} > limit:
+{indent}    sweep()
 """
 
 # {a} and {b}: the partials, while z = a op b. Where both operands are active the tape keeps copies of them:
@@ -70,7 +109,7 @@ _BINARY = """
         ta = type(a)
         tb = type(b)
         if (ta is float or ta is int) and (tb is float or tb is int):
-            z = a {op} b
+            z = {z}
             i = get(id(a))
             j = get(id(b))
             if i is None:
@@ -89,8 +128,13 @@ _BINARY = """
             if o > limit:
                 sweep()
             return z
+{mixed}
+        return {name}_general(a, b)
+"""
+
+_MIXED = """
         if ta in reals and tb in reals and not ({pole}):
-            z = a {op} b
+            z = {z}
             i = get(id(a))
             j = get(id(b))
             if i is None and j is None:
@@ -109,7 +153,52 @@ _BINARY = """
             if o > limit:
                 sweep()
             return z
+"""
+
+_FORWARD_BINARY = """
+    {name}_general = level.general_{name}
+    def {name}(a, b):
+        nonlocal n
+        ta = type(a)
+        tb = type(b)
+        if (ta is float or ta is int) and (tb is float or tb is int):
+            z = {z}
+            a_dot = get(id(a))
+            b_dot = get(id(b))
+            if a_dot is None and b_dot is None:
+                return z
+{tangent}
+            return z
+{mixed}
         return {name}_general(a, b)
+"""
+
+_FORWARD_MIXED = """
+        if ta in reals and tb in reals and not ({pole}):
+            number = {z}
+            a_dot = get(id(a))
+            b_dot = get(id(b))
+            if a_dot is None and b_dot is None:
+                return number
+            a = float(a)
+            b = float(b)
+            z = float(number)
+{tangent}
+            return number
+"""
+
+_TANGENT = """
+            if a_dot is None:
+                {quiet}z_dot = {b}
+            elif b_dot is None:
+                {quiet}z_dot = {a}
+            else:
+                {quiet}z_dot = {ab}
+            index[id({z})] = z_dot
+            push({z})
+            n += 1
+            if n > limit:
+                sweep()
 """
 
 # The exponent must be inactive; a power below one (it may have a pole), and whatever is not real, has a general rule.
@@ -118,18 +207,13 @@ _POW = """
     def {name}(a, b):
         nonlocal n
         tb = type(b)
-        if type(a) is float and (tb is int or tb is float) and b >= 1 and get(id(b)) is None:
-            z = a ** b
-            i = get(id(a))
-            if i is None or type(z) is not float:
-                return z if i is None else {name}_general(a, b)
-            slope = 2.0 * a if b == 2 else b * a ** (b - 1)
-            o = n = n + 1
-            extend((o, i, slope))
-            index[id(z)] = o
-            push(z)
-            if o > limit:
-                sweep()
+        if type(a) is float and (tb is int or tb is float) and b >= 1 and get(id(b)) is None{settled}:
+            z = [pow a b]
+            {active} = get(id(a))
+            if {active} is None or type(z) is not float:
+                return z if {active} is None else {name}_general(a, b)
+            slope = [mul 2.0 a] if b == 2 else [mul b [pow a (b - 1)]]
+{file}
             return z
         return {name}_general(a, b)
 """
@@ -139,55 +223,161 @@ _NEG = """
     def neg(a):
         nonlocal n
         if type(a) is float:
-            z = -a
-            i = get(id(a))
-            if i is None:
+            z = [neg a]
+            {active} = get(id(a))
+            if {active} is None:
                 return z
-            o = n = n + 1
-            extend((o, i, -1.0))
-            index[id(z)] = o
-            push(z)
+{file}
             return z
         return neg_general(a)
 """
 
 # operator, dz/da and dz/db, the same copied, the same of Python floats, where NumPy has a pole and Python raises
 _PARTIALS = {
-    "add": ("+", "1.0", "1.0", "1.0", "1.0", "1.0", "1.0", "False"),
-    "sub": ("-", "1.0", "-1.0", "1.0", "-1.0", "1.0", "-1.0", "False"),
-    "mul": ("*", "b", "a", "b * 1.0", "a * 1.0", "b", "a", "False"),
-    "truediv": ("/", "1.0 / b", "-z / b", "1.0 / b", "-z / b", "1.0 / b", "float(-z) / b", "b == 0"),
+    "add": ("1.0", "1.0", "1.0", "1.0", "1.0", "1.0", "False"),
+    "sub": ("1.0", "-1.0", "1.0", "-1.0", "1.0", "-1.0", "False"),
+    "mul": ("b", "a", "[mul b 1.0]", "[mul a 1.0]", "b", "a", "False"),
+    "truediv": (
+        "[truediv 1.0 b]",
+        "[truediv [neg z] b]",
+        "[truediv 1.0 b]",
+        "[truediv [neg z] b]",
+        "1.0 / b",
+        "float(-z) / b",
+        "b == 0",
+    ),
 }
-_FIELDS = ("op", "a", "b", "a_copy", "b_copy", "a_float", "b_float", "pole")
+_FIELDS = ("a", "b", "a_copy", "b_copy", "a_float", "b_float", "pole")
+
+# z_dot where a, b or both are active
+_TANGENTS = {
+    "add": ("a_dot", "b_dot", "[add a_dot b_dot]"),
+    "sub": ("a_dot", "[neg b_dot]", "[sub a_dot b_dot]"),
+    "mul": ("[mul a_dot b]", "[mul a b_dot]", "[add [mul a_dot b] [mul a b_dot]]"),
+    "truediv": (
+        "[truediv a_dot b]",
+        "[neg [truediv [mul z b_dot] b]]",
+        "[truediv [sub a_dot [mul z b_dot]] b]",
+    ),
+}
+_APPLICATION = re.compile(r"\[(\w+) ([^][ ]+|\([^][]*\))(?: ([^][ ]+|\([^][]*\)))?\]")
 
 
-def _source() -> str:
+def computed(template: str, nested: bool) -> str:
+    """`template` with every [op a b] written out, the innermost first."""
+
+    def write(found: re.Match[str]) -> str:
+        op, a, b = found.groups()
+        if nested:
+            text = f"parent.{op}({a}, {b})" if b else f"parent.{op}({a})"
+            return "\x00" + text.replace(" ", "\x01") + "\x00"
+        return "\x00(" + (f"{a} {OPERATORS[op]} {b}" if b else f"-{a}").replace(" ", "\x01") + ")\x00"
+
+    while _APPLICATION.search(template):
+        template = _APPLICATION.sub(write, template).replace("\x00", "")
+    return template.replace("\x01", " ")
+
+
+def _reverse_source(nested: bool) -> str:
+    recorded = "                o = n = n + 1\n                extend((o, i, {slope}))" + _FILE.format(
+        indent=" " * 16, what="o", count="o"
+    )
+    short = recorded.replace("\n    ", "\n")[4:]
+    both = (_UNARY_NESTED if nested else _UNARY_PLAIN).format(active="i")
+    parts = [
+        _HEAD.format(sweep=SWEEP_NUMBERS, tape="tape, ", first=-1, extend="extend = tape.extend"),
+        _REVERSE_HEAD,
+        _UNARY.format(both=both, file=recorded.format(slope="slope")),
+        _NEG.format(active="i", file=short.format(slope="-1.0")),
+    ]
     names = ["new_index", "unary", "neg"]
-    parts = [_HEAD.format(sweep=SWEEP_NUMBERS), _NEG]
     for name, row in _PARTIALS.items():
+        fields = dict(zip(_FIELDS, row, strict=True))
+        z = f"[{name} a b]"
+        mixed = "" if nested else _MIXED.format(z=z, **fields)
         for variant in (name, "i" + name):
-            parts.append(_BINARY.format(name=variant, **dict(zip(_FIELDS, row, strict=True))))
+            parts.append(_BINARY.format(name=variant, z=z, mixed=mixed, **fields))
             names.append(variant)
     for variant in ("pow", "ipow"):
-        parts.append(_POW.format(name=variant))
+        parts.append(
+            _POW.format(name=variant, active="i", file=short.format(slope="slope"), settled=_settled(nested))
+        )
         names.append(variant)
+    return _returning(parts, names, nested)
+
+
+def _forward_source(nested: bool, chunked: bool) -> str:
+    quiet = "with errstate(all='ignore'): " if chunked and not nested else ""
+    made = "                {quiet}x_dot = {dot}\n                n += 1" + _FILE.format(
+        indent=" " * 16, what="x_dot", count="n"
+    )
+    short = made.replace("\n    ", "\n")[4:]
+    both = (_UNARY_NESTED if nested else _UNARY_PLAIN).format(active="x_dot")
+    along_slope = "[mul slope x_dot]"
+    parts = [
+        _HEAD.format(sweep=SWEEP_NUMBERS, tape="", first=0, extend=""),
+        _UNARY.format(both=both, file=made.format(dot=along_slope, quiet=quiet)),
+        _NEG.format(active="x_dot", file=short.format(dot="[neg x_dot]", quiet=quiet)),
+    ]
+    names = ["unary", "neg"]
+    for name, row in _TANGENTS.items():
+        a, b, ab = row
+        fields = {"a": a, "b": b, "ab": ab, "quiet": quiet}
+        z = f"[{name} a b]"
+        tangent = _TANGENT.format(z="number", **fields)
+        mixed = _FORWARD_MIXED.format(z=z, tangent=tangent, pole=_PARTIALS[name][-1])
+        tangent = _TANGENT.format(z="z", **fields)
+        for variant in (name, "i" + name):
+            parts.append(
+                _FORWARD_BINARY.format(name=variant, z=z, tangent=tangent, mixed="" if nested else mixed)
+            )
+            names.append(variant)
+    for variant in ("pow", "ipow"):
+        parts.append(
+            _POW.format(
+                name=variant,
+                active="x_dot",
+                file=short.format(dot=along_slope, quiet=quiet),
+                settled=_settled(nested),
+            )
+        )
+        names.append(variant)
+    return _returning(parts, names, nested)
+
+
+def _settled(nested: bool) -> str:
+    """Further out, an active exponent must not be taken apart."""
+    return " and tb is int" if nested else ""
+
+
+def _returning(parts: list[str], names: list[str], nested: bool) -> str:
     parts.append("    return {" + ", ".join(f"'{name}': {name}" for name in names) + "}\n")
-    return "".join(parts)
+    return computed("".join(parts), nested)
 
 
-def _build() -> Callable[..., dict[str, Callable[..., Any]]]:
-    source = _source()
-    filename = "<plaingrad hot hooks>"
+def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]]]:
+    filename = f"<plaingrad hot hooks, {what}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
-    namespace: dict[str, Any] = {"__name__": __name__, "reals": frozenset((float, int, np.float64))}
+    namespace: dict[str, Any] = {
+        "__name__": __name__,
+        "reals": frozenset((float, int, np.float64)),
+        "errstate": np.errstate,
+        "CURRENT": CURRENT,
+    }
     exec(compile(source, filename, "exec"), namespace)
     return namespace["hot_hooks"]
 
 
-hot_hooks = _build()
+#: (nested) -> hooks of a reverse level; (nested, chunked) -> hooks of a forward level
+reverse_hooks = {nested: _build(_reverse_source(nested), f"reverse, {nested=}") for nested in (False, True)}
+forward_hooks = {
+    (nested, chunked): _build(_forward_source(nested, chunked), f"forward, {nested=}, {chunked=}")
+    for nested in (False, True)
+    for chunked in (False, True)
+}
 
 
-def sweep(values: list[Any], index: dict[int, int]) -> int:
+def sweep(values: list[Any], index: dict[int, Any]) -> int:
     """Drop those of `values` that nothing besides the table refers to; how many stay.
 
     All of it runs in C, one pass each; the dead stay in `values` until their identities are out of the table.

@@ -1,4 +1,4 @@
-"""One derivative being taken in reverse mode: its table of identities, its tape, and what it does with an operation.
+"""One derivative being taken: its table of identities, and what it does with an operation, in any mode.
 
 A level evaluates primals and rules through the hooks of the next level out (`parent`), which is how derivatives of
 derivatives come about. Nothing here is global: the level in force is the value of the context variable `CURRENT`.
@@ -20,40 +20,15 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.define import module_for
 from plaingrad.engine import adopt, foreign
 from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
-from plaingrad.engine.fused import Blocks, may_fuse
-from plaingrad.engine.hot import SWEEP_BYTES, hot_hooks, sweep
+from plaingrad.engine.fused import may_fuse
+from plaingrad.engine.hot import SWEEP_BYTES, sweep
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.memory import (
-    address,
-    extent,
-    overlaps_itself,
-    owner_of,
-    whole_multiple_back,
-    whole_sum_back,
-)
+from plaingrad.engine.memory import overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
-from plaingrad.engine.tape import (
-    ARRAY_ARITHMETIC,
-    CALLED,
-    STEP,
-    ArraySlot,
-    InPlaceRule,
-    InPlaceSum,
-    NumberSlot,
-    ReadArray,
-    ReadNumber,
-    RuleStep,
-    Tree,
-    Write,
-    WriteCotangent,
-    elementwise_back,
-    read_number_back,
-    write_number_back,
-)
+from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
 from plaingrad.errors import AliasError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
@@ -102,7 +77,10 @@ class Twin:
 
 
 class Level(Hooks):
-    """A reverse-mode derivative in progress; an instance is the set of hooks that rewritten code calls."""
+    """A derivative in progress; an instance is the set of hooks that rewritten code calls.
+
+    What is done with an operation on active values is left to the modes, `ReverseLevel` and `ForwardLevel`.
+    """
 
     __slots__ = (
         "_array_bytes",
@@ -116,12 +94,10 @@ class Level(Hooks):
         "heirs",
         "hot",
         "index",
-        "new_index",
         "own_arrays",
         "parent",
         "refusal",
         "sweeping",
-        "tape",
         "texts",
         "twins",
         "unary",
@@ -129,26 +105,22 @@ class Level(Hooks):
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent
-        self.index: dict[int, int] = {}  # id of an active number, or of an active array's owner -> index
+        # id of an active number, or of an active array's owner -> where its derivative is; a negative int: a twin
+        self.index: dict[int, Any] = {}
         self.alive: list[Any] = []  # the numbers in `index`
         self.arrays: list[Any] = []  # the owners of memory in `index`
-        self.tape: list[Any] = []
         self.captured: dict[int, Any] = {}  # id of an owner that some pullback reads -> the owner
         self.texts: dict[str, float] = {}  # numbers that left as text
         self.twins: list[Twin] = []
-        self.fresh: dict[int, Twin] = {}  # index of a fresh argument array -> its twin
+        self.fresh: dict[Any, Twin] = {}  # where a fresh argument array's derivative is -> its twin
         self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
         self.refusal: BaseException | None = None  # one that the program only printed or logged
         self.activating = threading.RLock()  # reentrant: a finaliser may run while it is held
         self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
-        hot = hot_hooks(self, self.index, self.alive, self.tape, self._sweep_numbers)
-        self.new_index: Callable[[], int] = hot["new_index"]
-        self.unary = hot["unary"]
-        mul = hot["mul"]
-        self.blocks = Blocks(dict(zip(mul.__code__.co_freevars, mul.__closure__, strict=True)))
-        self.hot = hot
+        self.hot = self.hot_hooks()
+        self.unary = self.hot["unary"]
         calls = Calls(self)
         self.calls = calls
         self.choose_arithmetic()
@@ -163,13 +135,56 @@ class Level(Hooks):
         self.prep = calls.prep
         self.iterable, self.meet, self.text = self._iterable, calls.meet, self._text
 
+    # -- what a mode does ------------------------------------------------------------------------------------------
+
+    def hot_hooks(self) -> dict[str, Any]:
+        """The hooks that run most; those of numbers replace the general ones where the rules are plaingrad's own."""
+        raise NotImplementedError
+
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
-        own, self.own_arrays, fuses = own_operators(rulebook.changes())
-        plain = self.parent is PLAIN
-        for name in BINARY + IN_PLACE + ("neg",):
-            setattr(self, name, self.hot[name] if plain and name in own else getattr(self, "general_" + name))
-        self.fuses = plain and fuses
+        raise NotImplementedError
+
+    def add_number(self, x: Any) -> Any:
+        """File the fresh number `x` as active; what the table says of it."""
+        raise NotImplementedError
+
+    def add_region(self, owner: Any) -> Any:
+        """File the memory that `owner` holds as active; what the table says of it."""
+        raise NotImplementedError
+
+    def by_rule(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool) -> Any:
+        """f(*args, **kwargs) by its rule, where `inputs`, (position, slot) pairs, are active.
+
+        Args:
+            rule: the rule of `f`.
+            f: the function.
+            args: its arguments.
+            kwargs: its keyword arguments.
+            inputs: the active ones.
+            numbers: all arguments are numbers.
+        """
+        raise NotImplementedError
+
+    def whole_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
+        """a op b of float64 arrays and real numbers, in a few steps of its own; None if it is something else."""
+        raise NotImplementedError
+
+    def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
+        """f(x) of a float64 array by a scalar row; None if it is something else."""
+        raise NotImplementedError
+
+    def read_array(self, a: np.ndarray, k: Any) -> Any:
+        """a[k]: a view needs nothing, a number or a copy does."""
+        raise NotImplementedError
+
+    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v."""
+        raise NotImplementedError
+
+    def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
+        """a op= b in the memory of `a`."""
+        raise NotImplementedError
 
     # -- opening and closing ---------------------------------------------------------------------------------------
 
@@ -221,8 +236,8 @@ class Level(Hooks):
 
     # -- identity --------------------------------------------------------------------------------------------------
 
-    def region(self, a: np.ndarray) -> int | None:
-        """The index of the memory region that array `a` lies in, or None if it is not active."""
+    def region(self, a: np.ndarray) -> Any:
+        """What the table says of the memory that array `a` lies in, or None if it is not active."""
         if a.base is None:
             i = self.index.get(id(a))
         else:
@@ -232,8 +247,8 @@ class Level(Hooks):
                 self._refuse_hidden_memory(a)
         if i is None:
             return None
-        if i < 0:
-            return self._twin_region(a, -1 - i)
+        if type(i) is int and i < 0:
+            return self._twin_region(a)
         if a.dtype.kind not in "fc" and a.dtype.names is None:
             refuse_bits(a)
         return i
@@ -245,12 +260,17 @@ class Level(Hooks):
                 np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`)."
             )
 
-    def _twin_region(self, a: np.ndarray, first: int) -> None:
+    def _twin_region(self, a: np.ndarray) -> None:
         for twin in self.twins:
             if np.may_share_memory(a, twin.original):
                 twin.touched = True
                 twin.check()
         return None
+
+    def owns_region(self, owner: Any) -> bool:
+        """Whether the memory that `owner` holds is active."""
+        i = self.index.get(id(owner))
+        return i is not None and not (type(i) is int and i < 0)
 
     def slot_of(self, x: Any, seen: set[int] | None = None) -> Any:
         """Where the cotangent of `x` goes, or None if nothing in `x` is active."""
@@ -314,23 +334,6 @@ class Level(Hooks):
 
     # -- new active values -----------------------------------------------------------------------------------------
 
-    def add_number(self, x: Any) -> int:
-        """File the fresh number `x` as active; its index."""
-        n = self.new_index()
-        self.index[id(x)] = n
-        self.alive.append(x)
-        return n
-
-    def add_region(self, owner: Any) -> int:
-        """File the memory that `owner` holds as active; its index."""
-        n = self.new_index()
-        self.index[id(owner)] = n
-        self.arrays.append(owner)
-        self._array_bytes += getattr(owner, "nbytes", 64) + 1000
-        if self._array_bytes > self._array_limit:
-            self._sweep_arrays()
-        return n
-
     def fresh_number(self, y: Any) -> Any:
         """A new object equal to the number `y`, which still depends on whatever `y` depends on further out."""
         return self.outside(fresh_number, y)
@@ -366,7 +369,7 @@ class Level(Hooks):
     # -- rules -----------------------------------------------------------------------------------------------------
 
     def apply(self, rule: Rule, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """f(*args, **kwargs) by its rule: primal and pullback from one level out, and one step on the tape."""
+        """f(*args, **kwargs) by its rule, with what the rule computes one level out."""
         index = self.index
         inputs = []
         numbers_only = not kwargs
@@ -409,47 +412,15 @@ class Level(Hooks):
             if self.texts and any(map(holds_text, args)):
                 self.calls.check_parsed(y)
             return y
-        if rule.kind == "scalar" and numbers_only:
-            z = self._apply_to_numbers(rule, f, args, inputs)
-            if type(z) is np.timedelta64:
-                missing_rule(f, "It makes a time span, which has no tangent.")
-            return z
-        assert rule.rrule is not None
         if (
             type(f) is WrapperDescriptorType
             and isinstance(args[0], np.ndarray)
             and has_own_method(type(args[0]), f.__name__)
         ):
             return self._apply_past_override(rule, f, args, kwargs)
-        if self.parent is PLAIN and rule.own:
-            y, pullback = rule.rrule(*args, **kwargs)
-        else:
-            y, pullback = self.outside(rule.rrule, *args, **kwargs)
-        if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
-            return self.to_objects(args[0])
-        if type(y) is np.ndarray and y.dtype.kind == "m":
+        y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
+        if type(y) is np.timedelta64 or (type(y) is np.ndarray and y.dtype.kind == "m"):
             missing_rule(f, "It makes time spans, which have no tangent.")
-        if rule.kind == "linear":
-            if type(y) is np.ndarray and id(owner_of(y)) in index or any(y is x for x in args):
-                if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
-                    missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
-                return y  # a view of the argument, or the argument itself: nothing to record
-            self._capture(args[1:])
-        elif rule.kind == "full":
-            self._capture_held(pullback, 0)
-        elif rule.kind != "scalar" or any(map(callable, rule.partials)):
-            self._capture(args)
-            if kwargs:
-                self._capture(tuple(kwargs.values()))
-            if type(y) is np.ndarray and rule.kind == "scalar":
-                self._capture((y,))
-        if type(y) is np.ndarray and rule.kind != "full" and y.base is None and y.dtype.kind in "fc":
-            n = self.add_region(y)
-            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback, rule)))
-            return y
-        y, outputs = self.add_outputs(y)
-        if outputs is not None:
-            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
 
     def _apply_past_override(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -506,91 +477,13 @@ class Level(Hooks):
         for name, x in kwargs.items():
             slot = self.slot_of(x)
             if slot is not None:
-                code = getattr(rule.rrule, "__code__", None)
-                names = code.co_varnames[: code.co_argcount] if code is not None else ()
+                names = parameters(rule)
                 if name not in names:
                     missing_rule(
                         rule.function,
                         f"Its argument {name!r} depends on the inputs, and the rule knows no derivative for it.",
                     )
                 inputs.append((names.index(name), slot))
-
-    def _apply_to_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: list[Any]) -> Any:
-        """A scalar row on numbers: one triple per active argument where everything is real."""
-        for _, slot in inputs:
-            if not isinstance(slot.x, (float, np.floating)):
-                return self._apply_row(rule, args, inputs)
-        z = self.native(f, args, {})
-        if kind_of(type(z)) != NUMBER or id(z) in self.index:
-            return z  # an integer, or the very argument
-        if not isinstance(z, (float, np.floating)):
-            return self._apply_row(rule, args, inputs)
-        m = module_for(f, args)
-        triples: list[Any] = []
-        plain = self.parent is PLAIN
-        for position, slot in inputs:
-            partial = rule.partials[position] if position < len(rule.partials) else None
-            if partial is None:
-                continue
-            if callable(partial):
-                if plain and m is np:
-                    with np.errstate(all="ignore"):  # the primal has warned, if there was anything to warn of
-                        slope = partial(m, *args, z)
-                else:
-                    slope = partial(m, *args, z) if plain else self.outside(partial, m, *args, z)
-                if plain and type(slope) is np.float64:
-                    slope = float(slope)
-                elif id(slope) in self.index:
-                    slope = self.fresh_number(slope)
-            else:
-                slope = float(partial)
-            triples += (None, slot.index, slope)
-        if not triples:
-            return z
-        n = self.add_number(z)
-        triples[::3] = [n] * (len(triples) // 3)
-        self.tape.extend(triples)
-        return z
-
-    def _apply_row(self, rule: Rule, args: tuple[Any, ...], inputs: list[Any]) -> Any:
-        assert rule.rrule is not None
-        z, pullback = self.outside(rule.rrule, *args)
-        if id(z) in self.index:
-            return z
-        z, outputs = self.add_outputs(z)
-        if outputs is not None:
-            self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
-        return z
-
-    def _capture(self, values: Any) -> None:
-        captured = self.captured
-        for x in values:
-            if type(x) is np.ndarray or isinstance(x, np.ndarray):
-                owner = x if x.base is None else owner_of(x)
-                captured[id(owner)] = owner
-            elif type(x) in (list, tuple, dict):
-                self._capture(x.values() if type(x) is dict else x)
-
-    def _capture_held(self, pullback: Any, depth: int) -> None:
-        """Capture the arrays that a pullback holds in its cells, directly or through functions and containers."""
-        if depth > 6:
-            return
-        if type(pullback) is FunctionType:
-            for cell in pullback.__closure__ or ():
-                try:
-                    held = cell.cell_contents
-                except ValueError:
-                    continue
-                if isinstance(held, (np.ndarray, list, tuple, dict)):
-                    self._capture((held,))
-                elif callable(held):
-                    self._capture_held(held, depth + 1)
-        elif type(pullback) is MethodType:
-            self._capture(vars(pullback.__self__).values() if hasattr(pullback.__self__, "__dict__") else ())
-        elif type(pullback) is functools.partial:
-            self._capture(pullback.args)
-            self._capture(pullback.keywords.values())
-            self._capture_held(pullback.func, depth + 1)
 
     # -- operators -------------------------------------------------------------------------------------------------
 
@@ -657,9 +550,7 @@ class Level(Hooks):
                 missing_rule(f, f"It combines a differentiated number with a `{type(other).__qualname__}`.")
             return result
         if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
-            z = self._whole_arithmetic(name, f, a, b)
-            if z is None:
-                z = self._array_arithmetic(name, f, a, b)
+            z = self.whole_arithmetic(name, f, a, b)
             if z is not None:
                 return z
         if ka == SEQUENCE and kb == ARRAY:
@@ -672,92 +563,11 @@ class Level(Hooks):
                     return self.calls.inside(objects.dot_of_objects)(a, b)
                 return self._elementwise(f, a, b)
         rule = rulebook.find(f)
-        if rule is None or rule.rrule is None:
+        if rule is None or not rule.gives_derivative:
             if rule is None and (self.is_active(a) or self.is_active(b)):
                 missing_rule(f, "One of its operands depends on the differentiated inputs.")
             return self.native(f, (a, b), {})
         return self.apply(rule, f, (a, b), {})
-
-    def _whole_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
-        """a op b of float64 arrays where the reverse pass needs indices only, so that the arrays may go; else None."""
-        is_a, is_b = type(a) is np.ndarray, type(b) is np.ndarray
-        index = self.index
-        i, j = index.get(id(a)), index.get(id(b))
-        if is_a and is_b:
-            if name not in ("add", "sub") or a.shape != b.shape:
-                return None
-        else:
-            number, at = (b, j) if is_a else (a, i)
-            if type(number) not in (float, int) or at is not None or (name == "truediv" and not is_a):
-                return None
-        for at, x, is_array in ((i, a, is_a), (j, b, is_b)):
-            if is_array and (x.base is not None or x.dtype is not FLOAT64 or (at is not None and at < 0)):
-                return None
-        if i is None and j is None:
-            return None
-        z = f(a, b) if self.parent is PLAIN else getattr(self.parent, name)(a, b)
-        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
-            return None
-        n = self.add_region(z)
-        if name == "add" or name == "sub":
-            self.tape.extend(((n, i, j, name == "sub"), CALLED, whole_sum_back))
-        elif is_a:
-            self.tape.extend(((n, i, b, name == "truediv"), CALLED, whole_multiple_back))
-        else:
-            self.tape.extend(((n, j, a, False), CALLED, whole_multiple_back))
-        return z
-
-    def _array_arithmetic(self, name: str, f: Any, a: Any, b: Any) -> Any:
-        """a op b of float64 arrays and real numbers; None if it is something else."""
-        operands = []
-        active = False
-        for x in (a, b):
-            t = type(x)
-            if t is np.ndarray:
-                if x.dtype.kind not in "fiub":
-                    return None
-                i = self.region(x)
-                if i is not None and x.dtype is not FLOAT64:
-                    return None
-            elif t is float or t is np.float64:
-                i = self.index.get(id(x))
-            elif t is int:
-                i = None
-            else:
-                return None
-            active = active or i is not None
-            operands.append(i)
-        if not active:
-            return self.native(f, (a, b), {})
-        z = f(a, b) if self.parent is PLAIN else getattr(self.parent, name)(a, b)
-        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
-            return None
-        i, j = operands
-        if name == "mul":
-            self._capture((b if i is not None else None, a if j is not None else None))
-        elif name == "truediv":
-            self._capture((b, z if j is not None else None))
-        n = self.add_region(z)
-        self.tape.extend(((n, z, a, i, b, j), CALLED, ARRAY_ARITHMETIC[name]))
-        return z
-
-    def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
-        """f(x) of a float64 array by a scalar row; None if it is something else."""
-        if x.dtype is not FLOAT64 or self.parent is not PLAIN:
-            return None
-        i = self.region(x)
-        if i is None:
-            return f(x)
-        z = f(x)
-        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
-            return None
-        partial = rule.partials[0]
-        if not callable(partial):
-            return None
-        self._capture((x, z))
-        n = self.add_region(z)
-        self.tape.extend(((n, z, x, i, partial), CALLED, elementwise_back))
-        return z
 
     def _apply_to_objects(self, rule: Rule, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of an array of Python objects: references are moved natively, the rest is done one by one."""
@@ -811,54 +621,6 @@ class Level(Hooks):
             return f(a, b)
         return getattr(self.parent, name)(a, b)
 
-    def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
-        """a op= b in the memory of `a`, with what the reverse pass needs put by."""
-        if a.dtype.kind == "O":
-            if self.is_active(a) or self.is_active(b):
-                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
-                return a
-        if kind_of(type(b)) == SEQUENCE:
-            b = self.prep(np.array)(b)
-        i = self.region(a)
-        b_slot = self.slot_of(b)
-        plain_name = name[1:]
-        if i is None and b_slot is None:
-            save = self._save(a, Ellipsis)
-            self._native_in_place(name, a, b)
-            self._saved(save)
-            return a
-        if a.dtype.kind not in "fc":
-            return self._native_in_place(name, a, b)  # integers: the derivative ends here (or NumPy refuses)
-        if i is None:
-            i = self._activate(a)
-        self._written(i)
-        slot = ArraySlot(i, a)
-        save = self._save(a, Ellipsis)
-        if plain_name in ("add", "sub") and not (type(b) is np.ndarray and np.may_share_memory(a, b)):
-            self._native_in_place(name, a, b)
-            self.tape.extend((i, STEP, InPlaceSum(slot, b_slot, 1 if plain_name == "add" else -1)))
-        else:
-            f = getattr(operator, plain_name)
-            rule = rulebook.find(f)
-            if rule is not None and rule.kind == "no_tangent":
-                self.write_array(self.native(f, (a, b), {}), a, Ellipsis)
-                return a
-            if rule is None or rule.rrule is None:
-                missing_rule(
-                    getattr(operator, name), "It writes an array that depends on the differentiated inputs."
-                )
-            old = self.outside(np.array, a)
-            if type(b) is np.ndarray and np.may_share_memory(a, b):
-                # b's cotangent belongs to what b held before the write: read it from a copy, recorded as such
-                b = self.prep(np.array)(b)
-                b_slot = self.slot_of(b)
-            _, pullback = self.outside(rule.rrule, old, b)
-            self._capture((b,))
-            self._native_in_place(name, a, b)
-            self.tape.extend((i, STEP, InPlaceRule(slot, b_slot, pullback)))
-        self._saved(save)
-        return a
-
     def _native_in_place(self, name: str, a: np.ndarray, b: Any) -> Any:
         if self.parent is PLAIN:
             return getattr(operator, name)(a, b)
@@ -874,35 +636,6 @@ class Level(Hooks):
             return self.read_array(o, k)
         return self.calls.getitem(o, k)
 
-    def read_array(self, a: np.ndarray, k: Any) -> Any:
-        """a[k]: a view needs no record, a number or a copy does."""
-        i = self.region(a)
-        if i is None:
-            if self.parent is PLAIN:
-                return a[k]
-            return self.parent.getitem(a, k)
-        if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and type(a) is np.ndarray:
-            z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
-            n = self.add_number(z)
-            self.tape.extend(((n, i, a, k), CALLED, read_number_back))
-            return z
-        k = frozen_key(k)
-        z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
-        if isinstance(z, np.ndarray):
-            owner = z if z.base is None else owner_of(z)
-            if id(owner) in self.index:
-                return z
-            n = self.add_region(owner)
-            self.tape.extend((n, STEP, ReadArray(ArraySlot(n, z), ArraySlot(i, a), k, may_repeat(a, k))))
-            return z
-        if kind_of(type(z)) != NUMBER:
-            refuse_bits(a)
-        if id(z) in self.index:
-            z = self.fresh_number(z)
-        n = self.add_number(z)
-        self.tape.extend((n, STEP, ReadNumber(n, ArraySlot(i, a), k)))
-        return z
-
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
         if t is list or (t is dict and type(k) in adopt.known):
@@ -912,81 +645,31 @@ class Level(Hooks):
         else:
             self.calls.setitem(v, o, k)
 
-    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
-        """a[k] = v."""
-        if self.texts and holds_text(v) and a.dtype.kind in "fc":
-            self.calls.check_parsed(np.array(v, a.dtype))
-        i = self.region(a)
-        kind = kind_of(type(v))
-        if kind == SEQUENCE and a.dtype.kind != "O":
-            v = self.prep(np.array)(v)
-        v_slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind != "O" else None
-        if a.dtype.kind not in "fcV":
-            v_slot = None
-        if i is None and v_slot is None:
-            save = self._save(a, k)
-            self._native_write(v, a, k)
-            self._saved(save)
-            return
-        if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and kind in (NUMBER, NOTHING):
-            if v_slot is None or type(v) is float or type(v) is np.float64:
-                save = self._save(a, k)
-                self._native_write(v, a, k)
-                if i is None:
-                    i = self._activate(a)
-                self._written(i)
-                self.tape.extend(((i, a, k, v_slot and v_slot.index), CALLED, write_number_back))
-                self._saved(save)
-                return
-        k = frozen_key(k)
-        if type(v) is np.ndarray and np.may_share_memory(a, v):
-            v = self.prep(np.array)(v)
-            v_slot = self.slot_of(v)
-        save = self._save(a, k)
-        self._native_write(v, a, k)
-        if i is None:
-            i = self._activate(a)
-        self._written(i)
-        self.tape.extend((i, STEP, WriteCotangent(ArraySlot(i, a), k, v_slot, winners(a, k))))
-        self._saved(save)
-
     def _native_write(self, v: Any, a: np.ndarray, k: Any) -> None:
         if self.parent is PLAIN:
             a[k] = v
         else:
             self.parent.setitem(v, a, k)
 
-    def _activate(self, a: np.ndarray) -> int:
-        owner = owner_of(a)
-        with self.activating:  # two threads may fill one array, and it has one index
-            i = self.index.get(id(owner))
-            return i if i is not None and i >= 0 else self.add_region(owner)
-
-    def _written(self, i: int) -> None:
-        twin = self.fresh.get(i)
-        if twin is not None and not twin.written:
-            twin.written = True
-            twin.check()
-
-    def _save(self, a: np.ndarray, k: Any) -> Write | None:
-        """What a write to a[k] will overwrite, if some pullback may read it."""
-        owner = a if a.base is None else owner_of(a)
+    def _meet_write(self, owner: Any, a: np.ndarray) -> None:
+        """Memory of `owner` is about to be written through `a`: is it one of two names of an argument?"""
         i = self.index.get(id(owner))
-        if i is not None and i < 0:
+        if type(i) is int and i < 0:
             for twin in self.twins:
                 if np.may_share_memory(a, twin.original):
                     twin.touched = twin.written = True
                     twin.check()
-        if id(owner) not in self.captured:
-            return None
-        if a.dtype.kind == "O":
-            return None
-        saved = np.array(a[k]) if self.parent is PLAIN else self.outside(snapshot, a, k)
-        return Write(a, k, saved)
 
-    def _saved(self, save: Write | None) -> None:
-        if save is not None:
-            self.tape.extend((-1, STEP, save))
+    def _activate(self, a: np.ndarray) -> Any:
+        owner = owner_of(a)
+        with self.activating:  # two threads may fill one array, and it has one place in the table
+            return self.index[id(owner)] if self.owns_region(owner) else self.add_region(owner)
+
+    def _written(self, i: Any) -> None:
+        twin = self.fresh.get(i)
+        if twin is not None and not twin.written:
+            twin.written = True
+            twin.check()
 
     # -- other hooks -----------------------------------------------------------------------------------------------
 
@@ -1063,7 +746,7 @@ def _unary_general(level: Level, name: str) -> Callable[[Any], Any]:
                 return level._call_own(method, a)
         if kind == NUMBER or kind == ARRAY:
             rule = rulebook.find(f)
-            if rule is not None and rule.rrule is not None:
+            if rule is not None and rule.gives_derivative:
                 return level.apply(rule, f, (a,), {})
         elif kind == OBJECT:
             level.calls.meet(a)
@@ -1135,6 +818,17 @@ def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
     return compare
 
 
+def parameters(rule: Rule) -> tuple[str, ...]:
+    """The names of the positional parameters of a rule."""
+    code = getattr(rule.rrule or rule.frule, "__code__", None)
+    return code.co_varnames[: code.co_argcount] if code is not None else ()
+
+
+def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The argument that a rule knows by `position`."""
+    return args[position] if position < len(args) else kwargs[parameters(rule)[position]]
+
+
 # -- small pieces that run one level out ----------------------------------------------------------------------------
 
 
@@ -1159,11 +853,6 @@ def fresh_number(y: Any) -> Any:
 def is_users_number(t: type) -> bool:
     """Whether `t` is a subclass of a number that has attributes and operators of its own."""
     return is_heap(t) and t is not Fraction and t is not Decimal
-
-
-def snapshot(a: np.ndarray, k: Any) -> np.ndarray:
-    """A copy of a[k]."""
-    return np.array(a[k])
 
 
 def rebuilt(y: Any, values: list[Any]) -> Any:
@@ -1196,41 +885,6 @@ def holds_text(x: Any) -> bool:
     if isinstance(x, (list, tuple)):
         return any(map(holds_text, x[:1000]))
     return isinstance(x, (str, bytes))
-
-
-def may_repeat(a: np.ndarray, k: Any) -> bool:
-    """Whether a[k] may read one element twice: repeated entries of integer arrays, or elements that share bytes."""
-    if overlaps_itself(a):
-        return True
-    parts = k if type(k) is tuple else (k,)
-    whole = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "iu"]
-    if len(whole) == 1 and whole[0].ndim == 1:
-        if len(parts) == 1 and a.shape[0]:
-            return bool(np.unique(whole[0] % a.shape[0]).size < whole[0].size)
-    return bool(whole)
-
-
-def winners(a: np.ndarray, k: Any) -> np.ndarray | None:
-    """Where an integer-array key repeats an element, which of the writes lasted; None where nothing repeats."""
-    parts = k if type(k) is tuple else (k,)
-    if not any(
-        isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts
-    ) and not overlaps_itself(a):
-        return None
-    places = np.arange(a.size).reshape(a.shape)[k] if not overlaps_itself(a) else _byte_places(a)[k]
-    flat = places.ravel()
-    last = {place: at for at, place in enumerate(flat.tolist())}
-    if len(last) == flat.size:
-        return None
-    mask = np.zeros(flat.size, bool)
-    mask[list(last.values())] = True
-    return mask.reshape(places.shape)
-
-
-def _byte_places(a: np.ndarray) -> np.ndarray:
-    from plaingrad.engine.memory import byte_offsets
-
-    return byte_offsets(a, min(address(a), extent(a)[0]))
 
 
 def refuse_bits(a: np.ndarray) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.inputs import Inputs
-from plaingrad.engine.level import Level
 from plaingrad.engine.memory import Shadow
 from plaingrad.engine.refuse import is_engine_frame, refuse
+from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.structure import gradients
 from plaingrad.engine.tape import add_to, redo, reverse
 from plaingrad.errors import ChangedSinceError
@@ -36,7 +36,7 @@ class Run:
         kwargs: dict[str, Any],
         result: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        level = Level(CURRENT.get())
+        level = ReverseLevel(CURRENT.get())
         inputs = Inputs(level, args, argnums)
         try:
             value = level.run(f, inputs.args, kwargs)

@@ -1,0 +1,490 @@
+"""Truncated power series: what arithmetic and the elementary functions do to Taylor coefficients.
+
+A series is an array with a leading axis of n coefficients, normalised (c_k = f^(k)(0) / k!, so nothing grows like k!);
+element 0 is the value. What follows the leading axis may have any shape, the same for all operands, or none for one
+number. `exp(x, z)` and its like take the series `x` and the value `z` of the function at x[0], and cost O(n**2).
+
+The recurrences are those of Griewank and Walther, Evaluating Derivatives (2nd edition, 2008), chapter 13, and Knuth,
+The Art of Computer Programming 2, section 4.7: multiply the differential equation that the function satisfies by its
+denominator, and compare coefficients. Where it reads z' = p x' with a series p that is known, z is an integral.
+
+This module is ordinary Python: under an outer derivative it runs rewritten, one level out. For one number the
+coefficients are worked on as a list of Python numbers, which is faster than small arrays; a pole needs IEEE arithmetic
+and therefore arrays. Callers ignore floating-point warnings: the primal has warned already.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from plaingrad.rules.special import digamma, polygamma
+
+LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
+
+
+# Pieces ------------------------------------------------------------------------------------------------------
+
+
+def constant(x: Any, n: int, shape: tuple[int, ...] = ()) -> np.ndarray:
+    """The series of the constant `x`, with n coefficients of the given shape."""
+    first = np.asarray(x)
+    s = np.zeros((n, *shape), first.dtype if first.dtype.kind in "fcO" else float)
+    s[0] = x
+    return s
+
+
+def aligned(x: np.ndarray, ndim: int) -> np.ndarray:
+    """`x` with room after its leading axis, so that what follows broadcasts against an array of `ndim` axes."""
+    missing = ndim + 1 - x.ndim
+    return x if missing <= 0 else np.reshape(x, (x.shape[0], *(1,) * missing, *x.shape[1:]))
+
+
+def derivative(x: np.ndarray) -> np.ndarray:
+    """x', with one coefficient less."""
+    return x[1:] * _orders(x)[1:]
+
+
+def integral(z: Any, y: np.ndarray) -> np.ndarray:
+    """The series that begins with `z` and has the derivative `y`."""
+    first = np.reshape(np.asarray(z, y.dtype), (1, *y.shape[1:]))
+    return np.concatenate((first, y / (_orders(y) + 1)))
+
+
+def _orders(x: np.ndarray) -> np.ndarray:
+    """0, 1, 2, ... along the leading axis of `x`, in its precision."""
+    kind = x.real.dtype if x.dtype.kind in "fc" else x.dtype
+    return np.arange(x.shape[0]).astype(kind).reshape((-1,) + (1,) * (x.ndim - 1))
+
+
+def _opened(x: np.ndarray) -> Any:
+    """The coefficients of one number as a list, or an array as it is."""
+    return x.tolist() if x.ndim == 1 else x
+
+
+def _closed(z: Any, like: np.ndarray) -> np.ndarray:
+    """A list of coefficients as an array again."""
+    return np.array(z, like.dtype) if type(z) is list else z
+
+
+def _begun(z: Any, x: Any) -> Any:
+    """Room for a series like `x`, with `z` in its first place."""
+    if type(x) is list:
+        return [_plain(z)] + [0.0] * (len(x) - 1)
+    s = np.zeros_like(x)
+    s[0] = z
+    return s
+
+
+def _plain(z: Any) -> Any:
+    """The Python number that a NumPy one is."""
+    return z.item() if isinstance(z, (np.generic, np.ndarray)) else z
+
+
+def _dot(a: Any, b: Any) -> Any:
+    """The sum of products along the leading axis."""
+    return sum(map(mul, a, b)) if type(a) is list else (a * b).sum(0)
+
+
+def _scaled(x: Any) -> Any:
+    """k x_k: the coefficients of t x'(t)."""
+    return [k * c for k, c in enumerate(x)] if type(x) is list else x * _orders(x)
+
+
+def as_complex(x: np.ndarray) -> np.ndarray:
+    """`x` with complex coefficients."""
+    return x if x.dtype.kind == "c" else x.astype(np.result_type(x.dtype, np.complex64))
+
+
+# Arithmetic --------------------------------------------------------------------------------------------------
+
+
+def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a b: c_k = sum of a_i b_(k-i)."""
+    n = a.shape[0]
+    if a.ndim == 1 and b.ndim == 1:
+        return np.convolve(a, b)[:n]
+    c = a[0] * b
+    for i in range(1, n):
+        c[i:] += a[i] * b[: n - i]
+    return c
+
+
+def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a / b, from b c = a."""
+    n = a.shape[0]
+    if n == 0:
+        return a * b
+    if a.ndim == 1 and b[0] != 0:
+        x, y = _opened(a), _opened(b)
+        c = [x[0] / y[0]]
+        for k in range(1, n):
+            c.append((x[k] - _dot(y[1 : k + 1], c[::-1])) / y[0])
+        return np.array(c, np.result_type(a, b))
+    c = np.zeros(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
+    c[0] = a[0] / b[0]
+    for k in range(1, n):
+        c[k] = (a[k] - _dot(b[1 : k + 1], c[k - 1 :: -1])) / b[0]
+    return c
+
+
+def reciprocal(x: np.ndarray) -> np.ndarray:
+    """1 / x."""
+    return divide(constant(np.ones_like(x[0]), x.shape[0], x.shape[1:]), x)
+
+
+def square(x: np.ndarray) -> np.ndarray:
+    """x x."""
+    return multiply(x, x)
+
+
+def absolute(x: np.ndarray, z: Any) -> np.ndarray:
+    """|x|: on the branch that the value is on, 0 at the kink; of complex x a real series."""
+    if x.dtype.kind == "c":
+        return hypot(x.real, x.imag, z)
+    return np.sign(x[0]) * x
+
+
+# Powers ------------------------------------------------------------------------------------------------------
+
+
+def sqrt(x: np.ndarray, z: Any) -> np.ndarray:
+    """The root of x, from z z = x; its sign is that of the value `z`."""
+    u = x if x.ndim > 1 or z == 0 else _opened(x)
+    s = _begun(z, u)
+    first = s[0]
+    for k in range(1, len(x)):
+        s[k] = (u[k] - _dot(s[1:k], s[k - 1 : 0 : -1])) / (2 * first)
+    return _closed(s, x)
+
+
+def cbrt(x: np.ndarray, z: Any) -> np.ndarray:
+    """The cube root of x."""
+    return power(x, 1 / 3, z)
+
+
+def power(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
+    """x ** r for a constant r (a number, or one for every element), from x z' = r x' z.
+
+    Whole powers from 0 on are polynomials, so they are right at 0 too. There, for other r, the coefficient k is the
+    limit binom(r, k) x_1**k 0**(r - k): 0 below r, infinite beyond.
+    """
+    n = x.shape[0]
+    if np.ndim(r) == 0:
+        if r == 0:
+            return constant(np.ones_like(x[0]), n, x.shape[1:])
+        whole = not isinstance(r, (complex, np.complexfloating)) and r == int(r)
+        if whole and 0 < r < max(n, 4):
+            return whole_power(x, int(r))
+    if np.iscomplexobj(r) or np.iscomplexobj(z):
+        x = as_complex(x)
+    if np.any(x[0] == 0):
+        return _power_through_zero(x, r, z)
+    return _power_away_from_zero(x, r, z)
+
+
+def whole_power(x: np.ndarray, r: int) -> np.ndarray:
+    """x ** r for r >= 1 by repeated squaring (Knuth, section 4.6.3)."""
+    z = None
+    while True:
+        if r % 2:
+            z = x if z is None else multiply(z, x)
+        r //= 2
+        if r == 0:
+            return z
+        x = multiply(x, x)
+
+
+def _power_away_from_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
+    u = _opened(x) if np.ndim(r) == 0 else x
+    s = _begun(z, u)
+    if type(u) is list:
+        r = _plain(r)
+        for k in range(1, len(u)):
+            w = [((r + 1) * j - k) * u[j] for j in range(1, k + 1)]
+            s[k] = _dot(w, s[k - 1 :: -1]) / (k * u[0])
+        return _closed(s, x)
+    orders = _orders(x)
+    for k in range(1, len(x)):
+        w = (orders[1 : k + 1] * (r + 1) - k) * x[1 : k + 1]
+        s[k] = _dot(w, s[k - 1 :: -1]) / (k * x[0])
+    return s.astype(x.dtype, copy=False)
+
+
+def _power_through_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
+    n = x.shape[0]
+    zero = x[0] == 0
+    shifted = np.concatenate((np.where(zero, np.ones_like(x[:1]), x[:1]), x[1:]))
+    s = _power_away_from_zero(shifted, r, np.where(zero, np.ones_like(x[0]), z))
+    limit = [np.asarray(z, s.dtype) + np.zeros_like(x[0])]
+    binomial = 1.0
+    for k in range(1, n):
+        binomial = binomial * ((r - (k - 1)) / k)
+        beyond = binomial * x[1] ** k * np.inf
+        # A whole power is handled below; one that is larger than n has these coefficients 0.
+        limit.append(np.where(np.real(r) > k, np.zeros_like(x[0]), np.where(np.equal(r, k), x[1] ** k, beyond)))
+    s = np.where(zero, np.stack(limit), s)
+    if not np.iscomplexobj(r):
+        for value in np.unique(r):
+            if 0 < value < n and value == int(value):
+                s = np.where(zero & np.equal(r, value), whole_power(x, int(value)), s)
+        s[1:] = np.where(zero & np.equal(r, 0), 0.0, s[1:])
+    return s.astype(x.dtype, copy=False)
+
+
+def power_of_constant(b: Any, y: np.ndarray, z: Any) -> np.ndarray:
+    """b ** y for a constant base, from z' = log(b) y' z: Re(log b) for a real base, and constant for base 0."""
+    return exp(y * _log_of_size(b), z)
+
+
+def power_of_series(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
+    """x ** y, from z' = (y log x)' z; where x is 0 the exponent counts as constant."""
+    zero = x[0] == 0
+    if np.iscomplexobj(z) or np.iscomplexobj(y):
+        x, y = as_complex(x), as_complex(y)
+    base = np.concatenate((np.where(zero, np.ones_like(x[:1]), x[:1]), x[1:]))
+    s = exp(multiply(y, log(base, _log_of_size(x[0]))), z)
+    return np.where(zero, power(x, y[0], z), s) if np.any(zero) else s
+
+
+def _log_of_size(b: Any) -> Any:
+    """log b, of a negative number log |b|, and 0 where b is 0."""
+    if not np.iscomplexobj(b):
+        b = np.absolute(b)
+    return np.log(np.where(np.equal(b, 0), np.ones_like(b), b))
+
+
+# Exponentials and logarithms -------------------------------------------------------------------------------------
+
+
+def exp(x: np.ndarray, z: Any) -> np.ndarray:
+    """z e^(x - x_0), from z' = x' z: with z = e^(x_0) the exponential of x."""
+    if np.iscomplexobj(z):
+        x = as_complex(x)
+    u = _opened(x)
+    w, s = _scaled(u), _begun(z, u)
+    for k in range(1, len(x)):
+        s[k] = _dot(w[1 : k + 1], s[k - 1 :: -1]) / k
+    return _closed(s, x)
+
+
+def exp2(x: np.ndarray, z: Any) -> np.ndarray:
+    """2 ** x."""
+    return exp(x * LN2, z)
+
+
+def expm1(x: np.ndarray, z: Any) -> np.ndarray:
+    """e^x - 1."""
+    return _with_value(z, exp(x, np.exp(x[0])))
+
+
+def log(x: np.ndarray, z: Any) -> np.ndarray:
+    """log x, from x z' = x'."""
+    return integral(z, divide(derivative(x), x[:-1]))
+
+
+def log2(x: np.ndarray, z: Any) -> np.ndarray:
+    """The logarithm to base 2."""
+    return _with_value(z, log(x, z) / LN2)
+
+
+def log10(x: np.ndarray, z: Any) -> np.ndarray:
+    """The logarithm to base 10."""
+    return _with_value(z, log(x, z) / LN10)
+
+
+def log1p(x: np.ndarray, z: Any) -> np.ndarray:
+    """log(1 + x)."""
+    return integral(z, divide(derivative(x), _plus(1, x[:-1])))
+
+
+def logaddexp(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
+    """log(e^x + e^y), whose derivative shares x' and y' in the ratio of e^x and e^y."""
+    return _softer_maximum(x, y, z, 1.0)
+
+
+def logaddexp2(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
+    """log2(2^x + 2^y)."""
+    return _softer_maximum(x, y, z, LN2)
+
+
+def _softer_maximum(x: np.ndarray, y: np.ndarray, z: Any, scale: float) -> np.ndarray:
+    # e^x / (e^x + e^y) = (1 + tanh((x - y) / 2)) / 2. Equal infinities share equally.
+    same = np.equal(x[:1], y[:1])
+    difference = np.concatenate((np.where(same, np.zeros_like(x[:1]), x[:1] - y[:1]), x[1:] - y[1:]))
+    half = difference[:-1] * (scale / 2)
+    share = _plus(1, tanh(half, np.tanh(half[0]))) / 2 if len(half) else half
+    return integral(z, multiply(share, derivative(difference)) + derivative(y))
+
+
+# Trigonometry ----------------------------------------------------------------------------------------------------
+
+
+def sin_cos(x: np.ndarray, s: Any, c: Any) -> tuple[np.ndarray, np.ndarray]:
+    """sin x and cos x, from s' = c x' and c' = -s x'."""
+    return _two_of_a_kind(x, s, c, -1)
+
+
+def sinh_cosh(x: np.ndarray, s: Any, c: Any) -> tuple[np.ndarray, np.ndarray]:
+    """sinh x and cosh x, from s' = c x' and c' = s x'."""
+    return _two_of_a_kind(x, s, c, 1)
+
+
+def _two_of_a_kind(x: np.ndarray, s: Any, c: Any, sign: int) -> tuple[np.ndarray, np.ndarray]:
+    u = _opened(x)
+    w, s, c = _scaled(u), _begun(s, u), _begun(c, u)
+    for k in range(1, len(x)):
+        s[k] = _dot(w[1 : k + 1], c[k - 1 :: -1]) / k
+        c[k] = sign * _dot(w[1 : k + 1], s[k - 1 :: -1]) / k
+    return _closed(s, x), _closed(c, x)
+
+
+def sin(x: np.ndarray, z: Any) -> np.ndarray:
+    """sin x."""
+    return sin_cos(x, z, np.cos(x[0]))[0]
+
+
+def cos(x: np.ndarray, z: Any) -> np.ndarray:
+    """cos x."""
+    return sin_cos(x, np.sin(x[0]), z)[1]
+
+
+def sinh(x: np.ndarray, z: Any) -> np.ndarray:
+    """sinh x."""
+    return sinh_cosh(x, z, np.cosh(x[0]))[0]
+
+
+def cosh(x: np.ndarray, z: Any) -> np.ndarray:
+    """cosh x."""
+    return sinh_cosh(x, np.sinh(x[0]), z)[1]
+
+
+def tan(x: np.ndarray, z: Any) -> np.ndarray:
+    """tan x, from z' = (1 + z z) x'."""
+    return _tangent(x, z, 1 + z * z, 1)
+
+
+def tanh(x: np.ndarray, z: Any) -> np.ndarray:
+    """tanh x, from z' = (1 - z z) x'; the slope's value as 1 / cosh**2, which does not cancel."""
+    return _tangent(x, z, np.cosh(x[0]) ** -2.0, -1)
+
+
+def _tangent(x: np.ndarray, z: Any, slope: Any, sign: int) -> np.ndarray:
+    u = _opened(x)
+    w, s, p = _scaled(u), _begun(z, u), _begun(slope, u)
+    for k in range(1, len(x)):
+        s[k] = _dot(w[1 : k + 1], p[k - 1 :: -1]) / k
+        p[k] = sign * _dot(s[: k + 1], s[k::-1])
+    return _closed(s, x)
+
+
+def asin(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse sine, on the branch of `z`."""
+    return _inverse(x, z, _plus(1, -x), _plus(1, x), np.cos, 1)
+
+
+def acos(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse cosine, on the branch of `z`."""
+    return _inverse(x, z, _plus(1, -x), _plus(1, x), np.sin, -1)
+
+
+def asinh(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse hyperbolic sine, on the branch of `z`."""
+    return _inverse(x, z, _plus(1, multiply(x, x)), None, np.cosh, 1)
+
+
+def acosh(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse hyperbolic cosine, on the branch of `z`."""
+    return _inverse(x, z, _plus(-1, x), _plus(1, x), np.sinh, 1)
+
+
+def _inverse(x: np.ndarray, z: Any, a: np.ndarray, b: Any, root: Any, sign: int) -> np.ndarray:
+    """The function with z' = sign x' / sqrt(a b), where the root has the value root(z) for complex x."""
+    if x.dtype.kind == "c":
+        r = root(z)
+    else:
+        r = np.sqrt(a[0]) if b is None else np.sqrt(a[0]) * np.sqrt(b[0])
+    s = sqrt((a if b is None else multiply(a, b))[:-1], r) if len(x) > 1 else x[:-1]
+    return integral(z, sign * divide(derivative(x), s))
+
+
+def atan(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse tangent."""
+    return integral(z, divide(derivative(x), _plus(1, multiply(x, x))[:-1]))
+
+
+def atanh(x: np.ndarray, z: Any) -> np.ndarray:
+    """The inverse hyperbolic tangent."""
+    return integral(z, divide(derivative(x), multiply(_plus(1, -x), _plus(1, x))[:-1]))
+
+
+def atan2(y: np.ndarray, x: np.ndarray, z: Any) -> np.ndarray:
+    """The angle of the point (x, y), from z' = (x y' - y x') / (x**2 + y**2)."""
+    size = np.maximum(np.absolute(x[0]), np.absolute(y[0]))
+    size = np.where(size == 0, np.ones_like(size), size)  # squares neither overflow nor vanish
+    y, x = y / size, x / size
+    turning = multiply(x[:-1], derivative(y)) - multiply(y[:-1], derivative(x))
+    return integral(z, divide(turning, (multiply(x, x) + multiply(y, y))[:-1]))
+
+
+def hypot(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
+    """sqrt(x**2 + y**2), and 0 beyond the value at the kink."""
+    kink = np.equal(z, 0)
+    size = np.where(kink, np.ones_like(z), z)
+    x, y = x / size, y / size
+    squares = multiply(x, x) + multiply(y, y)
+    whole = np.where(kink, np.ones_like(squares[:1]), squares[:1])
+    s = sqrt(np.concatenate((whole, squares[1:])), np.ones_like(x[0])) * size
+    return _with_value(z, np.where(kink, 0.0, s).astype(x.dtype, copy=False))
+
+
+# Special functions -----------------------------------------------------------------------------------------------
+
+
+def erf(x: np.ndarray, z: Any) -> np.ndarray:
+    """The error function, from z' = 2 / sqrt(pi) e^(-x x) x'."""
+    return integral(z, multiply(_bell(x)[:-1], derivative(x)))
+
+
+def erfc(x: np.ndarray, z: Any) -> np.ndarray:
+    """1 - erf x."""
+    return integral(z, multiply(-_bell(x)[:-1], derivative(x)))
+
+
+def _bell(x: np.ndarray) -> np.ndarray:
+    return exp(-multiply(x, x), TWO_OVER_ROOT_PI * np.exp(-x[0] * x[0]))
+
+
+def compose(c: Any, x: np.ndarray) -> np.ndarray:
+    """f(x) for a function whose Taylor coefficients at x[0] are `c` (Horner's scheme)."""
+    step = np.concatenate((np.zeros_like(x[:1]), x[1:]))
+    z = constant(c[-1], x.shape[0], x.shape[1:])
+    for value in c[-2::-1]:
+        z = multiply(z, step)
+        z = np.concatenate((z[:1] + value, z[1:]))
+    return z
+
+
+def lgamma(x: np.ndarray, z: Any) -> np.ndarray:
+    """The logarithm of |gamma(x)| of one number, from z' = digamma(x) x'."""
+    first = _plain(x[0])
+    c = [polygamma(k, first) / math.factorial(k) if k else digamma(first) for k in range(len(x) - 1)]
+    return integral(z, multiply(compose(c, x[:-1]), derivative(x)) if c else x[:-1])
+
+
+def gamma(x: np.ndarray, z: Any) -> np.ndarray:
+    """The gamma function of one number: the exponential of its logarithm, with its own sign."""
+    return exp(lgamma(x, 0.0), z)
+
+
+def _plus(c: float, x: np.ndarray) -> np.ndarray:
+    """c + x: only the value moves."""
+    return np.concatenate((x[:1] + c, x[1:]))
+
+
+def _with_value(z: Any, x: np.ndarray) -> np.ndarray:
+    """`x` with another value."""
+    return np.concatenate((np.reshape(np.asarray(z, x.dtype), (1, *x.shape[1:])), x[1:]))
