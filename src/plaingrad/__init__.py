@@ -1,7 +1,7 @@
 """plaingrad: exact, fast derivatives of ordinary Python."""
 
 from plaingrad import rules as _rules
-from plaingrad.api import grad, show, value_and_grad, vjp
+from plaingrad.api import grad, hook, nestlevel, show, value_and_grad, vjp
 from plaingrad.errors import (
     AliasError,
     ArgumentError,
@@ -12,6 +12,7 @@ from plaingrad.errors import (
     PlaingradError,
     RoundTripError,
     RuleError,
+    TangentError,
     UnsupportedPythonError,
 )
 from plaingrad.extend import linear_rule, nondifferentiable, rrule, scalar_rule, stop_gradient
@@ -31,11 +32,14 @@ __all__ = [
     "RoundTripError",
     "RuleError",
     "Tangent",
+    "TangentError",
     "Thunk",
     "UnsupportedPythonError",
     "ZeroTangent",
     "grad",
+    "hook",
     "linear_rule",
+    "nestlevel",
     "nondifferentiable",
     "rrule",
     "scalar_rule",

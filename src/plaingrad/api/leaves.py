@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from decimal import Decimal
@@ -12,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.engine.inputs import fields_of, has_fields
+from plaingrad.engine.inputs import entries_of, fields_of, has_fields
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.tape import Tree
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
-from plaingrad.tangents import NoTangent, ZeroTangent
+from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, is_zero
 
 Argnums = int | tuple[int, ...]
 
@@ -176,3 +178,125 @@ class Fit:
 
 COTANGENT = Fit("cotangent", "output", CotangentError)
 TANGENT = Fit("tangent", "argument", TangentError)
+
+
+# -- the structure of a value ------------------------------------------------------------------------------------------
+
+
+class Leaf:
+    """A number or an array in a structure.
+
+    Attributes:
+        x: the number or array itself.
+        position: its place in the list of all leaves.
+        size: how many real or complex numbers it is.
+        directions: how many real directions it can move in: two for a complex number.
+    """
+
+    __slots__ = ("directions", "is_array", "is_complex", "position", "shape", "size", "x")
+
+    def __init__(self, x: Any, position: int) -> None:
+        self.x = x
+        self.position = position
+        self.is_array = isinstance(x, np.ndarray)
+        self.is_complex = np.iscomplexobj(x)
+        self.shape: tuple[int, ...] = x.shape if self.is_array else ()
+        self.size = math.prod(self.shape)
+        self.directions = self.size * (2 if self.is_complex else 1)
+
+
+class Branch:
+    """A list, tuple, dictionary or object: its entries (a `Leaf`, a `Branch`, or None) by key."""
+
+    __slots__ = ("entries", "x")
+
+    def __init__(self, x: Any, entries: dict[Any, Any]) -> None:
+        self.x = x
+        self.entries = entries
+
+
+def structure_of(x: Any, as_real: bool = False) -> tuple[Any, list[Leaf]]:
+    """The structure of `x`, and its leaves in order.
+
+    Args:
+        as_real: ints (and arrays of them) count as real numbers where `x` itself is one.
+    """
+    leaves: list[Leaf] = []
+    return _structure(x, as_real, leaves, {}), leaves
+
+
+def _structure(x: Any, as_real: bool, leaves: list[Leaf], seen: dict[int, Any]) -> Any:
+    kind = kind_of(type(x))
+    if as_real and not isinstance(x, (bool, np.bool_)) and isinstance(x, (int, np.integer)):
+        x, kind = float(x), NUMBER
+    if kind == ARRAY:
+        if x.dtype.kind == "O":
+            raise ArgumentError(
+                "an array of Python objects cannot be an output here; return a list, or an array of floats.\n"
+                "  See docs: errors#argument"
+            )
+        if as_real and x.dtype.kind in "iu":
+            x = x.astype(float)
+        if x.dtype.kind not in "fc":
+            return None
+    if kind in (NUMBER, ARRAY):
+        leaves.append(Leaf(x, len(leaves)))
+        return leaves[-1]
+    if kind == NOTHING or (kind not in (SEQUENCE, MAPPING) and not has_fields(x)):
+        return None
+    if id(x) in seen:
+        return seen[id(x)]
+    found = len(leaves)
+    branch = Branch(x, {})
+    if not isinstance(x, tuple):
+        seen[id(x)] = branch
+    for key, value in entries_of(x):
+        branch.entries[key] = _structure(value, False, leaves, seen)
+    if kind not in (SEQUENCE, MAPPING) and len(leaves) == found:
+        seen[id(x)] = None
+        return None
+    return branch
+
+
+def filled(structure: Any, value_of: Callable[[Leaf], Any], made: dict[int, Any] | None = None) -> Any:
+    """`structure` with `value_of(leaf)` for its leaves: list for list, dict for dict, `Tangent` for an object."""
+    made = {} if made is None else made
+    if structure is None:
+        return None
+    if type(structure) is Leaf:
+        return value_of(structure)
+    if id(structure) in made:
+        return made[id(structure)]
+    x, entries = structure.x, structure.entries
+    if isinstance(x, tuple):
+        parts = [filled(entry, value_of, made) for entry in entries.values()]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if isinstance(x, (list, deque)):
+        made[id(structure)] = whole = []
+        whole.extend([filled(entry, value_of, made) for entry in entries.values()])
+        return whole
+    fields: dict[Any, Any] = {}
+    made[id(structure)] = whole = fields if isinstance(x, dict) else Tangent(type(x), fields)
+    for key, entry in entries.items():
+        fields[key] = filled(entry, value_of, made)
+    return whole
+
+
+def leaf_values(structure: Any, derivative: Any) -> dict[int, Any]:
+    """The entries of `derivative`, which has this structure, by the position of their leaf; zeros are left out."""
+    found: dict[int, Any] = {}
+    seen: set[int] = set()
+    waiting = [(structure, derivative)]
+    while waiting:
+        node, d = waiting.pop()
+        if node is None or d is None or is_zero(d):
+            continue
+        if type(node) is Leaf:
+            found[node.position] = d
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if type(d) is Tree:  # places of cotangents
+                waiting += [(entry, d.slots.get(key)) for key, entry in node.entries.items()]
+            else:
+                waiting += [(entry, d[key]) for key, entry in node.entries.items()]
+    return found

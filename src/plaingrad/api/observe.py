@@ -2,12 +2,105 @@
 
 from __future__ import annotations
 
+import copy
+from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
-from typing import Any
+from typing import Any, TypeVar
 
+from plaingrad.api import recorded
+from plaingrad.api.leaves import COTANGENT, Leaf, described, filled, here, leaf_values, structure_of
+from plaingrad.engine.inputs import entries_of
+from plaingrad.engine.level import rebuilt
 from plaingrad.errors import ArgumentError
-from plaingrad.rewrite import describe
+from plaingrad.rewrite import CURRENT, PLAIN, describe
+
+X = TypeVar("X")
+
+
+def hook(fn: Callable[[Any], Any], x: X) -> X:
+    """`x` itself; where the reverse pass comes by, its cotangent x_bar becomes `fn(x_bar)`.
+
+    For clipping, scaling, recording or printing gradients. Forward mode passes tangents on as they are. Of several
+    nested reverse passes the innermost that depends on `x` is meant.
+
+    Args:
+        fn: gets the cotangent, which has the structure of `x`; returns the one to go on with, or None to keep it. It
+            is not called where `x` had no influence on the result.
+        x: a number, an array (a copy of it is returned), or lists, tuples and dicts of these, nested (rebuilt).
+
+    Raises:
+        ArgumentError: `x` is something else.
+        CotangentError: `fn` returned something that is no cotangent of `x`.
+
+    Examples:
+        >>> import plaingrad
+        >>> def clip(x_bar): return max(-1.0, min(1.0, x_bar))
+        >>> plaingrad.grad(lambda x: 100.0 * hook(clip, x))(3.0)
+        1.0
+        >>> plaingrad.grad(lambda x: hook(print, x) ** 2)(3.0)
+        6.0
+        6.0
+    """
+    if not callable(fn):
+        raise ArgumentError(f"hook(fn, x) needs a function first, not {fn!r}.\n  See docs: errors#argument")
+    structure, leaves = structure_of(x)
+    if not leaves:
+        return x
+    level = CURRENT.get()
+    while level is not PLAIN and not any(level.is_active(leaf.x) for leaf in leaves):
+        level = level.parent
+    if level is PLAIN:
+        values: Any = here(recorded.copies, tuple([leaf.x for leaf in leaves]))
+    else:
+
+        def gather(x_bar: Any) -> tuple[Any, ...]:
+            found = leaf_values(structure, COTANGENT.of(x_bar, x, "what the hook returned"))
+            return tuple([found.get(n) for n in range(len(leaves))])
+
+        def spread(bars: tuple[Any, ...]) -> Any:
+            return filled(structure, lambda leaf: bars[leaf.position])
+
+        on_leaves = recorded.hook_on_leaves(fn, spread, gather)
+        values = level.prep(recorded.hooked)(on_leaves, tuple([leaf.x for leaf in leaves]))
+    return _with_leaves(x, structure, values)
+
+
+def _with_leaves(x: Any, structure: Any, values: Any) -> Any:
+    """`x`, rebuilt with `values` for its leaves."""
+    if structure is None:
+        return x
+    if type(structure) is Leaf:
+        return values[structure.position]
+    parts = {key: _with_leaves(part, structure.entries[key], values) for key, part in entries_of(x)}
+    if isinstance(x, dict):
+        whole = copy.copy(x)
+        whole.update(parts)
+        return whole
+    if isinstance(x, (list, tuple, deque)):
+        return rebuilt(x, list(parts.values()))
+    raise ArgumentError(
+        f"hook takes numbers, arrays, and lists, tuples and dicts of them, not {described(x)}; hook its attributes "
+        "one by one.\n  See docs: errors#argument"
+    )
+
+
+def nestlevel() -> int:
+    """How many derivatives are being taken around this call: 0 in a plain one.
+
+    In the code of a rule, the levels outside the one that applies it.
+
+    Examples:
+        >>> import plaingrad
+        >>> nestlevel(), plaingrad.grad(lambda x: x * nestlevel())(1.0)
+        (0, 1.0)
+    """
+    level = CURRENT.get()
+    count = 0
+    while level is not PLAIN:
+        count += 1
+        level = level.parent
+    return count
 
 
 def show(f: Callable[..., Any]) -> str:
