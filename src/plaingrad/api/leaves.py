@@ -18,7 +18,7 @@ from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, ki
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
-from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, is_zero
+from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
 
 Argnums = int | tuple[int, ...]
 
@@ -112,6 +112,8 @@ class Fit:
         Args:
             as_real: `x` is an argument itself, where an int counts as a real number.
         """
+        if isinstance(d, Thunk):
+            d = here(unthunk, d)
         if d is None or d is ZeroTangent or d is NoTangent:
             return ZeroTangent
         kind = kind_of(type(x))
