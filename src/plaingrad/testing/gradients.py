@@ -1,4 +1,4 @@
-"""Checks of gradients and rules against finite differences, for use in tests."""
+"""`check_grads`: a gradient against finite differences, entry by entry."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
 from plaingrad.api import vjp
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
-from plaingrad.errors import RuleError
-from plaingrad.tangents import NoTangent, is_zero, unthunk
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the size of the entry
 ENTRIES = 64  # arguments with more numbers are compared along random directions as well as at some entries
@@ -78,72 +75,6 @@ def check_grads(
         raise AssertionError(
             f"the gradient of {name} disagrees with finite differences:\n" + "\n".join(wrong)
         )
-
-
-def check_rule(
-    f: Callable[..., Any], *args: Any, rtol: float = 1e-6, atol: float = 1e-8, **kwargs: Any
-) -> None:
-    """Check the rule of `f` at these arguments.
-
-    Looked at: the primal value and type are those of a plain call; arguments are left as a plain call leaves them; the
-    pullback gives a cotangent for every argument that has a tangent, of its shape; it is linear; it may be called
-    again; and it agrees with central differences of `f` itself.
-
-    Raises:
-        RuleError: `f` has no rule.
-        AssertionError: the rule is wrong; the message says what is.
-
-    Examples:
-        >>> import math
-        >>> check_rule(math.hypot, 3.0, 4.0)
-    """
-    rule = rulebook.find(f)
-    if rule is None:
-        raise RuleError(f"there is no rule for {f!r}")
-    name = rule.name
-    if rule.rrule is None or rule.kind == "no_tangent":
-        check_grads(lambda *given: f(*given, **kwargs), args, rtol=rtol, atol=atol)
-        return
-    plain_args, our_args = copy.deepcopy(args), copy.deepcopy(args)
-    expected = f(*plain_args, **kwargs)
-    y, pullback = rule.rrule(*our_args, **kwargs)
-    problems = []
-    if type(y) is not type(expected) or not same(y, expected):
-        problems.append(f"the primal value is {y!r}, a plain call gives {expected!r}")
-    random = np.random.default_rng(0)
-    y_bar = like(y, random)
-    first = evaluated(pullback(y_bar))
-    again = evaluated(pullback(y_bar))
-    doubled = evaluated(pullback(scaled(y_bar, 2.0)))
-    if not same(our_args, plain_args):
-        problems.append("the rule leaves its arguments changed")
-    for n, x in enumerate(args):
-        if not has_tangent(x):
-            continue
-        x_bar = first[n] if n < len(first) else NoTangent
-        if x_bar is NoTangent:
-            problems.append(f"argument {n} has a tangent, but the pullback returns NoTangent for it")
-            continue
-        if is_zero(x_bar):
-            continue
-        if not same(x_bar, again[n]):
-            problems.append(f"the cotangent of argument {n} is another when the pullback is called again")
-        if not close(scaled(x_bar, 2.0), doubled[n], 1e-9):
-            problems.append(f"the cotangent of argument {n} is not linear in that of the output")
-        if isinstance(x, np.ndarray) and isinstance(x_bar, np.ndarray):
-            try:
-                np.broadcast_shapes(x_bar.shape, x.shape)
-            except ValueError:
-                problems.append(
-                    f"the cotangent of argument {n} has shape {x_bar.shape}, the argument {x.shape}"
-                )
-    if not problems:
-        try:
-            check_grads(lambda *given: f(*given, **kwargs), args, rtol=rtol, atol=atol)
-        except AssertionError as error:
-            problems.append(str(error).split("\n", 1)[1].strip())
-    if problems:
-        raise AssertionError(f"the rule for {name} is wrong:\n  " + "\n  ".join(problems))
 
 
 @dataclass(frozen=True)
@@ -270,48 +201,3 @@ def inner(y_bar: Any, y: Any) -> float:
     if isinstance(y_bar, dict):
         return sum((inner(bar, y[key]) for key, bar in y_bar.items()), 0.0)
     return float(np.sum(np.real(np.conjugate(y_bar) * y)))
-
-
-def has_tangent(x: Any) -> bool:
-    """Whether `x` is a number or an array of numbers that a derivative can be taken in."""
-    return kind_of(type(x)) == NUMBER or (isinstance(x, np.ndarray) and x.dtype.kind in "fc")
-
-
-def evaluated(cotangents: Any) -> tuple[Any, ...]:
-    """The cotangents of a rule, none of them postponed."""
-    if not isinstance(cotangents, tuple):
-        raise AssertionError(
-            f"the pullback returned {type(cotangents).__name__}; it must return a tuple, one entry an argument"
-        )
-    return tuple(unthunk(c) for c in cotangents)
-
-
-def scaled(bar: Any, factor: float) -> Any:
-    """A cotangent times a number."""
-    if isinstance(bar, (tuple, list)):
-        return tuple(scaled(part, factor) for part in bar)
-    if isinstance(bar, dict):
-        return {key: scaled(part, factor) for key, part in bar.items()}
-    return bar if bar is None or is_zero(bar) else bar * factor
-
-
-def same(a: Any, b: Any) -> bool:
-    """Whether two values are equal to the bit, nan equal to nan."""
-    if isinstance(a, (list, tuple)):
-        return isinstance(b, (list, tuple)) and len(a) == len(b) and all(map(same, a, b))
-    if isinstance(a, dict):
-        return isinstance(b, dict) and a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
-    if has_tangent(a):
-        return np.shape(a) == np.shape(b) and bool(np.array_equal(a, b, equal_nan=True))
-    return a is b or bool(np.all(a == b)) or has_fields(a)
-
-
-def close(a: Any, b: Any, rtol: float) -> bool:
-    """Whether two cotangents agree to `rtol`."""
-    if isinstance(a, (list, tuple)):
-        return all(close(x, y, rtol) for x, y in zip(a, b, strict=True))
-    if isinstance(a, dict):
-        return all(close(a[key], b[key], rtol) for key in a)
-    if a is None or is_zero(a):
-        return b is None or is_zero(b)
-    return bool(np.allclose(a, b, rtol=rtol, atol=1e-300, equal_nan=True))
