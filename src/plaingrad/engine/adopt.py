@@ -26,6 +26,7 @@ UNTOUCHED = (
     "numbers",
     "fractions",
 )  # modules whose classes only ask about types
+ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that compute as user code does
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
@@ -70,9 +71,7 @@ def adopt(cls: type) -> None:
 def is_untouched(x: Any) -> bool:
     """Whether a class or function belongs to the engine, or to a module whose classes only ask about types."""
     module = x.__module__
-    return (
-        isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith("plaingrad.rules")
-    )
+    return isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith(ORDINARY)
 
 
 def _adopt_one(cls: type) -> None:

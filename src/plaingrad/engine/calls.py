@@ -385,11 +385,7 @@ class Calls:
                 return written(f, args, kwargs)
             return level.apply(rule, f, args, kwargs)
 
-        if (
-            kind == "scalar"
-            and level.parent is PLAIN
-            and (f is abs or getattr(f, "__module__", None) == "math")
-        ):
+        if kind == "scalar" and level.unary and (f is abs or getattr(f, "__module__", None) == "math"):
             partial = rule.partials[0]
             if callable(partial) and (len(rule.partials) == 1 or f is math.log):
                 return level.unary(f, partial, math, apply_rule)

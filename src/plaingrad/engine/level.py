@@ -119,6 +119,8 @@ class Level(Hooks):
         self.sweeping = threading.Lock()
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
+        self.fuses = False
+        self.blocks = {}
         self.hot = self.hot_hooks()
         self.unary = self.hot["unary"]
         calls = Calls(self)
@@ -153,7 +155,9 @@ class Level(Hooks):
         """File the memory that `owner` holds as active; what the table says of it."""
         raise NotImplementedError
 
-    def by_rule(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool) -> Any:
+    def by_rule(
+        self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
+    ) -> Any:
         """f(*args, **kwargs) by its rule, where `inputs`, (position, slot) pairs, are active.
 
         Args:
@@ -338,32 +342,38 @@ class Level(Hooks):
         """A new object equal to the number `y`, which still depends on whatever `y` depends on further out."""
         return self.outside(fresh_number, y)
 
+    def renewed(self, y: Any) -> Any:
+        """A number or array that a rule returned, as an object, and memory, of its own."""
+        if kind_of(type(y)) == NUMBER:
+            if id(y) in self.index or not is_users_number(type(y)):
+                return self.fresh_number(y)
+            return y
+        owner = owner_of(y)
+        if (
+            id(owner) in self.index
+            or id(owner) in self.captured
+            or (y.base is not None and overlaps_itself(y))
+        ):
+            return self.outside(np.array, y)
+        return y
+
     def add_outputs(self, y: Any) -> tuple[Any, Any]:
         """(y, slots) for the result of a rule: its numbers made fresh, its arrays filed."""
         kind = kind_of(type(y))
         if kind == NUMBER:
-            if id(y) in self.index or not is_users_number(type(y)):
-                y = self.fresh_number(y)
+            y = self.renewed(y)
             return y, NumberSlot(self.add_number(y), y)
         if kind == ARRAY:
             if y.dtype.kind not in "fcV":
                 return y, None
-            owner = owner_of(y)
-            if (
-                id(owner) in self.index
-                or id(owner) in self.captured
-                or (y.base is not None and overlaps_itself(y))
-            ):
-                y = self.outside(np.array, y)
-                owner = owner_of(y)
-            return y, ArraySlot(self.add_region(owner), y)
+            y = self.renewed(y)
+            return y, ArraySlot(self.add_region(owner_of(y)), y)
         if kind == SEQUENCE:
             parts = [self.add_outputs(part) for part in y]
             slots = {key: slot for key, (_, slot) in enumerate(parts)}
             if all(slot is None for slot in slots.values()):
                 return y, None
-            values = [value for value, _ in parts]
-            return rebuilt(y, values), Tree(slots)
+            return rebuilt(y, [value for value, _ in parts]), Tree(slots)
         return y, None
 
     # -- rules -----------------------------------------------------------------------------------------------------
@@ -857,9 +867,7 @@ def is_users_number(t: type) -> bool:
 
 def rebuilt(y: Any, values: list[Any]) -> Any:
     """A sequence like `y` with other entries."""
-    if hasattr(y, "_fields"):
-        return type(y)(*values)
-    return type(y)(values)
+    return type(y)(*values) if hasattr(y, "_fields") else type(y)(values)
 
 
 def frozen_key(k: Any) -> Any:

@@ -11,7 +11,9 @@ from plaingrad.errors import MissingRuleError
 from plaingrad.tangents import NoTangent, ZeroTangent, project, unthunk
 
 
-def pulled(pullback: Callable[[Any], Any], positions: list[int], xs: list[Any], name: str, y_bar: Any) -> list[Any]:
+def pulled(
+    pullback: Callable[[Any], Any], positions: list[int], xs: list[Any], name: str, y_bar: Any
+) -> list[Any]:
     """The cotangents of the arguments at `positions`, whose primals are `xs`."""
     cotangents = pullback(y_bar)
     found: list[Any] = []

@@ -15,7 +15,15 @@ from plaingrad.define import module_for
 from plaingrad.engine.fused import Blocks
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.level import FLOAT64, Level, argument_at, frozen_key, holds_text, own_operators, refuse_bits
+from plaingrad.engine.level import (
+    FLOAT64,
+    Level,
+    argument_at,
+    frozen_key,
+    holds_text,
+    own_operators,
+    refuse_bits,
+)
 from plaingrad.engine.memory import (
     address,
     byte_offsets,
@@ -93,7 +101,9 @@ class ReverseLevel(Level):
             self._sweep_arrays()
         return n
 
-    def by_rule(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool) -> Any:
+    def by_rule(
+        self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
+    ) -> Any:
         """Primal and pullback by the rule, and one step on the tape."""
         if rule.kind == "scalar" and numbers:
             return self._apply_to_numbers(rule, f, args, inputs)
@@ -103,7 +113,9 @@ class ReverseLevel(Level):
             y, push = self.outside(rule.frule, *args, **kwargs)
             positions = [position for position, _ in inputs]
             xs = [argument_at(rule, position, args, kwargs) for position in positions]
-            pullback = pullback_of(push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name)
+            pullback = pullback_of(
+                push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name
+            )
         elif self.parent is PLAIN and rule.own:
             y, pullback = rrule(*args, **kwargs)
         else:
@@ -427,7 +439,6 @@ class ReverseLevel(Level):
     def _saved(self, save: Write | None) -> None:
         if save is not None:
             self.tape.extend((-1, STEP, save))
-
 
 
 def snapshot(a: np.ndarray, k: Any) -> np.ndarray:

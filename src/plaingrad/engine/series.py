@@ -176,7 +176,7 @@ def power(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
     if np.ndim(r) == 0:
         if r == 0:
             return constant(np.ones_like(x[0]), n, x.shape[1:])
-        whole = not isinstance(r, (complex, np.complexfloating)) and r == int(r)
+        whole = not isinstance(r, (complex, np.complexfloating)) and r % 1 == 0
         if whole and 0 < r < max(n, 4):
             return whole_power(x, int(r))
     if np.iscomplexobj(r) or np.iscomplexobj(z):
@@ -225,7 +225,9 @@ def _power_through_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
         binomial = binomial * ((r - (k - 1)) / k)
         beyond = binomial * x[1] ** k * np.inf
         # A whole power is handled below; one that is larger than n has these coefficients 0.
-        limit.append(np.where(np.real(r) > k, np.zeros_like(x[0]), np.where(np.equal(r, k), x[1] ** k, beyond)))
+        limit.append(
+            np.where(np.real(r) > k, np.zeros_like(x[0]), np.where(np.equal(r, k), x[1] ** k, beyond))
+        )
     s = np.where(zero, np.stack(limit), s)
     if not np.iscomplexobj(r):
         for value in np.unique(r):

@@ -18,18 +18,26 @@ from plaingrad.errors import MissingRuleError
 from plaingrad.tangents import ZeroTangent
 
 
-def pushforward_of(pullback: Callable[[Any], Any], y: Any, positions: list[int], xs: list[Any], name: str) -> Any:
+def pushforward_of(
+    pullback: Callable[[Any], Any], y: Any, positions: list[int], xs: list[Any], name: str
+) -> Any:
     """`push(dots) -> y_dot` for the linear map that `pullback` transposes; `dots` has one entry per position."""
-    run = _recorded(functools.partial(pulled, pullback, positions, xs, name), (unit_like(y),), "forward", name)
+    run = _recorded(
+        functools.partial(pulled, pullback, positions, xs, name), (unit_like(y),), "forward", name
+    )
     return lambda dots: run.pull(dots)[0]
 
 
-def pullback_of(push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, name: str) -> Any:
+def pullback_of(
+    push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, name: str
+) -> Any:
     """`pullback(y_bar) -> cotangents` for the linear map `push`; a tuple with `count` entries."""
 
     def transposed_pullback(y_bar: Any) -> tuple[Any, ...]:
         units = tuple([unit_like(x) for x in xs])
-        found = _recorded(functools.partial(pushed, push, positions, count), units, "reverse", name).pull(y_bar)
+        found = _recorded(functools.partial(pushed, push, positions, count), units, "reverse", name).pull(
+            y_bar
+        )
         x_bars: list[Any] = [ZeroTangent] * count
         for position, x_bar in zip(positions, found, strict=True):
             x_bars[position] = x_bar
@@ -57,7 +65,11 @@ def unit_like(y: Any) -> Any:
     if kind == ARRAY:
         return np.ones_like(y) if y.dtype.kind in "fc" else ZeroTangent
     if kind == SEQUENCE:
-        return tuple([unit_like(part) for part in y]) if isinstance(y, tuple) else [unit_like(part) for part in y]
+        return (
+            tuple([unit_like(part) for part in y])
+            if isinstance(y, tuple)
+            else [unit_like(part) for part in y]
+        )
     if kind == MAPPING:
         return {key: unit_like(part) for key, part in y.items()}
     return ZeroTangent
