@@ -10,6 +10,21 @@ import numpy as np
 from plaingrad.define import composed, mover, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices, cycled
 from plaingrad.rules.numpy.names import at_axis, both, functions, linear, linear_rrule, methods, refuse_out
+from plaingrad.rules.pushforwards import (
+    both_forms,
+    dot_of,
+    filled,
+    flattened,
+    from_back,
+    joined,
+    lead_of,
+    lined_up,
+    pushed,
+    real_if,
+    reshaped,
+    total,
+    varies,
+)
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
 
 no_tangent(*functions(
@@ -36,8 +51,24 @@ def enter_same_elements(function: Any) -> None:
     def named_rrule(a, *options, **more):
         return same_elements_rrule(a, *options, **more)
 
+    def same_elements_frule(a, *options, **more):
+        z = function(a, *options, **more)
+
+        def same_elements_pushforward(dots):
+            if not varies(dots[0]):
+                return dots[0]
+            a_dot = real_if(z, joined(dots[0], a))
+            return a_dot if np.ndim(z) == np.ndim(a) else reshaped(a_dot, a, np.shape(z))
+
+        return z, same_elements_pushforward
+
+    @both_forms(function)
+    def named_frule(a, *options, **more):
+        return same_elements_frule(a, *options, **more)
+
     name = "object" if function is np.array else "a"
-    named_rrule.__code__ = named_rrule.__code__.replace(co_varnames=(name, "options", "more"))
+    for half in (named_rrule, named_frule):
+        half.__code__ = half.__code__.replace(co_varnames=(name, "options", "more"))
 
 
 for f in functions(
@@ -55,15 +86,23 @@ def enter_deepcopy(function: Any) -> None:
     def deepcopy_rrule(a, memo=None):
         return function(a, memo), lambda z_bar: (z_bar, ZeroTangent)
 
+    @both_forms(function)
+    def deepcopy_frule(a, memo=None):
+        return function(a, memo), lambda dots: dots[0]
+
 
 for f in methods("__deepcopy__"):
     enter_deepcopy(f)
 
 
-@linear_rrule(*methods("__array_wrap__", "__array_prepare__"))
+@rrule(*methods("__array_wrap__", "__array_prepare__"))
 def array_wrap_rrule(self, array, *options):
     return np.ndarray.__array_wrap__(self, array, *options), lambda z_bar: (ZeroTangent, z_bar)
 
+
+@both_forms(*methods("__array_wrap__", "__array_prepare__"), affine=True)
+def array_wrap_frule(self, array, *options):
+    return np.ndarray.__array_wrap__(self, array, *options), lambda dots: dots[1]
 
 
 def cast_adjoint(z_bar, a, *options, **more):
@@ -72,12 +111,12 @@ def cast_adjoint(z_bar, a, *options, **more):
 
 
 for f in (*methods("astype"), *functions("astype")):
-    linear(f, cast_adjoint)
+    linear(f, cast_adjoint, lambda x_dot, x, z, *options, **more: real_if(z, x_dot))
 
 
 # The types of array scalars, called: np.float64(x), np.complex128(re, im).
 for t in functions("float16", "float32", "float64", "longdouble"):
-    linear(t, lambda z_bar, x=0.0, *options: z_bar)
+    linear(t, lambda z_bar, x=0.0, *options: z_bar, lambda x_dot, x, z, *options: real_if(z, x_dot))
 
 
 def enter_complex(t: Any) -> None:
@@ -87,6 +126,14 @@ def enter_complex(t: Any) -> None:
     def complex_rrule(real=0.0, imag=None):
         z = t(real) if imag is None else t(real, imag)
         return z, lambda z_bar: (z_bar, NoTangent if imag is None else Thunk(lambda: -1j * z_bar))
+
+    @both_forms(t, affine=True)
+    def complex_frule(real=0.0, imag=None):
+        def complex_pushforward(dots):
+            imag_dot = dot_of(dots, 1)
+            return total(pushed(joined, dots[0], real), 1j * imag_dot if varies(imag_dot) else imag_dot)
+
+        return t(real) if imag is None else t(real, imag), complex_pushforward
 
 
 for t in functions("complex64", "complex128", "clongdouble"):
@@ -108,10 +155,27 @@ def full_rrule(shape, fill_value, dtype=None, order="C", **options):
     return z, lambda z_bar: (NoTangent, z_bar)
 
 
+@both_forms(np.full, affine=True)
+def full_frule(shape, fill_value, dtype=None, order="C", **options):
+    z = np.full(shape, fill_value, dtype, order, **options)
+    return z, lambda dots: pushed(filling, dots[1], fill_value, z)
+
+
+def filling(x_dot: Any, x: Any, z: Any) -> Any:
+    """The tangent of an array `z` that was filled with `x`."""
+    return real_if(z, lined_up(joined(x_dot, x), x, np.ndim(z)))
+
+
 @rrule(np.full_like)
 def full_like_rrule(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
     z = np.full_like(a, fill_value, dtype, order, subok, shape, **options)
     return z, lambda z_bar: (ZeroTangent, z_bar)
+
+
+@both_forms(np.full_like, affine=True)
+def full_like_frule(a, fill_value, dtype=None, order="K", subok=True, shape=None, **options):
+    z = np.full_like(a, fill_value, dtype, order, subok, shape, **options)
+    return z, lambda dots: pushed(filling, dots[1], fill_value, z)
 
 
 @rrule(np.arange)
@@ -125,6 +189,19 @@ def arange_rrule(start=None, stop=None, step=None, dtype=None, **options):
         return start_bar, ZeroTangent, step_bar
 
     return z, arange_pullback
+
+
+@both_forms(np.arange, affine=True)
+def arange_frule(start=None, stop=None, step=None, dtype=None, **options):
+    named = {name: x for name, x in (("stop", stop), ("step", step)) if x is not None}
+    z = np.arange(dtype=dtype, **named, **options) if start is None else np.arange(start, dtype=dtype, **named, **options)
+
+    def arange_pushforward(dots):
+        start_dot = ZeroTangent if stop is None or start is None else pushed(np.expand_dims, dots[0], -1)
+        step_dot = pushed(np.expand_dims, dot_of(dots, 2), -1)
+        return total(start_dot, step_dot * np.arange(len(z)) if varies(step_dot) else step_dot)
+
+    return z, arange_pushforward
 
 
 @rrule(np.linspace)
@@ -144,6 +221,25 @@ def linspace_rrule(start, stop, num=50, endpoint=True, retstep=False, dtype=None
         return start_bar, stop_bar
 
     return z, linspace_pullback
+
+
+@both_forms(np.linspace, affine=True)
+def linspace_frule(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, **options):
+    z = np.linspace(start, stop, num, endpoint, retstep, dtype, axis, **options)
+    intervals = num - 1 if endpoint else num
+
+    def linspace_pushforward(dots):
+        ndim = max(np.ndim(start), np.ndim(stop))
+        t = np.arange(num) / max(intervals, 1)
+        ends = [lined_up(joined(x_dot, x), x, ndim) if varies(x_dot) else x_dot for x_dot, x in zip(dots, (start, stop))]
+        weighted = [pushed(lambda x_dot, w: np.expand_dims(x_dot, -1) * w, *pair) for pair in zip(ends, (1 - t, t))]
+        z_dot = np.moveaxis(total(*weighted), -1, axis % (ndim + 1) - ndim - 1)
+        if not retstep:
+            return z_dot
+        step = 1 / intervals if intervals else np.nan
+        return z_dot, total(*[pushed(lambda x_dot, w: x_dot * w, *pair) for pair in zip(ends, (-step, step))])
+
+    return z, linspace_pushforward
 
 
 @composed(np.meshgrid)
@@ -228,6 +324,13 @@ def of_rows(parts: list[Any], arrays: Any) -> Any:
     return np.stack(parts) if isinstance(arrays, np.ndarray) and parts else parts
 
 
+def dots_of(a_dot: Any, arrays: Any) -> list[Any]:
+    """The tangent of each of the arrays that are put together."""
+    if isinstance(a_dot, (list, tuple)):
+        return [joined(x_dot, x) for x_dot, x in zip(a_dot, arrays)]
+    return list(np.moveaxis(a_dot, np.ndim(a_dot) - np.ndim(arrays), 0))
+
+
 @linear_rrule(*functions("concatenate", "concat"))
 def concatenate_rrule(arrays, axis=0, out=None, **options):
     refuse_out("np.concatenate", out)
@@ -235,6 +338,20 @@ def concatenate_rrule(arrays, axis=0, out=None, **options):
     shapes = shapes_of(arrays)
     along, promoted = (0, flat_shape) if axis is None else (axis, same_shape)
     return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, along, promoted), arrays),)
+
+
+@both_forms(*functions("concatenate", "concat"))
+def concatenate_frule(arrays, axis=0, out=None, **options):
+    refuse_out("np.concatenate", out)
+    z = np.concatenate(arrays, axis, **options)
+
+    def concatenate_pushforward(dots):
+        parts = dots_of(dots[0], arrays)
+        if axis is None:
+            return np.concatenate([flattened(x_dot, x) for x_dot, x in zip(parts, arrays)], -1)
+        return np.concatenate(parts, axis % np.ndim(z) - np.ndim(z))
+
+    return z, concatenate_pushforward
 
 
 def enter_stacking(function: Any, axis_for: Any, promoted: Any) -> None:
@@ -245,6 +362,17 @@ def enter_stacking(function: Any, axis_for: Any, promoted: Any) -> None:
         z = function(tup, **options)
         shapes = shapes_of(tup)
         return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, axis_for(z), promoted), tup),)
+
+    @both_forms(function)
+    def stacking_frule(tup, **options):
+        z = function(tup, **options)
+
+        def stacking_pushforward(dots):
+            pairs = zip(dots_of(dots[0], tup), tup)
+            parts = [reshaped(x_dot, x, promoted(np.shape(x))) for x_dot, x in pairs]
+            return np.concatenate(parts, axis_for(z) - np.ndim(z))
+
+        return z, stacking_pushforward
 
 
 def at_least_2d(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -270,6 +398,13 @@ def stack_rrule(arrays, axis=0, out=None, **options):
     return np.stack(arrays, axis, **options), lambda z_bar: (z_bar if axis == 0 else np.moveaxis(z_bar, axis, 0),)
 
 
+@both_forms(np.stack)
+def stack_frule(arrays, axis=0, out=None, **options):
+    refuse_out("np.stack", out)
+    z = np.stack(arrays, axis, **options)
+    return z, lambda dots: np.stack(dots_of(dots[0], arrays), axis % np.ndim(z) - np.ndim(z))
+
+
 @rrule(np.append)
 def append_rrule(arr, values, axis=None):
     z = np.append(arr, values, axis)
@@ -281,6 +416,19 @@ def append_rrule(arr, values, axis=None):
         return tuple(pieces(z_bar, shapes, along, promoted))
 
     return z, append_pullback
+
+
+@both_forms(np.append, affine=True)
+def append_frule(arr, values, axis=None):
+    def append_pushforward(dots):
+        pairs = [(dots[0], arr), (dots[1], values)]
+        lead = lead_of(*pairs)
+        parts = [filled(x_dot, x, lead) for x_dot, x in pairs]
+        if axis is None:
+            return np.concatenate([flattened(part, x) for part, (_, x) in zip(parts, pairs)], -1)
+        return np.concatenate(parts, axis % np.ndim(arr) - np.ndim(arr))
+
+    return np.append(arr, values, axis), append_pushforward
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -300,8 +448,15 @@ def repeat_adjoint(z_bar, a, repeats, axis=None):
     return np.reshape(a_bar, shape)
 
 
+def repeat_push(a_dot, a, z, repeats, axis=None):
+    """The tangent of each copy."""
+    if axis is None:
+        return np.repeat(flattened(a_dot, a), repeats, -1)
+    return np.repeat(a_dot, repeats, axis % np.ndim(a) - np.ndim(a))
+
+
 for f in both("repeat"):
-    linear(f, repeat_adjoint)
+    linear(f, repeat_adjoint, repeat_push)
 
 
 def tile_adjoint(z_bar, A, reps):
@@ -315,7 +470,15 @@ def tile_adjoint(z_bar, A, reps):
     return np.reshape(np.sum(split, axis=tuple(range(0, 2 * d, 2))), shape)
 
 
-linear(np.tile, tile_adjoint)
+def tile_push(a_dot, A, z, reps):
+    """The tangent of each copy."""
+    reps = (reps,) if np.ndim(reps) == 0 else tuple(reps)
+    lead = np.ndim(a_dot) - np.ndim(A)
+    a_dot = lined_up(a_dot, A, np.ndim(z))
+    return np.tile(a_dot, (*(1,) * (lead + np.ndim(z) - len(reps)), *reps) if lead else reps)
+
+
+linear(np.tile, tile_adjoint, tile_push)
 
 
 def resized(a, new_shape):
@@ -368,14 +531,40 @@ def diag_adjoint(z_bar, v, k=0):
     return np.diagonal(z_bar, k) if np.ndim(v) == 1 else add_on_diagonal(z_bar, np.shape(v), k, 0, 1)
 
 
+def trace_push(a_dot, a, z, offset=0, axis1=0, axis2=1, dtype=None, out=None):
+    """The trace of each tangent."""
+    return np.trace(a_dot, offset, *from_back((axis1, axis2), np.ndim(a)), dtype)
+
+
+def diagonal_push(a_dot, a, z, offset=0, axis1=0, axis2=1):
+    """The diagonal of each tangent."""
+    return np.diagonal(a_dot, offset, *from_back((axis1, axis2), np.ndim(a)))
+
+
+def diag_push(v_dot, v, z, k=0):
+    """The diagonal, or the diagonal matrix, of each tangent."""
+    if np.ndim(v) > 1:
+        return np.diagonal(v_dot, k, -2, -1)
+    return add_on_diagonal(v_dot, (*np.shape(v_dot)[:-1], *np.shape(z)), k, -2, -1)
+
+
+def as_rows(m_dot: Any, m: Any, z: Any) -> Any:
+    """A vector as every row of a matrix, which it is to np.tril and np.triu."""
+    if np.ndim(m) > 1:
+        return m_dot
+    return np.broadcast_to(np.expand_dims(m_dot, -2), (*np.shape(m_dot)[:-1], *np.shape(z)))
+
+
 for f in both("trace"):
-    linear(f, trace_adjoint)
+    linear(f, trace_adjoint, trace_push)
 for f in both("diagonal"):
-    linear(f, diagonal_adjoint)
-linear(np.diag, diag_adjoint)
+    linear(f, diagonal_adjoint, diagonal_push)
+linear(np.diag, diag_adjoint, diag_push)
 linear(np.diagflat, lambda z_bar, v, k=0: np.reshape(np.diagonal(z_bar, k), np.shape(v)))
-linear(np.tril, lambda z_bar, m, k=0: np.tril(z_bar, k) if np.ndim(m) > 1 else np.sum(np.tril(z_bar, k), axis=0))
-linear(np.triu, lambda z_bar, m, k=0: np.triu(z_bar, k) if np.ndim(m) > 1 else np.sum(np.triu(z_bar, k), axis=0))
+linear(np.tril, lambda z_bar, m, k=0: np.tril(z_bar, k) if np.ndim(m) > 1 else np.sum(np.tril(z_bar, k), axis=0),
+       lambda m_dot, m, z, k=0: np.tril(as_rows(m_dot, m, z), k))  # fmt: skip
+linear(np.triu, lambda z_bar, m, k=0: np.triu(z_bar, k) if np.ndim(m) > 1 else np.sum(np.triu(z_bar, k), axis=0),
+       lambda m_dot, m, z, k=0: np.triu(as_rows(m_dot, m, z), k))  # fmt: skip
 
 
 @composed(np.fill_diagonal, mutates=True)

@@ -9,6 +9,7 @@ import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import array, both, functions, linear, methods, refuse_out
+from plaingrad.rules.pushforwards import both_forms, dot_of, flattened, joined, lined_up, pushed, reshaped, total, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 no_tangent(*functions(
@@ -71,8 +72,15 @@ def take_adjoint(z_bar, a, indices, axis=None, out=None, mode="raise"):
     return np.reshape(a_bar, shape) if axis is None else a_bar
 
 
+def take_push(a_dot, a, z, indices, axis=None, out=None, mode="raise"):
+    """The same rows."""
+    if axis is None:
+        return np.take(flattened(a_dot, a), indices, -1, mode=mode)
+    return np.take(a_dot, indices, axis % np.ndim(a) - np.ndim(a), mode=mode)
+
+
 for f in both("take"):
-    linear(f, take_adjoint)
+    linear(f, take_adjoint, take_push)
 
 
 @rrule(np.take_along_axis)
@@ -87,6 +95,22 @@ def take_along_axis_rrule(arr, indices, axis=-1):
         return (Thunk(lambda: add_along_axis(z_bar, indices, axis, np.shape(arr))),)
 
     return z, take_along_axis_pullback
+
+
+@both_forms(np.take_along_axis, affine=True)
+def take_along_axis_frule(arr, indices, axis=-1):
+    z = np.take_along_axis(arr, indices, axis)
+    return z, lambda dots: pushed(taken_along_axis, dots[0], arr, indices, axis)
+
+
+def taken_along_axis(a_dot: Any, a: Any, indices: Any, axis: Any) -> Any:
+    """np.take_along_axis, of tangents with a leading axis too."""
+    a_dot = joined(a_dot, a)
+    if axis is None:
+        return np.take(flattened(a_dot, a), indices, -1)
+    if np.ndim(a_dot) > np.ndim(a):
+        indices = np.expand_dims(indices, 0)
+    return np.take_along_axis(a_dot, indices, axis % np.ndim(a) - np.ndim(a))
 
 
 def compress_adjoint(z_bar, a, condition, axis=None):
@@ -106,6 +130,18 @@ def compress_rrule(condition, a, axis=None, out=None):
     return z, compress_pullback
 
 
+@both_forms(np.compress, affine=True)
+def compress_frule(condition, a, axis=None, out=None):
+    refuse_out("np.compress", out)
+    z = np.compress(condition, a, axis)
+    return z, lambda dots: pushed(compress_push, pushed(joined, dots[1], a), a, z, condition, axis)
+
+
+def compress_push(a_dot, a, z, condition, axis=None, out=None):
+    """The tangents of the rows that are kept."""
+    return take_push(a_dot, a, z, np.flatnonzero(condition), axis)
+
+
 def compress_method_adjoint(z_bar, a, condition, axis=None, out=None):
     """As for the function, with the array first."""
     refuse_out("compress", out)
@@ -113,7 +149,7 @@ def compress_method_adjoint(z_bar, a, condition, axis=None, out=None):
 
 
 for f in methods("compress"):
-    linear(f, compress_method_adjoint)
+    linear(f, compress_method_adjoint, compress_push)
 
 
 @rrule(np.extract)

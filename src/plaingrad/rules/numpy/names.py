@@ -14,6 +14,7 @@ import numpy as np
 from plaingrad import define, rulebook
 from plaingrad.errors import MissingRuleError
 from plaingrad.rulebook import Rule
+from plaingrad.rules.pushforwards import both_forms, joined, pushed, total, varies
 from plaingrad.tangents import Thunk
 
 SMALL = 10_000  # elements: below, the time of a call counts, not that of a copy
@@ -67,10 +68,15 @@ def place_of_out(adjoint: Callable[..., Any], operands: int) -> int:
     return names.index("out") - operands if "out" in names else 1000
 
 
-def linear(function: Any, adjoint: Callable[..., Any]) -> None:
+def linear(function: Any, adjoint: Callable[..., Any], push: Callable[..., Any] | None = None) -> None:
     """As `define.linear`: x_bar = adjoint(z_bar, x, *others). A list is handed to the adjoint as an array.
 
     The rule's parameter bears the function's own name for it, so `np.take(a=x, ...)` is understood.
+
+    Args:
+        function: the callable.
+        adjoint: the transpose.
+        push: z_dot = push(x_dot, x, z, *others), also for a chunk of tangents; without it, z_dot = function(x_dot, *others).
     """
 
     call = function if callable(function) else function.__get__  # a computed attribute
@@ -91,12 +97,42 @@ def linear(function: Any, adjoint: Callable[..., Any]) -> None:
     def rrule(x: Any, *others: Any, **options: Any) -> Any:
         return step(x, others, options)
 
-    rrule.__code__ = rrule.__code__.replace(co_varnames=(first_name(function, adjoint), "others", "options"))
+    names = (first_name(function, adjoint), "others", "options")
+    rrule.__code__ = rrule.__code__.replace(co_varnames=names)
     rulebook.add(Rule(function, "linear", rrule, source=define._source_of(adjoint)))
+    if push is None and place == 1000:
+        return
+
+    def pushed_step(x: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        if len(others) > place:
+            refuse_out(function.__name__, others[place])
+        z = call(x, *others, **options)
+
+        def linear_pushforward(dots: tuple[Any, ...]) -> Any:
+            if not varies(dots[0]):
+                return dots[0]
+            if push is None:
+                return call(dots[0], *others, **options)
+            return push(joined(dots[0], x), x, z, *others, **options)
+
+        return z, linear_pushforward
+
+    def frule(x: Any, *others: Any, **options: Any) -> Any:
+        return pushed_step(x, others, options)
+
+    frule.__code__ = frule.__code__.replace(co_varnames=names)
+    (define.frule if push is None else both_forms)(function)(frule)
 
 
-def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[..., Any]) -> None:
-    """As `define.bilinear`, where lists are handed to the adjoints as arrays."""
+def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[..., Any], push: Any = None) -> None:
+    """As `define.bilinear`, where lists are handed to the adjoints as arrays.
+
+    Args:
+        function: the callable.
+        adjoint_a: the transpose in the first argument.
+        adjoint_b: the transpose in the second.
+        push: for chunks, a pair of functions: z_dot = push[0](a_dot, a, b, *others) + push[1](b_dot, a, b, *others).
+    """
 
     place = place_of_out(adjoint_a, 3)
 
@@ -116,6 +152,39 @@ def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[.
         return z, bilinear_pullback
 
     rulebook.add(Rule(function, "bilinear", rrule, source=define._source_of(adjoint_a)))
+
+    @define.frule(function)
+    def frule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
+        if len(others) > place:
+            refuse_out(function.__name__, others[place])
+
+        def bilinear_pushforward(dots: tuple[Any, ...]) -> Any:
+            a_dot, b_dot = dots[:2]
+            if not varies(b_dot):
+                return function(a_dot, b, *others, **options)
+            z_dot = function(a, b_dot, *others, **options)
+            return function(a_dot, b, *others, **options) + z_dot if varies(a_dot) else z_dot
+
+        return function(a, b, *others, **options), bilinear_pushforward
+
+    if push is None:
+        return
+    push_a, push_b = push
+
+    @define.frule(function, chunked=True)
+    def chunked_frule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
+        if len(others) > place:
+            refuse_out(function.__name__, others[place])
+        z = function(a, b, *others, **options)
+
+        def bilinear_pushforward(dots: tuple[Any, ...]) -> Any:
+            x, y = array(a), array(b)
+            a_dot, b_dot = joined(dots[0], a), joined(dots[1], b)
+            return total(
+                pushed(push_a, a_dot, x, y, *others, **options), pushed(push_b, b_dot, x, y, *others, **options)
+            )
+
+        return z, bilinear_pushforward
 
 
 def linear_rrule(*functions: Any) -> Callable[[Any], Any]:

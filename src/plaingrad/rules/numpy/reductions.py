@@ -32,7 +32,20 @@ from plaingrad.rules.numpy.names import (
     spread,
     write_results,
 )
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.rules.pushforwards import (
+    both_forms,
+    dot_of,
+    filled,
+    flattened,
+    from_back,
+    joined,
+    lead_of,
+    lined_up,
+    pushed,
+    total,
+    varies,
+)
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 no_tangent(*both(
     "argmax", "argmin", "argsort", "argpartition", "nonzero", "searchsorted", "count_nonzero",
@@ -60,15 +73,18 @@ def masked(x: Any, where: Any) -> Any:
 def enter_sum(function: Any, skip_nan: bool = False) -> None:
     """a_bar: z_bar repeated along the summed axes."""
 
-    @rrule(function)
-    def sum_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+    def primal(a, axis, dtype, out, keepdims, initial, where):
         refuse_out("np.sum", out)
         if isinstance(a, types.GeneratorType):
             raise refuse("np.sum of a generator", "hides its elements", "builtins.sum(...), or np.sum([...]) of a list")
         options = given(keepdims=keepdims, initial=initial)
         if where is not True:
             options["where"] = where
-        z = function(a, axis, dtype, None, **options)
+        return function(a, axis, dtype, None, **options)
+
+    @rrule(function)
+    def sum_rrule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        z = primal(a, axis, dtype, out, keepdims, initial, where)
         shape = np.shape(a)  # all that the pullback needs to know of a, which may be written later
         mask = with_numbers(where, array(a)) if skip_nan else where
 
@@ -79,6 +95,27 @@ def enter_sum(function: Any, skip_nan: bool = False) -> None:
             return Thunk(a_bar), NoTangent, NoTangent, NoTangent, NoTangent, z_bar
 
         return z, sum_pullback
+
+    @both_forms(function, affine=True)
+    def sum_frule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        z = primal(a, axis, dtype, out, keepdims, initial, where)
+
+        def sum_pushforward(dots):
+            initial_dot = dot_of(dots, 5)
+            if varies(initial_dot):
+                initial_dot = lined_up(initial_dot, initial, np.ndim(z))
+            if not varies(dots[0]):
+                return initial_dot
+            a_dot = joined(dots[0], a)
+            mask = with_numbers(where, array(a)) if skip_nan else where
+            return total(summed(masked(a_dot, mask), from_back(axis, np.ndim(a)), keepdims, dtype), initial_dot)
+
+        return z, sum_pushforward
+
+
+def summed(x: Any, axes: Any, keepdims: Any, dtype: Any = None) -> Any:
+    """np.sum over `axes`, with NumPy's mark for options not given."""
+    return np.sum(x, axis=axes, dtype=dtype, keepdims=keepdims is not ABSENT and bool(keepdims))
 
 
 def with_numbers(where: Any, a: Any) -> Any:
@@ -112,11 +149,29 @@ def enter_mean(function: Any, skip_nan: bool = False) -> None:
 
         return z, mean_pullback
 
+    @both_forms(function, affine=True)
+    def mean_frule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, where=ABSENT):
+        refuse_out("np.mean", out)
+        z = function(a, axis, dtype, None, **given(keepdims=keepdims, where=where))
+
+        def mean_pushforward(dots):
+            if not varies(dots[0]):
+                return ZeroTangent
+            mask = with_numbers(where, array(a)) if skip_nan else where
+            a_dot = summed(masked(joined(dots[0], a), mask), from_back(axis, np.ndim(a)), keepdims, dtype)
+            shape = np.shape(a)
+            if mask is True or mask is ABSENT:
+                return a_dot / max(count(shape, axis), 1)
+            n = np.sum(np.broadcast_to(mask, shape), axis=axes_of(axis, len(shape)))
+            return a_dot / np.reshape(n, np.shape(z)).astype(a_dot.dtype)
+
+        return z, mean_pushforward
+
 
 def enter_cumsum(function: Any, skip_nan: bool = False) -> None:
     """a_bar: the cumulative sum of z_bar from the other end."""
 
-    @linear_rrule(function)
+    @(rrule if skip_nan else linear_rrule)(function)
     def cumsum_rrule(a, axis=None, dtype=None, out=None):
         refuse_out("np.cumsum", out)
         z = function(a, axis, dtype)
@@ -129,6 +184,22 @@ def enter_cumsum(function: Any, skip_nan: bool = False) -> None:
             return (np.where(nan, 0, a_bar) if skip_nan else a_bar,)
 
         return z, cumsum_pullback
+
+    @both_forms(function, affine=True)
+    def cumsum_frule(a, axis=None, dtype=None, out=None):
+        refuse_out("np.cumsum", out)
+
+        def cumsum_pushforward(dots):
+            if not varies(dots[0]):
+                return ZeroTangent
+            a_dot = joined(dots[0], a)
+            if skip_nan:
+                a_dot = np.where(np.isnan(a), 0, a_dot)
+            if axis is None or np.ndim(a) == 0:
+                return np.cumsum(flattened(a_dot, a), -1, dtype)
+            return np.cumsum(a_dot, axis % np.ndim(a) - np.ndim(a), dtype)
+
+        return function(a, axis, dtype), cumsum_pushforward
 
 
 for f in both("sum"):
@@ -153,7 +224,7 @@ def deviations(a: Any, axis: Any, where: Any, mean: Any) -> tuple[Any, Any]:
     everything = where is True or where is ABSENT
     n = count(shape, axis)
     if not everything:
-        n = np.sum(np.broadcast_to(where, shape), axis=axes, keepdims=True).astype(np.asarray(a).dtype)
+        n = np.sum(np.broadcast_to(where, shape), axis=axes, keepdims=True).astype(np.asarray(a).real.dtype)
     selected = a if everything else np.where(where, a, 0)
     centre = np.sum(selected, axis=axes, keepdims=True) / n if mean is ABSENT else mean
     return masked(selected - centre, where), n
@@ -192,6 +263,37 @@ def enter_var(function: Any, root: bool, skip_nan: bool = False) -> None:
             return a_bar, NoTangent, NoTangent, NoTangent, ddof_bar, NoTangent, NoTangent, mean_bar, correction_bar
 
         return z, var_pullback
+
+    @both_forms(function)
+    def var_frule(
+        a, axis=None, dtype=None, out=None, ddof=0, keepdims=ABSENT, where=ABSENT, mean=ABSENT, correction=ABSENT
+    ):
+        refuse_out(function.__name__, out)
+        options = given(keepdims=keepdims, where=where, mean=mean, correction=correction)
+        z = function(a, axis, dtype, None, ddof, **options)
+
+        def var_pushforward(dots):
+            x = array(a)
+            lost = ddof if correction is ABSENT else correction
+            difference, n = deviations(x, axis, with_numbers(where, x) if skip_nan else where, mean)
+            free = (np.reshape(n, np.shape(z)) if np.ndim(n) else n) - lost
+            mean_dot = dot_of(dots, 7)
+            if varies(mean_dot):  # the mean that is not given is where the sum of squares is least
+                mean_dot = -lined_up(mean_dot, mean, np.ndim(x))
+            x_dot = total(pushed(joined, dots[0], a), mean_dot)
+            z_dot = ZeroTangent
+            if varies(x_dot):
+                products = np.real(conj(difference) * masked(x_dot, with_numbers(where, x) if skip_nan else where))
+                z_dot = 2 / free * summed(products, from_back(axis, np.ndim(x)), keepdims)
+                if root:
+                    flat = z == 0
+                    z_dot = np.where(flat, 0, z_dot / np.where(flat, 1, 2 * z))
+            lost_dot = dot_of(dots, 4 if correction is ABSENT else 8)
+            if varies(lost_dot):  # z = (...) / (n - lost), or its root
+                z_dot = total(z_dot, lined_up(lost_dot, lost, np.ndim(z)) * (z / (free * (2 if root else 1))))
+            return z_dot
+
+        return z, var_pushforward
 
 
 for name, root in (("var", False), ("std", True)):
@@ -277,6 +379,43 @@ def enter_prod(function: Any, skip_nan: bool = False) -> None:
 
         return z, prod_pullback
 
+    @both_forms(function)
+    def prod_frule(a, axis=None, dtype=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        refuse_out("np.prod", out)
+        options = given(keepdims=keepdims, initial=initial)
+        if where is not True:
+            options["where"] = where
+        z = function(a, axis, dtype, None, **options)
+
+        def prod_pushforward(dots):
+            x = array(a)
+            selected = with_numbers(where, x) if skip_nan else where
+            factors = np.asarray(x) if selected is True or selected is ABSENT else np.where(selected, x, 1)
+            product = z if initial is ABSENT else np.prod(factors, axis, **given(keepdims=keepdims))
+            a_dot, initial_dot = joined(dots[0], a), dot_of(dots, 5)
+            z_dot = ZeroTangent
+            if varies(a_dot):
+                others = other_factors(factors, product, axis)
+                z_dot = summed(others * masked(a_dot, selected), from_back(axis, np.ndim(x)), keepdims, dtype)
+                if initial is not ABSENT:
+                    z_dot = initial * z_dot
+            if varies(initial_dot):
+                z_dot = total(z_dot, lined_up(initial_dot, initial, np.ndim(z)) * product)
+            return z_dot
+
+        return z, prod_pushforward
+
+
+def other_factors(x: Any, product: Any, axis: Any) -> Any:
+    """For each element, the product of the others that are taken together with it over `axis`."""
+    shape = np.shape(x)
+    if np.size(x) == 0:
+        return np.ones(shape, x.dtype)
+    if np.all(np.isfinite(product)) and np.all(product != 0):
+        return restored(product, shape, axis) / x
+    axes = axes_of(axis, len(shape))
+    return unmerged(products_of_others(merged(x, axes)), shape, axes)
+
 
 def cumprod_bar(z_bar: Any, x: Any, z: Any) -> Any:
     """x_bar along the last axis for z_k = x_0 ... x_k."""
@@ -315,6 +454,37 @@ def enter_cumprod(function: Any, skip_nan: bool = False) -> None:
 
         return z, cumprod_pullback
 
+    @both_forms(function)
+    def cumprod_frule(a, axis=None, dtype=None, out=None):
+        refuse_out("np.cumprod", out)
+        z = function(a, axis, dtype)
+
+        def cumprod_pushforward(dots):
+            if not varies(dots[0]):
+                return ZeroTangent
+            a_dot, x = joined(dots[0], a), np.asarray(a)
+            if skip_nan:
+                a_dot, x = np.where(np.isnan(x), 0, a_dot), np.where(np.isnan(x), 1, x)
+            if axis is None or np.ndim(x) == 0:
+                return cumprod_dot(flattened(a_dot, x), np.ravel(x), z)
+            back = axis % np.ndim(x) - np.ndim(x)
+            last = [np.moveaxis(part, back, -1) for part in (a_dot, x, z)]
+            return np.moveaxis(cumprod_dot(*last), -1, back)
+
+        return z, cumprod_pushforward
+
+
+def cumprod_dot(x_dot: Any, x: Any, z: Any) -> Any:
+    """z_dot along the last axis for z_k = x_0 ... x_k."""
+    if np.size(x) == 0:
+        return x_dot
+    if np.all(np.isfinite(z)) and np.all(z != 0):
+        return z * np.cumsum(x_dot / x, -1)
+    z_dot = [x_dot[..., 0]]
+    for k in range(1, np.shape(x)[-1]):
+        z_dot.append(z_dot[-1] * x[..., k] + z[..., k - 1] * x_dot[..., k])
+    return np.stack(z_dot, -1)
+
 
 for f in both("prod", "product"):
     enter_prod(f)
@@ -328,22 +498,41 @@ enter_cumprod(np.nancumprod, skip_nan=True)
 # Extremes: elements that tie share the cotangent equally
 
 
-def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any) -> tuple[Any, Any]:
-    """(a_bar, initial_bar)."""
+def winners_of(a: Any, z: Any, axis: Any, where: Any, initial: Any) -> tuple[Any, Any, Any]:
+    """Which elements are the extreme, whether `initial` is, and how many they are (at least 1), in axes of length 1."""
     shape = np.shape(a)
     top = restored(z, shape, axis)
-    slope = restored(z_bar, shape, axis)
     winners = a == top
     if np.isnan(z).any():  # only nans can have made it one
         winners = winners | np.isnan(a)
     if where is not True and where is not ABSENT:
         winners = winners & where
-    n = winners.sum(axis=axes_of(axis, len(shape)), keepdims=True).astype(slope.dtype)
+    n = winners.sum(axis=axes_of(axis, len(shape)), keepdims=True)
     if initial is ABSENT or initial is None:
-        return np.where(winners, slope / np.maximum(n, 1), 0), NoTangent
+        return winners, None, np.maximum(n, 1)
     tie = (top == initial) | (np.isnan(top) & np.isnan(initial))
-    share = slope / np.maximum(n + tie, 1)
-    return np.where(winners, share, 0), np.where(tie, share, 0)
+    return winners, tie, np.maximum(n + tie, 1)
+
+
+def extreme_bar(z_bar: Any, a: Any, z: Any, axis: Any, where: Any, initial: Any) -> tuple[Any, Any]:
+    """(a_bar, initial_bar)."""
+    winners, tie, n = winners_of(a, z, axis, where, initial)
+    slope = restored(z_bar, np.shape(a), axis)
+    share = slope / n.astype(slope.dtype)
+    return np.where(winners, share, 0), NoTangent if tie is None else np.where(tie, share, 0)
+
+
+def extreme_dot(a_dot: Any, initial_dot: Any, a: Any, z: Any, axis: Any, keepdims: Any, where: Any, initial: Any) -> Any:
+    """z_dot: the mean over the winners."""
+    winners, tie, n = winners_of(a, z, axis, where, initial)
+    n = np.reshape(n, np.shape(z))
+    z_dot = ZeroTangent
+    if varies(a_dot):
+        sums = summed(np.where(winners, a_dot, 0), from_back(axis, np.ndim(a)), keepdims)
+        z_dot = sums / n.astype(sums.dtype)
+    if varies(initial_dot) and tie is not None:
+        z_dot = total(z_dot, np.reshape(tie, np.shape(z)) * lined_up(initial_dot, initial, np.ndim(z)) / n)
+    return z_dot
 
 
 def enter_extreme(function: Any, skip_nan: bool = False) -> None:
@@ -366,6 +555,21 @@ def enter_extreme(function: Any, skip_nan: bool = False) -> None:
             return a_bar, NoTangent, NoTangent, NoTangent, initial_bar
 
         return z, extreme_pullback
+
+    @both_forms(function, affine=True)
+    def extreme_frule(a, axis=None, out=None, keepdims=ABSENT, initial=ABSENT, where=True):
+        refuse_out(function.__name__, out)
+        options = given(keepdims=keepdims, initial=initial)
+        if where is not True:
+            options["where"] = where
+        z = function(a, axis, None, **options)
+
+        def extreme_pushforward(dots):
+            x = np.asarray(a)
+            mask = with_numbers(where, x) if skip_nan else where
+            return extreme_dot(joined(dots[0], a), dot_of(dots, 4), x, z, axis, keepdims, mask, initial)
+
+        return z, extreme_pushforward
 
 
 for f in both("max", "min", "amax", "amin"):
@@ -432,11 +636,33 @@ def order_statistic_bar(z_bar: Any, a: Any, axis: Any, found: tuple[Any, ...]) -
     return unmerged(a_bar, np.shape(a), axes)
 
 
+def order_statistic_dot(a_dot: Any, a: Any, z: Any, axis: Any, found: tuple[Any, ...]) -> Any:
+    """z_dot: (1 - t) a_dot and t a_dot of the two neighbours."""
+    _, lower, upper, t, _ = found
+    lead = np.ndim(a_dot) - np.ndim(a)
+    elements_dot = merged(a_dot, tuple([i + lead for i in axes_of(axis, np.ndim(a))]))
+    if lead:
+        lower, upper = lower[None], upper[None]
+    below, above = np.take_along_axis(elements_dot, lower, -1), np.take_along_axis(elements_dot, upper, -1)
+    return statistics_first(below * (1 - t) + above * t, z, lead)
+
+
+def statistics_first(z_dot: Any, z: Any, lead: int) -> Any:
+    """`z_dot`, whose last axis runs over the statistics, in the shape of z."""
+    return np.reshape(np.moveaxis(z_dot, -1, lead), (*np.shape(z_dot)[:lead], *np.shape(z)))
+
+
+def quantile_speed(method: str, elements: Any, scale: float) -> Any:
+    """dposition/dq."""
+    n = np.sum(~np.isnan(elements), axis=-1, keepdims=True)
+    return SPEEDS.get(method, lambda n: 0)(n) / scale
+
+
 def enter_quantile(function: Any, scale: float) -> None:
     """Quantiles and percentiles; q_bar = z_bar (s[k + 1] - s[k]) dposition/dq."""
 
-    @rrule(function)
-    def quantile_rrule(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=ABSENT, **others):
+    def primal(a, q, axis, out, method, keepdims, others):
+        """The result, and what finds the positions."""
         refuse_out(function.__name__, out)
         if np.ndim(q) > 1 and function in functions("nanquantile", "nanpercentile"):  # NumPy misplaces the axes of q
             raise refuse(f"np.{function.__name__} of a matrix q", "has no rule", "np.ravel(q)")
@@ -454,23 +680,52 @@ def enter_quantile(function: Any, scale: float) -> None:
             sorted_weights = np.take_along_axis(np.broadcast_to(full, order.shape), order, -1)
             return function(ramp, q, ramp.ndim - 1, method=method, weights=sorted_weights)
 
+        return z, a, q, locate
+
+    def slope_in_q(found, method):
+        elements, lower, upper, _, position = found
+        moves = (position > 0) | (method == "linear")
+        gap = np.take_along_axis(elements, upper, -1) - np.take_along_axis(elements, lower, -1)
+        return np.where(moves, gap * quantile_speed(method, elements, scale), 0)
+
+    @rrule(function)
+    def quantile_rrule(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=ABSENT, **others):
+        z, a, q, locate = primal(a, q, axis, out, method, keepdims, others)
+
         def quantile_pullback(z_bar):
             array = np.asarray(a)
             found = neighbours(array, axis, locate)
 
             def q_bar():
-                elements, lower, upper, _, position = found
-                n = np.sum(~np.isnan(elements), axis=-1, keepdims=True)
-                speed = SPEEDS.get(method, lambda n: 0)(n) / scale
-                moves = (position > 0) | (method == "linear")
-                gap = np.take_along_axis(elements, upper, -1) - np.take_along_axis(elements, lower, -1)
-                slope = np.moveaxis(np.reshape(z_bar, (np.shape(position)[-1], *np.shape(elements)[:-1])), 0, -1)
-                bars = np.where(moves, slope * gap * speed, 0)
+                elements, _, _, _, position = found
+                bars = np.moveaxis(np.reshape(z_bar, (np.shape(position)[-1], *np.shape(elements)[:-1])), 0, -1)
+                bars = bars * slope_in_q(found, method)
                 return np.reshape(np.sum(bars, axis=tuple(range(np.ndim(bars) - 1))), np.shape(q))
 
             return Thunk(lambda: order_statistic_bar(z_bar, array, axis, found)), Thunk(q_bar)
 
         return z, quantile_pullback
+
+    @both_forms(function)
+    def quantile_frule(a, q, axis=None, out=None, overwrite_input=False, method="linear", keepdims=ABSENT, **others):
+        given_a, given_q = a, q
+        z, a, q, locate = primal(a, q, axis, out, method, keepdims, others)
+
+        def quantile_pushforward(dots):
+            x = np.asarray(a)
+            found = neighbours(x, axis, locate)
+            z_dot = ZeroTangent
+            if varies(dots[0]):
+                z_dot = order_statistic_dot(joined(dots[0], given_a), x, z, axis, found)
+            if varies(dots[1]):
+                q_dot = joined(dots[1], given_q)
+                lead = np.ndim(q_dot) - np.ndim(q)
+                slope = slope_in_q(found, method)
+                rows = (*np.shape(q_dot)[:lead], *(1,) * (np.ndim(slope) - 1), np.size(q))
+                z_dot = total(z_dot, statistics_first(np.reshape(q_dot, rows) * slope, z, lead))
+            return z_dot
+
+        return z, quantile_pushforward
 
 
 def enter_median(function: Any) -> None:
@@ -488,6 +743,20 @@ def enter_median(function: Any) -> None:
             return (order_statistic_bar(z_bar, array, axis, found),)
 
         return z, median_pullback
+
+    @both_forms(function, affine=True)
+    def median_frule(a, axis=None, out=None, overwrite_input=False, keepdims=ABSENT):
+        refuse_out(function.__name__, out)
+        z = function(a, axis, None, False, **given(keepdims=keepdims))
+
+        def median_pushforward(dots):
+            if not varies(dots[0]):
+                return ZeroTangent
+            x = np.asarray(a)
+            found = neighbours(x, axis, lambda ramp, order: function(ramp, -1))
+            return order_statistic_dot(joined(dots[0], a), x, z, axis, found)
+
+        return z, median_pushforward
 
 
 for f in functions("quantile", "nanquantile"):
@@ -534,3 +803,29 @@ def diff_rrule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
         return part(first, last), NoTangent, NoTangent, prepend_bar, append_bar
 
     return z, diff_pullback
+
+
+@both_forms(np.diff, affine=True)
+def diff_frule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
+    z = np.diff(a, n, axis, **given(prepend=prepend, append=append))
+
+    def diff_pushforward(dots):
+        prepend_dot, append_dot = dot_of(dots, 3), dot_of(dots, 4)
+        if n == 0:
+            return pushed(joined, dots[0], a)
+        ndim = np.ndim(a)
+        back = axis % ndim - ndim
+        lead = lead_of((dots[0], a), (prepend_dot, prepend), (append_dot, append))
+        a_dot = filled(dots[0], a, lead)
+
+        def end(x_dot, x):
+            if x is ABSENT:
+                return []
+            shape = list(np.shape(a_dot))
+            shape[back] = np.shape(x)[axis] if np.ndim(x) else 1
+            return [np.broadcast_to(lined_up(filled(x_dot, x, lead), x, ndim), shape)]
+
+        parts = [*end(prepend_dot, prepend), a_dot, *end(append_dot, append)]
+        return np.diff(np.concatenate(parts, back) if len(parts) > 1 else a_dot, n, back)
+
+    return z, diff_pushforward

@@ -8,6 +8,7 @@ import numpy as np
 
 from plaingrad.define import composed, mover, no_tangent
 from plaingrad.rules.numpy.names import both, functions, linear, linear_rrule, methods, refuse
+from plaingrad.rules.pushforwards import both_forms, flattened, from_back, joined, lined_up, reshaped, varies
 from plaingrad.tangents import Thunk, unbroadcast
 
 no_tangent(*functions(
@@ -30,14 +31,20 @@ no_tangent(*(vars(t)[name] for t in (np.ndarray, np.generic) for name in (
 # Array scalars: each method makes a new number
 
 
-for name in ("T", "real", "base"):
-    linear(vars(np.generic)[name], lambda z_bar, x: z_bar)
-linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j)
-linear(vars(np.generic)["flat"], lambda z_bar, x: np.sum(z_bar))
+def itself(x_dot, x, z, *options, **more):
+    """The tangent itself."""
+    return x_dot
+
+
+linear(vars(np.generic)["T"], lambda z_bar, x: z_bar, itself)
+linear(vars(np.generic)["base"], lambda z_bar, x: z_bar, itself)
+linear(vars(np.generic)["real"], lambda z_bar, x: z_bar, lambda x_dot, x, z: np.real(x_dot))
+linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j, lambda x_dot, x, z: np.imag(x_dot))
+linear(vars(np.generic)["flat"], lambda z_bar, x: np.sum(z_bar), itself)
 for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", "newbyteorder", types=(np.generic,)):
-    linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()))
+    linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()), itself)
 for f in methods("item", "tolist", types=(np.generic,)):
-    linear(f, lambda z_bar, x, *options: z_bar)
+    linear(f, lambda z_bar, x, *options: z_bar, itself)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -72,11 +79,40 @@ def ravel_adjoint(z_bar, a, order="C"):
     return np.reshape(z_bar, shape, order="C" if order == "K" else reshape_order(a, order))
 
 
-linear(np.reshape, reshape_function_adjoint)
+def reordered(a_dot: Any, a: Any, shape: Any, order: str) -> Any:
+    """`a_dot` for a.reshape(shape, order=order); the axis of a chunk stays in front."""
+    if order == "C":
+        return reshaped(a_dot, a, shape)
+    if np.ndim(a_dot) == np.ndim(a):
+        return np.reshape(a_dot, shape, order=order)
+    return np.moveaxis(np.reshape(np.moveaxis(a_dot, 0, -1), (*shape, len(a_dot)), order=order), -1, 0)
+
+
+def reshape_push(a_dot, a, z, *shape, order="C", **options):
+    """a_dot in the shape of z."""
+    return reordered(a_dot, a, np.shape(z), reshape_order(a, order))
+
+
+def reshape_function_push(a_dot, a, z, shape=None, order="C", **options):
+    """a_dot in the shape of z."""
+    return reordered(a_dot, a, np.shape(z), reshape_order(a, order))
+
+
+def ravel_push(a_dot, a, z, order="C"):
+    """a_dot in the order that the elements of `a` were read in."""
+    order = (order or "C").upper()
+    if order == "K" and isinstance(a, np.ndarray) and not (a.flags.c_contiguous or a.ndim < 2):
+        axes = sorted(range(-a.ndim, 0), key=lambda i: -abs(a.strides[i]))
+        lead = np.ndim(a_dot) - a.ndim
+        return reshaped(np.transpose(a_dot, (*range(lead), *[i + np.ndim(a_dot) for i in axes])), a, np.shape(z))
+    return reordered(a_dot, a, np.shape(z), "C" if order == "K" else reshape_order(a, order))
+
+
+linear(np.reshape, reshape_function_adjoint, reshape_function_push)
 for f in methods("reshape"):
-    linear(f, reshape_adjoint)
+    linear(f, reshape_adjoint, reshape_push)
 for f in both("ravel", "flatten"):
-    linear(f, ravel_adjoint)
+    linear(f, ravel_adjoint, ravel_push)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -100,18 +136,56 @@ def in_shape(z_bar, a, *options, **more):
     return np.reshape(z_bar, np.shape(a))
 
 
+def transpose_push(a_dot, a, z, axes=None):
+    """The same permutation behind the leading axis."""
+    ndim = np.ndim(a)
+    axes = range(ndim)[::-1] if axes is None else axes
+    lead = np.ndim(a_dot) - ndim
+    return np.transpose(a_dot, (*range(lead), *[i % ndim + lead for i in axes]))
+
+
+def moveaxis_push(a_dot, a, z, source, destination):
+    """The same move behind the leading axis."""
+    return np.moveaxis(a_dot, from_back(source, np.ndim(a)), from_back(destination, np.ndim(a)))
+
+
+def rollaxis_push(a_dot, a, z, axis, start=0):
+    """The same move behind the leading axis."""
+    n = np.ndim(a)
+    axis, start = axis % n, start + n if start < 0 else start
+    return np.moveaxis(a_dot, axis - n, (start - 1 if axis < start else start) - n)
+
+
+def swapaxes_push(a_dot, a, z, axis1, axis2):
+    """The same exchange behind the leading axis."""
+    return np.swapaxes(a_dot, *from_back((axis1, axis2), np.ndim(a)))
+
+
+def in_shape_push(a_dot, a, z, *options, **more):
+    """a_dot in the shape of z."""
+    return reshaped(a_dot, a, np.shape(z))
+
+
+def roll_push(a_dot, a, z, shift, axis=None):
+    """The same shift behind the leading axis."""
+    if axis is None:
+        return np.reshape(np.roll(flattened(a_dot, a), np.sum(shift), -1), np.shape(a_dot))
+    return np.roll(a_dot, shift, from_back(axis, np.ndim(a)))
+
+
 for f in functions("transpose", "permute_dims"):
-    linear(f, transpose_adjoint)
+    linear(f, transpose_adjoint, transpose_push)
 for f in (*functions("matrix_transpose"), *functions("matrix_transpose", where=np.linalg)):
-    linear(f, lambda z_bar, x: np.swapaxes(z_bar, -1, -2))
-linear(np.swapaxes, lambda z_bar, a, axis1, axis2: np.swapaxes(z_bar, axis1, axis2))
-linear(np.moveaxis, lambda z_bar, a, source, destination: np.moveaxis(z_bar, destination, source))
-linear(np.rollaxis, rollaxis_adjoint)
-linear(np.squeeze, in_shape)
-linear(np.expand_dims, in_shape)
-linear(np.flip, lambda z_bar, m, axis=None: np.flip(z_bar, axis))
-linear(np.fliplr, lambda z_bar, m: np.fliplr(z_bar))
-linear(np.flipud, lambda z_bar, m: np.flipud(z_bar))
+    linear(f, lambda z_bar, x: np.swapaxes(z_bar, -1, -2), lambda x_dot, x, z: np.swapaxes(x_dot, -1, -2))
+linear(np.swapaxes, lambda z_bar, a, axis1, axis2: np.swapaxes(z_bar, axis1, axis2), swapaxes_push)
+linear(np.moveaxis, lambda z_bar, a, source, destination: np.moveaxis(z_bar, destination, source), moveaxis_push)
+linear(np.rollaxis, rollaxis_adjoint, rollaxis_push)
+linear(np.squeeze, in_shape, in_shape_push)
+linear(np.expand_dims, in_shape, in_shape_push)
+linear(np.flip, lambda z_bar, m, axis=None: np.flip(z_bar, axis),
+       lambda m_dot, m, z, axis=None: np.flip(m_dot, from_back(axis, np.ndim(m))))  # fmt: skip
+linear(np.fliplr, lambda z_bar, m: np.fliplr(z_bar), lambda m_dot, m, z: np.flip(m_dot, 1 - np.ndim(m)))
+linear(np.flipud, lambda z_bar, m: np.flipud(z_bar), lambda m_dot, m, z: np.flip(m_dot, -np.ndim(m)))
 stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
 
 
@@ -126,13 +200,25 @@ def enter_broadcast(function: Any) -> None:
         shape = np.shape(array)
         return z, lambda z_bar: (Thunk(lambda: unbroadcast(z_bar, shape)),)
 
+    @both_forms(function)
+    def broadcast_frule(array, *args, **options):
+        z = function(array, *args, **options)
+        if not isinstance(array, np.ndarray):
+            z = z.copy()
+
+        def broadcast_pushforward(dots):
+            return lined_up(joined(dots[0], array), array, np.ndim(z)) if varies(dots[0]) else dots[0]
+
+        return z, broadcast_pushforward
+
 
 enter_broadcast(np.broadcast_to)
 enter_broadcast(stride_tricks._broadcast_to)  # behind np.broadcast_arrays
-linear(np.roll, lambda z_bar, a, shift, axis=None: np.roll(z_bar, np.negative(shift), axis))
-linear(np.rot90, lambda z_bar, m, k=1, axes=(0, 1): np.rot90(z_bar, -k, axes))
-linear(np.real, lambda z_bar, val: z_bar)
-linear(np.imag, lambda z_bar, val: z_bar * 1j)
+linear(np.roll, lambda z_bar, a, shift, axis=None: np.roll(z_bar, np.negative(shift), axis), roll_push)
+linear(np.rot90, lambda z_bar, m, k=1, axes=(0, 1): np.rot90(z_bar, -k, axes),
+       lambda m_dot, m, z, k=1, axes=(0, 1): np.rot90(m_dot, k, from_back(axes, np.ndim(m))))  # fmt: skip
+linear(np.real, lambda z_bar, val: z_bar, lambda x_dot, val, z: np.real(x_dot))
+linear(np.imag, lambda z_bar, val: z_bar * 1j, lambda x_dot, val, z: np.imag(x_dot))
 
 
 # ---------------------------------------------------------------------------------------------------------
