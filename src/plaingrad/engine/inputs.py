@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from collections import deque
 from types import FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
@@ -24,6 +25,8 @@ from plaingrad.errors import ArgumentError, PlaingradError
 
 _lock = threading.Lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
+# (container, key, fresh leaf) of all that a level patched: code that is run again finds its arguments again by them
+patches_of: weakref.WeakKeyDictionary[Level, list[tuple[Any, Any, Any]]] = weakref.WeakKeyDictionary()
 WAIT_SECONDS = 600.0
 
 
@@ -34,6 +37,7 @@ class Inputs:
         self.level = level
         # id of a container -> (the container, id of fresh -> (fresh, original))
         self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
+        self.patched: list[tuple[Any, Any, Any]] = []
         self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
         self.containers: dict[int, Any] = {}
@@ -57,6 +61,8 @@ class Inputs:
                     )
                 self.nodes.append(node)
             self._find_twins()
+            if self.patched:
+                patches_of[level] = self.patched
         except BaseException:
             self.restore()
             raise
@@ -154,6 +160,7 @@ class Inputs:
     def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
         put(container, key, new)
         self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old
+        self.patched.append((container, key, new))
 
     def _find_twins(self) -> None:
         """Arrays that the caller can reach under two names."""
@@ -190,27 +197,9 @@ class Inputs:
 
     def _acquire(self) -> None:
         """Wait until no other thread's derivative has one of the containers patched."""
-        if not self.containers:
-            return
-        ancestors = set()
-        level = self.level
-        while isinstance(level, Level):
-            ancestors.add(level)
-            level = level.parent
-        deadline = time.monotonic() + WAIT_SECONDS
-        while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
-            with _lock:
-                if all(not _patched.get(i) or _patched[i][-1] in ancestors for i in self.containers):
-                    for i in self.containers:
-                        _patched.setdefault(i, []).append(self.level)
-                    return
-            if time.monotonic() > deadline:
-                self.containers = {}
-                raise PlaingradError(
-                    "an argument is being differentiated by another thread, which did not finish within "
-                    f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
-                )
-            time.sleep(0.0005)
+        wanted, self.containers = self.containers, {}
+        acquire(self.level, wanted)
+        self.containers = wanted
 
     # -- afterwards ------------------------------------------------------------------------------------------------
 
@@ -227,13 +216,8 @@ class Inputs:
                 if found is not None and found[0] is value:
                     put(container, key, found[1])
         self.patches.clear()
-        if self.containers:
-            with _lock:
-                for i in self.containers:
-                    _patched[i].remove(self.level)
-                    if not _patched[i]:
-                        del _patched[i]
-                self.containers = {}
+        release(level, self.containers)
+        self.containers = {}
 
     def own(self, y: Any) -> Any:
         """The result, with fresh inputs in it replaced by the caller's own objects."""
@@ -249,6 +233,48 @@ class Inputs:
                 if new is not value:
                     put(y, key, new)
         return y
+
+
+def acquire(level: Any, containers: dict[int, Any]) -> None:
+    """Wait until no other thread's derivative has one of `containers` (by identity) patched, and take them."""
+    if not containers:
+        return
+    around = levels_around(level)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
+        with _lock:
+            if all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
+                for i in containers:
+                    _patched.setdefault(i, []).append(level)
+                return
+        if time.monotonic() > deadline:
+            raise PlaingradError(
+                "an argument is being differentiated by another thread, which did not finish within "
+                f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
+            )
+        time.sleep(0.0005)
+
+
+def release(level: Any, containers: dict[int, Any]) -> None:
+    """Let others patch `containers`."""
+    if containers:
+        with _lock:
+            for i in containers:
+                _patched[i].remove(level)
+                if not _patched[i]:
+                    del _patched[i]
+
+
+def levels_around(level: Any) -> set[Any]:
+    """`level`, those further out, and those that segments among them stand in for."""
+    found: set[Any] = set()
+    todo = [level]
+    while todo:
+        level = todo.pop()
+        if isinstance(level, Level) and level not in found:
+            found.add(level)
+            todo += [level.parent, getattr(level, "base", None)]
+    return found
 
 
 def copied(x: np.ndarray) -> np.ndarray:
