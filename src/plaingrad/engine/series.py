@@ -50,7 +50,7 @@ def derivative(x: np.ndarray) -> np.ndarray:
 
 def integral(z: Any, y: np.ndarray) -> np.ndarray:
     """The series that begins with `z` and has the derivative `y`."""
-    first = np.reshape(np.asarray(z, y.dtype), (1, *y.shape[1:]))
+    first = np.broadcast_to(np.asarray(z, y.dtype), (1, *y.shape[1:]))
     return np.concatenate((first, y / (_orders(y) + 1)))
 
 
@@ -105,6 +105,8 @@ def as_complex(x: np.ndarray) -> np.ndarray:
 def multiply(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a b: c_k = sum of a_i b_(k-i)."""
     n = a.shape[0]
+    if n == 0:
+        return a * b
     if a.ndim == 1 and b.ndim == 1:
         return np.convolve(a, b)[:n]
     c = a[0] * b
@@ -489,4 +491,4 @@ def _plus(c: float, x: np.ndarray) -> np.ndarray:
 
 def _with_value(z: Any, x: np.ndarray) -> np.ndarray:
     """`x` with another value."""
-    return np.concatenate((np.reshape(np.asarray(z, x.dtype), (1, *x.shape[1:])), x[1:]))
+    return np.concatenate((np.broadcast_to(np.asarray(z, x.dtype), (1, *x.shape[1:])), x[1:]))
