@@ -1,7 +1,24 @@
 """plaingrad: exact, fast derivatives of ordinary Python."""
 
 from plaingrad import rules as _rules
-from plaingrad.api import grad, hook, nestlevel, show, value_and_grad, vjp
+from plaingrad.api import (
+    derivative,
+    forwarddiff,
+    grad,
+    hessian,
+    hook,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    nestlevel,
+    prefer_mode,
+    show,
+    value_and_grad,
+    vhp,
+    vjp,
+    wirtinger,
+)
 from plaingrad.errors import (
     AliasError,
     ArgumentError,
@@ -9,6 +26,7 @@ from plaingrad.errors import (
     CotangentError,
     MissingRuleError,
     NonScalarOutputError,
+    NotHolomorphicError,
     PlaingradError,
     RoundTripError,
     RuleError,
@@ -28,6 +46,7 @@ __all__ = [
     "MissingRuleError",
     "NoTangent",
     "NonScalarOutputError",
+    "NotHolomorphicError",
     "PlaingradError",
     "RoundTripError",
     "RuleError",
@@ -36,17 +55,27 @@ __all__ = [
     "Thunk",
     "UnsupportedPythonError",
     "ZeroTangent",
+    "derivative",
+    "forwarddiff",
     "grad",
+    "hessian",
     "hook",
+    "hvp",
+    "jacobian",
+    "jvp",
     "linear_rule",
+    "linearize",
     "nestlevel",
     "nondifferentiable",
+    "prefer_mode",
     "rrule",
     "scalar_rule",
     "show",
     "stop_gradient",
     "value_and_grad",
+    "vhp",
     "vjp",
+    "wirtinger",
 ]
 
 del _rules

@@ -42,6 +42,10 @@ class TangentError(PlaingradError, ValueError):
     """A tangent has the wrong structure, shape or dtype for the argument it belongs to."""
 
 
+class NotHolomorphicError(PlaingradError, ValueError):
+    """A complex derivative was asked for where it does not exist: the function is not holomorphic."""
+
+
 class RuleError(PlaingradError):
     """A rule returned something that is no cotangent of its argument."""
 

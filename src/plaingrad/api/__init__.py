@@ -1,6 +1,25 @@
 """The public door: gradients, tangents, Jacobians and what is built of them. Thin: the engine does the work."""
 
+from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
 from plaingrad.api.gradients import grad, value_and_grad, vjp
+from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show
 
-__all__ = ["grad", "hook", "nestlevel", "show", "value_and_grad", "vjp"]
+__all__ = [
+    "derivative",
+    "forwarddiff",
+    "grad",
+    "hessian",
+    "hook",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "linearize",
+    "nestlevel",
+    "prefer_mode",
+    "show",
+    "value_and_grad",
+    "vhp",
+    "vjp",
+    "wirtinger",
+]

@@ -10,15 +10,15 @@ import numpy as np
 from plaingrad.api.leaves import (
     COTANGENT,
     Argnums,
+    active_positions,
     described,
-    may_have_tangent,
     positions_in,
     positions_of,
     wraps,
 )
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.run import Run
-from plaingrad.errors import ArgumentError, NonScalarOutputError
+from plaingrad.errors import NonScalarOutputError
 
 
 def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -99,11 +99,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
         >>> y, pullback(1.0), pullback(2.0)
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
-    active = tuple(n for n, x in enumerate(args) if may_have_tangent(x))
-    if not active:
-        raise ArgumentError(
-            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
-        )
+    active = active_positions(args)
     run = Run(f, args, active, {})
     run.watch()
     y = run.value

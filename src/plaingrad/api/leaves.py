@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 from plaingrad.api import recorded
 from plaingrad.engine.inputs import entries_of, fields_of, has_fields
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.level import rebuilt
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -182,6 +184,33 @@ COTANGENT = Fit("cotangent", "output", CotangentError)
 TANGENT = Fit("tangent", "argument", TangentError)
 
 
+def fitting_tangents(primals: Any, tangents: Any, name: str = "tangents") -> tuple[Any, ...]:
+    """`tangents`, checked to be one for each of `primals`."""
+    for what, given in (("primals", primals), (name, tangents)):
+        if not isinstance(given, (tuple, list)):
+            raise TangentError(
+                f"{what} must be a tuple with one entry for each argument, not {described(given)}; for one argument "
+                "write (x,).\n  See docs: errors#tangent"
+            )
+    if len(primals) != len(tangents):
+        raise TangentError(
+            f"there are {len(primals)} primals and {len(tangents)} {name}; give one for each argument, None for one "
+            "that is held fixed.\n  See docs: errors#tangent"
+        )
+    pairs = enumerate(zip(tangents, primals, strict=True))
+    return tuple([TANGENT.of(x_dot, x, f"{name}[{n}]", as_real=True) for n, (x_dot, x) in pairs])
+
+
+def active_positions(args: Sequence[Any]) -> tuple[int, ...]:
+    """Which arguments hold real or complex numbers; an error if none does."""
+    active = tuple([n for n, x in enumerate(args) if may_have_tangent(x)])
+    if not active:
+        raise ArgumentError(
+            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
+        )
+    return active
+
+
 # -- the structure of a value ------------------------------------------------------------------------------------------
 
 
@@ -225,6 +254,13 @@ def structure_of(x: Any, as_real: bool = False) -> tuple[Any, list[Leaf]]:
     """
     leaves: list[Leaf] = []
     return _structure(x, as_real, leaves, {}), leaves
+
+
+def structures_of(args: Sequence[Any]) -> tuple[list[Any], list[Leaf]]:
+    """The structure of each differentiated argument, and the leaves of all of them in order."""
+    leaves: list[Leaf] = []
+    seen: dict[int, Any] = {}
+    return [_structure(x, True, leaves, seen) for x in args], leaves
 
 
 def _structure(x: Any, as_real: bool, leaves: list[Leaf], seen: dict[int, Any]) -> Any:
@@ -282,6 +318,25 @@ def filled(structure: Any, value_of: Callable[[Leaf], Any], made: dict[int, Any]
     for key, entry in entries.items():
         fields[key] = filled(entry, value_of, made)
     return whole
+
+
+def with_leaves(x: Any, structure: Any, values: Any, who: str) -> Any:
+    """`x`, rebuilt with `values` for its leaves; `who` "takes" or "returns" it, for the message."""
+    if structure is None:
+        return x
+    if type(structure) is Leaf:
+        return values[structure.position]
+    parts = {key: with_leaves(part, structure.entries[key], values, who) for key, part in entries_of(x)}
+    if isinstance(x, dict):
+        whole = copy.copy(x)
+        whole.update(parts)
+        return whole
+    if isinstance(x, (list, tuple, deque)):
+        return rebuilt(x, list(parts.values()))
+    raise ArgumentError(
+        f"{who} numbers, arrays, and lists, tuples and dicts of them, not {described(x)}; take its attributes one by "
+        "one.\n  See docs: errors#argument"
+    )
 
 
 def leaf_values(structure: Any, derivative: Any) -> dict[int, Any]:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import copy
-from collections import deque
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from plaingrad.api import recorded
-from plaingrad.api.leaves import COTANGENT, Leaf, described, filled, here, leaf_values, structure_of
-from plaingrad.engine.inputs import entries_of
-from plaingrad.engine.level import rebuilt
+from plaingrad.api.leaves import COTANGENT, filled, here, leaf_values, structure_of, with_leaves
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
 
@@ -63,26 +59,7 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
 
         on_leaves = recorded.hook_on_leaves(fn, spread, gather)
         values = level.prep(recorded.hooked)(on_leaves, tuple([leaf.x for leaf in leaves]))
-    return _with_leaves(x, structure, values)
-
-
-def _with_leaves(x: Any, structure: Any, values: Any) -> Any:
-    """`x`, rebuilt with `values` for its leaves."""
-    if structure is None:
-        return x
-    if type(structure) is Leaf:
-        return values[structure.position]
-    parts = {key: _with_leaves(part, structure.entries[key], values) for key, part in entries_of(x)}
-    if isinstance(x, dict):
-        whole = copy.copy(x)
-        whole.update(parts)
-        return whole
-    if isinstance(x, (list, tuple, deque)):
-        return rebuilt(x, list(parts.values()))
-    raise ArgumentError(
-        f"hook takes numbers, arrays, and lists, tuples and dicts of them, not {described(x)}; hook its attributes "
-        "one by one.\n  See docs: errors#argument"
-    )
+    return with_leaves(x, structure, values, "hook takes")
 
 
 def nestlevel() -> int:

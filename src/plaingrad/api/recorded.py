@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import define
-from plaingrad.tangents import NoTangent
+from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 
 def element(a: np.ndarray) -> Any:
@@ -23,6 +23,96 @@ def element(a: np.ndarray) -> Any:
 def as_array(x: Any) -> np.ndarray:
     """A number as a 0-d array."""
     return np.array(x)
+
+
+def copied(a: np.ndarray) -> np.ndarray:
+    """A copy of an array."""
+    return np.array(a)
+
+
+def overwrite(a: np.ndarray, b: np.ndarray) -> None:
+    """a[...] = b."""
+    a[...] = b
+
+
+def as_dtype(d: Any, dtype: Any) -> np.ndarray:
+    """An array, or a number, as an array of this dtype."""
+    return np.array(d).astype(dtype)
+
+
+def python_number(d: Any) -> Any:
+    """A NumPy scalar as a float or complex."""
+    return complex(d) if isinstance(d, np.complexfloating) else float(d)
+
+
+# -- whole derivatives -------------------------------------------------------------------------------------------------
+
+
+def numbers_in(y_dot: Any) -> list[Any]:
+    """The tangents of a number as a list of numbers."""
+    return y_dot.tolist() if y_dot.dtype == float or y_dot.dtype == complex else list(y_dot)
+
+
+def joined(columns: list[Any]) -> Any:
+    """The tangents of one leaf of y along all directions: a list of numbers, or an array with a leading axis."""
+    if len(columns) == 1:
+        return columns[0]
+    return (
+        np.concatenate(columns)
+        if isinstance(columns[0], np.ndarray)
+        else [d for part in columns for d in part]
+    )
+
+
+def pair_of_columns(whole: Any, start: int, y: Any, x: Any) -> tuple[Any, Any]:
+    """(dy/dx along 1, along i or None) from tangents of y: those from `start` on belong to x."""
+    along_1 = block_of_columns(whole, start, y, x)
+    return along_1, block_of_columns(whole, start + x.size, y, x) if x.is_complex else None
+
+
+def block_of_columns(whole: Any, start: int, y: Any, x: Any) -> Any:
+    """Tangents of y, one for each element of x, as an array of shape y.shape + x.shape."""
+    if not x.is_array:
+        return whole[start]
+    part = whole[start : start + x.size]
+    if not y.is_array:
+        return np.array(part).reshape(x.shape)
+    first = len(x.shape)
+    axes = (*range(first, first + len(y.shape)), *range(first))
+    return part.reshape(x.shape + y.shape).transpose(axes)
+
+
+def pair_of_rows(rows: list[Any], y: Any, x: Any) -> tuple[Any, Any]:
+    """(dy/dx along 1, along i or None) from cotangents of x: for weight 1 on each element of y, then for weight i."""
+    of_real = block_of_rows(rows[: y.size], y, x)
+    if not y.is_complex:
+        return (of_real.real, of_real.imag) if x.is_complex else (of_real, None)
+    of_imag = block_of_rows(rows[y.size :], y, x)
+    if not x.is_complex:
+        return of_real + 1j * of_imag, None
+    return of_real.real + 1j * of_imag.real, of_real.imag + 1j * of_imag.imag
+
+
+def block_of_rows(rows: list[Any], y: Any, x: Any) -> Any:
+    """Cotangents of x, one for each element of y, as an array of shape y.shape + x.shape."""
+    if not y.is_array:
+        return rows[0]
+    return np.array(rows).reshape(y.shape + x.shape)
+
+
+def along_both(along_1: Any, along_i: Any) -> Any:
+    """d/du + i d/dv."""
+    return along_1 + 1j * along_i
+
+
+def half_difference(along_1: Any, along_i: Any) -> Any:
+    """(d/du - i d/dv) / 2, the derivative by z."""
+    return (along_1 - 1j * along_i) / 2
+
+
+def half_sum(along_1: Any, along_i: Any) -> Any:
+    """(d/du + i d/dv) / 2, the derivative by the conjugate of z."""
+    return (along_1 + 1j * along_i) / 2
 
 
 # -- rules of our own functions ----------------------------------------------------------------------------------------
@@ -70,3 +160,49 @@ def hook_on_leaves(fn: Any, spread: Any, gather: Any) -> Callable[[Any], Any]:
         return gather(x_bar if changed is None else changed)
 
     return on_leaves
+
+
+def attached(
+    pull: Callable[..., Any], y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """`y_leaves`, which depend on `x_leaves` too, in the way that `pull` says."""
+    return copies(y_leaves)
+
+
+@define.rrule(attached)
+def attached_rrule(pull: Callable[..., Any], y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> Any:
+    """What flows to x was pushed forward; what flows to anything else that y depends on is recorded as ever."""
+
+    def attached_pullback(bars: Any) -> tuple[Any, ...]:
+        return NoTangent, bars, pull(bars)
+
+    return copies(y_leaves), attached_pullback
+
+
+def pull_by_columns(x_leaves: list[Any], dots: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """The pullback to the leaves of x, from the tangents of each leaf of y along every direction of x."""
+
+    def pull(bars: Any) -> tuple[Any, ...]:
+        along: Any = 0.0
+        for y_bar, y_dot in zip(bars, dots, strict=True):
+            if y_dot is not None and not is_zero(y_bar):
+                along = along + np.real(np.reshape(y_dot, (len(y_dot), -1)) @ np.reshape(np.conj(y_bar), -1))
+        found = []
+        start = 0
+        for x in x_leaves:
+            x_bar = ZeroTangent
+            if not isinstance(along, float):
+                x_bar = along[start : start + x.size]
+                if x.is_complex:
+                    x_bar = x_bar + 1j * along[start + x.size : start + x.directions]
+                x_bar = x_bar.reshape(x.shape) if x.is_array else x_bar[0]
+            found.append(x_bar)
+            start += x.directions
+        return tuple(found)
+
+    return pull
+
+
+def spread(f: Callable[..., Any], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    """`f` as a function of the tuple of its arguments."""
+    return lambda args: f(*args, **kwargs)

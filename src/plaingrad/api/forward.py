@@ -1,0 +1,283 @@
+"""Forward mode: tangents, linear maps, and derivatives of functions of one number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from plaingrad.api import recorded
+from plaingrad.api.gradients import vjp
+from plaingrad.api.jacobians import Snapshot, check_holomorphic, direction_type, unit_directions
+from plaingrad.api.leaves import (
+    Leaf,
+    described,
+    filled,
+    fitting_tangents,
+    here,
+    leaf_values,
+    structure_of,
+    with_leaves,
+    wraps,
+)
+from plaingrad.engine.kinds import NUMBER, kind_of
+from plaingrad.engine.push import push
+from plaingrad.engine.reverse import ReverseLevel
+from plaingrad.errors import ArgumentError, NonScalarOutputError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def jvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple[Any, ...]:
+    """`(y, y_dot)`: the value `f(*primals)` and its derivative along `tangents`.
+
+    Args:
+        f: any Python callable; its result may have any structure.
+        primals: the arguments, a tuple. As for `grad`: numbers, arrays, and structures of these.
+        tangents: the direction, one entry for each argument, with its structure, shapes and realness; None (or
+            `ZeroTangent`) for an argument that is held fixed, and for an entry that is or has no tangent.
+        has_aux: `f` returns `(y, aux)`; the result is `(y, y_dot, aux)`.
+
+    Returns:
+        The value, and y_dot with its structure: a list for a list, a dict for a dict, a `Tangent` for an object,
+        None for an entry without tangent.
+
+    Raises:
+        TangentError: `tangents` do not fit `primals`.
+        MissingRuleError: the value depends on an argument through C code that has no rule.
+
+    Examples:
+        >>> jvp(lambda x, y: x * y, (3.0, 4.0), (1.0, 0.0))
+        (12.0, 4.0)
+        >>> jvp(lambda p: [p["a"] ** 2, "text"], ({"a": 3.0},), ({"a": 1.0},))
+        ([9.0, 'text'], [6.0, None])
+    """
+    dots = fitting_tangents(primals, tangents)
+    y, y_dot = push(f, tuple(primals), dots, {})
+    if not has_aux:
+        return y, mirrored(y, y_dot)
+    if not (type(y) is tuple and len(y) == 2):
+        raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not {described(y)}")
+    return y[0], mirrored(y[0], y_dot[0] if type(y_dot) is tuple else None), y[1]
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """`(y, f_jvp)`: the value `f(*primals)`, and the linear map from tangents of the arguments to that of the value.
+
+    `f` is called once, and what it did is kept; `f_jvp(*tangents)` gives y_dot as `jvp` does, any number of times,
+    without calling `f` again.
+
+    Raises:
+        TangentError: `tangents` do not fit `primals`.
+
+    Examples:
+        >>> y, f_jvp = linearize(lambda x, y: x * y, 3.0, 4.0)
+        >>> y, f_jvp(1.0, 0.0), f_jvp(0.0, 1.0)
+        (12.0, 4.0, 3.0)
+    """
+    y, pullback = vjp(f, *primals)
+    structure, leaves = structure_of(y, as_real=True)
+    transposed: list[Callable[..., Any]] = []
+
+    def transpose() -> Callable[..., Any]:
+        def from_leaves(*bars: Any) -> Any:
+            return pullback(filled(structure, lambda leaf: bars[leaf.position]))
+
+        zeros = [np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0) for leaf in leaves]
+        return vjp(from_leaves, *zeros)[1]
+
+    def f_jvp(*tangents: Any) -> Any:
+        """The tangent of the value."""
+        dots = fitting_tangents(primals, tangents)
+        if not leaves:
+            return mirrored(y, None)
+        if not transposed:
+            transposed.append(transpose())
+        found = transposed[0](dots)
+        return filled(structure, lambda leaf: found[leaf.position])
+
+    return y, f_jvp
+
+
+def mirrored(y: Any, y_dot: Any) -> Any:
+    """`y_dot` with the structure of `y`, zeros where nothing varies, None where there is no tangent."""
+    structure, _ = structure_of(y, as_real=True)
+    found = leaf_values(structure, y_dot)
+
+    def of_leaf(leaf: Leaf) -> Any:
+        dot = found.get(leaf.position)
+        if dot is None:
+            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        return dot
+
+    return filled(structure, of_leaf)
+
+
+def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Callable[..., Any]:
+    """The function that returns d^n f / dx^n, for a function of one number.
+
+    Args:
+        f: any Python callable; its first argument is a number, which is differentiated. Its result may be a number,
+            an array, or lists, tuples, dicts and objects of these.
+        order: n; 0 gives `f` itself.
+        value: return the pair `(f(x), derivative)`.
+
+    Returns:
+        A function of the same arguments as `f`. It returns the derivative, with the structure of the result. For a
+        complex argument it is the complex derivative of a holomorphic function.
+
+    Raises:
+        ArgumentError: the first argument is not a number, or `order` is no natural number.
+        NotHolomorphicError: the argument is complex and f has no complex derivative there; see `wirtinger`.
+        MissingRuleError: the value depends on the argument through C code that has no rule.
+
+    Examples:
+        >>> import cmath, math
+        >>> derivative(math.exp)(0.0), derivative(lambda t: t**5, order=3)(2.0)
+        (1.0, 240.0)
+        >>> derivative(lambda t: [t, t * t], value=True)(3.0)
+        ([3.0, 9.0], [1.0, 6.0])
+        >>> derivative(cmath.exp)(1j) == cmath.exp(1j)
+        True
+    """
+    if not isinstance(order, int) or isinstance(order, bool) or order < 0:
+        raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
+
+    @wraps(f)
+    def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
+        if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+            x = float(x)
+        if kind_of(type(x)) != NUMBER:
+            hint = "; for an array use jacobian or jvp" if isinstance(x, np.ndarray) else ""
+            raise ArgumentError(
+                f"derivative is by one number, not {described(x)}{hint}.\n  See docs: errors#argument"
+            )
+        if order == 0:
+            y = f(x, *others, **kwargs)
+            return (y, y) if value else y
+        y, d = nth(f, x, order, others, kwargs)
+        return (y, d) if value else d
+
+    return derivative_of
+
+
+def nth(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """(f(x), the derivative of that order), by forward mode applied to itself."""
+    if order == 1:
+        return first(f, x, others, kwargs, f)
+
+    def one_order_less(x: Any) -> tuple[Any, Any]:
+        return nth(f, x, order - 1, others, kwargs)
+
+    (y, _), (_, d) = first(one_order_less, x, (), {}, f)
+    return y, d
+
+
+def first(g: Any, x: Any, others: tuple[Any, ...], kwargs: dict[str, Any], f: Any) -> tuple[Any, Any]:
+    """(g(x), dg/dx); `f` is what the user calls it."""
+    args = (x, *others)
+    held = (None,) * len(others)
+    if not isinstance(x, (complex, np.complexfloating)):
+        y, y_dot = push(g, args, (type(x)(1), *held), kwargs)
+        return y, mirrored(y, y_dot)
+    y, y_dot = push(g, args, (np.array([1, 1j], direction_type(x)), *held), kwargs, chunk=2)
+    structure, _ = structure_of(y, as_real=True)
+    found = leaf_values(structure, y_dot)
+
+    def of_leaf(leaf: Leaf) -> Any:
+        dot = found.get(leaf.position)
+        if dot is None:
+            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        along_1, along_i = dot if leaf.is_array else here(recorded.numbers_in, dot)
+        check_holomorphic(along_1, along_i, f)
+        return along_1
+
+    return y, filled(structure, of_leaf)
+
+
+def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
+    """`f(x)`; inside a reverse-mode derivative, its own derivative by `x` is taken in forward mode.
+
+    The reverse pass then keeps nothing of the run of `f` but dy/dx: for a long computation on few numbers. All
+    directions of `x` are pushed at once, and `f` runs once. What `f` reads besides `x` (captured variables, globals)
+    is differentiated too, in reverse mode as ever. In a plain call, and in forward mode, this is `f(x)`.
+
+    Args:
+        f: a function of one argument.
+        x: a number, an array, or lists, tuples and dicts of these; `f` may not change it in place.
+
+    Raises:
+        ArgumentError: `x` or the result holds an object, or `f` changed `x`.
+
+    Examples:
+        >>> import plaingrad
+        >>> def settled(x):
+        ...     for _ in range(1000):
+        ...         x = 0.5 * (x + 2.0 / x)
+        ...     return x
+        >>> plaingrad.grad(lambda x, c: c * forwarddiff(lambda x: c * x * settled(x), x), argnums=1)(3.0, 2.0) == (
+        ...     12.0 * settled(3.0))
+        True
+    """
+    level = CURRENT.get()
+    if level is PLAIN:
+        return f(x)
+    if not isinstance(level, ReverseLevel) or not level.is_active(x):
+        return level.prep(f)(x)
+    structure, leaves = structure_of(x)
+    fresh = [
+        level.outside(recorded.copied, leaf.x) if leaf.is_array else level.fresh_number(leaf.x)
+        for leaf in leaves
+    ]
+    own = with_leaves(x, structure, fresh, "forwarddiff takes")
+    before = Snapshot([own])
+    directions = sum(leaf.directions for leaf in leaves)
+    dots = unit_directions(leaves, 0, directions)
+    y, y_dot = push(f, (own,), (filled(structure, lambda leaf: dots[leaf.position]),), {}, chunk=directions)
+    if before.is_changed():
+        raise ArgumentError(
+            "the function given to forwarddiff changed its argument in place; let it work on a copy.\n"
+            "  See docs: errors#argument"
+        )
+    y_structure, y_leaves = structure_of(y)
+    if not y_leaves:
+        return y
+    found = leaf_values(y_structure, y_dot)
+    pull = recorded.pull_by_columns(leaves, [found.get(n) for n in range(len(y_leaves))])
+    attached = level.prep(recorded.attached)
+    values = attached(pull, tuple([leaf.x for leaf in y_leaves]), tuple([leaf.x for leaf in leaves]))
+    return with_leaves(y, y_structure, values, "a function given to forwarddiff returns")
+
+
+def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
+    """Decorate a function: say in which mode it is best differentiated.
+
+    `jacobian(f)` with mode="auto" follows it. With "forward", a call of the function inside a reverse-mode derivative
+    is what `forwarddiff` makes of it, so `grad` uses forward mode for this function too.
+
+    Examples:
+        >>> from plaingrad import jacobian
+        >>> @prefer_mode("forward")
+        ... def f(t): return [t, t * t]
+        >>> jacobian(f)(3.0)
+        [1.0, 6.0]
+    """
+    if mode not in ("forward", "reverse"):
+        raise ArgumentError(f'the mode is "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument')
+
+    def enter(f: F) -> F:
+        @wraps(f)
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            level = CURRENT.get()
+            if mode == "forward" and isinstance(level, ReverseLevel):
+                return forwarddiff(recorded.spread(f, kwargs), args)
+            return f(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
+
+        in_mode.__plaingrad_mode__ = mode
+        return in_mode
+
+    return enter

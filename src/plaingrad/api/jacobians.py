@@ -1,0 +1,573 @@
+"""Jacobians, Hessians and products with them: whole derivatives, put together from many directions or weights."""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from plaingrad.api import recorded
+from plaingrad.api.gradients import value_and_grad
+from plaingrad.api.leaves import (
+    Argnums,
+    Leaf,
+    active_positions,
+    described,
+    filled,
+    fitting_tangents,
+    here,
+    leaf_values,
+    positions_in,
+    positions_of,
+    structure_of,
+    structures_of,
+    wraps,
+)
+from plaingrad.engine.inputs import entries_of, has_fields, put
+from plaingrad.engine.kinds import ARRAY, MAPPING, SEQUENCE, kind_of
+from plaingrad.engine.push import push
+from plaingrad.engine.run import Run
+from plaingrad.errors import ArgumentError, NonScalarOutputError, NotHolomorphicError
+from plaingrad.tangents import ZeroTangent
+
+Mode = Literal["auto", "forward", "reverse"]
+
+CHUNK = 64  # directions pushed together
+FEW = 4  # inputs for which forward mode is taken without asking how many outputs there are
+
+
+def jacobian(
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Callable[..., Any]:
+    """The function that returns all partial derivatives of f's result: dy[i]/dx[j].
+
+    Args:
+        f: any Python callable. Its result may be a number, an array, or lists, tuples, dicts and objects of these.
+        argnums: which positional argument to differentiate, or a tuple of several; of any structure, as for `grad`.
+        mode: "forward" costs about a call of `f` for every few inputs, "reverse" one call and a pullback for every
+            output; "auto" chooses by their numbers (and what `prefer_mode` said of `f`).
+        chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
+        has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
+
+    Returns:
+        A function of the same arguments as `f`. It returns the structure of the result; each leaf of it holds the
+        structure of the argument (with several `argnums` a tuple of them); each leaf of that is an array of shape
+        `y.shape + x.shape`, or a number where both are numbers. With `has_aux` a pair `(jacobian, aux)`.
+        Where y is complex and x real: dy/dx. Where x = u + iv is complex and y real: dy/du + i dy/dv, as `grad` has
+        it. Where both are complex: dy/dx, which exists if y is holomorphic in x.
+
+    Raises:
+        ArgumentError: an argument has no tangent, or the result holds no real or complex number.
+        NotHolomorphicError: x and y are complex and dy/dx does not exist; `wirtinger` gives both derivatives.
+        MissingRuleError: the result depends on the argument through C code that has no rule.
+
+    Examples:
+        >>> import numpy as np
+        >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+        array([[2., 0.],
+               [0., 4.]])
+        >>> jacobian(lambda p: [p["a"] * p["b"], p["a"]])({"a": 3.0, "b": 4.0})
+        [{'a': 4.0, 'b': 3.0}, {'a': 1.0, 'b': 0.0}]
+    """
+    positions = positions_of(argnums)
+    _check_mode(mode)
+    _check_chunk(chunk_size)
+
+    @wraps(f)
+    def jacobian_of(*args: Any, **kwargs: Any) -> Any:
+        task = Task(f, args, kwargs, positions_in(positions, args), has_aux)
+        task.solve(mode, chunk_size)
+        found = task.assembled(jacobian_entry, isinstance(argnums, tuple))
+        return (found, task.aux) if has_aux else found
+
+    return jacobian_of
+
+
+def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None) -> Callable[..., Any]:
+    """The function that returns all second partial derivatives of f's result, a real number.
+
+    The gradient (reverse mode) is pushed forward along each input, many together.
+
+    Args:
+        f: any Python callable that returns one real number.
+        argnums: which positional argument to differentiate, or a tuple of several.
+        chunk_size: how many directions are pushed together. The gradient is taken once for each chunk.
+
+    Returns:
+        A function of the same arguments as `f`. It returns the structure of the argument, each leaf of which holds
+        the structure of the argument again, each leaf of which is an array of shape `x.shape + x.shape`.
+
+    Raises:
+        NotHolomorphicError: an argument is complex; differentiate by its real and imaginary parts instead.
+
+    Examples:
+        >>> import numpy as np
+        >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
+        array([[6., 2.],
+               [2., 0.]])
+    """
+    positions = positions_of(argnums)
+    _check_chunk(chunk_size)
+
+    @wraps(f)
+    def hessian_of(*args: Any, **kwargs: Any) -> Any:
+        task = Task(leaf_gradient(f, positions), args, kwargs, positions_in(positions, args), False)
+        task.push_all(chunk_size)
+        task.y_structure = task.x_structures
+        return task.assembled(jacobian_entry, isinstance(argnums, tuple), second=True)
+
+    return hessian_of
+
+
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+    """The Hessian of `f` times a direction, without the Hessian: the gradient's derivative along `tangents`.
+
+    Args:
+        f: any Python callable that returns one real number.
+        primals: its arguments, a tuple.
+        tangents: a direction for each, of the same structure and shapes; None for an argument held fixed.
+
+    Returns:
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent.
+
+    Raises:
+        TangentError: `tangents` do not fit `primals`.
+
+    Examples:
+        >>> import numpy as np
+        >>> x, v = np.array([1.0, 3.0]), np.array([1.0, 0.0])
+        >>> hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
+        (array([6., 2.]),)
+    """
+    dots = fitting_tangents(primals, tangents)
+    active = active_positions(primals)
+    _, y_dot = push(leaf_gradient(f, active), tuple(primals), dots, {})
+    return _product(primals, active, y_dot)
+
+
+def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+    """A weight times the Hessian of `f`, without the Hessian: the gradient, pulled back.
+
+    The same numbers as `hvp`, for the Hessian is symmetric, by reverse mode alone: for functions with rules that
+    have no forward half.
+
+    Args:
+        f: any Python callable that returns one real number.
+        primals: its arguments, a tuple.
+        cotangents: a weight for each, of the same structure and shapes; None for zero.
+
+    Returns:
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent.
+
+    Raises:
+        TangentError: `cotangents` do not fit `primals`.
+
+    Examples:
+        >>> import numpy as np
+        >>> x, v = np.array([1.0, 3.0]), np.array([1.0, 0.0])
+        >>> vhp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
+        (array([6., 2.]),)
+    """
+    bars = fitting_tangents(primals, cotangents, "cotangents")
+    active = active_positions(primals)
+    args = tuple(primals)
+    run = Run(leaf_gradient(f, active), args, active, {})
+    structures, leaves = structures_of([args[n] for n in active])
+    weights: dict[int, Any] = {}
+    for structure, n in zip(structures, active, strict=True):
+        weights.update(leaf_values(structure, bars[n]))
+    found = run.pull(tuple([weights.get(leaf.position, ZeroTangent) for leaf in leaves]))
+    by_position = dict(zip(active, found, strict=True))
+    return tuple([by_position.get(n) for n in range(len(args))])
+
+
+def wirtinger(f: Callable[..., Any], mode: Mode = "auto") -> Callable[..., Any]:
+    """The function that returns (df/dz, df/dz*): the derivatives by a complex argument and by its conjugate.
+
+    With z = x + iy they are (df/dx - i df/dy) / 2 and (df/dx + i df/dy) / 2. For a holomorphic `f` the second is
+    zero; for a real `f` it is half of `grad(f)`, and the first is its conjugate.
+
+    Args:
+        f: any Python callable; its first argument is complex: a number, an array, or a structure of these.
+        mode: as for `jacobian`.
+
+    Returns:
+        A function of the same arguments as `f`. It returns a pair, each of the structure and shapes that `jacobian`
+        returns.
+
+    Raises:
+        ArgumentError: the first argument is not complex.
+
+    Examples:
+        >>> wirtinger(lambda z: z * z.conjugate())(3.0 + 4.0j)
+        ((3-4j), (3+4j))
+    """
+    _check_mode(mode)
+
+    @wraps(f)
+    def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:
+        task = Task(f, args, kwargs, positions_in((0,), args), False)
+        if not all(leaf.is_complex for leaf in task.x_leaves):
+            raise ArgumentError(
+                f"wirtinger needs a complex argument, not {described(args[0])}; pass complex(z), or "
+                "z.astype(complex).\n  See docs: errors#argument"
+            )
+        task.solve(mode, None)
+        return task.assembled(wirtinger_entry, False), task.assembled(conjugate_entry, False)
+
+    return wirtinger_pair
+
+
+class Task:
+    """A whole derivative to be found: dy/d(each direction of x), for every leaf of y and of x.
+
+    Attributes:
+        x_leaves: the leaves of all differentiated arguments.
+        directions: in how many real directions they can move.
+        y_leaves: the leaves of the result, once `f` was called.
+        table: (position of a leaf of y, of x) -> (derivative along 1, along i or None), each of shape y + x.
+    """
+
+    def __init__(
+        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...], has_aux: bool
+    ) -> None:
+        self.f = f
+        self.args = args
+        self.kwargs = kwargs
+        self.positions = positions
+        self.has_aux = has_aux
+        self.x_structures, self.x_leaves = structures_of([args[n] for n in positions])
+        for structure, n in zip(self.x_structures, positions, strict=True):
+            if structure is None:
+                raise ArgumentError(
+                    f"argument {n} is {described(args[n])}, which holds no real or complex number, so it has no "
+                    "tangent.\n  See docs: errors#argument"
+                )
+        self.directions = sum(leaf.directions for leaf in self.x_leaves)
+        self.aux: Any = None
+        self.y_structure: Any = None
+        self.y_leaves: list[Leaf] = []
+        self.table: dict[tuple[int, int], tuple[Any, Any]] = {}
+
+    def solve(self, mode: Mode, chunk_size: int | None) -> None:
+        """Fill the table in the mode asked for."""
+        if mode == "auto":
+            mode = getattr(self.f, "__plaingrad_mode__", "auto")
+        if mode == "auto" and self.directions <= FEW:
+            mode = "forward"
+        if mode == "forward":
+            self.push_all(chunk_size)
+            return
+        run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
+        self._note(run.value)
+        outputs = sum(leaf.directions for leaf in self.y_leaves)
+        if mode == "auto" and outputs > self.directions:
+            self.push_all(chunk_size)
+        else:
+            self.pull_all(run)
+
+    def _result(self, value: Any) -> Any:
+        if not self.has_aux:
+            return value
+        if not (type(value) is tuple and len(value) == 2):
+            raise NonScalarOutputError(
+                f"with has_aux=True the function must return (y, aux), not {described(value)}"
+            )
+        return value[0]
+
+    def _note(self, value: Any) -> None:
+        """Look at what `f` returned."""
+        y = self._result(value)
+        if self.has_aux:
+            self.aux = value[1]
+        self.y_structure, self.y_leaves = structure_of(y, as_real=True)
+        if not self.y_leaves:
+            hint = "is a `return` missing?" if y is None else "it has no derivative"
+            raise ArgumentError(
+                f"{getattr(self.f, '__name__', 'the function')} returned {described(y)}, which holds no real or "
+                f"complex number; {hint}.\n  See docs: errors#argument"
+            )
+
+    # -- reverse ---------------------------------------------------------------------------------------------------
+
+    def pull_all(self, run: Run) -> None:
+        """One pullback for every output."""
+        slots = leaf_values(self.y_structure, run.slots)
+        for y in self.y_leaves:
+            slot = slots.get(y.position)
+            if slot is None:
+                self._no_influence(y)
+                continue
+            at_leaf = copy.copy(run)
+            at_leaf.slots = slot
+            rows: list[list[Any]] = [[] for _ in self.x_leaves]
+            for seed in seeds(y):
+                found: dict[int, Any] = {}
+                for structure, x_bar in zip(self.x_structures, at_leaf.pull(seed), strict=True):
+                    found.update(leaf_values(structure, x_bar))
+                for x in self.x_leaves:
+                    rows[x.position].append(found[x.position])
+            for x in self.x_leaves:
+                self.table[y.position, x.position] = here(recorded.pair_of_rows, rows[x.position], y, x)
+
+    def _no_influence(self, y: Leaf) -> None:
+        for x in self.x_leaves:
+            zero: Any = 0j if y.is_complex else 0.0
+            if y.is_array or x.is_array:
+                zero = np.zeros(y.shape + x.shape, np.result_type(y.x, x.x.real if not y.is_complex else x.x))
+            self.table[y.position, x.position] = zero, zero if x.is_complex else None
+
+    # -- forward ---------------------------------------------------------------------------------------------------
+
+    def push_all(self, chunk_size: int | None) -> None:
+        """All directions, chunk by chunk."""
+        size = min(chunk_size or CHUNK, self.directions) or 1
+        before = Snapshot([self.args[n] for n in self.positions]) if size < self.directions else None
+        columns: list[list[Any]] = []
+        for start in range(0, max(self.directions, 1), size):
+            if start and before is not None:
+                before.restore()
+            count = min(size, self.directions - start)
+            y, y_dot = push(self.f, self.args, self._dots(start, count), self.kwargs, chunk=count)
+            if not start:
+                self._note(y)
+                columns = [[] for _ in self.y_leaves]
+            found = leaf_values(self.y_structure, self._result(y_dot) if y_dot is not None else None)
+            for leaf in self.y_leaves:
+                columns[leaf.position].append(self._column(found.get(leaf.position), leaf, count))
+        for y in self.y_leaves:
+            whole = here(recorded.joined, columns[y.position])
+            start = 0
+            for x in self.x_leaves:
+                self.table[y.position, x.position] = here(recorded.pair_of_columns, whole, start, y, x)
+                start += x.directions
+
+    def _column(self, y_dot: Any, y: Leaf, count: int) -> Any:
+        """Tangents of one leaf of y: a list of numbers for a number, shape (count, *y.shape) for an array."""
+        if y_dot is None:
+            return np.zeros((count, *y.shape), direction_type(y.x)) if y.is_array else [type(y.x)(0)] * count
+        return y_dot if y.is_array else here(recorded.numbers_in, y_dot)
+
+    def _dots(self, start: int, count: int) -> tuple[Any, ...]:
+        dots = unit_directions(self.x_leaves, start, count)
+        found: list[Any] = [None] * len(self.args)
+        for structure, n in zip(self.x_structures, self.positions, strict=True):
+            found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
+        return tuple(found)
+
+    # -- the result ------------------------------------------------------------------------------------------------
+
+    def assembled(self, entry: Callable[..., Any], several: bool, second: bool = False) -> Any:
+        """The structure of y, its leaves the structure of x, its leaves `entry(...)` of the pair in the table."""
+
+        def of_y(y: Leaf) -> Any:
+            def of_x(x: Leaf) -> Any:
+                along_1, along_i = self.table[y.position, x.position]
+                return entry(along_1, along_i, y, x, self.f)
+
+            made: dict[int, Any] = {}
+            parts = tuple([filled(structure, of_x, made) for structure in self.x_structures])
+            return parts if several else parts[0]
+
+        if second:
+            made: dict[int, Any] = {}
+            parts = tuple([filled(structure, of_y, made) for structure in self.x_structures])
+            return parts if several else parts[0]
+        return filled(self.y_structure, of_y)
+
+
+class Snapshot:
+    """What some arguments hold, so that a function that changes them can be called again."""
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.arrays: list[tuple[np.ndarray, Any]] = []
+        self.containers: dict[int, tuple[Any, Any]] = {}
+        for x in arguments:
+            self._look(x)
+
+    def _look(self, x: Any) -> None:
+        kind = kind_of(type(x))
+        if kind == ARRAY:
+            self.arrays.append((x, here(recorded.copied, x)))
+        elif kind in (SEQUENCE, MAPPING) or has_fields(x):
+            if id(x) in self.containers:
+                return
+            entries = entries_of(x)
+            if not isinstance(x, tuple):
+                self.containers[id(x)] = x, entries
+            for _, value in entries:
+                self._look(value)
+
+    def is_changed(self) -> bool:
+        """Whether something is not as it was."""
+        for x, entries in self.containers.values():
+            now = entries_of(x)
+            if len(now) != len(entries) or any(
+                a is not b for (_, a), (_, b) in zip(now, entries, strict=True)
+            ):
+                return True
+        return not all(np.array_equal(x, saved, equal_nan=True) for x, saved in self.arrays)
+
+    def restore(self) -> None:
+        """Put everything back."""
+        for x, entries in self.containers.values():
+            if isinstance(x, (list, deque)):
+                if len(x) != len(entries) or any(a is not b for a, (_, b) in zip(x, entries, strict=True)):
+                    x.clear()
+                    x.extend([value for _, value in entries])
+            elif isinstance(x, dict):
+                x.clear()
+                x.update(entries)
+            else:
+                for key, value in entries:
+                    put(x, key, value)
+        for x, saved in self.arrays:
+            if x.flags.writeable:
+                here(recorded.overwrite, x, saved)
+
+
+def unit_directions(leaves: Sequence[Leaf], start: int, count: int) -> dict[int, Any]:
+    """Unit directions start ... start + count along a leading axis, by position of the leaf; zeros are left out.
+
+    A leaf of n complex numbers has 2 n directions: first 1 for each of them, then i.
+    """
+    dots: dict[int, Any] = {}
+    begin = 0
+    for leaf in leaves:
+        low, high = max(start, begin), min(start + count, begin + leaf.directions)
+        if low < high:
+            dot = np.zeros((count, *leaf.shape), direction_type(leaf.x))
+            k = np.arange(low, high)
+            ones = np.where(k - begin < leaf.size, 1, 1j) if leaf.is_complex else 1
+            dot.reshape(count, leaf.size)[k - start, (k - begin) % leaf.size] = ones
+            dots[leaf.position] = dot
+        begin += leaf.directions
+    return dots
+
+
+def seeds(y: Leaf) -> Iterator[Any]:
+    """Weight 1 on each element of y in turn; then, if y is complex, weight i."""
+    for one in (1, 1j) if y.is_complex else (1,):
+        for k in range(y.size):
+            if y.is_array:
+                seed = np.zeros(y.shape, y.x.dtype)
+                seed.flat[k] = one
+                yield seed
+            else:
+                yield type(y.x)(one)
+
+
+def direction_type(x: Any) -> Any:
+    """The dtype of derivatives of a number or array."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return x.dtype
+    return complex if isinstance(x, complex) else float
+
+
+def entry_type(y: Leaf, x: Leaf) -> Any:
+    """The dtype of dy/dx where it is an array: that of the two together; Python's numbers adapt."""
+    known = [leaf.x.dtype for leaf in (y, x) if isinstance(leaf.x, (np.ndarray, np.generic))]
+    if not known:
+        return complex if y.is_complex or x.is_complex else float
+    found = np.result_type(*known)
+    return np.result_type(found, np.complex64) if y.is_complex or x.is_complex else found
+
+
+def jacobian_entry(along_1: Any, along_i: Any, y: Leaf, x: Leaf, f: Any) -> Any:
+    """dy/dx, from the derivatives along 1 and, for complex x, along i."""
+    if along_i is None:
+        return finished(along_1, y, x)
+    if y.is_complex:
+        check_holomorphic(along_1, along_i, f)
+        return finished(along_1, y, x)
+    return finished(here(recorded.along_both, along_1, along_i), y, x)
+
+
+def wirtinger_entry(along_1: Any, along_i: Any, y: Leaf, x: Leaf, f: Any) -> Any:
+    """dy/dx."""
+    return finished(here(recorded.half_difference, along_1, along_i), y, x)
+
+
+def conjugate_entry(along_1: Any, along_i: Any, y: Leaf, x: Leaf, f: Any) -> Any:
+    """dy/dx*."""
+    return finished(here(recorded.half_sum, along_1, along_i), y, x)
+
+
+def finished(d: Any, y: Leaf, x: Leaf) -> Any:
+    """An entry in its dtype; a Python number where y or x is one and neither is an array."""
+    if y.is_array or x.is_array:
+        dtype = entry_type(y, x)
+        return d if isinstance(d, np.ndarray) and d.dtype == dtype else here(recorded.as_dtype, d, dtype)
+    if isinstance(d, np.generic) and not (isinstance(y.x, np.generic) and isinstance(x.x, np.generic)):
+        return here(recorded.python_number, d)
+    return d
+
+
+def check_holomorphic(along_1: Any, along_i: Any, f: Any) -> None:
+    """The derivative along i is i times that along 1."""
+    one, i = np.asarray(along_1), np.asarray(along_i)
+    size = np.maximum(np.abs(one), np.abs(i))
+    finite = size[np.isfinite(size)]
+    if not finite.size:
+        return
+    eps = np.finfo(one.dtype if one.dtype.kind == "c" else complex).eps
+    bound = np.sqrt(eps) * size + 1e3 * eps * finite.max()
+    if np.any(np.abs(i - 1j * one) > bound):
+        raise NotHolomorphicError(
+            f"{getattr(f, '__name__', 'the function')} has no complex derivative here: along i it is not i times that "
+            "along 1 (Cauchy-Riemann).\n  To go on: wirtinger(f) gives the derivatives by z and by its conjugate; "
+            "jacobian of the real or imaginary part, or vjp, gives real ones.\n  See docs: errors#not-holomorphic"
+        )
+
+
+def leaf_gradient(f: Any, positions: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+    """The gradient of `f` by several arguments as a flat tuple of its leaves."""
+    gradient = value_and_grad(f, positions)
+
+    @wraps(f)
+    def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        structures, leaves = structures_of([args[n] for n in positions_in(positions, args)])
+        found: dict[int, Any] = {}
+        for structure, x_bar in zip(structures, gradient(*args, **kwargs)[1], strict=True):
+            found.update(leaf_values(structure, x_bar))
+        return tuple([found[leaf.position] for leaf in leaves])
+
+    return gradient_leaves
+
+
+def _product(primals: Sequence[Any], active: tuple[int, ...], dots: Any) -> tuple[Any, ...]:
+    """A flat tuple of leaves, or None for zero, in the structure of the active arguments."""
+
+    def of_leaf(leaf: Leaf) -> Any:
+        dot = None if dots is None else dots[leaf.position]
+        if dot is None or dot is ZeroTangent:
+            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        return dot
+
+    structures, _ = structures_of([primals[n] for n in active])
+    made: dict[int, Any] = {}
+    found = {n: filled(structure, of_leaf, made) for structure, n in zip(structures, active, strict=True)}
+    return tuple([found.get(n) for n in range(len(primals))])
+
+
+def _check_mode(mode: Any) -> None:
+    if mode not in ("auto", "forward", "reverse"):
+        raise ArgumentError(
+            f'mode is "auto", "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument'
+        )
+
+
+def _check_chunk(chunk_size: Any) -> None:
+    if chunk_size is not None and (
+        not isinstance(chunk_size, int) or isinstance(chunk_size, bool) or chunk_size < 1
+    ):
+        raise ArgumentError(
+            f"chunk_size is a positive int, or None, not {chunk_size!r}.\n  See docs: errors#argument"
+        )
