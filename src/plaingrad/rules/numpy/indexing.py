@@ -162,6 +162,12 @@ def extract_rrule(condition, arr):
     return np.extract(condition, arr), extract_pullback
 
 
+@both_forms(np.extract, affine=True)
+def extract_frule(condition, arr):
+    z = np.extract(condition, arr)
+    return z, lambda dots: pushed(compress_push, pushed(joined, dots[1], arr), arr, z, np.ravel(condition))
+
+
 def choose(a, choices, out=None, mode="raise"):
     """The element of choices[a[i]] at i, by one np.where for each choice."""
     n = len(choices)
@@ -215,6 +221,21 @@ def where_rrule(condition, *branches):
     return z, where_pullback
 
 
+@both_forms(np.where, affine=True)
+def where_frule(condition, *branches):
+    z = np.where(condition, *branches)
+
+    def where_pushforward(dots):
+        if not branches:
+            return ZeroTangent
+        x_dot, y_dot = [
+            lined_up(joined(x_dot, x), x, np.ndim(z)) if varies(x_dot) else 0 for x_dot, x in zip(dots[1:], branches)
+        ]
+        return np.where(condition, x_dot, y_dot)
+
+    return z, where_pushforward
+
+
 def present(bound: Any) -> Any:
     """`bound`, or None where it was left out."""
     return None if bound is np._NoValue else bound
@@ -237,6 +258,23 @@ def clipped(function: Any, a: Any, low: Any, high: Any, options: dict[str, Any])
     return z, bars
 
 
+def clipped_dot(a_dot: Any, low_dot: Any, high_dot: Any, a: Any, low: Any, high: Any, z: Any) -> Any:
+    """z_dot: the tangent of the argument that the result is, `a` where it is at a bound."""
+    low, high = present(low), present(high)
+    x, lower, upper, ndim = array(a), array(low), array(high), np.ndim(z)
+    below = False if low is None else np.less(x, lower)
+    above = False if high is None else np.greater(x if low is None else np.maximum(x, lower), upper)
+    z_dot = ZeroTangent
+    if varies(a_dot):
+        z_dot = np.where(np.logical_or(below, above), 0, lined_up(joined(a_dot, a), x, ndim))
+    if varies(low_dot):
+        raised = np.logical_and(below, np.logical_not(above))
+        z_dot = total(z_dot, np.where(raised, lined_up(joined(low_dot, low), lower, ndim), 0))
+    if varies(high_dot):
+        z_dot = total(z_dot, np.where(above, lined_up(joined(high_dot, high), upper, ndim), 0))
+    return z_dot
+
+
 @rrule(np.clip)
 def clip_rrule(a, a_min=None, a_max=None, out=None, min=None, max=None, **options):
     refuse_out("np.clip", out)
@@ -252,6 +290,20 @@ def clip_rrule(a, a_min=None, a_max=None, out=None, min=None, max=None, **option
     return z, clip_pullback
 
 
+@both_forms(np.clip, affine=True)
+def clip_frule(a, a_min=None, a_max=None, out=None, min=None, max=None, **options):
+    refuse_out("np.clip", out)
+    min_named, max_named = present(min) is not None, present(max) is not None
+    low, high = min if min_named else a_min, max if max_named else a_max
+    z = np.clip(a, present(low), present(high), **options)
+
+    def clip_pushforward(dots):
+        low_dot, high_dot = dot_of(dots, 4 if min_named else 1), dot_of(dots, 5 if max_named else 2)
+        return clipped_dot(dots[0], low_dot, high_dot, a, low, high, z)
+
+    return z, clip_pushforward
+
+
 def enter_clip(function: Any) -> None:
     """a.clip(min, max), and the ufunc behind it."""
 
@@ -259,6 +311,12 @@ def enter_clip(function: Any) -> None:
     def clip_method_rrule(a, min=None, max=None, out=None, **options):
         refuse_out("clip", out)
         return clipped(function, a, min, max, options)
+
+    @both_forms(function, affine=True)
+    def clip_method_frule(a, min=None, max=None, out=None, **options):
+        refuse_out("clip", out)
+        z = function(a, present(min), present(max), **options)
+        return z, lambda dots: clipped_dot(dots[0], dot_of(dots, 1), dot_of(dots, 2), a, min, max, z)
 
 
 umath = np._core.umath if hasattr(np, "_core") else np.core.umath
@@ -293,12 +351,26 @@ def sort_rrule(a, axis=-1, kind=None, order=None, **options):
     return z, sorting_pullback(a, np.argsort(a, axis, "stable"), axis)
 
 
+@both_forms(np.sort, affine=True)
+def sort_frule(a, axis=-1, kind=None, order=None, **options):
+    z = np.sort(a, axis, kind, order, **options)
+    return z, lambda dots: pushed(taken_along_axis, dots[0], a, np.argsort(a, axis, "stable"), axis)
+
+
 @rrule(np.partition)
 def partition_rrule(a, kth, axis=-1, kind="introselect", order=None):
     a = array(a)
     places = np.argpartition(a, kth, axis, kind, order)
     line = np.ravel(a) if axis is None else a
     return np.take_along_axis(line, places, -1 if axis is None else axis), sorting_pullback(a, places, axis)
+
+
+@both_forms(np.partition, affine=True)
+def partition_frule(a, kth, axis=-1, kind="introselect", order=None):
+    places = np.argpartition(a, kth, axis, kind, order)
+    line = np.ravel(a) if axis is None else np.asarray(a)
+    z = np.take_along_axis(line, places, -1 if axis is None else axis)
+    return z, lambda dots: pushed(taken_along_axis, dots[0], a, places, axis)
 
 
 @composed(np.sort_complex)

@@ -9,6 +9,7 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
 from plaingrad.rules.numpy.names import array
+from plaingrad.rules.pushforwards import both_forms, dot_of, joined, lined_up, pushed, total, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
@@ -23,16 +24,9 @@ def enter_interp(function: Any) -> None:
         x, xp, fp = array(x), array(xp), array(fp)
 
         def interp_pullback(z_bar):
-            points, xs, values = np.asarray(x), np.asarray(xp), np.asarray(fp)
-            n = len(xs)
-            before, after = points < xs[0], points > xs[-1]
+            n = len(xp)
+            before, after, k, upper, t, slope = intervals_of(x, xp, fp)
             inside = ~(before | after)
-            k = np.clip(np.searchsorted(xs, points, "right") - 1, 0, max(n - 2, 0))
-            upper = np.minimum(k + 1, n - 1)
-            width = xs[upper] - xs[k]
-            width = np.where(width == 0, 1, width)
-            t = (points - xs[k]) / width
-            slope = (values[upper] - values[k]) / width
             z_inside = np.where(inside, z_bar, 0)
 
             def spread(lower, higher):
@@ -57,6 +51,41 @@ def enter_interp(function: Any) -> None:
             )
 
         return z, interp_pullback
+
+    @both_forms(function)
+    def interp_frule(x, xp, fp, left=None, right=None):
+        z = function(x, xp, fp, left, right)
+
+        def interp_pushforward(dots):
+            x_dot, xp_dot, fp_dot = [pushed(joined, x_dot, p) for x_dot, p in zip(dots, (x, xp, fp))]
+            before, after, k, upper, t, slope = intervals_of(array(x), array(xp), array(fp))
+
+            def between(p_dot):
+                return np.take(p_dot, k, -1) * (1 - t) + np.take(p_dot, upper, -1) * t
+
+            moved = total(x_dot, -between(xp_dot) if varies(xp_dot) else xp_dot)
+            z_dot = total(moved * slope if varies(moved) else moved, pushed(between, fp_dot))
+            z_dot = np.where(before | after, 0, z_dot) if varies(z_dot) else z_dot
+            ends = ((before, 0, left, dot_of(dots, 3)), (after, -1, right, dot_of(dots, 4)))
+            for beyond, end, given, end_dot in ends:
+                if given is None and varies(fp_dot):
+                    end_dot, given = fp_dot[..., end], 0.0
+                if varies(end_dot):
+                    z_dot = total(z_dot, np.where(beyond, lined_up(end_dot, given, np.ndim(z)), 0))
+            return z_dot
+
+        return z, interp_pushforward
+
+
+def intervals_of(x: Any, xp: Any, fp: Any) -> tuple[Any, ...]:
+    """Which points lie before and after, between which neighbours each lies, how far, and how steep it is there."""
+    points, xs, values = np.asarray(x), np.asarray(xp), np.asarray(fp)
+    n = len(xs)
+    k = np.clip(np.searchsorted(xs, points, "right") - 1, 0, max(n - 2, 0))
+    upper = np.minimum(k + 1, n - 1)
+    width = xs[upper] - xs[k]
+    width = np.where(width == 0, 1, width)
+    return points < xs[0], points > xs[-1], k, upper, (points - xs[k]) / width, (values[upper] - values[k]) / width
 
 
 enter_interp(multiarray.interp)
@@ -88,6 +117,22 @@ def finite_numbers_rrule(x, nan, posinf, neginf):
     return z, finite_numbers_pullback
 
 
+@both_forms(finite_numbers, affine=True)
+def finite_numbers_frule(x, nan, posinf, neginf):
+    z = finite_numbers(x, nan, posinf, neginf)
+
+    def finite_numbers_pushforward(dots):
+        infinite = np.isinf(x)
+        chosen = (np.isfinite(x), np.isnan(x), infinite & (np.real(x) > 0), infinite & (np.real(x) < 0))
+        parts = []
+        for here, x_dot, primal in zip(chosen, dots, (x, nan, posinf, neginf)):
+            if varies(x_dot):
+                parts.append(np.where(here, lined_up(joined(x_dot, primal), primal, np.ndim(z)), 0))
+        return total(*parts)
+
+    return z, finite_numbers_pushforward
+
+
 @composed(np.nan_to_num, mutates=True)
 def nan_to_num(x, copy=True, nan=0.0, posinf=None, neginf=None):
     """The finite numbers, in new memory or in their place."""
@@ -103,6 +148,19 @@ def bincount_rrule(x, weights=None, minlength=0):
     z = np.bincount(x, weights, minlength)
     places = np.asarray(x, np.intp)  # a boolean array would select
     return z, lambda z_bar: (NoTangent, NoTangent if weights is None else z_bar[places])
+
+
+@both_forms(np.bincount, affine=True)
+def bincount_frule(x, weights=None, minlength=0):
+    z = np.bincount(x, weights, minlength)
+
+    def bincount_pushforward(dots):
+        weights_dot = pushed(joined, dot_of(dots, 1), weights)
+        if not varies(weights_dot):
+            return weights_dot
+        return add_at_indices(weights_dot, np.asarray(x, np.intp), np.ndim(weights_dot) - 1, len(z))
+
+    return z, bincount_pushforward
 
 
 # ---------------------------------------------------------------------------------------------------------

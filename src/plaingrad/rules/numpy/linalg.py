@@ -10,7 +10,8 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import ABSENT, adjoint, array, axes_of, conj, functions, given, refuse
 from plaingrad.rules.numpy.reductions import products_of_others
-from plaingrad.tangents import NoTangent, Thunk, is_zero
+from plaingrad.rules.pushforwards import both_forms, dot_of, from_back, joined, lined_up, pushed, total, varies
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
 
 la = np.linalg
 no_tangent(la.matrix_rank)
@@ -47,6 +48,12 @@ def inv_rrule(a):
     return z, lambda z_bar: (-adjoint(z) @ z_bar @ adjoint(z),)
 
 
+@both_forms(la.inv)
+def inv_frule(a):
+    z = la.inv(a)
+    return z, lambda dots: pushed(lambda a_dot: -z @ joined(a_dot, a) @ z, dots[0])
+
+
 @rrule(la.solve)
 def solve_rrule(a, b):
     a, b = array(a), array(b)
@@ -61,6 +68,34 @@ def solve_rrule(a, b):
         return Thunk(lambda: -b_bar @ adjoint(z)), b_bar
 
     return z, solve_pullback
+
+
+@both_forms(la.solve)
+def solve_frule(a, b):
+    z = la.solve(a, b)
+
+    def solve_pushforward(dots):  # A z_dot = b_dot - A_dot z
+        m, y, vectors = array(a), z, np.ndim(z) == np.ndim(a) - 1
+        b_dot = pushed(joined, dots[1], b)
+        if vectors:
+            y, b_dot = np.expand_dims(z, -1), pushed(np.expand_dims, b_dot, -1)
+        elif varies(b_dot):
+            b_dot = lined_up(b_dot, b, np.ndim(z))
+        a_dot = lined_up(joined(dots[0], a), a, np.ndim(y)) if varies(dots[0]) else dots[0]
+        right = total(b_dot, -(a_dot @ y) if varies(a_dot) else a_dot)
+        z_dot = solved(m, right)
+        return z_dot[..., 0] if vectors else z_dot
+
+    return z, solve_pushforward
+
+
+def solved(a: Any, b: Any) -> Any:
+    """A^-1 b of matrices b, in a stack or not; one matrix A is factored once only."""
+    if np.ndim(a) > 2 or np.ndim(b) == 2:
+        return la.solve(a, b)
+    columns_of_b = np.moveaxis(b, -2, 0)
+    z = la.solve(a, np.reshape(columns_of_b, (len(columns_of_b), -1 if np.size(b) else 0)))
+    return np.moveaxis(np.reshape(z, np.shape(columns_of_b)), 0, -2)
 
 
 def cofactors(a: Any) -> Any:
@@ -84,6 +119,21 @@ def det_rrule(a):
     return z, det_pullback
 
 
+@both_forms(la.det)
+def det_frule(a):
+    z = la.det(a)
+
+    def det_pushforward(dots):  # z tr(A^-1 A_dot)
+        if not varies(dots[0]):
+            return ZeroTangent
+        m, a_dot = array(a), joined(dots[0], a)
+        if np.all(z != 0) and np.all(np.isfinite(z)):
+            return z * np.sum(np.swapaxes(la.inv(m), -1, -2) * a_dot, axis=(-2, -1))
+        return np.sum(conj(cofactors(m)) * a_dot, axis=(-2, -1))
+
+    return z, det_pushforward
+
+
 @rrule(la.slogdet)
 def slogdet_rrule(a):
     a = array(a)
@@ -94,9 +144,24 @@ def slogdet_rrule(a):
         trace_bar = 0.0 if is_zero(log_bar) else np.real(log_bar)
         if not is_zero(sign_bar) and np.iscomplexobj(a):
             trace_bar = trace_bar + 1j * np.imag(sign_bar * conj(z[0]))
-        return (np.expand_dims(trace_bar, (-2, -1)) * adjoint(la.inv(a)),)
+        return (np.expand_dims(trace_bar, (-2, -1)) * adjoint(inverse_or_nan(np.asarray(a))),)
 
     return z, slogdet_pullback
+
+
+@both_forms(la.slogdet)
+def slogdet_frule(a):
+    z = la.slogdet(a)
+
+    def slogdet_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        inverse = inverse_or_nan(np.asarray(a))
+        trace_dot = np.sum(np.swapaxes(inverse, -1, -2) * joined(dots[0], a), axis=(-2, -1))
+        sign_dot = z[0] * (1j * np.imag(trace_dot)) if np.iscomplexobj(a) else ZeroTangent
+        return sign_dot, np.real(trace_dot)
+
+    return z, slogdet_pushforward
 
 
 def pinv_bar(p_bar: Any, a: Any, p: Any) -> Any:
@@ -114,6 +179,23 @@ def pinv_rrule(a, rcond=None, hermitian=False, **options):
         raise refuse("np.linalg.pinv with hermitian=True", "has no rule", "np.linalg.pinv(a)")
     z = la.pinv(a, **options) if rcond is None else la.pinv(a, rcond, **options)
     return z, lambda z_bar: (pinv_bar(z_bar, a, z),)
+
+
+@both_forms(la.pinv)
+def pinv_frule(a, rcond=None, hermitian=False, **options):
+    if hermitian:
+        raise refuse("np.linalg.pinv with hermitian=True", "has no rule", "np.linalg.pinv(a)")
+    z = la.pinv(a, **options) if rcond is None else la.pinv(a, rcond, **options)
+
+    def pinv_pushforward(dots):  # the transpose of pinv_bar
+        if not varies(dots[0]):
+            return ZeroTangent
+        m, a_dot = array(a), joined(dots[0], a)
+        rows, cols = identity(adjoint(m)) - m @ z, identity(m) - z @ m
+        back = adjoint(a_dot)
+        return -z @ a_dot @ z + (z @ adjoint(z)) @ back @ rows + cols @ back @ (adjoint(z) @ z)
+
+    return z, pinv_pushforward
 
 
 @rrule(la.lstsq)
@@ -147,6 +229,33 @@ def lstsq_rrule(a, b, rcond=ABSENT):
     return z, lstsq_pullback
 
 
+@both_forms(la.lstsq)
+def lstsq_frule(a, b, rcond=ABSENT):
+    z = la.lstsq(a, b, **given(rcond=rcond))
+    x, residuals, rank, _ = z
+
+    def lstsq_pushforward(dots):
+        m, target, solution = array(a), array(b), x
+        a_dot, b_dot = pushed(joined, dots[0], a), pushed(joined, dots[1], b)
+        one = np.ndim(target) == 1
+        if one:
+            target, solution = np.expand_dims(target, -1), np.expand_dims(x, -1)
+            b_dot = pushed(np.expand_dims, b_dot, -1)
+        u, sigma, vh = la.svd(m, full_matrices=False)
+        p = (adjoint(vh)[:, :rank] / sigma[:rank]) @ adjoint(u[:, :rank])
+        lost = target - m @ solution
+        moved = total(b_dot, -(a_dot @ solution) if varies(a_dot) else a_dot)
+        x_dot, s_dot = p @ moved, ZeroTangent
+        if varies(a_dot):
+            back = adjoint(a_dot)
+            x_dot = x_dot + (p @ adjoint(p)) @ (back @ lost) + (identity(m) - p @ m) @ (back @ (adjoint(p) @ solution))
+            s_dot = np.real(np.sum(conj(u) * (a_dot @ adjoint(vh)), axis=-2))
+        residuals_dot = 2 * np.sum(np.real(conj(lost) * moved), axis=-2) if np.size(residuals) else ZeroTangent
+        return x_dot[..., 0] if one else x_dot, residuals_dot, NoTangent, s_dot
+
+    return z, lstsq_pushforward
+
+
 @composed(la.tensorsolve)
 def tensorsolve(a, b, axes=None):
     """One square system of equations."""
@@ -174,6 +283,12 @@ def folded_triangle(h: Any, upper: bool) -> Any:
     return 2 * off + np.real(diagonal_of(h))[..., None, :] * identity(h)
 
 
+def hermitian_dot(a_dot: Any, upper: bool) -> Any:
+    """The tangent of the Hermitian matrix that LAPACK reads off one triangle."""
+    off = np.triu(a_dot, 1) if upper else np.tril(a_dot, -1)
+    return off + adjoint(off) + np.real(diagonal_of(a_dot))[..., None, :] * identity(a_dot)
+
+
 @rrule(la.cholesky)
 def cholesky_rrule(a, upper=False):
     a = array(a)
@@ -187,6 +302,22 @@ def cholesky_rrule(a, upper=False):
         return (folded_triangle(adjoint(inverse) @ p @ inverse, upper),)
 
     return z, cholesky_pullback
+
+
+@both_forms(la.cholesky)
+def cholesky_frule(a, upper=False):
+    z = la.cholesky(a, upper=True) if upper else la.cholesky(a)
+
+    def cholesky_pushforward(dots):  # L^-1 L_dot is the lower triangle of L^-1 A_dot L^-H, with half the diagonal
+        if not varies(dots[0]):
+            return ZeroTangent
+        lower = adjoint(z) if upper else z
+        inverse = la.inv(lower)
+        core = np.tril(inverse @ hermitian_dot(joined(dots[0], a), upper) @ adjoint(inverse))
+        lower_dot = lower @ (core - np.expand_dims(diagonal_of(core) / 2, -2) * identity(core))
+        return adjoint(lower_dot) if upper else lower_dot
+
+    return z, cholesky_pushforward
 
 
 def eigh_bar(w: Any, v: Any, w_bar: Any, v_bar: Any, upper: bool) -> Any:
@@ -210,6 +341,21 @@ def eigh_rrule(a, UPLO="L"):
     return z, lambda z_bar: (eigh_bar(w, v, z_bar[0], z_bar[1], UPLO.upper() == "U"),)
 
 
+@both_forms(la.eigh)
+def eigh_frule(a, UPLO="L"):
+    z = la.eigh(a, UPLO)
+    w, v = z
+
+    def eigh_pushforward(dots):  # diag(V^H A_dot V), V (F o V^H A_dot V)
+        if not varies(dots[0]):
+            return ZeroTangent
+        m = adjoint(v) @ hermitian_dot(joined(dots[0], a), UPLO.upper() == "U") @ v
+        gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+        return np.real(diagonal_of(m)), v @ quotients(m * (1 - np.eye(np.shape(v)[-1], dtype=w.dtype)), gaps)
+
+    return z, eigh_pushforward
+
+
 @rrule(la.eigvalsh)
 def eigvalsh_rrule(a, UPLO="L"):
     a = array(a)
@@ -220,6 +366,17 @@ def eigvalsh_rrule(a, UPLO="L"):
         return (folded_triangle((v * columns(np.real(z_bar))) @ adjoint(v), UPLO.upper() == "U"),)
 
     return z, eigvalsh_pullback
+
+
+@both_forms(la.eigvalsh)
+def eigvalsh_frule(a, UPLO="L"):
+    def eigvalsh_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        _, v = la.eigh(a, UPLO)
+        return np.real(np.sum(conj(v) * (hermitian_dot(joined(dots[0], a), UPLO.upper() == "U") @ v), axis=-2))
+
+    return la.eigvalsh(a, UPLO), eigvalsh_pushforward
 
 
 def eig_bar(w: Any, v: Any, w_bar: Any, v_bar: Any) -> Any:
@@ -256,6 +413,30 @@ def eig_rrule(a):
     return z, lambda z_bar: (eig_bar(w, v, z_bar[0], z_bar[1]),)
 
 
+@both_forms(la.eig)
+def eig_frule(a):
+    z = la.eig(a)
+    w, v = z
+
+    def eig_pushforward(dots):  # diag(M), V (F o M), M = V^-1 A_dot V; then length 1 and a real largest component
+        if not varies(dots[0]):
+            return ZeroTangent
+        m = la.inv(v) @ joined(dots[0], a) @ v
+        gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+        u = v @ quotients(m * (1 - np.eye(np.shape(v)[-1], dtype=w.real.dtype)), gaps)
+        along = np.real(np.sum(conj(v) * u, axis=-2, keepdims=True))
+        if np.iscomplexobj(v):
+            largest = np.argmax(np.abs(v), axis=-2)[..., None, :]
+            here = np.expand_dims(np.arange(np.shape(v)[-2]), -1) == largest
+            size = np.real(np.sum(np.where(here, v, 0), axis=-2, keepdims=True))
+            real_vector = np.all(np.imag(v) == 0, axis=-2, keepdims=True)
+            turn = np.imag(np.sum(np.where(here, u, 0), axis=-2, keepdims=True)) / size
+            along = along + 1j * np.where(real_vector, 0, turn)
+        return diagonal_of(m), u - v * along
+
+    return z, eig_pushforward
+
+
 @rrule(la.eigvals)
 def eigvals_rrule(a):
     a = array(a)
@@ -268,6 +449,23 @@ def eigvals_rrule(a):
         return (eig_bar(w, v, w_bar, NoTangent),)
 
     return z, eigvals_pullback
+
+
+@both_forms(la.eigvals)
+def eigvals_frule(a):
+    z = la.eigvals(a)
+
+    def eigvals_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        w, v = la.eig(a)  # in its own order, and differently rounded
+        w_dot = np.sum(np.swapaxes(la.inv(v), -1, -2) * (joined(dots[0], a) @ v), axis=-2)
+        nearest = np.argmin(np.abs(np.expand_dims(z, -1) - np.expand_dims(w, -2)), -1)
+        if np.ndim(w_dot) > np.ndim(nearest):
+            nearest = np.expand_dims(nearest, 0)
+        return np.take_along_axis(w_dot, nearest, -1)
+
+    return z, eigvals_pushforward
 
 
 def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any) -> Any:
@@ -326,6 +524,61 @@ def svd_rrule(a, full_matrices=True, compute_uv=True, hermitian=False):
     return z, svd_pullback
 
 
+def svd_dot(a_dot: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
+    """(u_dot, s_dot, vh_dot) of the thin factors: the transpose of `svd_bar`."""
+    v = adjoint(vh)
+    image = a_dot @ v
+    m = adjoint(u) @ image
+    row, column = np.expand_dims(s, -2), np.expand_dims(s, -1)
+    eye = np.eye(np.shape(s)[-1], dtype=s.dtype)
+    gaps = row**2 - column**2
+    u_dot = u @ quotients((m * row + column * adjoint(m)) * (1 - eye), gaps)
+    if np.shape(u)[-2] > np.shape(u)[-1]:
+        u_dot = u_dot + (image - u @ m) / row
+    inner = quotients((column * m + adjoint(m) * row) * (1 - eye), gaps)
+    if np.iscomplexobj(m):  # the phase that u does not take
+        inner = inner - quotients(np.expand_dims(1j * np.imag(diagonal_of(m)), -2) * eye, row * np.ones_like(eye))
+    v_dot = v @ inner
+    if np.shape(v)[-2] > np.shape(v)[-1]:
+        v_dot = v_dot + (adjoint(a_dot) @ u - v @ adjoint(m)) / row
+    return u_dot, np.where(s == 0, 0, np.real(diagonal_of(m))), adjoint(v_dot)
+
+
+@both_forms(la.svd)
+def svd_frule(a, full_matrices=True, compute_uv=True, hermitian=False):
+    if hermitian:
+        raise refuse("np.linalg.svd with hermitian=True", "has no rule", "np.linalg.eigh(a), or hermitian=False")
+    z = la.svd(a, full_matrices, compute_uv)
+    k = min(np.shape(a)[-2:])
+
+    def svd_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        a_dot = joined(dots[0], a)
+        if not compute_uv:
+            return singular_values_dot(array(a), a_dot)
+        u, s, vh = z
+        u_dot, s_dot, vh_dot = svd_dot(a_dot, u[..., :, :k], s, vh[..., :k, :])
+        return with_unknown(u_dot, np.shape(u)[-1], -1), s_dot, with_unknown(vh_dot, np.shape(vh)[-2], -2)
+
+    return z, svd_pushforward
+
+
+def with_unknown(x_dot: Any, n: int, axis: int) -> Any:
+    """`x_dot` with nan up to `n` columns (or rows): what those hold is no function of the matrix."""
+    shape = list(np.shape(x_dot))
+    if shape[axis] == n:
+        return x_dot
+    shape[axis] = n - shape[axis]
+    return np.concatenate([x_dot, np.full(shape, np.nan, x_dot.dtype)], axis)
+
+
+def singular_values_dot(a: Any, a_dot: Any) -> Any:
+    """The real part of the diagonal of U^H A_dot V."""
+    u, s, vh = la.svd(a, full_matrices=False)
+    return np.where(s == 0, 0, np.real(np.sum(conj(u) * (a_dot @ adjoint(vh)), axis=-2)))
+
+
 def singular_values_bar(a: Any, s_bar: Any) -> Any:
     """U diag(s_bar) V^H."""
     u, s, vh = la.svd(a, full_matrices=False)
@@ -338,6 +591,13 @@ for f in functions("svdvals", where=la):
     def svdvals_rrule(x):
         x = array(x)
         return np.linalg.svdvals(x), lambda z_bar: (singular_values_bar(x, z_bar),)
+
+    @both_forms(f)
+    def svdvals_frule(x):
+        def svdvals_pushforward(dots):
+            return pushed(lambda x_dot: singular_values_dot(array(x), joined(x_dot, x)), dots[0])
+
+        return np.linalg.svdvals(x), svdvals_pushforward
 
 
 def qr_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
@@ -389,6 +649,45 @@ def qr_rrule(a, mode="reduced"):
     return z, qr_pullback
 
 
+def qr_dot(a_dot: Any, q: Any, r: Any) -> tuple[Any, Any]:
+    """(q_dot, r_dot) of A = Q R with square R: Q^H A_dot R^-1 is skew-Hermitian plus upper triangular with a real diagonal."""
+    image = adjoint(la.solve(adjoint(r), adjoint(a_dot)))
+    m = adjoint(q) @ image
+    low = np.tril(m, -1)
+    turn = low - adjoint(low)
+    if np.iscomplexobj(m):
+        turn = turn + np.expand_dims(1j * np.imag(diagonal_of(m)), -2) * np.eye(np.shape(r)[-2], dtype=r.real.dtype)
+    return image - q @ (m - turn), (m - turn) @ r
+
+
+@both_forms(la.qr)
+def qr_frule(a, mode="reduced"):
+    if mode not in ("reduced", "complete", "r"):
+        raise refuse(f"np.linalg.qr with mode={mode!r}", "gives the internals of LAPACK", 'mode="reduced"')
+    z = la.qr(a, mode)
+    m, n = np.shape(a)[-2:]
+    k = min(m, n)
+
+    def qr_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        a_dot = joined(dots[0], a)
+        q, r = la.qr(a) if mode == "r" else z
+        q, r = q[..., :, :k], r[..., :k, :]
+        q_dot, r_dot = qr_dot(a_dot[..., :, :k], q, r[..., :, :k])
+        if n > k:  # A = [X Y], R = [U V]: V = Q^H Y
+            v_dot = adjoint(q_dot) @ np.asarray(a)[..., :, k:] + adjoint(q) @ a_dot[..., :, k:]
+            r_dot = np.concatenate([r_dot, v_dot], -1)
+        if mode == "r":
+            return r_dot
+        if mode == "complete" and m > n:
+            below = np.zeros((*np.shape(r_dot)[:-2], m - n, n), r_dot.dtype)
+            return with_unknown(q_dot, m, -1), np.concatenate([r_dot, below], -2)
+        return q_dot, r_dot
+
+    return z, qr_pushforward
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Norms
 
@@ -409,6 +708,19 @@ def euclidean_norm_rrule(x, ord, axis, keepdims):
         return (quotients(slope * (size != 0), size) * x,)
 
     return z, norm_pullback
+
+
+@both_forms(euclidean_norm)
+def euclidean_norm_frule(x, ord, axis, keepdims):
+    z = la.norm(x, ord, axis, keepdims)
+
+    def norm_pushforward(dots):
+        if not varies(dots[0]):
+            return ZeroTangent
+        products = np.real(conj(x) * dots[0])
+        return quotients(np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims)) * (z != 0), z)
+
+    return z, norm_pushforward
 
 
 @composed(la.norm)
@@ -455,23 +767,47 @@ def power_norm(x: Any, ord: Any, axis: Any, keepdims: bool) -> Any:
 def power_norm_rrule(x, ord, axis, keepdims):
     z = la.norm(x, ord, axis, keepdims)
 
-    def ord_bar(z_bar):  # dz/dp = z (sum |x|^p log|x| / (p sum |x|^p) - log(sum |x|^p) / p^2)
-        length = np.where(x == 0, 1, np.abs(x))
-        powers = np.where(x == 0, 0, length**ord)
-        total = np.sum(powers, axis, keepdims=keepdims)
-        slope = np.sum(powers * np.log(length), axis, keepdims=keepdims) / (ord * total) - np.log(total) / ord**2
-        return np.sum(np.where(total == 0, 0, z_bar * z * slope))
-
-    def power_norm_pullback(z_bar):  # dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0
+    def power_norm_pullback(z_bar):
         kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
-        size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
-        length = np.abs(x)
-        ratio = np.where((length == 0) | (size == 0), 0, length / np.where(size == 0, 1, size))
-        base = np.where(ratio == 0, 1, ratio)
-        unit = x / np.where(length == 0, 1, length)
-        return np.where(ratio == 0, 0, slope * base ** (ord - 1)) * unit, Thunk(lambda: ord_bar(z_bar))
+        x_bar = np.reshape(z_bar, kept) * slope_in_x(x, np.reshape(z, kept), ord)
+        return x_bar, Thunk(lambda: np.sum(z_bar * slope_in_order(x, z, ord, axis, keepdims)))
 
     return z, power_norm_pullback
+
+
+def slope_in_x(x: Any, size: Any, p: Any) -> Any:
+    """dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0."""
+    length = np.abs(x)
+    ratio = np.where((length == 0) | (size == 0), 0, length / np.where(size == 0, 1, size))
+    base = np.where(ratio == 0, 1, ratio)
+    unit = x / np.where(length == 0, 1, length)
+    return np.where(ratio == 0, 0, base ** (p - 1)) * unit
+
+
+def slope_in_order(x: Any, z: Any, p: Any, axis: Any, keepdims: bool) -> Any:
+    """dz/dp = z (sum |x|^p log|x| / (p sum |x|^p) - log(sum |x|^p) / p^2)."""
+    length = np.where(x == 0, 1, np.abs(x))
+    powers = np.where(x == 0, 0, length**p)
+    total = np.sum(powers, axis, keepdims=keepdims)
+    slope = np.sum(powers * np.log(length), axis, keepdims=keepdims) / (p * total) - np.log(total) / p**2
+    return np.where(total == 0, 0, z * slope)
+
+
+@both_forms(power_norm)
+def power_norm_frule(x, ord, axis, keepdims):
+    z = la.norm(x, ord, axis, keepdims)
+
+    def power_norm_pushforward(dots):
+        z_dot, ord_dot = ZeroTangent, dot_of(dots, 1)
+        if varies(dots[0]):
+            kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
+            products = np.real(conj(slope_in_x(x, np.reshape(z, kept), ord)) * dots[0])
+            z_dot = np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims))
+        if varies(ord_dot):
+            z_dot = total(z_dot, lined_up(ord_dot, ord, np.ndim(z)) * slope_in_order(x, z, ord, axis, keepdims))
+        return z_dot
+
+    return z, power_norm_pushforward
 
 
 def matrix_norm(x, ord, axes, keepdims):

@@ -5,14 +5,16 @@ Adjoints take the arrays as `a` and `b`; conjugation is that of a cotangent x_ba
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.define import composed, frule, no_tangent, rrule
 from plaingrad.rules.numpy.names import adjoint, array, bilinear, conj, functions, linear, methods, refuse_out
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.rules.pushforwards import both_forms, flattened, joined, pushed, total, varies
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 # ---------------------------------------------------------------------------------------------------------
 # matmul: the last two axes are matrices, the others are broadcast (and summed over by the projection)
@@ -42,8 +44,28 @@ def matmul_b_bar(z_bar, a, b, *options, **more):
     return adjoint(a) @ z_bar
 
 
+def stacked(x: Any, ndim: int) -> Any:
+    """A chunk of matrices, or stacks of them, as stacks with `ndim` axes behind the leading one."""
+    return np.reshape(x, (len(x), *(1,) * (ndim + 1 - np.ndim(x)), *np.shape(x)[1:]))
+
+
+def matmul_push_a(a_dot, a, b, *options, **more):
+    """a_dot b of every tangent in a chunk; one product where `b` is one matrix."""
+    if np.ndim(b) > 2:
+        return stacked(a_dot, b.ndim) @ b if np.ndim(a) > 1 else (stacked(a_dot[:, None], b.ndim) @ b)[..., 0, :]
+    rows = np.reshape(a_dot, (math.prod(np.shape(a_dot)[:-1]), np.shape(b)[0]))
+    return np.reshape(rows @ b, (*np.shape(a_dot)[:-1], *np.shape(b)[1:]))
+
+
+def matmul_push_b(b_dot, a, b, *options, **more):
+    """a b_dot of every tangent in a chunk."""
+    if np.ndim(b) == 1:
+        return np.moveaxis(a @ b_dot.T, -1, 0)
+    return a @ (stacked(b_dot, np.ndim(a)) if np.ndim(a) > np.ndim(b) else b_dot)
+
+
 for f in (np.matmul, operator.matmul, *functions("matmul", where=np.linalg)):
-    bilinear(f, matmul_a_bar, matmul_b_bar)
+    bilinear(f, matmul_a_bar, matmul_b_bar, (matmul_push_a, matmul_push_b))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -75,8 +97,27 @@ def dot_b_bar(z_bar, a, b, out=None):
     return b_bar if np.ndim(b) <= 2 else np.moveaxis(b_bar, 0, -2)
 
 
+def dot_push_a(a_dot, a, b, out=None):
+    """A chunk is one more axis in front."""
+    return scaled_chunk(a_dot, a, b) if np.ndim(a) == 0 or np.ndim(b) == 0 else np.dot(a_dot, b)
+
+
+def dot_push_b(b_dot, a, b, out=None):
+    """The leading axis of the chunk comes after those of `a`, and goes to the front."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return scaled_chunk(b_dot, b, a)
+    if np.ndim(b) == 1:
+        return np.tensordot(b_dot, a, (-1, -1))
+    return np.moveaxis(np.tensordot(a, b_dot, (-1, -2)), np.ndim(a) - 1, 0)
+
+
+def scaled_chunk(x_dot: Any, x: Any, y: Any) -> Any:
+    """x_dot y where x or y is a number."""
+    return np.reshape(x_dot, (*np.shape(x_dot), *(1,) * np.ndim(y))) * y
+
+
 for f in (np.dot, *methods("dot")):
-    bilinear(f, dot_a_bar, dot_b_bar)
+    bilinear(f, dot_a_bar, dot_b_bar, (dot_push_a, dot_push_b))
 
 
 def inner_a_bar(z_bar, a, b):
@@ -100,7 +141,19 @@ def inner_b_bar(z_bar, a, b):
     return np.tensordot(z_bar, conj(a), (free, free)) if free else tensor(z_bar, a)
 
 
-bilinear(np.inner, inner_a_bar, inner_b_bar)
+def inner_push_a(a_dot, a, b):
+    """A chunk is one more axis in front."""
+    return scaled_chunk(a_dot, a, b) if np.ndim(a) == 0 or np.ndim(b) == 0 else np.inner(a_dot, b)
+
+
+def inner_push_b(b_dot, a, b):
+    """The leading axis of the chunk comes after those of `a`, and goes to the front."""
+    if np.ndim(a) == 0 or np.ndim(b) == 0:
+        return scaled_chunk(b_dot, b, a)
+    return np.moveaxis(np.inner(a, b_dot), np.ndim(a) - 1, 0)
+
+
+bilinear(np.inner, inner_a_bar, inner_b_bar, (inner_push_a, inner_push_b))
 
 
 @rrule(np.vdot)
@@ -116,6 +169,17 @@ def vdot_rrule(a, b):
     return np.vdot(a, b), vdot_pullback
 
 
+@both_forms(np.vdot)
+def vdot_frule(a, b):
+    def vdot_pushforward(dots):
+        x, y = array(a), array(b)
+        a_dot = pushed(lambda a_dot: conj(flattened(joined(a_dot, a), x)) @ np.ravel(y), dots[0])
+        b_dot = pushed(lambda b_dot: flattened(joined(b_dot, b), y) @ conj(np.ravel(x)), dots[1])
+        return total(a_dot, b_dot)
+
+    return np.vdot(a, b), vdot_pushforward
+
+
 def outer_a_bar(z_bar, a, b, out=None):
     """z_bar conj(b)."""
     refuse_out("np.outer", out)
@@ -128,7 +192,11 @@ def outer_b_bar(z_bar, a, b, out=None):
 
 
 for f in (np.outer, *functions("outer", where=np.linalg)):
-    bilinear(f, outer_a_bar, outer_b_bar)
+    bilinear(
+        f, outer_a_bar, outer_b_bar,
+        (lambda a_dot, a, b, out=None: np.expand_dims(flattened(a_dot, a), -1) * np.ravel(b),
+         lambda b_dot, a, b, out=None: np.expand_dims(np.ravel(a), -1) * np.expand_dims(flattened(b_dot, b), -2)),
+    )  # fmt: skip
 
 
 def contracted_axes(a: Any, b: Any, axes: Any) -> tuple[list[int], list[int]]:
@@ -160,8 +228,20 @@ def tensordot_b_bar(z_bar, a, b, axes=2):
     return np.transpose(b_bar, np.argsort(places))
 
 
+def tensordot_push_a(a_dot, a, b, axes=2):
+    """A chunk is one more axis in front."""
+    in_a, in_b = contracted_axes(a, b, axes)
+    return np.tensordot(a_dot, b, ([i + 1 for i in in_a], in_b))
+
+
+def tensordot_push_b(b_dot, a, b, axes=2):
+    """The leading axis of the chunk comes after those of `a`, and goes to the front."""
+    in_a, in_b = contracted_axes(a, b, axes)
+    return np.moveaxis(np.tensordot(a, b_dot, (in_a, [i + 1 for i in in_b])), np.ndim(a) - len(in_a), 0)
+
+
 for f in (np.tensordot, *functions("tensordot", where=np.linalg)):
-    bilinear(f, tensordot_a_bar, tensordot_b_bar)
+    bilinear(f, tensordot_a_bar, tensordot_b_bar, (tensordot_push_a, tensordot_push_b))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -272,6 +352,15 @@ def correlate_rrule(a, v, mode="valid"):
     return np.correlate(a, v, mode), correlate_pullback
 
 
+@frule(np.correlate)
+def correlate_frule(a, v, mode="valid"):
+    def correlate_pushforward(dots):
+        a_dot = pushed(np.correlate, dots[0], v, mode)
+        return total(a_dot, np.correlate(a, dots[1], mode) if varies(dots[1]) else dots[1])
+
+    return np.correlate(a, v, mode), correlate_pushforward
+
+
 # ---------------------------------------------------------------------------------------------------------
 # einsum. Subscripts become one list of labels (numbers) for each operand; the rule is then one more einsum
 
@@ -359,7 +448,15 @@ def einsum_of_many(labels: list[list[int]], result: list[int], options: dict[str
     return np.einsum(*[part for pair in zip(arrays, labels) for part in pair], result, **options)
 
 
-linear(einsum_of_one, lambda z_bar, x, labels, result: einsum_bar(z_bar, 0, [x], [labels], result, False))
+def einsum_of_one_push(x_dot, x, z, labels, result):
+    """The same of every tangent; a chunk has a label of its own."""
+    if np.ndim(x_dot) == np.ndim(x):
+        return np.einsum(x_dot, labels, result)
+    chunk = 1 + max(labels, default=-1)
+    return np.einsum(x_dot, [chunk, *labels], [chunk, *result])
+
+
+linear(einsum_of_one, lambda z_bar, x, labels, result: einsum_bar(z_bar, 0, [x], [labels], result, False), einsum_of_one_push)
 
 
 @rrule(einsum_of_many)
@@ -373,6 +470,23 @@ def einsum_of_many_rrule(labels, result, options, *arrays):
         return (NoTangent, NoTangent, NoTangent, *[bar(k) for k in range(len(arrays))])
 
     return einsum_of_many(labels, result, options, *arrays), einsum_pullback
+
+
+@both_forms(einsum_of_many)
+def einsum_of_many_frule(labels, result, options, *arrays):
+    chunk = 1 + max([x for word in labels for x in word], default=-1)  # the label of a leading axis
+
+    def einsum_pushforward(dots):
+        z_dot = ZeroTangent
+        for k, x_dot in enumerate(dots[3:]):
+            if varies(x_dot):
+                lead = [chunk] if np.ndim(x_dot) > np.ndim(arrays[k]) else []
+                words = [*labels[:k], [*lead, *labels[k]], *labels[k + 1 :]]
+                operands = [*arrays[:k], x_dot, *arrays[k + 1 :]]
+                z_dot = total(z_dot, einsum_of_many(words, [*lead, *result], options, *operands))
+        return z_dot
+
+    return einsum_of_many(labels, result, options, *arrays), einsum_pushforward
 
 
 @composed(np.einsum)

@@ -12,6 +12,7 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import methods, refuse
 from plaingrad.rules.numpy.ufuncs import written
+from plaingrad.rules.pushforwards import both_forms, dot_of, joined, lined_up, total, varies
 from plaingrad.tangents import NoTangent, Thunk
 
 GENERATORS = (np.random.Generator, np.random.RandomState)
@@ -81,6 +82,20 @@ def enter_others(generator: type) -> None:
             return NoTangent, mean_bar, Thunk(lambda: mean_bar * (np.log(z) - mean) / sigma)
 
         return z, lognormal_pullback
+
+    @both_forms(draw_lognormal)
+    def lognormal_frule(self, mean=0.0, sigma=1.0, size=None):
+        z = draw_lognormal(self, mean, sigma, size)
+
+        def lognormal_pushforward(dots):
+            mean_dot, sigma_dot = dot_of(dots, 1), dot_of(dots, 2)
+            z_dot = lined_up(joined(mean_dot, mean), mean, np.ndim(z)) * z if varies(mean_dot) else mean_dot
+            if varies(sigma_dot):
+                sigma_dot = lined_up(joined(sigma_dot, sigma), sigma, np.ndim(z))
+                z_dot = total(z_dot, sigma_dot * (z * (np.log(z) - mean) / sigma))
+            return z_dot
+
+        return z, lognormal_pushforward
 
     @composed(vars(generator)["gamma"])
     def gamma(self, shape, scale=1.0, size=None):

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.define import composed, no_tangent, rrule
+from plaingrad.define import composed, frule, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
 from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse, restored
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.rules.pushforwards import both_forms, from_back, varies
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 # Ufuncs whose reduction is a function with a rule of its own; the others are applied element after element.
 REDUCTIONS: dict[Any, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
@@ -160,20 +161,38 @@ def reduced(ufunc: Any, array: Any, axis: Any, keepdims: bool) -> Any:
     return ufunc.reduce(array, axis, keepdims=keepdims)
 
 
+def shares(ufunc: Any, array: Any, z: Any, axis: Any) -> tuple[Any, Any]:
+    """What each element weighs in the result, and what that is to be divided by."""
+    top = restored(z, array.shape, axis)
+    ties = (array == top) | (np.isnan(top) & np.isnan(array))
+    weight = np.where(np.isfinite(top), WEIGHTS[ufunc](array, top), ties)  # infinities that tie share equally
+    total = np.sum(weight, axis=axes_of(axis, array.ndim), keepdims=True)
+    smooth = np.isfinite(top) & (ufunc is np.logaddexp or ufunc is np.logaddexp2)  # there they add up to 1 by themselves
+    return weight, np.where(smooth | (total == 0), 1, total).astype(array.dtype)
+
+
 @rrule(reduced)
 def reduced_rrule(ufunc, array, axis, keepdims):
     z = ufunc.reduce(array, axis, keepdims=keepdims)
 
     def reduced_pullback(z_bar):
-        top = restored(z, array.shape, axis)
-        ties = (array == top) | (np.isnan(top) & np.isnan(array))
-        weight = np.where(np.isfinite(top), WEIGHTS[ufunc](array, top), ties)  # infinities that tie share equally
-        total = np.sum(weight, axis=axes_of(axis, array.ndim), keepdims=True)
-        smooth = np.isfinite(top) & (ufunc is np.logaddexp or ufunc is np.logaddexp2)  # there they add up to 1 by themselves
-        total = np.where(smooth | (total == 0), 1, total)
-        return NoTangent, restored(z_bar, array.shape, axis) / total.astype(array.dtype) * weight
+        weight, total = shares(ufunc, array, z, axis)
+        return NoTangent, restored(z_bar, array.shape, axis) / total * weight
 
     return z, reduced_pullback
+
+
+@both_forms(reduced)
+def reduced_frule(ufunc, array, axis, keepdims):
+    z = ufunc.reduce(array, axis, keepdims=keepdims)
+
+    def reduced_pushforward(dots):
+        if not varies(dots[1]):
+            return ZeroTangent
+        weight, total = shares(ufunc, array, z, axis)
+        return np.sum(dots[1] / total * weight, axis=from_back(axis, array.ndim), keepdims=keepdims)
+
+    return z, reduced_pushforward
 
 
 def folded(ufunc: Any, array: Any, axes: tuple[int, ...], initial: Any) -> Any:
@@ -292,6 +311,16 @@ def added_at(a: Any, indices: Any, b: Any) -> Any:
 @rrule(added_at)
 def added_at_rrule(a, indices, b):
     return added_at(a, indices, b), lambda z_bar: (z_bar, NoTangent, Thunk(lambda: z_bar[indices]))
+
+
+@frule(added_at, affine=True)
+def added_at_frule(a, indices, b):
+    def added_at_pushforward(dots):
+        if not varies(dots[2]):
+            return dots[0]
+        return added_at(dots[0] if varies(dots[0]) else np.zeros_like(a), indices, dots[2])
+
+    return added_at(a, indices, b), added_at_pushforward
 
 
 @composed(np.ufunc.at, mutates=True)
