@@ -24,13 +24,15 @@ from plaingrad.define import (
     REAL,
     UNIT,
     composed,
+    frule,
     linear,
     no_tangent,
     rrule,
     scalar,
 )
+from plaingrad.rules.pushforwards import both_forms, lined_up, pushed, total
 from plaingrad.rules.special import digamma
-from plaingrad.tangents import ZeroTangent
+from plaingrad.tangents import NoTangent, ZeroTangent
 
 LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
@@ -146,7 +148,7 @@ def power_slope(x: Any, y: Any) -> Any:
 
 
 def exponent_slope(x: Any, y: Any, z: Any) -> Any:
-    """z Re(log x) for real x, z log x for complex x, and 0 where x is 0."""
+    """z log x, for a real power z Re(log x), and 0 where x is 0."""
     if isinstance(x, (np.ndarray, np.generic)):
         size = np.where(x == 0, 1, x if x.dtype.kind == "c" else np.absolute(x))
         return np.where(x == 0, 0, z) * np.log(size)
@@ -254,6 +256,7 @@ scalar("phase", REAL, lambda m, x, z: over(-1j, x) if isinstance(x, complex) els
 scalar("rect", POSITIVE_PAIR, lambda m, r, phi, z: m.rect(1.0, phi), lambda m, r, phi, z: 1j * z, functions=(cmath.rect,))
 for _f in (np.conjugate, *dunders("conj", "conjugate")):
     linear(_f, lambda z_bar, x: np.conjugate(z_bar) if isinstance(x, (np.ndarray, np.generic)) else z_bar.conjugate())
+    frule(_f, chunked=True)(lambda x, f=_f: (f(x), lambda dots: pushed(np.conjugate, dots[0])))
 
 
 @composed(cmath.polar)
@@ -273,10 +276,22 @@ def sign_rrule(x: Any) -> Any:
     def sign_pullback(z_bar: Any) -> Any:
         if not np.iscomplexobj(x) or not SIGN_IS_DIRECTION:
             return (ZeroTangent,)
-        across = z_bar - z * np.real(np.conjugate(z) * z_bar)
-        return (direction(across, np.absolute(x)) * (z != 0),)
+        return (across(z_bar, x, z),)
 
     return z, sign_pullback
+
+
+def across(tangent: Any, x: Any, z: Any) -> Any:
+    """The part of a tangent that turns x, over |x|: its own transpose."""
+    return direction(tangent - z * np.real(np.conjugate(z) * tangent), np.absolute(x)) * (z != 0)
+
+
+@both_forms(np.sign)
+def sign_frule(x: Any) -> Any:
+    """The direction turns with what is across it."""
+    z = np.sign(x)
+    turns = np.iscomplexobj(x) and SIGN_IS_DIRECTION
+    return z, lambda dots: pushed(across, dots[0], x, z) if turns else ZeroTangent
 
 
 # Several results at once ------------------------------------------------------------------------------------
@@ -325,6 +340,12 @@ def modf_rrule(x: Any) -> Any:
     return np.modf(x), modf_pullback
 
 
+@both_forms(np.modf, affine=True)
+def modf_frule(x: Any) -> Any:
+    """The fractional part moves with x."""
+    return np.modf(x), lambda dots: (dots[0], ZeroTangent)
+
+
 @rrule(np.frexp)
 def frexp_rrule(x: Any) -> Any:
     """x = mantissa 2 ** exponent, and the exponent is a step."""
@@ -335,6 +356,13 @@ def frexp_rrule(x: Any) -> Any:
         return (np.ldexp(z_bar[0], -exponent),)
 
     return z, frexp_pullback
+
+
+@both_forms(np.frexp, affine=True)
+def frexp_frule(x: Any) -> Any:
+    """mantissa = x 2 ** -exponent."""
+    z = np.frexp(x)
+    return z, lambda dots: (pushed(np.ldexp, dots[0], -z[1]), NoTangent)
 
 
 @rrule(np.divmod)
@@ -349,14 +377,36 @@ def divmod_rrule(x: Any, y: Any) -> Any:
     return z, divmod_pullback
 
 
+@both_forms(np.divmod, affine=True)
+def divmod_frule(x: Any, y: Any) -> Any:
+    """remainder = x - quotient y."""
+    z = np.divmod(x, y)
+
+    def divmod_pushforward(dots: Any) -> Any:
+        x_dot, y_dot = [pushed(lined_up, x_dot, p, np.ndim(z[1])) for x_dot, p in zip(dots, (x, y))]
+        return ZeroTangent, total(x_dot, pushed(lambda y_dot: -z[0] * y_dot, y_dot))
+
+    return z, divmod_pushforward
+
+
 def scaled_by_power_of_two(z_bar: Any, x: Any, i: Any) -> Any:
     """z_bar 2 ** i, inf where it overflows."""
     scaled = np.ldexp(z_bar, i)
     return scaled if isinstance(x, (np.ndarray, np.generic)) else float(scaled)
 
 
-linear(math.ldexp, scaled_by_power_of_two)
-linear(np.ldexp, scaled_by_power_of_two)
+def _enter_ldexp(function: Any) -> None:
+    linear(function, scaled_by_power_of_two)
+
+    @both_forms(function)
+    def ldexp_frule(x: Any, i: Any) -> Any:
+        """x_dot 2 ** i, inf where it overflows."""
+        z = function(x, i)
+        return z, lambda dots: pushed(lambda x_dot: np.ldexp(lined_up(x_dot, x, np.ndim(z)), i), dots[0])
+
+
+_enter_ldexp(math.ldexp)
+_enter_ldexp(np.ldexp)
 
 # No tangent: integers, comparisons, steps -------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.rules.numpy.names import at_axis, linear, refuse_out
+from plaingrad.rules.pushforwards import from_back
 
 OPPOSITE = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -30,7 +31,16 @@ def enter_transform(function: Any, back: Any) -> None:
         refuse_out("np.fft", out)
         return fitted(back(z_bar, axis=axis, norm=OPPOSITE[norm]), np.shape(a)[axis], axis)
 
-    linear(function, adjoint)
+    linear(function, adjoint, along_one_axis(function))
+
+
+def along_one_axis(function: Any) -> Any:
+    """The transform of each tangent, its axis counted from the back."""
+
+    def push(a_dot, a, z, n=None, axis=-1, norm=None, out=None):
+        return function(a_dot, n, axis % np.ndim(a) - np.ndim(a), norm)
+
+    return push
 
 
 enter_transform(np.fft.fft, np.fft.ifft)
@@ -58,8 +68,8 @@ def irfft_adjoint(z_bar, a, n=None, axis=-1, norm=None, out=None):
     return fitted(a_bar, np.shape(a)[axis], axis)
 
 
-linear(np.fft.rfft, rfft_adjoint)
-linear(np.fft.irfft, irfft_adjoint)
+linear(np.fft.rfft, rfft_adjoint, along_one_axis(np.fft.rfft))
+linear(np.fft.irfft, irfft_adjoint, along_one_axis(np.fft.irfft))
 
 
 def enter_many(function: Any, back: Any, default_axes: Any) -> None:
@@ -74,7 +84,11 @@ def enter_many(function: Any, back: Any, default_axes: Any) -> None:
             a_bar = fitted(a_bar, np.shape(a)[axis], axis)
         return a_bar
 
-    linear(function, adjoint)
+    def push(a_dot, a, z, s=None, axes=default_axes, norm=None, out=None):
+        axes = range(-len(s), 0) if axes is None and s is not None else from_back(axes, np.ndim(a))
+        return function(a_dot, s, tuple(axes), norm)
+
+    linear(function, adjoint, push)
 
 
 enter_many(np.fft.fftn, np.fft.ifftn, None)
@@ -82,5 +96,7 @@ enter_many(np.fft.ifftn, np.fft.fftn, None)
 enter_many(np.fft.fft2, np.fft.ifftn, (-2, -1))
 enter_many(np.fft.ifft2, np.fft.fftn, (-2, -1))
 
-linear(np.fft.fftshift, lambda z_bar, x, axes=None: np.fft.ifftshift(z_bar, axes))
-linear(np.fft.ifftshift, lambda z_bar, x, axes=None: np.fft.fftshift(z_bar, axes))
+linear(np.fft.fftshift, lambda z_bar, x, axes=None: np.fft.ifftshift(z_bar, axes),
+       lambda x_dot, x, z, axes=None: np.fft.fftshift(x_dot, from_back(axes, np.ndim(x))))  # fmt: skip
+linear(np.fft.ifftshift, lambda z_bar, x, axes=None: np.fft.fftshift(z_bar, axes),
+       lambda x_dot, x, z, axes=None: np.fft.ifftshift(x_dot, from_back(axes, np.ndim(x))))  # fmt: skip

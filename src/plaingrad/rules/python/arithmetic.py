@@ -12,6 +12,7 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.elementwise import direction
 from plaingrad.rules.python.calls import call_binary
+from plaingrad.rules.pushforwards import both_forms, total, varies
 from plaingrad.tangents import NoTangent
 
 no_tangent(round)  # integers, or a step between its jumps
@@ -47,6 +48,12 @@ def sum_of_numbers_rrule(start: Any, *items: Any) -> Any:
         return (z_bar,) * (1 + len(items))
 
     return sum(items, start), sum_pullback
+
+
+@both_forms(_sum_of_numbers, affine=True)
+def sum_of_numbers_frule(start: Any, *items: Any) -> Any:
+    """The sum of the tangents."""
+    return sum(items, start), lambda dots: total(*dots)
 
 
 @composed(sum)
@@ -90,6 +97,17 @@ def hypot_rrule(*coordinates: Any) -> Any:
     return z, hypot_pullback
 
 
+@both_forms(math.hypot)
+def hypot_frule(*coordinates: Any) -> Any:
+    """z z_dot = sum of x x_dot; 0 at the kink."""
+    z = math.hypot(*coordinates)
+
+    def hypot_pushforward(dots: Any) -> Any:
+        return total(*[direction(x, z) * x_dot for x, x_dot in zip(coordinates, dots) if varies(x_dot)])
+
+    return z, hypot_pushforward
+
+
 def _distance(n: int, *coordinates: Any) -> Any:
     """The distance of the point made of the first n coordinates from that of the others."""
     return math.dist(coordinates[:n], coordinates[n:])
@@ -105,6 +123,23 @@ def distance_rrule(n: int, *coordinates: Any) -> Any:
         return NoTangent, *p_bar, *[-x_bar for x_bar in p_bar]
 
     return z, distance_pullback
+
+
+@both_forms(_distance)
+def distance_frule(n: int, *coordinates: Any) -> Any:
+    """z z_dot = sum of (p - q) (p_dot - q_dot); 0 at the kink."""
+    z = _distance(n, *coordinates)
+
+    def distance_pushforward(dots: Any) -> Any:
+        p_dots, q_dots = dots[1 : n + 1], dots[n + 1 :]
+        parts = []
+        for p, q, p_dot, q_dot in zip(coordinates[:n], coordinates[n:], p_dots, q_dots):
+            moved = total(p_dot, -q_dot if varies(q_dot) else q_dot)
+            if varies(moved):
+                parts.append(direction(p - q, z) * moved)
+        return total(*parts)
+
+    return z, distance_pushforward
 
 
 @composed(math.dist)
@@ -126,6 +161,12 @@ def exact_sum_rrule(*items: Any) -> Any:
         return (z_bar,) * len(items)
 
     return math.fsum(items), exact_sum_pullback
+
+
+@both_forms(_exact_sum, affine=True)
+def exact_sum_frule(*items: Any) -> Any:
+    """The sum of the tangents."""
+    return math.fsum(items), lambda dots: total(*dots)
 
 
 @composed(math.fsum)
@@ -156,6 +197,16 @@ if hasattr(math, "sumprod"):  # since CPython 3.12
             return NoTangent, *[z_bar * q for q in items[n:]], *[z_bar * p for p in items[:n]]
 
         return _exact_sum_of_products(n, *items), sum_of_products_pullback
+
+    @both_forms(_exact_sum_of_products)
+    def exact_sum_of_products_frule(n: int, *items: Any) -> Any:
+        """Sum of p_dot q + p q_dot."""
+
+        def sum_of_products_pushforward(dots: Any) -> Any:
+            others = (*items[n:], *items[:n])
+            return total(*[x_dot * x for x_dot, x in zip(dots[1:], others) if varies(x_dot)])
+
+        return _exact_sum_of_products(n, *items), sum_of_products_pushforward
 
     @composed(math.sumprod)
     def sumprod(p: Any, q: Any, /) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 from plaingrad.define import composed, rrule, scalar
 from plaingrad.rules.elementwise import over
+from plaingrad.rules.pushforwards import both_forms, total, varies
 from plaingrad.tangents import NoTangent
 
 ROOT_TAU = math.sqrt(2 * math.pi)
@@ -33,8 +34,22 @@ def mean_rrule(mean: Any) -> Any:
     return rule
 
 
-rrule(_mean)(mean_rrule(_mean))
-rrule(_float_mean)(mean_rrule(_float_mean))
+def mean_frule(mean: Any) -> Any:
+    """z_dot = sum of x_dot / n."""
+
+    def rule(*items: Any) -> Any:
+        def mean_pushforward(dots: Any) -> Any:
+            z_dot = total(*dots)
+            return z_dot / len(items) if varies(z_dot) else z_dot
+
+        return mean(*items), mean_pushforward
+
+    return rule
+
+
+for _f in (_mean, _float_mean):
+    rrule(_f)(mean_rrule(_f))
+    both_forms(_f, affine=True)(mean_frule(_f))
 
 
 @composed(statistics.mean)
@@ -60,6 +75,23 @@ def harmonic_mean_rrule(weights: Any, *items: Any) -> Any:
         return weights_bar, *[z_bar * over(z, x) * over(z, x) * w / total for x, w in zip(items, weights)]
 
     return z, harmonic_mean_pullback
+
+
+@both_forms(_harmonic_mean)
+def harmonic_mean_frule(weights: Any, *items: Any) -> Any:
+    """z**2 sum of (w x_dot / x**2) / sum of w, and what the weights add."""
+    z = _harmonic_mean(weights, *items)
+
+    def harmonic_mean_pushforward(dots: Any) -> Any:
+        w = [1] * len(items) if weights is None else weights
+        whole = sum(w)
+        shares = [over(z, x) * over(z, x) * weight / whole for x, weight in zip(items, w)]
+        parts = [share * x_dot for share, x_dot in zip(shares, dots[1:]) if varies(x_dot)]
+        if varies(dots[0]):
+            parts += [(z - over(z * z, x)) / whole * w_dot for x, w_dot in zip(items, dots[0]) if varies(w_dot)]
+        return total(*parts)
+
+    return z, harmonic_mean_pushforward
 
 
 @composed(statistics.harmonic_mean)
@@ -99,6 +131,24 @@ def spread_rrule(name: str, c: Any, *items: Any) -> Any:
         return NoTangent, NoTangent if c is None else -sum(items_bar), *items_bar
 
     return z, spread_pullback
+
+
+@both_forms(_spread)
+def spread_frule(name: str, c: Any, *items: Any) -> Any:
+    """A variance, or its root: 0 at the kink where all items are equal."""
+    z = _spread(name, c, *items)
+
+    def spread_pushforward(dots: Any) -> Any:
+        centre = _mean(*items) if c is None else c
+        d = len(items) if name.startswith("p") else len(items) - 1
+        moved = [(x - centre, x_dot) for x, x_dot in zip(items, dots[2:]) if varies(x_dot)]
+        if varies(dots[1]):
+            moved.append((sum(items) - centre * len(items), -dots[1]))
+        if name.endswith("variance"):
+            return total(*[2 * away / d * x_dot for away, x_dot in moved])
+        return total(*[away / (d * z) * x_dot if z else 0 * x_dot for away, x_dot in moved])
+
+    return z, spread_pushforward
 
 
 @composed(statistics.variance)

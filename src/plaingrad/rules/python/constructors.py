@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import POSITIVE, REAL, composed, linear, no_tangent, rrule, scalar
+from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
+from plaingrad.rules.pushforwards import both_forms, dot_of, pushed, real_if, total, varies
 from plaingrad.tangents import NoTangent
 
 
@@ -24,16 +25,30 @@ def identity(z_bar: Any, *arguments: Any, **options: Any) -> Any:
     return z_bar
 
 
+def same_number(*functions: Any) -> None:
+    """Enter functions of a number that make an equal one, of another type or next to it: x_bar = z_bar, z_dot = x_dot.
+
+    The tangent is passed on, not sent through the function, which may not take it: `Decimal.next_plus` is not linear.
+    """
+    for function in functions:
+        linear(function, identity)
+        call = as_callable(function)
+
+        @both_forms(function)
+        def same_number_frule(x: Any = 0, *others: Any, call: Any = call, **options: Any) -> Any:
+            z = call(x, *others, **options)
+            return z, lambda dots: pushed(lambda x_dot: real_if(z, x_dot), dots[0])
+
+
 # float, complex, int ----------------------------------------------------------------------------------------
 
-linear(float, identity)
-linear(float.__dict__["real"], identity)
-for _descriptor in dunders("__float__", types=REAL_TYPES):
-    linear(_descriptor, identity)
+same_number(float, float.__dict__["real"], *dunders("__float__", types=REAL_TYPES))
 no_tangent(int, bool, float.__dict__["imag"], float.__dict__["is_integer"])
 linear(complex.__dict__["real"], identity)
 linear(complex.__dict__["imag"], lambda z_bar, x: 1j * z_bar)
-linear(complex.__dict__["__complex__"], identity)
+frule(complex.__dict__["real"], chunked=True)(lambda x: (x.real, lambda dots: pushed(np.real, dots[0])))
+frule(complex.__dict__["imag"], chunked=True)(lambda x: (x.imag, lambda dots: pushed(np.imag, dots[0])))
+same_number(complex.__dict__["__complex__"])
 
 
 def _complex(real: Any = 0, imag: Any = None) -> complex:
@@ -48,6 +63,17 @@ def complex_rrule(real: Any = 0, imag: Any = None) -> Any:
         return z_bar, -1j * z_bar
 
     return _complex(real, imag), complex_pullback
+
+
+@both_forms(_complex, affine=True)
+def complex_frule(real: Any = 0, imag: Any = None) -> Any:
+    """z_dot = x_dot + i y_dot."""
+    return _complex(real, imag), lambda dots: of_parts(dots[0], dot_of(dots, 1))
+
+
+def of_parts(x_dot: Any, y_dot: Any) -> Any:
+    """x_dot + i y_dot."""
+    return total(x_dot, 1j * y_dot if varies(y_dot) else y_dot)
 
 
 def _is_converted(real: Any, imag: Any) -> str:
@@ -80,6 +106,12 @@ def float_new_rrule(cls: type, x: Any = 0) -> Any:
     return float.__new__(cls, x), float_new_pullback
 
 
+@both_forms(float.__new__, affine=True)
+def float_new_frule(cls: type, x: Any = 0) -> Any:
+    """The tangent of the number."""
+    return float.__new__(cls, x), lambda dots: dots[1]
+
+
 @rrule(complex.__new__)
 def complex_new_rrule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
     """A complex number, or an instance of a subclass of complex."""
@@ -88,6 +120,12 @@ def complex_new_rrule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
         return NoTangent, z_bar, -1j * z_bar
 
     return complex.__new__(cls, real, imag), complex_new_pullback
+
+
+@both_forms(complex.__new__, affine=True)
+def complex_new_frule(cls: type, real: Any = 0, imag: Any = 0) -> Any:
+    """z_dot = x_dot + i y_dot."""
+    return complex.__new__(cls, real, imag), lambda dots: of_parts(dots[1], dot_of(dots, 2))
 
 
 def _entered_divmod(descriptor: Any, reflected: bool) -> None:
@@ -125,6 +163,21 @@ def fraction_rrule(numerator: Any = 0, denominator: Any = None) -> Any:
     return z, fraction_pullback
 
 
+@frule(Fraction)
+def fraction_frule(numerator: Any = 0, denominator: Any = None) -> Any:
+    """z_dot = (x_dot - z y_dot) / y."""
+    z = Fraction(numerator, denominator)
+
+    def fraction_pushforward(dots: Any) -> Any:
+        if denominator is None:
+            return dots[0]
+        y_dot = dot_of(dots, 1)
+        moved = total(dots[0], -z * y_dot if varies(y_dot) else y_dot)
+        return over(moved, denominator) if varies(moved) else moved
+
+    return z, fraction_pushforward
+
+
 @rrule(Fraction.__dict__["from_float"].__func__, Fraction.__dict__["from_decimal"].__func__)
 def fraction_from_rrule(cls: type, x: Any) -> Any:
     """The fraction equal to a float or Decimal."""
@@ -135,9 +188,13 @@ def fraction_from_rrule(cls: type, x: Any) -> Any:
     return cls(x), fraction_from_pullback
 
 
-linear(Rational.__float__, identity)
-linear(Fraction.__copy__, identity)
-linear(Fraction.__deepcopy__, identity)
+@frule(Fraction.__dict__["from_float"].__func__, Fraction.__dict__["from_decimal"].__func__, affine=True)
+def fraction_from_frule(cls: type, x: Any) -> Any:
+    """The tangent of the number."""
+    return cls(x), lambda dots: dots[1]
+
+
+same_number(Rational.__float__, Fraction.__copy__, Fraction.__deepcopy__)
 no_tangent(Fraction.__round__, Fraction.__floor__, Fraction.__ceil__, Fraction.__trunc__,
            Fraction.__hash__, Fraction.__bool__, Fraction.__eq__, Fraction.__lt__, Fraction.__le__, Fraction.__gt__,
            Fraction.__ge__, Fraction.__floordiv__, Fraction.__rfloordiv__)
@@ -163,13 +220,11 @@ if hasattr(Fraction, "is_integer"):  # since CPython 3.12
     no_tangent(Fraction.is_integer)
 if "from_number" in Fraction.__dict__:  # since CPython 3.14
     rrule(Fraction.__dict__["from_number"].__func__)(fraction_from_rrule)
+    frule(Fraction.__dict__["from_number"].__func__, affine=True)(fraction_from_frule)
 
 # Decimal: partials of whole numbers and Decimals only, which mix with neither float nor Fraction -------------
 
-linear(Decimal, identity)
-linear(Decimal.__dict__["__float__"], identity)
-linear(Decimal.__dict__["__complex__"], identity)
-linear(Decimal.__dict__["real"], identity)
+same_number(Decimal, *[Decimal.__dict__[_name] for _name in ("__float__", "__complex__", "real")])
 
 
 @rrule(Decimal.from_float)
@@ -182,8 +237,14 @@ def decimal_from_float_rrule(x: Any) -> Any:
     return Decimal.from_float(x), decimal_from_float_pullback
 
 
-for _name in ("normalize", "canonical", "conjugate", "next_minus", "next_plus", "next_toward", "__copy__", "__deepcopy__"):
-    linear(Decimal.__dict__[_name], identity)
+@frule(Decimal.from_float, affine=True)
+def decimal_from_float_frule(x: Any) -> Any:
+    """The tangent of the number."""
+    return Decimal.from_float(x), lambda dots: dots[0]
+
+
+same_number(*[Decimal.__dict__[_name] for _name in (
+    "normalize", "canonical", "conjugate", "next_minus", "next_plus", "next_toward", "__copy__", "__deepcopy__")])
 scalar("Decimal.sqrt", POSITIVE, lambda m, x, *context_and_z: 1 / (2 * context_and_z[-1]), functions=(Decimal.sqrt,))
 scalar("Decimal.exp", REAL, lambda m, x, *context_and_z: context_and_z[-1], functions=(Decimal.exp,))
 scalar("Decimal.ln", POSITIVE, lambda m, x, *context_and_z: 1 / x, functions=(Decimal.ln,))
