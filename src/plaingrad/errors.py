@@ -26,6 +26,10 @@ class RoundTripError(PlaingradError):
     """A number that depends on the inputs left as text, bytes or digits and came back."""
 
 
+class CheckpointError(PlaingradError, RuntimeError):
+    """A checkpointed function did something else when it was run again, so its derivative cannot be known."""
+
+
 class ArgumentError(PlaingradError, TypeError):
     """An argument to be differentiated has no tangent (a string, say), or does not exist."""
 

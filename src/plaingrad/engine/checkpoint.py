@@ -1,0 +1,376 @@
+"""Checkpoints: a function whose tape is dropped after the call and made again in the reverse pass.
+
+The call is recorded in a segment. If nothing that the segment has computed is known to anybody but through the
+result, and no older memory was written, its tape goes, and the level keeps the function, its arguments and what is
+needed for a second run to be like the first. Otherwise the tape stays: right, without the saving.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import dataclasses
+import gc
+import random
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.calls import FLAT
+from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, patches_of, put, release
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.level import rebuilt
+from plaingrad.engine.memory import Shadow
+from plaingrad.engine.refuse import name_of, refuse
+from plaingrad.engine.reverse import ReverseLevel
+from plaingrad.engine.segment import (
+    Segment,
+    file,
+    keep,
+    leaves_of,
+    lend,
+    reverse_here,
+    seed,
+    take_back,
+    traverse,
+)
+from plaingrad.engine.tape import STEP
+from plaingrad.errors import CheckpointError, PlaingradError
+from plaingrad.rewrite import CURRENT
+
+LOOKED_THROUGH = 10_000  # objects that a function can reach, at most, in the search for arrays and generators
+
+
+def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """f(*args, **kwargs); in reverse mode its tape is made again when the reverse pass comes by."""
+    level = CURRENT.get()
+    if not isinstance(level, ReverseLevel):
+        return level.prep(f)(*args, **kwargs)
+    arrays, generators = surroundings(f, args, kwargs)
+    level._capture(arrays)
+    again = Again(f, held(args), held(kwargs), generators)
+    with Segment(level, level.parent) as segment:
+        try:
+            y = segment.run(f, args, kwargs)
+        except BaseException:
+            keep(segment)
+            raise
+        again.drew(generators)
+        slots = list(leaves_of(segment.slot_of(y)))
+        if segment.wrote_outside or has_escaped(segment, slots):
+            keep(segment)
+            return y
+        own = segment.index.imported
+        filed: dict[int, int] = {}
+        for slot in slots:
+            if slot.index not in own and slot.index not in filed:
+                filed[slot.index] = file(level, slot)
+        if filed:
+            outputs = [filed.get(slot.index) for slot in slots]
+            level.tape.extend((-1, STEP, Rerun(level, again, outputs, set(segment.imports), mark_of(y))))
+        segment.drop()
+        return y
+
+
+def has_escaped(segment: Segment, slots: list[Any]) -> bool:
+    """Whether something that `segment` has computed is known elsewhere; garbage in cycles does not count."""
+    if not segment.escaped(slots):
+        return False
+    gc.collect(1)
+    return bool(segment.escaped(slots))
+
+
+class Again:
+    """What it takes to call a function as it was called before.
+
+    Attributes:
+        f: the function.
+        args: its arguments; mutable containers are copies.
+        kwargs: its keyword arguments, likewise.
+        patches: (container, key, value): entries of differentiated arguments as they were then.
+        draws: (generator of random numbers, its state then), for those that the function drew from.
+        context: the context variables then.
+        errors: NumPy's floating point error handling then.
+    """
+
+    __slots__ = ("args", "context", "draws", "errors", "f", "kwargs", "patches")
+
+    def __init__(self, f: Any, args: Any, kwargs: Any, generators: list[Any]) -> None:
+        self.f = f
+        self.args = args
+        self.kwargs = kwargs
+        self.patches = patches_at(CURRENT.get())
+        self.context = contextvars.copy_context()
+        self.errors = {
+            what: "ignore" if how in ("warn", "print", "log") else how for what, how in np.geterr().items()
+        }
+        self.draws = [(generator, state_of(generator)) for generator in generators]
+
+    def drew(self, generators: list[Any]) -> None:
+        """Forget the states of those generators that were not used."""
+        self.draws = [(g, before) for g, before in self.draws if state_of(g) != before]
+
+    def run(self, segment: Segment) -> Any:
+        """The value, recorded in `segment`."""
+        with patched(segment, self.patches), drawn_again(self.draws):
+            return self.context.copy().run(self._run, segment)
+
+    def _run(self, segment: Segment) -> Any:
+        with np.errstate(**self.errors):
+            return segment.run(self.f, held(self.args), held(self.kwargs))
+
+
+@traverse
+class Rerun:
+    """A call whose tape is made again in the reverse pass."""
+
+    __slots__ = ("again", "base", "imports", "mark", "outputs")
+
+    def __init__(
+        self, base: ReverseLevel, again: Again, outputs: list[Any], imports: set[int], mark: Any
+    ) -> None:
+        self.base = base
+        self.again = again
+        self.outputs = (
+            outputs  # for each active leaf of the result its index at the level, None for one that came in
+        )
+        self.imports = imports  # indices at the level of what the call met
+        self.mark = mark
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """Run the function again, and reverse that."""
+        if all(i is None or shadow.bars[i] is None for i in self.outputs):
+            return
+        again = self.again
+        with Segment(self.base, CURRENT.get()) as segment:
+            try:
+                y = again.run(segment)
+            except PlaingradError:
+                raise
+            except Exception as error:
+                differs(again.f, f"it raised {type(error).__name__}: {error}", error)
+            slots = list(leaves_of(segment.slot_of(y)))
+            if mark_of(y) != self.mark or len(slots) != len(self.outputs):
+                differs(again.f, "its result is another one")
+            if segment.wrote_outside:
+                differs(again.f, "it wrote to an array that it did not make")
+            if set(segment.imports) != self.imports:
+                differs(again.f, "it met other differentiated values")
+            pairs = list(segment.imports.items())
+            tape = segment.tape
+            inner = Shadow(segment.new_index())
+        lend(shadow, inner, pairs)
+        for i, slot in zip(self.outputs, slots, strict=True):
+            if i is not None:
+                seed(shadow, i, inner, slot)
+        del y, slots
+        reverse_here(tape, inner, [])
+        take_back(shadow, inner, pairs)
+        segment.drop()
+
+
+def differs(f: Any, how: str, error: BaseException | None = None) -> None:
+    """Refuse a second run that is not like the first."""
+    code = getattr(getattr(f, "__func__", f), "__code__", None)
+    place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    try:
+        refuse(
+            CheckpointError,
+            f"`{name_of(f)}`{place} is checkpointed, and was run again in the reverse pass: {how}",
+            why="The derivative of the second run is not that of the first. It depends on something that has changed "
+            "since: a global, an attribute, a file, a generator of random numbers.",
+            fix="pass what it depends on as arguments, or call it without a checkpoint",
+            anchor="checkpoint",
+        )
+    except CheckpointError as refusal:
+        raise refusal from error
+
+
+# -- the world as it was -----------------------------------------------------------------------------------------------
+
+
+def held(x: Any, memo: dict[int, Any] | None = None) -> Any:
+    """`x` with its mutable containers copied, so that later changes to them do not matter; leaves are the same."""
+    memo = {} if memo is None else memo
+    t = type(x)
+    if t in (float, int, str, np.ndarray):
+        return x
+    if id(x) in memo:
+        return memo[id(x)]
+    if t is list or t is deque:
+        memo[id(x)] = copy = t() if t is list else deque(maxlen=x.maxlen)
+        copy.extend([held(part, memo) for part in x])
+        return copy
+    if kind_of(t) == SEQUENCE and (t is tuple or hasattr(x, "_fields")):
+        parts = [held(part, memo) for part in x]
+        if all(a is b for a, b in zip(parts, x, strict=True)):
+            return x
+        return rebuilt(x, parts)
+    if t is dict:
+        memo[id(x)] = copy = {}
+        for key, value in x.items():
+            copy[key] = held(value, memo)
+        return copy
+    if t is set:
+        return set(x)
+    if dataclasses.is_dataclass(t) and t.__new__ is object.__new__:
+        memo[id(x)] = copy = object.__new__(t)
+        for name, value in fields_of(x).items():
+            object.__setattr__(copy, name, held(value, memo))
+        return copy
+    return x
+
+
+def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """(arrays, generators of random numbers) that `f` can reach: arguments, cells, defaults, self, named globals."""
+    arrays: list[Any] = []
+    generators: list[Any] = [random, np.random]
+    seen: set[int] = set()
+    todo: list[Any] = [f, args, kwargs]
+    while todo and len(seen) < LOOKED_THROUGH:
+        x = todo.pop()
+        t = type(x)
+        kind = kind_of(t)
+        if kind in (NUMBER, NOTHING) or id(x) in seen or isinstance(x, ModuleType):
+            continue
+        seen.add(id(x))
+        if kind == ARRAY:
+            arrays.append(x)
+        elif t is FunctionType:
+            todo += x.__defaults__ or ()
+            todo += (x.__kwdefaults__ or {}).values()
+            for cell in x.__closure__ or ():
+                with contextlib.suppress(ValueError):
+                    todo.append(cell.cell_contents)
+            space = x.__globals__
+            todo += [space[name] for name in x.__code__.co_names if name in space]
+        elif t is MethodType:
+            todo += (x.__func__, x.__self__)
+        elif isinstance(x, (np.random.Generator, np.random.RandomState, random.Random)):
+            generators.append(x)
+        elif kind in (SEQUENCE, MAPPING):
+            if not FLAT.issuperset(map(type, parts := list(x.values() if kind == MAPPING else x))):
+                todo += parts
+        elif kind == OBJECT and has_fields(x):
+            todo += fields_of(x).values()
+    return arrays, generators
+
+
+def state_of(generator: Any) -> Any:
+    """The state of a generator of random numbers, or of those of a module, to be compared and to be set again."""
+    if generator is random or isinstance(generator, random.Random):
+        return generator.getstate()
+    if isinstance(generator, np.random.Generator):
+        return Flat(generator.bit_generator.state)
+    return Flat(generator.get_state(legacy=False))
+
+
+def set_state(generator: Any, state: Any) -> None:
+    """Make `generator` draw on from `state`."""
+    if generator is random or isinstance(generator, random.Random):
+        generator.setstate(state)
+    elif isinstance(generator, np.random.Generator):
+        generator.bit_generator.state = state.state
+    else:
+        generator.set_state(state.state)
+
+
+class Flat:
+    """A state of NumPy's generators, which can be compared."""
+
+    __slots__ = ("parts", "state")
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self.state = state
+        self.parts = mark_of(state)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Flat) and self.parts == other.parts
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@contextlib.contextmanager
+def drawn_again(draws: list[tuple[Any, Any]]) -> Iterator[None]:
+    """Let generators draw what they drew; they go on from where they were."""
+    now = [(generator, state_of(generator)) for generator, _ in draws]
+    for generator, state in draws:
+        set_state(generator, state)
+    try:
+        yield
+    finally:
+        for generator, state in now:
+            set_state(generator, state)
+
+
+def root_of(level: Any) -> Any:
+    """The level that segments stand in for."""
+    while isinstance(level, Segment):
+        level = level.base
+    return level
+
+
+def patches_at(level: ReverseLevel) -> list[tuple[Any, Any, Any]]:
+    """(container, key, value): what the entries that the level patched in its arguments are now."""
+    found = []
+    last: Any = None
+    entries: dict[Any, Any] = {}
+    for container, key, _ in patches_of.get(root_of(level), ()):
+        if container is not last:
+            last, entries = container, dict(entries_of(container))
+        if key in entries:
+            found.append((container, key, entries[key]))
+    return found
+
+
+@contextlib.contextmanager
+def patched(segment: Segment, patches: list[tuple[Any, Any, Any]]) -> Iterator[None]:
+    """Arguments whose entries the level had made fresh, as they were during its run."""
+    containers = {id(container): container for container, _, _ in patches}
+    acquire(segment, containers)
+    undo = []
+    try:
+        entries_now = {i: dict(entries_of(container)) for i, container in containers.items()}
+        for container, key, value in patches:
+            entries = entries_now[id(container)]
+            if key in entries and entries[key] is not value:
+                undo.append((container, key, entries[key]))
+                put(container, key, value)
+        yield
+    finally:
+        for container, key, value in undo:
+            put(container, key, value)
+        release(segment, containers)
+
+
+# -- comparing runs ----------------------------------------------------------------------------------------------------
+
+
+def mark_of(x: Any, seen: frozenset[int] = frozenset()) -> Any:
+    """What two results must share to count as the same: every number to the last bit, arrays by their checksum."""
+    kind = kind_of(type(x))
+    if kind == NUMBER:
+        if isinstance(x, (float, np.floating)):
+            return x.hex() if isinstance(x, float) else (x.dtype.str, x.tobytes())
+        return repr(x)
+    if kind == ARRAY:
+        if x.dtype.kind == "O":
+            return x.shape, tuple([mark_of(part, seen) for part in x.flat])
+        data = np.ascontiguousarray(x)
+        return x.shape, x.dtype.str, zlib.crc32(data.reshape(-1).view(np.uint8).data) if x.size else 0
+    if kind == NOTHING:
+        return x if isinstance(x, (int, str, bytes, type(None))) else type(x)
+    if id(x) in seen or len(seen) > 100:
+        return None
+    seen |= {id(x)}
+    if kind == SEQUENCE:
+        return tuple([mark_of(part, seen) for part in x])
+    if kind == MAPPING:
+        return tuple([(mark_of(key, seen), mark_of(value, seen)) for key, value in x.items()])
+    if has_fields(x):
+        return type(x), tuple([(name, mark_of(value, seen)) for name, value in fields_of(x).items()])
+    return type(x)

@@ -1,0 +1,432 @@
+"""A stretch of a reverse-mode run with a tape of its own, which can be dropped and made again.
+
+A segment stands in for a level while a function runs: the same derivative, the same identities, another tape. What
+is active at the level is *imported* when the segment first meets it, under an index of its own. Afterwards the level
+gets one step for the whole segment: the tape as it is, or the means to make it again (`engine.checkpoint`).
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
+from sys import getrefcount
+from types import CellType, FunctionType, MethodType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plaingrad.engine import adopt
+from plaingrad.engine.memory import Shadow, extent, owner_of
+from plaingrad.engine.refuse import refuse
+from plaingrad.engine.reverse import ReverseLevel
+from plaingrad.engine.tape import (
+    STEP,
+    ArraySlot,
+    InPlaceRule,
+    InPlaceSum,
+    NumberSlot,
+    ReadArray,
+    ReadNumber,
+    RuleStep,
+    Tree,
+    Write,
+    WriteCotangent,
+    reverse,
+)
+from plaingrad.errors import CheckpointError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+_lock = threading.RLock()  # a finaliser may come in between
+_held: dict[int, int] = {}  # id of a level -> how many segments keep it from sweeping
+
+
+class Imports(dict[int, Any]):
+    """The table of a segment: its own identities, and those of the level that it stands in for as they are met."""
+
+    def __init__(self, base: ReverseLevel) -> None:
+        super().__init__()
+        self.base = base
+        self.local: dict[int, int] = {}  # index at the level -> index here
+        self.imported: set[int] = set()  # the indices here
+        self.segment_fresh: dict[Any, Any] = {}
+        self.new_index: Callable[[], int] = int
+
+    def __missing__(self, key: int) -> Any:
+        found = self.base.index
+        i = found[key] if type(found) is Imports else found.get(key)
+        if i is None or i < 0:  # not active, or a twin
+            return i
+        local = self.local.get(i)
+        if local is None:
+            with _lock:
+                local = self.local.get(i)
+                if local is None:
+                    local = self.new_index()
+                    twin = self.base.fresh.get(i)
+                    if twin is not None:
+                        self.segment_fresh[local] = twin
+                    self.imported.add(local)
+                    self.local[i] = local
+        self[key] = local  # stays true: the level does not sweep while the segment is open
+        return local
+
+    def get(self, key: int, default: Any = None) -> Any:
+        """The index of the object with this identity."""
+        i = self[key]
+        return default if i is None else i
+
+    def __contains__(self, key: object) -> bool:
+        return self[key] is not None  # type: ignore[index]
+
+    def keys(self) -> Any:
+        """Its only use is to be asked whether other identities are disjoint from it."""
+        return self
+
+    def isdisjoint(self, keys: Iterable[int]) -> bool:
+        """Whether none of `keys` is active."""
+        return not any(key in self for key in keys)
+
+
+class Captured(dict[int, Any]):
+    """The owners that pullbacks of a segment read; those of the level around it count too."""
+
+    def __init__(self, base: ReverseLevel) -> None:
+        super().__init__()
+        self.around = base.captured
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in self.around
+
+
+class Segment(ReverseLevel):
+    """A reverse level that stands in for another one, `base`, and records on a tape of its own.
+
+    Attributes:
+        base: the level.
+        wrote_outside: memory was written that may be older than the segment.
+        imports: index at the level -> index in the segment.
+    """
+
+    __slots__ = ("base", "wrote_outside")
+
+    def __init__(self, base: ReverseLevel, parent: Any) -> None:
+        self.base = base
+        self.wrote_outside = False
+        super().__init__(parent)
+        self.captured = Captured(base)
+        self.texts = base.texts
+        self.twins = base.twins
+
+    index: Imports
+
+    @property
+    def imports(self) -> dict[int, int]:
+        """Index at the level -> index in the segment."""
+        return self.index.local
+
+    def hot_hooks(self) -> dict[str, Any]:
+        """The hooks that run most, on a table that knows the level's."""
+        self.index = index = Imports(self.base)
+        hot = super().hot_hooks()
+        index.new_index = self.new_index
+        index.segment_fresh = self.fresh
+        self.blocks.cells[
+            "get"
+        ].cell_contents = index.__getitem__  # in C, where the identity is the segment's own
+        return hot
+
+    def __enter__(self) -> Segment:
+        hold(self.base)
+        adopt.level_opened()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.parent = self.base  # what outlives the segment goes on at the level
+        self.close()
+        self.blocks.cells["extend"].cell_contents = refuse_late_use
+        self.tape = Ended()
+        release(self.base)
+
+    def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """f(*args, **kwargs) with this segment in force."""
+        token = CURRENT.set(self)
+        try:
+            return self.prep(f)(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
+            if self.refusal is not None:
+                raise self.refusal
+
+    def reset(self) -> None:
+        """Begin again with nothing: for a segment that is used for one step after another."""
+        self.tape.clear()
+        self.drop()
+        self.wrote_outside = False
+        cells = self.blocks.cells
+        cells["n"].cell_contents = -1
+        cells["limit"].cell_contents = 4000
+
+    def drop(self) -> None:
+        """Let go of everything."""
+        self.index.clear()
+        self.imports.clear()
+        self.index.imported.clear()
+        for values in (self.alive, self.arrays, self.captured, self.fresh):
+            values.clear()
+
+    # -- what is written ---------------------------------------------------------------------------------------------
+
+    def _written(self, i: int) -> None:
+        if i in self.index.imported:
+            self.wrote_outside = True
+        super()._written(i)
+
+    def _save(self, a: np.ndarray, k: Any) -> Write | None:
+        save = super()._save(a, k)
+        if save is not None:
+            i = self.index[id(a if a.base is None else owner_of(a))]
+            if i is None or i < 0 or i in self.index.imported:
+                self.wrote_outside = True
+        return save
+
+    # -- afterwards --------------------------------------------------------------------------------------------------
+
+    def sweep(self) -> None:
+        """Forget what nobody refers to any more, not even the tape."""
+        self._sweep_numbers()
+        self._sweep_arrays()
+
+    def escaped(self, outputs: list[Any]) -> list[Any]:
+        """What the segment has filed, besides `outputs` (slots), that something else than the segment refers to.
+
+        Arrays that its pullbacks read and that are older than it are captured at the level, too.
+        """
+        calls = self.calls
+        calls.made = None
+        calls.met.clear()
+        for memo in calls.memos.values():
+            memo.entries.clear()
+        self.sweep()
+        expected = {id(owner_of(slot.x) if type(slot) is ArraySlot else slot.x) for slot in outputs}
+        own = {id(x) for x in self.alive} | {id(x) for x in self.arrays}
+        roots = (self.alive, self.arrays, self.captured, self.texts)
+        seen = {id(x): x for x in held_elsewhere(self.tape, roots, own | dict.keys(self.captured))}
+        for key, owner in seen.items():
+            if dict.__contains__(self.captured, key) and key not in own:
+                self.base.captured[key] = owner
+        return [x for key, x in seen.items() if key in own and key not in expected]
+
+
+def hold(level: ReverseLevel) -> None:
+    """Keep `level` from sweeping: segments remember its identities."""
+    with _lock:
+        count = _held[id(level)] = _held.get(id(level), 0) + 1
+        if count == 1:
+            level.sweeping.acquire()
+
+
+def release(level: ReverseLevel) -> None:
+    """Let `level` sweep again when the last segment has ended."""
+    with _lock:
+        count = _held[id(level)] = _held[id(level)] - 1
+        if count == 0:
+            del _held[id(level)]
+            level.sweeping.release()
+
+
+def refuse_late_use(*_: object) -> NoReturn:
+    """A lazy iterator that holds on to the segment has been asked for an item after its end."""
+    refuse(
+        CheckpointError,
+        "an iterator that was made inside a checkpointed function is used after its end",
+        why="It records where nothing is recorded any more, so derivatives would be lost.",
+        fix="return a list of its items",
+        anchor="checkpoint",
+    )
+
+
+class Ended(list[Any]):
+    """The tape of a segment that has ended."""
+
+    def extend(self, *_: object) -> NoReturn:
+        """Nothing is recorded any more."""
+        refuse_late_use()
+
+
+# -- who refers to what ------------------------------------------------------------------------------------------------
+
+_STEPS = (RuleStep, ReadNumber, ReadArray, Write, WriteCotangent, InPlaceSum, InPlaceRule)
+_TRAVERSED: set[type] = {tuple, list, dict, CellType, FunctionType, MethodType, functools.partial}
+_TRAVERSED.update((ArraySlot, NumberSlot, Tree, *_STEPS))
+
+
+def traverse(step: type) -> type:
+    """A class of steps, entered among those whose instances are looked into."""
+    _TRAVERSED.add(step)
+    return step
+
+
+def parts_of(x: Any) -> list[Any]:
+    """What `x` refers to, as far as pullbacks keep values there."""
+    t = type(x)
+    if t is FunctionType:
+        return [part for part in (x.__closure__, x.__defaults__, x.__kwdefaults__) if part is not None]
+    if isinstance(x, np.ndarray):
+        return [] if x.base is None else [x.base]
+    return gc.get_referents(x) if t in _TRAVERSED else []
+
+
+def _graph(
+    tape: list[Any], roots: tuple[Any, ...], wanted: set[int]
+) -> tuple[dict[int, Any], dict[int, int]]:
+    """(objects by identity, how many references to each): of what tape and roots hold, directly or not."""
+    nodes: dict[int, Any] = {}
+    counts: dict[int, int] = {}
+    todo = []
+
+    def refer(x: Any) -> None:
+        key = id(x)
+        if key in counts:
+            counts[key] += 1
+        elif key in wanted or type(x) in _TRAVERSED or isinstance(x, np.ndarray):
+            counts[key] = 1
+            nodes[key] = x
+            todo.append(x)
+
+    marks = tape[1::3]
+    for entries in (tape[::3], tape[2::3]):
+        for x in compress(entries, map((0).__gt__, marks)):
+            refer(x)
+    slopes = tape[2::3]
+    for k in compress(range(len(slopes)), map(wanted.__contains__, map(id, slopes))):
+        if marks[k] >= 0:
+            refer(slopes[k])
+    del slopes, entries
+    for root in roots:
+        for x in gc.get_referents(root):
+            refer(x)
+    while todo:
+        for x in parts_of(todo.pop()):
+            refer(x)
+    return nodes, counts
+
+
+def held_elsewhere(tape: list[Any], roots: tuple[Any, ...], wanted: set[int]) -> list[Any]:
+    """Those of the objects with the identities `wanted` that something refers to besides `tape` and `roots`.
+
+    References are counted, as the garbage collector does it: an object with more of them than were found inside is
+    held from outside, and so is what it refers to. What is overlooked inside counts as outside, the safe side.
+    """
+    nodes, counts = _graph(tape, roots, wanted)
+    values = list(nodes.values())
+    excess = [count - counts[key] for key, count in zip(nodes, map(getrefcount, values), strict=True)]
+    todo = [x for x, more in zip(values, excess, strict=True) if more > _INSIDE]
+    reached = {id(x) for x in todo}
+    while todo:
+        for x in parts_of(todo.pop()):
+            key = id(x)
+            if key in nodes and key not in reached:
+                reached.add(key)
+                todo.append(x)
+    return [x for x in values if id(x) in reached and id(x) in wanted]
+
+
+_INSIDE = 1 << 30
+
+
+def _calibrate() -> int:
+    """The excess of references that `held_elsewhere` sees to objects which only the tape holds."""
+    x = [(float(k),) for k in range(3)]
+    tape: list[Any] = []
+    while x:
+        tape += (x.pop(), STEP, None)
+    nodes, counts = _graph(tape, (), set())
+    values = list(nodes.values())
+    excess = [count - counts[key] for key, count in zip(nodes, map(getrefcount, values), strict=True)]
+    return max(excess)
+
+
+_INSIDE = _calibrate()
+
+
+# -- the step of a segment on the tape of its level ----------------------------------------------------------------
+
+
+def leaves_of(slot: Any) -> Iterator[Any]:
+    """The slots of the leaves, in order."""
+    if type(slot) is Tree:
+        for inner in slot.slots.values():
+            yield from leaves_of(inner)
+    elif slot is not None:
+        yield slot
+
+
+def file(level: ReverseLevel, slot: Any) -> int:
+    """Make the leaf of a segment's `slot` active at `level`; its index there."""
+    return level.add_number(slot.x) if type(slot) is NumberSlot else level.add_region(owner_of(slot.x))
+
+
+def lend(shadow: Shadow, inner: Shadow, pairs: Iterable[tuple[int, int]]) -> None:
+    """Let `inner` go on with the cotangents of `shadow`: (index in `shadow`, index in `inner`) pairs."""
+    for i, j in pairs:
+        inner.bars[j] = shadow.bars[i]
+        if i in shadow.owned:
+            inner.owned.add(j)
+        if i in shadow.laid:
+            inner.laid[j] = shadow.laid[i]
+
+
+def take_back(shadow: Shadow, inner: Shadow, pairs: Iterable[tuple[int, int]]) -> None:
+    """Go on with what `inner` has made of the cotangents that were lent to it."""
+    lend(inner, shadow, [(j, i) for i, j in pairs])
+
+
+def seed(shadow: Shadow, i: int, inner: Shadow, slot: Any) -> None:
+    """Hand the cotangent at index `i` over to the same output, made again, in `inner`."""
+    lend(shadow, inner, [(i, slot.index)])
+    if slot.index in inner.laid:
+        flat, _ = inner.laid[slot.index]
+        inner.laid[slot.index] = flat, extent(owner_of(slot.x))[0]
+
+
+def reverse_here(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
+    """The reverse pass over `tape`, rewritten where a derivative is being taken of it."""
+    outer = CURRENT.get()
+    (reverse if outer is PLAIN else outer.calls.inside(reverse))(tape, shadow, undone)
+
+
+@traverse
+class Kept:
+    """A segment whose tape was kept: what it computed is known to others, or it wrote to memory of others."""
+
+    __slots__ = ("pairs", "segment", "size", "tape")
+
+    def __init__(self, tape: list[Any], pairs: list[tuple[int, int]], size: int, segment: Segment) -> None:
+        self.tape = tape
+        self.pairs = pairs  # (index at the level, index in the segment) of what came in and what went out
+        self.size = size
+        self.segment = segment  # its identities stay known to segments inside it
+
+    def back(self, shadow: Shadow, undone: list[Any]) -> None:
+        """The reverse pass of the segment, as if its tape stood in the level's."""
+        inner = Shadow(self.size)
+        lend(shadow, inner, self.pairs)
+        reverse_here(self.tape, inner, undone)
+        take_back(shadow, inner, self.pairs)
+
+
+def keep(segment: Segment) -> None:
+    """File everything that `segment` knows at its level, with its tape as one step."""
+    base = segment.base
+    tape = segment.tape
+    pairs = list(segment.imports.items())
+    segment.sweep()
+    index = segment.index
+    pairs += [(base.add_number(x), index[id(x)]) for x in segment.alive]
+    pairs += [(base.add_region(owner), index[id(owner)]) for owner in segment.arrays]
+    base.captured.update(segment.captured)
+    if tape:
+        base.tape.extend((-1, STEP, Kept(tape, pairs, segment.new_index(), segment)))
