@@ -40,6 +40,7 @@ class Run:
         inputs = Inputs(level, args, argnums)
         try:
             value = level.run(f, inputs.args, kwargs)
+            self.slots = level.slot_of(result(value))  # before the caller's containers get their own entries back
         except BaseException as error:
             error.__traceback__ = users_frames(error.__traceback__)
             raise
@@ -47,7 +48,6 @@ class Run:
             inputs.restore()
         self.level = level
         self.nodes = inputs.nodes
-        self.slots = level.slot_of(result(value))
         self.value = inputs.own(value)
         self.lock = threading.Lock()
         self.watched: list[tuple[np.ndarray, int]] = []
