@@ -112,6 +112,8 @@ def mirrored(y: Any, y_dot: Any) -> Any:
         dot = found.get(leaf.position)
         if dot is None:
             return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        if isinstance(leaf.x, np.generic) and type(dot) is not type(leaf.x):
+            return here(recorded.in_type, dot, type(leaf.x))  # np.float64 for np.float64
         return dot
 
     return filled(structure, of_leaf)

@@ -40,6 +40,11 @@ def as_dtype(d: Any, dtype: Any) -> np.ndarray:
     return np.array(d).astype(dtype)
 
 
+def in_type(d: Any, cls: Any) -> Any:
+    """A number as one of this type."""
+    return cls(d)
+
+
 def python_number(d: Any) -> Any:
     """A NumPy scalar as a float or complex."""
     return complex(d) if isinstance(d, np.complexfloating) else float(d)
