@@ -24,13 +24,12 @@ from plaingrad.define import (
     REAL,
     UNIT,
     composed,
-    frule,
     linear,
     no_tangent,
     rrule,
     scalar,
 )
-from plaingrad.rules.pushforwards import both_forms, lined_up, pushed, total
+from plaingrad.rules.pushforwards import both_forms, lined_up, of_each_number, pushed, total
 from plaingrad.rules.special import digamma
 from plaingrad.tangents import NoTangent, ZeroTangent
 
@@ -132,8 +131,8 @@ scalar("fmod", PAIR, 1, lambda m, x, y, z: over(z - x, y))
 scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(math.remainder,))
 
 
-# Powers: x ** 0 is constant, also at x = 0; the slope in the exponent is z Re(log x) for a real base, which is
-# right wherever the exponent is in truth constant, and 0 at base 0.
+# Powers: x ** 0 is constant, also at x = 0; the slope in the exponent is z Re(log x) where the power is real, which
+# is right wherever the exponent is in truth constant, and 0 at base 0.
 
 
 def power_slope(x: Any, y: Any) -> Any:
@@ -150,11 +149,11 @@ def power_slope(x: Any, y: Any) -> Any:
 def exponent_slope(x: Any, y: Any, z: Any) -> Any:
     """z log x, for a real power z Re(log x), and 0 where x is 0."""
     if isinstance(x, (np.ndarray, np.generic)):
-        size = np.where(x == 0, 1, x if x.dtype.kind == "c" else np.absolute(x))
+        size = np.where(x == 0, 1, x + 0j if is_complex(z) else np.absolute(x))
         return np.where(x == 0, 0, z) * np.log(size)
     if x == 0:
         return 0 * y
-    if isinstance(x, complex):
+    if is_complex(z):
         return z * cmath.log(x)
     return z * (Decimal(abs(x)).ln() if isinstance(z, Decimal) else math.log(abs(x)))
 
@@ -256,7 +255,7 @@ scalar("phase", REAL, lambda m, x, z: over(-1j, x) if isinstance(x, complex) els
 scalar("rect", POSITIVE_PAIR, lambda m, r, phi, z: m.rect(1.0, phi), lambda m, r, phi, z: 1j * z, functions=(cmath.rect,))
 for _f in (np.conjugate, *dunders("conj", "conjugate")):
     linear(_f, lambda z_bar, x: np.conjugate(z_bar) if isinstance(x, (np.ndarray, np.generic)) else z_bar.conjugate())
-    frule(_f, chunked=True)(lambda x, f=_f: (f(x), lambda dots: pushed(np.conjugate, dots[0])))
+    of_each_number(_f, np.conjugate)
 
 
 @composed(cmath.polar)
@@ -402,7 +401,7 @@ def _enter_ldexp(function: Any) -> None:
     def ldexp_frule(x: Any, i: Any) -> Any:
         """x_dot 2 ** i, inf where it overflows."""
         z = function(x, i)
-        return z, lambda dots: pushed(lambda x_dot: np.ldexp(lined_up(x_dot, x, np.ndim(z)), i), dots[0])
+        return z, lambda dots: pushed(lambda x_dot: scaled_by_power_of_two(lined_up(x_dot, x, np.ndim(z)), x_dot, i), dots[0])
 
 
 _enter_ldexp(math.ldexp)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,15 @@ def both_forms(*functions: Any, affine: bool = False) -> Callable[[Any], Any]:
         return define.frule(*functions, chunked=True)(rule)
 
     return enter
+
+
+def of_each_number(function: Any, push: Callable[..., Any]) -> None:
+    """Enter z_dot = push(x_dot) for a linear function that works on each number by itself."""
+    call = define.as_callable(function)
+
+    @both_forms(function)
+    def of_each_number_frule(x: Any, *others: Any, **options: Any) -> Any:
+        return call(x, *others, **options), lambda dots: pushed(push, dots[0])
 
 
 def varies(x_dot: Any) -> bool:
@@ -108,3 +118,14 @@ def filled(x_dot: Any, x: Any, lead: tuple[int, ...]) -> Any:
 def real_if(z: Any, z_dot: Any) -> Any:
     """`z_dot`, its real part where z is real."""
     return np.real(z_dot) if np.iscomplexobj(z_dot) and not np.iscomplexobj(z) else z_dot
+
+
+def as_number(z: Any, x_dot: Any) -> Any:
+    """The tangent `x_dot` of a number as that of the equal number z, which is of another type."""
+    if isinstance(x_dot, np.ndarray):
+        return real_if(z, x_dot)
+    if type(z) is float:
+        return float(x_dot.real)
+    if type(z) is complex:
+        return complex(x_dot)
+    return Decimal(x_dot) if isinstance(z, Decimal) else x_dot

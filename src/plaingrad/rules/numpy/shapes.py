@@ -8,7 +8,7 @@ import numpy as np
 
 from plaingrad.define import composed, mover, no_tangent
 from plaingrad.rules.numpy.names import both, functions, linear, linear_rrule, methods, refuse
-from plaingrad.rules.pushforwards import both_forms, flattened, from_back, joined, lined_up, reshaped, varies
+from plaingrad.rules.pushforwards import as_number, both_forms, flattened, from_back, joined, lined_up, reshaped, varies
 from plaingrad.tangents import Thunk, unbroadcast
 
 no_tangent(*functions(
@@ -44,7 +44,7 @@ linear(vars(np.generic)["flat"], lambda z_bar, x: np.sum(z_bar), itself)
 for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", "newbyteorder", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()), itself)
 for f in methods("item", "tolist", types=(np.generic,)):
-    linear(f, lambda z_bar, x, *options: z_bar, itself)
+    linear(f, lambda z_bar, x, *options: z_bar, lambda x_dot, x, z, *options: as_number(z, x_dot))
 
 
 # ---------------------------------------------------------------------------------------------------------

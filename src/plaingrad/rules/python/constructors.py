@@ -16,7 +16,7 @@ import numpy as np
 
 from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
-from plaingrad.rules.pushforwards import both_forms, dot_of, pushed, real_if, total, varies
+from plaingrad.rules.pushforwards import as_number, both_forms, dot_of, of_each_number, pushed, total, varies
 from plaingrad.tangents import NoTangent
 
 
@@ -32,12 +32,14 @@ def same_number(*functions: Any) -> None:
     """
     for function in functions:
         linear(function, identity)
-        call = as_callable(function)
+        _enter_same_number(function, as_callable(function))
 
-        @both_forms(function)
-        def same_number_frule(x: Any = 0, *others: Any, call: Any = call, **options: Any) -> Any:
-            z = call(x, *others, **options)
-            return z, lambda dots: pushed(lambda x_dot: real_if(z, x_dot), dots[0])
+
+def _enter_same_number(function: Any, call: Callable[..., Any]) -> None:
+    @both_forms(function)
+    def same_number_frule(x: Any, *others: Any, **options: Any) -> Any:
+        z = call(x, *others, **options)
+        return z, lambda dots: pushed(lambda x_dot: as_number(z, x_dot), dots[0])
 
 
 # float, complex, int ----------------------------------------------------------------------------------------
@@ -46,8 +48,8 @@ same_number(float, float.__dict__["real"], *dunders("__float__", types=REAL_TYPE
 no_tangent(int, bool, float.__dict__["imag"], float.__dict__["is_integer"])
 linear(complex.__dict__["real"], identity)
 linear(complex.__dict__["imag"], lambda z_bar, x: 1j * z_bar)
-frule(complex.__dict__["real"], chunked=True)(lambda x: (x.real, lambda dots: pushed(np.real, dots[0])))
-frule(complex.__dict__["imag"], chunked=True)(lambda x: (x.imag, lambda dots: pushed(np.imag, dots[0])))
+of_each_number(complex.__dict__["real"], np.real)
+of_each_number(complex.__dict__["imag"], np.imag)
 same_number(complex.__dict__["__complex__"])
 
 
@@ -240,7 +242,8 @@ def decimal_from_float_rrule(x: Any) -> Any:
 @frule(Decimal.from_float, affine=True)
 def decimal_from_float_frule(x: Any) -> Any:
     """The tangent of the number."""
-    return Decimal.from_float(x), lambda dots: dots[0]
+    z = Decimal.from_float(x)
+    return z, lambda dots: pushed(lambda x_dot: as_number(z, x_dot), dots[0])
 
 
 same_number(*[Decimal.__dict__[_name] for _name in (
