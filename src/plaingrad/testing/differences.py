@@ -83,29 +83,48 @@ def size_of(x: Any) -> Any:
 
 
 def along(
-    f: Callable[..., Any], args: tuple[Any, ...], directions: list[Any], y_bar: Any, unit: float
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    directions: list[Any],
+    y_bar: Any,
+    unit: float,
+    thorough: bool = False,
 ) -> Estimate:
     """<y_bar, df> along `directions` by central differences, extrapolated (Ridders 1982): the entry of the table that
-    its neighbours confirm best."""
+    its neighbours confirm best.
+
+    Args:
+        f: the function.
+        args: where.
+        directions: one for each leaf of `args`, None for one that stays where it is.
+        y_bar: the weights of the results.
+        unit: the rounding unit of the results.
+        thorough: every step is tried, and what the smallest ones scatter by counts as rounding.
+    """
     table: list[list[float]] = []
-    best = Estimate(math.nan, math.inf, math.inf)
-    h = FIRST_STEP if unit < 1e-10 else 2.0**-4
-    steps = STEPS if unit < 1e-10 else 5
-    for _ in range(steps):
+    best, best_h = Estimate(math.nan, math.inf, math.inf), 1.0
+    single = unit > 1e-10
+    h = 2.0**-4 if single else FIRST_STEP
+    tried: list[tuple[float, float]] = []
+    for _ in range(5 if single else STEPS):
         central, size = difference(f, args, directions, y_bar, h)
         noise = 4 * unit * size / h if size < math.inf else math.inf
         row = [central]
+        tried.append((h, central))
         for j, left in enumerate(table[-1] if table else ()):
             factor = RATIO ** (2 * (j + 1))
             new = (factor * row[j] - left) / (factor - 1)
             error = max(abs(new - row[j]), abs(new - left))
             if error + noise < best.error + best.noise:
-                best = Estimate(new, error, noise)
+                best, best_h = Estimate(new, error, noise), h
             row.append(new)
         table.append(row)
-        if best.error + best.noise <= 1e-10 * abs(best.value):
+        if not thorough and best.error + best.noise <= 1e-10 * abs(best.value):
             break
         h /= RATIO
+    if thorough and best.value == best.value:
+        rounding = max((abs(d - best.value) * step for step, d in tried[-4:] if d == d), default=0.0)
+        return Estimate(best.value, max(best.error, rounding / best_h), best.noise)
     return best
 
 

@@ -14,11 +14,13 @@ from plaingrad.api import vjp
 from plaingrad.define import as_callable
 from plaingrad.engine.inputs import entries_of
 from plaingrad.engine.kinds import MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.push import push
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, project, unthunk
 from plaingrad.testing.differences import Estimate, along, by_mpmath, complex_step, widened
 from plaingrad.testing.states import World, changes, contents
 from plaingrad.testing.structures import (
+    as_number,
     combined,
     copied,
     flat,
@@ -36,11 +38,14 @@ from plaingrad.testing.structures import (
     wide,
 )
 
-try:  # until forward mode is there
+try:  # until the public name is there
     from plaingrad.api import jvp
-    from plaingrad.engine.push import push
 except ImportError:
-    jvp = push = None
+
+    def jvp(f: Any, primals: Any, tangents: Any) -> Any:
+        """(y, y_dot)."""
+        return push(f, primals, tangents, {})
+
 
 EXACT = 1e-9  # what two ways of computing one thing in double precision may differ by, relative to their terms
 FEW = 4  # numbers in an argument that are moved one at a time; more are moved together, along random directions
@@ -144,6 +149,7 @@ class Examination:
         self.random = np.random.default_rng(seed)
         self.problems: list[str] = []
         self.world = World(f)
+        self.put_back = self.world.saved()
         self.changed = False  # a plain call changes something that outlives it
         self.y: Any = None
 
@@ -163,17 +169,18 @@ class Examination:
     @contextlib.contextmanager
     def part(self, check: str) -> Iterator[None]:
         """A check that may itself fail: then the error is what is reported."""
-        restore = self.world.saved() if self.changed else None
         try:
             yield
         except Exception as error:
             self.report(check, f"raises {type(error).__name__}: {first_line(error)}")
         finally:
-            if restore is not None:
-                restore()
+            if self.changed:
+                self.put_back()
 
     def bound(self, positions: tuple[int, ...]) -> tuple[Callable[..., Any], tuple[Any, ...], Any]:
         """A function of some of the arguments, over copies of the others; copies of those; all copies, to look at."""
+        if self.changed:
+            self.put_back()
         memo: dict[int, Any] = {}
         full: list[Any] = []
         for x in self.args:
@@ -196,12 +203,9 @@ class Examination:
         full = [copied(x) for x in self.args]
         for n, x in zip(self.positions, active, strict=True):
             full[n] = x
-        restore = self.world.saved() if self.changed else None
-        try:
-            return self.f(*full, **{name: copied(x) for name, x in self.kwargs.items()})
-        finally:
-            if restore is not None:
-                restore()
+        if self.changed:
+            self.put_back()
+        return self.f(*full, **{name: copied(x) for name, x in self.kwargs.items()})
 
     def after(self, seen: Any) -> dict[str, Any]:
         """What is in the arguments and in the world now."""
@@ -226,29 +230,17 @@ class Examination:
         accumulation: bool,
     ) -> list[str]:
         """Every check that is asked for; the lines of the report."""
-        forward = forward and jvp is not None
         self.state = state
-        before = self.world.contents()
-        restore = self.world.saved()
-        call, active, seen = self.bound(self.positions)
-        try:
-            self.y, self.error = call(*active), None
-        except Exception as error:
-            self.error = error
-        self.left = self.after(seen)
-        self.ids = identities(self.y, seen)
-        restore()
-        self.changed = bool(changes(before, {k: v for k, v in self.left.items() if k in before}))
-        self.mutates = bool(changes(self.after(self.bound(())[2]), self.left))
-        self.given_y = contents(self.y, "the result")
-        self.unit = precision_of(self.active, self.y)
-        self.exact = max(EXACT, 2e3 * self.unit)
+        self.call_plainly()
         rule = self.rule
         if rule is not None and rule.kind not in ("no_tangent", "mover", "higher_order", "composed"):
             if rule.kind != "scalar" or not self.kwargs:
                 self.look_at_rrule(rule)
                 if forward:
                     self.look_at_frule(rule)
+        if any(any(True for _ in leaves_of(x, "")) for x in self.written(self.args, self.kwargs)):
+            self.f = returning_what_is_written(self.f, self.written)  # its derivative is looked at too
+            self.call_plainly()
         if not self.look_at_primal(forward):
             return self.problems
         if not self.active:
@@ -269,6 +261,32 @@ class Examination:
             self.look_at_second_order(y_bar, forward, differences and self.smooth)
         return self.problems
 
+    def call_plainly(self) -> None:
+        """What a plain call returns or raises, hands back and leaves changed: what all else is compared with."""
+        before = self.after(self.bound(())[2])
+        call, active, seen = self.bound(self.positions)
+        try:
+            self.y, self.error = call(*active), None
+        except Exception as error:
+            self.error = error
+        self.left = self.after(seen)
+        self.ids = identities(self.y, seen)
+        self.put_back()
+        places = {words.partition(" is ")[0] for words in changes(before, self.left)}
+        own = [place for place in places if place.startswith(("argument ", "keyword argument "))]
+        self.mutates = bool(own)
+        self.changed = len(own) < len(places)
+        numbers = {n for n in range(len(self.args)) if any(is_in(place, f"argument {n}") for place in own)}
+        names = {name for name in self.kwargs if any(is_in(place, f"keyword argument {name}") for place in own)}
+
+        def written(args: Any, kwargs: Any) -> list[Any]:
+            return [args[n] for n in sorted(numbers)] + [kwargs[name] for name in sorted(names)]
+
+        self.written = written
+        self.given_y = contents(self.y, "the result")
+        self.unit = precision_of(self.active, self.y)
+        self.exact = max(EXACT, 2e3 * self.unit)
+
     # -- the primal --------------------------------------------------------------------------------------------------
 
     def look_at_primal(self, forward: bool) -> bool:
@@ -280,7 +298,6 @@ class Examination:
         sound = True
         for mode, runner in modes:
             call, active, seen = self.bound(self.positions)
-            restore = self.world.saved()
             y = found = None
             try:
                 y = runner(call, active)
@@ -288,7 +305,7 @@ class Examination:
                 found = raised
             left = self.after(seen)
             ids = identities(y, seen)
-            restore()
+            self.put_back()
             before = len(self.problems)
             if error is not None:
                 if found is None:
@@ -322,11 +339,10 @@ class Examination:
         """(y, the map of tangents, the arguments) of one half of the rule, with the primal looked at."""
         _, _, seen = self.bound(())
         full, kwargs = seen
-        restore = self.world.saved()
         try:
             result = half(*full, **kwargs)
         except Exception as found:
-            restore()
+            self.put_back()
             if self.error is None:
                 self.report("exception", f"a plain call returns; the {name} raises {in_short(found)}")
             elif type(found) is not type(self.error) or str(found) != str(self.error):
@@ -336,7 +352,7 @@ class Examination:
                 )
             return None
         left = self.after(seen)
-        restore()
+        self.put_back()
         if self.error is not None:
             self.report("exception", f"a plain call raises {in_short(self.error)}; the {name} does not")
             return None
@@ -383,12 +399,14 @@ class Examination:
         fitting = self.fit_cotangents(evaluated, seen[0])
         other_bar = tangent_like(y, random_like(self.random))
         other = [unthunk(bar) for bar in pullback(as_rules_get_it(copied(other_bar), y))]
+        lines = [
+            f"the cotangent of argument {n}, returned earlier, is changed by a later call of the pullback"
+            for n, bar in enumerate(evaluated)
+            if changes(kept[n], contents(bar, f"the cotangent of argument {n}"))
+        ]
         again = [unthunk(bar) for bar in pullback(as_rules_get_it(copied(y_bar), y))]
-        lines = []
-        for n, bar in enumerate(evaluated):
+        for n in range(len(evaluated)):
             name = f"the cotangent of argument {n}"
-            if changes(kept[n], contents(bar, name)):
-                lines.append(f"{name}, returned earlier, is changed by a later call of the pullback")
             if n >= len(again) or changes(kept[n], contents(again[n], name)):
                 lines.append(f"{name} is another when the pullback is called again")
         self.report_all("repetition", lines)
@@ -506,7 +524,8 @@ class Examination:
 
     def look_at_gradient(self) -> tuple[Any, tuple[Any, ...]] | None:
         """(y_bar, the gradient), with everything but its numbers looked at."""
-        y_bar = tangent_like(self.y, random_like(self.random))
+        one_number = kind_of(type(self.y)) == NUMBER and not isinstance(self.y, (complex, np.complexfloating))
+        y_bar = as_number(1, self.y) if one_number else tangent_like(self.y, random_like(self.random))
         x = self.active
         with self.part("gradient"), np.errstate(all="ignore"):
             call, active, seen = self.bound(self.positions)
@@ -610,8 +629,8 @@ class Examination:
             if len(entries) <= FEW:
                 chosen = [self.unit_direction(leaves, *entry) for entry in entries]
             else:
-                chosen = [(f"argument {n}", self.random_direction(leaves, mine)) for _ in range(2)]
-            wrong = [self.difference(path, ways, flats, y_bar) for path, ways in chosen]
+                chosen = [(f"argument {n}", self.random_direction(leaves, mine), 1.0) for _ in range(2)]
+            wrong = [self.difference(*direction, flats, y_bar) for direction in chosen]
             lines = [words for words in wrong if words]
             if lines and len(entries) > FEW:
                 picked = entries
@@ -622,8 +641,8 @@ class Examination:
                 lines = [words for words in named if words] or lines
             self.report_all("differences", lines)
 
-    def unit_direction(self, leaves: list[Any], k: int, at: Any, way: complex) -> tuple[str, list[Any]]:
-        """(the path of one entry, the direction that moves it alone, by its own size)."""
+    def unit_direction(self, leaves: list[Any], k: int, at: Any, way: complex) -> tuple[str, list[Any], float]:
+        """(the path of one entry, the direction that moves it alone by its own size, that size)."""
         path, x = leaves[k][1]
         ways: list[Any] = [None] * len(leaves)
         size = size_at(x, at)
@@ -633,7 +652,7 @@ class Examination:
             ways[k] = np.zeros(x.shape, complex if x.dtype.kind == "c" else float)
             ways[k][at] = way * size if x.dtype.kind == "c" else size
             path = f"{path}[{', '.join(map(str, at))}]"
-        return path + (".imag" if way == 1j else ""), ways
+        return path + (".imag" if way == 1j else ""), ways, size
 
     def random_direction(self, leaves: list[Any], mine: list[int]) -> list[Any]:
         """A direction that moves every entry of some leaves, each by about its own size."""
@@ -654,24 +673,28 @@ class Examination:
                 ways[k] = as_step(t * size_of(x), x)
         return ways
 
-    def difference(self, path: str, ways: list[Any], flats: list[Any], y_bar: Any) -> str | None:
-        """What is wrong with the gradient along one direction, in words."""
+    def difference(self, path: str, ways: list[Any], size: float, flats: list[Any], y_bar: Any) -> str | None:
+        """What is wrong with the gradient along one direction, in words; the numbers are those of a step of one."""
         with np.errstate(all="ignore"):
             ours = sum((leaf_inner(bar, d) for bar, d in zip(flats, ways, strict=True)), 0.0)
         low = self.unit > 1e-10
-        args, rtol = self.active, self.rtol
-        if low:
-            args, rtol = widened(self.active), max(self.rtol, 200 * self.unit)
-        found = along(self.plain, args, ways, y_bar, precision_of(args, self.y if not low else 0.0))
-        if low and not math.isfinite(found.value):  # made for its own precision only
-            args = self.active
-            found = along(self.plain, args, ways, y_bar, self.unit)
+        args, rtol, unit = self.active, self.rtol, self.unit
+        if low:  # differences of the same function in double precision, if it is made for that
+            rtol = max(rtol, 200 * unit)
+            with contextlib.suppress(Exception), np.errstate(all="ignore"):
+                args = widened(self.active)
+                unit = precision_of(args, self.plain(*copied(args)))
+        found = along(self.plain, args, ways, y_bar, unit)
+        if low and not math.isfinite(found.value):
+            args, unit = self.active, self.unit
+            found = along(self.plain, args, ways, y_bar, unit)
         if self.agrees(ours, found, rtol):
             return None
         if not math.isfinite(ours) and not math.isfinite(found.value):
             return None
+        found = along(self.plain, args, ways, y_bar, unit, thorough=True)
         scale = max(abs(ours), abs(found.value)) if math.isfinite(found.value) else abs(ours)
-        if found.error + found.noise > 1e-3 * rtol * scale:  # differences cannot tell
+        if found.error + found.noise > 1e-3 * rtol * scale or found.value == 0:  # differences may not see it
             others = [complex_step(self.plain, args, ways, y_bar)]
             others.append(by_mpmath(self.f, args, ways, y_bar) if not self.kwargs else None)
             known = [other for other in others if other is not None]
@@ -679,10 +702,10 @@ class Examination:
                 return None
             if abs(ours - found.value) <= 10 * (found.error + found.noise) <= 1e-3 * scale:
                 return None  # as far as they can tell
-            doubt = f" (known to {found.error + found.noise:.1g})"
-            more = "".join(f", otherwise {other:.10g}" for other in known)
-            return f"{path}: the gradient gives {ours:.10g}, differences {found.value:.10g}{doubt}{more}"
-        return f"{path}: the gradient gives {ours:.10g}, differences {found.value:.10g}"
+            doubt = f" (known to {(found.error + found.noise) / size:.1g})"
+            more = "".join(f", otherwise {other / size:.10g}" for other in known)
+            return f"{path}: the gradient gives {ours / size:.10g}, differences {found.value / size:.10g}{doubt}{more}"
+        return f"{path}: the gradient gives {ours / size:.10g}, differences {found.value / size:.10g}"
 
     def agrees(self, ours: float, found: Estimate, rtol: float) -> bool:
         """Whether a derivative is that of the differences, up to what they can tell."""
@@ -825,26 +848,20 @@ class Examination:
             return
         x = self.active
 
-        def first(*given: Any) -> Any:
-            call, _, (full, kwargs) = self.bound(self.positions)
-            del full, kwargs
-            _, pullback = vjp(call, *given)
-            return flat(pullback(y_bar), given)
-
         ways = tangent_like(x, random_like(self.random))
         ours = forwards = None
         weights: Any = None
         with self.part("second order"), np.errstate(all="ignore"):
-            bars, pullback = vjp(first, *[copied(part) for part in x])
+            bars, pullback = vjp(self.gradient(y_bar), *[copied(part) for part in x])
             weights = tangent_like(bars, random_like(self.random))
             gradient = pullback(copied(weights))
             ours = inner(gradient, ways, x)
-            scale = magnitude(gradient, ways, x)
+            scale = max(magnitude(gradient, ways, x), magnitude(weights, bars, bars))
         if weights is None:
             return
         if forward:
             with self.part("second order"), np.errstate(all="ignore"):
-                _, bars_dot = jvp(first, tuple(copied(part) for part in x), ways)
+                _, bars_dot = jvp(self.gradient(y_bar), tuple(copied(part) for part in x), ways)
                 forwards = inner(weights, bars_dot, bars)
                 scale = max(scale, magnitude(weights, bars_dot, bars))
                 if not abs(ours - forwards) <= 100 * self.exact * scale and (ours == ours or forwards == forwards):
@@ -855,7 +872,7 @@ class Examination:
         if not differences or self.unit > 1e-10:
             return
         with self.part("second order"), np.errstate(all="ignore"):
-            found = along(self.first_by_itself(y_bar), x, flat(ways, x), weights, self.unit)
+            found = along(lambda *given: self.gradient(copied(y_bar))(*given), x, flat(ways, x), weights, self.unit)
             tolerance = self.atol + max(1e-5, self.rtol) * max(scale, abs(found.value)) + 4 * found.noise
             if abs(ours - found.value) <= tolerance + 10 * found.error or ours != ours:
                 return
@@ -865,13 +882,13 @@ class Examination:
                     f"reverse over reverse gives {ours:.10g}, differences of the gradient {found.value:.10g}",
                 )
 
-    def first_by_itself(self, y_bar: Any) -> Callable[..., Any]:
-        """The gradient as a plain function of the arguments."""
+    def gradient(self, y_bar: Any) -> Callable[..., Any]:
+        """The gradient as a function of the arguments."""
+        call, _, _ = self.bound(self.positions)
 
         def first(*given: Any) -> Any:
-            call, _, _ = self.bound(self.positions)
             _, pullback = vjp(call, *given)
-            return flat(pullback(copied(y_bar)), given)
+            return flat(pullback(y_bar), given)
 
         return first
 
@@ -904,6 +921,21 @@ def in_forward(call: Callable[..., Any], active: tuple[Any, ...]) -> Any:
 def unit_tangent(x: Any) -> Any:
     """A tangent of ones."""
     return np.ones_like(x) if isinstance(x, np.ndarray) else random_like(np.random.default_rng(0))(x)
+
+
+def returning_what_is_written(f: Callable[..., Any], written: Callable[..., list[Any]]) -> Callable[..., Any]:
+    """`f`, with the arguments that it changes in place beside its result."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        y = f(*args, **kwargs)
+        return (y, *written(args, kwargs))
+
+    return called
+
+
+def is_in(place: str, name: str) -> bool:
+    """Whether a place, in words, is that name or inside it."""
+    return place == name or place.startswith((name + "[", name + "."))
 
 
 def merged(full: list[Any], positions: tuple[int, ...], given: tuple[Any, ...]) -> list[Any]:
@@ -999,7 +1031,7 @@ def has_no_tangent(x: Any) -> bool:
 
 def projected(bar: Any, x: Any) -> Any:
     """A cotangent that a rule returned, in the space of its argument, entry by entry."""
-    parts = iter(flat(bar, x) if not (isinstance(bar, np.ndarray) and is_container(x)) else list(bar))
+    parts = iter(flat(bar, x))
 
     def make(leaf: Any) -> Any:
         part = next(parts)
@@ -1046,7 +1078,7 @@ def loosely(bar: Any, x: Any, path: str) -> list[str]:
 
 def exactly(bar: Any, x: Any, path: str, optional: bool = False, depth: int = 0) -> list[str]:
     """Why `bar` is not a tangent of `x` in the type that it should have."""
-    if optional and bar is None:
+    if optional and (bar is None or (isinstance(x, (int, np.integer)) and isinstance(bar, float) and bar == 0)):
         return []
     if is_leaf(x):
         if isinstance(x, np.ndarray):
