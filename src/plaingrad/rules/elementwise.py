@@ -391,17 +391,22 @@ def divmod_frule(x: Any, y: Any) -> Any:
 def scaled_by_power_of_two(z_bar: Any, x: Any, i: Any) -> Any:
     """z_bar 2 ** i, inf where it overflows."""
     scaled = np.ldexp(z_bar, i)
-    return scaled if isinstance(x, (np.ndarray, np.generic)) else float(scaled)
+    return scaled if isinstance(x, (np.ndarray, np.generic)) or np.ndim(scaled) else float(scaled)
 
 
 def _enter_ldexp(function: Any) -> None:
     linear(function, scaled_by_power_of_two)
 
     @both_forms(function)
-    def ldexp_frule(x: Any, i: Any) -> Any:
+    def ldexp_frule(x: Any, *others: Any, **options: Any) -> Any:
         """x_dot 2 ** i, inf where it overflows."""
-        z = function(x, i)
-        return z, lambda dots: pushed(lambda x_dot: scaled_by_power_of_two(lined_up(x_dot, x, np.ndim(z)), x_dot, i), dots[0])
+        z = function(x, *others, **options)
+
+        def ldexp_pushforward(dots: Any) -> Any:
+            x_dot = pushed(lined_up, dots[0], x, np.ndim(z))
+            return pushed(scaled_by_power_of_two, x_dot, dots[0], *others)
+
+        return z, ldexp_pushforward
 
 
 _enter_ldexp(math.ldexp)

@@ -95,14 +95,19 @@ for f in methods("__deepcopy__"):
     enter_deepcopy(f)
 
 
+def wrapped(a: Any, array: Any, options: Any) -> Any:
+    """a.__array_wrap__(array, ...), past what a subclass makes of it."""
+    return (np.ndarray if isinstance(a, np.ndarray) else np.generic).__array_wrap__(a, array, *options)
+
+
 @rrule(*methods("__array_wrap__", "__array_prepare__"))
 def array_wrap_rrule(self, array, *options):
-    return np.ndarray.__array_wrap__(self, array, *options), lambda z_bar: (ZeroTangent, z_bar)
+    return wrapped(self, array, options), lambda z_bar: (ZeroTangent, z_bar)
 
 
 @both_forms(*methods("__array_wrap__", "__array_prepare__"), affine=True)
 def array_wrap_frule(self, array, *options):
-    return np.ndarray.__array_wrap__(self, array, *options), lambda dots: dots[1]
+    return wrapped(self, array, options), lambda dots: dots[1]
 
 
 def cast_adjoint(z_bar, a, *options, **more):
