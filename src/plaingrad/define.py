@@ -1,4 +1,4 @@
-"""Rows in, rules out: what a row of mathematics means as a reverse rule.
+"""Rows in, rules out: what a row of mathematics means as a rule, and what forms of rules mean as others.
 
 Plumbing that every rule needs (broadcasting, conjugation, projection, zeros) is applied here and in
 `tangents.project`, never in a rule. Rule code is ordinary Python and is itself differentiable.
@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.errors import RuleError
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -223,8 +224,236 @@ def frule(*functions: Any, chunked: bool = False, affine: bool = False) -> Calla
     return enter
 
 
-def _source() -> str:
-    frame = sys._getframe(2)
+def pair_of(rule: Rule, outcome: Any, half: str = "rrule", linear_map: str = "pullback") -> tuple[Any, Any]:
+    """What a rule returned, checked to be a result and a linear map."""
+    if type(outcome) is not tuple or len(outcome) != 2 or not callable(outcome[1]):
+        raise RuleError(
+            f"the {half} of {rule.name} returned {_described(outcome)}; it must return (y, {linear_map}).\n"
+            "  See docs: errors#rule"
+        )
+    return outcome
+
+
+def projected_cotangents(rule: Rule, pullback: Any, y_bar: Any, projections: list[Any]) -> tuple[Any, ...]:
+    """What the pullback of a rule gives for the arguments of a call, each in the tangent space of its argument."""
+    cotangents = pullback(unthunk(y_bar))
+    if type(cotangents) is not tuple:
+        raise RuleError(
+            f"the pullback of the rule for {rule.name} returned {_described(cotangents)}; it must return a tuple with one "
+            "cotangent per argument.\n  See docs: errors#rule"
+        )
+    given = len(cotangents)
+    return tuple([f(cotangents[k] if k < given else NoTangent) for k, f in enumerate(projections)])
+
+
+def _described(outcome: Any) -> str:
+    if type(outcome) is tuple:
+        return "(" + ", ".join(type(part).__name__ for part in outcome) + ")"
+    return f"a {type(outcome).__name__}"
+
+
+# -- forward rules over pairs -------------------------------------------------------------------------------------
+
+
+def dual_step(
+    function: Any, rule: Callable[..., Any], names: tuple[str, ...]
+) -> Callable[..., tuple[Any, Any]]:
+    """`step(args, dots, kwargs) -> (y, y_dot)` for `rule(Dual(f, df), Dual(x, x_dot), ...) -> Dual(y, y_dot)`.
+
+    Args:
+        function: the function that the rule is for.
+        rule: the rule.
+        names: its positional parameters after the function; keyword arguments of these names come as pairs too.
+    """
+
+    def step(args: Any, dots: Any, kwargs: Any) -> tuple[Any, Any]:
+        duals = [Dual(x, explicit_tangent(x, x_dot)) for x, x_dot in zip(args, dots, strict=False)]
+        options = {}
+        pending = {k for k in range(len(args), len(dots)) if not is_zero(dots[k])}
+        for name, x in kwargs.items():
+            if name in names:
+                k = names.index(name)
+                x = Dual(x, explicit_tangent(x, dots[k] if k < len(dots) else ZeroTangent))
+                pending.discard(k)
+            options[name] = x
+        if pending:
+            raise RuleError(
+                f"the frule of {getattr(function, '__qualname__', repr(function))} has no positional parameter for one of "
+                f"the differentiated arguments {', '.join(kwargs)}, given by name.\n  See docs: errors#rule"
+            )
+        outcome = rule(Dual(function, NoTangent), *duals, **options)
+        if type(outcome) is not Dual:
+            raise RuleError(
+                f"the frule of {getattr(function, '__qualname__', repr(function))} returned {_described(outcome)}; it "
+                "must return Dual(y, y_dot).\n  See docs: errors#rule"
+            )
+        return outcome.primal, outcome.tangent
+
+    return step
+
+
+def frule_of_steps(step: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
+    """The rule `frule(*args, **kwargs) -> (y, pushforward)` that evaluates `step` for the value and again for tangents."""
+
+    def dual_frule(*args: Any, **kwargs: Any) -> Any:
+        y, _ = step(args, [ZeroTangent for _ in args], kwargs)
+
+        def dual_pushforward(dots: Any) -> Any:
+            return step(args, dots, kwargs)[1]
+
+        return y, dual_pushforward
+
+    return dual_frule
+
+
+def rrule_of_derived(rule: Any) -> Callable[..., Any]:
+    """A rule whose pullback gives the cotangent of the function first, without that."""
+
+    def derived_rrule(*args: Any, **kwargs: Any) -> Any:
+        y, pullback = rule(*args, **kwargs)
+
+        def derived_pullback(y_bar: Any) -> Any:
+            return pullback(y_bar)[1:]
+
+        return y, derived_pullback
+
+    return derived_rrule
+
+
+def step_of_derived(rule: Any, function: Any) -> Callable[..., tuple[Any, Any]]:
+    """The step of a rule over pairs that was derived from `function`."""
+
+    def derived_step(args: Any, dots: Any, kwargs: Any) -> tuple[Any, Any]:
+        duals = [Dual(x, x_dot) for x, x_dot in zip(args, dots, strict=False)]
+        y, y_dot = rule(Dual(function, NoTangent), *duals, **kwargs)
+        return y, y_dot
+
+    return derived_step
+
+
+# -- functions that write into their arguments -----------------------------------------------------------------------
+
+
+class Updating:
+    """A function that writes into some of its arguments, taken apart.
+
+    `updated` is the same as a function that writes nothing: it returns which argument the result is (-1: none), the
+    result, and the new contents of each argument that is written. `definition` writes these with plain assignments, of
+    which the engine knows everything: what they overwrite, and where tangents and cotangents go.
+
+    Attributes:
+        function: the function.
+        positions: the arguments that are written.
+        names: the names of its positional parameters.
+    """
+
+    def __init__(self, function: Any, positions: tuple[int, ...], names: tuple[str, ...]) -> None:
+        self.function = function
+        self.positions = positions
+        self.names = names
+
+        def updated(*args: Any, **kwargs: Any) -> Any:
+            args = with_copies(args, positions, function)
+            return outcome_of(function(*args, **kwargs), args, positions)
+
+        def definition(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = by_position(args, kwargs, names)
+            which, y, *contents = updated(*args, **kwargs)
+            for position, new in zip(positions, contents, strict=True):
+                if position < len(args):
+                    rewrite_contents(args[position], new)
+            return y if which < 0 else args[which]
+
+        self.updated = updated
+        self.definition = definition
+        updated.__qualname__ = updated.__name__ = getattr(function, "__qualname__", repr(function))
+        definition.__name__ = getattr(function, "__name__", "definition")
+        definition.updating = self  # type: ignore[attr-defined]
+
+    def rrule(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The rule of `updated` from one that itself writes, into copies: pullback(y_bar, *bars of the new contents)."""
+        positions, function = self.positions, self.function
+
+        def updating_rrule(*args: Any, **kwargs: Any) -> Any:
+            args = with_copies(args, positions, function)
+            y, pullback = pair_of(Rule(function, "full"), rule(*args, **kwargs))
+
+            def updating_pullback(bars: Any) -> Any:
+                return pullback(*bars[1:])
+
+            return outcome_of(y, args, positions), updating_pullback
+
+        return updating_rrule
+
+    def step(self, step: Callable[..., tuple[Any, Any]]) -> Callable[..., tuple[Any, Any]]:
+        """The step of `updated` from one that writes into copies of the arguments and of their tangents."""
+        positions, function = self.positions, self.function
+
+        def updating_step(args: Any, dots: Any, kwargs: Any) -> tuple[Any, Any]:
+            args = with_copies(args, positions, function)
+            dots = [explicit_tangent(x, x_dot) for x, x_dot in zip(args, dots, strict=False)]
+            dots = with_copies(dots, positions, function)
+            y, y_dot = step(args, dots, kwargs)
+            outcome = outcome_of(y, args, positions)
+            written = [dots[position] for position in positions if position < len(args)]
+            return outcome, (NoTangent, y_dot if outcome[0] < 0 else NoTangent, *written)
+
+        return updating_step
+
+
+def with_copies(args: Any, positions: tuple[int, ...], function: Any) -> tuple[Any, ...]:
+    """`args` with copies at `positions`."""
+    return tuple([copied(x, function) if k in positions else x for k, x in enumerate(args)])
+
+
+def copied(x: Any, function: Any) -> Any:
+    """A copy of an argument that a function writes into."""
+    if isinstance(x, np.ndarray):
+        return np.array(x)
+    if isinstance(x, (list, dict)):
+        return list(x) if isinstance(x, list) else dict(x)
+    if x is None or x is NoTangent or x is ZeroTangent:
+        return x
+    raise RuleError(
+        f"the rule of {getattr(function, '__qualname__', repr(function))} says that it writes into an argument which is "
+        f"a {type(x).__name__}; that can be said of arrays, lists and dictionaries.\n"
+        "  To go on: plaingrad.defined_as.\n  See docs: errors#rule"
+    )
+
+
+def outcome_of(y: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tuple[Any, ...]:
+    """(which of the written arguments is the result, the result if it is none, the new contents of each)."""
+    which = -1
+    for position in positions:
+        if position < len(args) and y is args[position]:
+            which = position
+    return (which, y if which < 0 else None, *[args[k] for k in positions if k < len(args)])
+
+
+def rewrite_contents(x: Any, new: Any) -> None:
+    """Put `new` in the place of what `x` holds."""
+    if isinstance(x, np.ndarray):
+        x[...] = new
+    elif isinstance(x, list):
+        x[:] = new
+    elif isinstance(x, dict):
+        x.clear()
+        x.update(new)
+
+
+def by_position(args: tuple[Any, ...], kwargs: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """The arguments of a call with those given by name moved to their positions, as far as none is left out before."""
+    found = list(args)
+    options = dict(kwargs)
+    for name in names[len(args) :]:
+        if name not in options:
+            break
+        found.append(options.pop(name))
+    return tuple(found), options
+
+
+def _source(depth: int = 2) -> str:
+    frame = sys._getframe(depth)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 

@@ -1,14 +1,101 @@
-"""The rulebook: callable -> `Rule`. Those who cache decisions watch it, so a rule defined late takes effect at once."""
+"""The rulebook: callable -> `Rule`. Those who cache decisions watch it, so a rule defined late takes effect at once.
+
+One callable may have several rules, chosen by the types of the arguments: they are the `variants` of one entry.
+"""
 
 from __future__ import annotations
 
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from plaingrad.errors import RuleError
+
 Kind = Literal["scalar", "linear", "bilinear", "full", "composed", "no_tangent", "mover", "higher_order"]
+
+
+Classes = tuple[type, ...] | None  # what one argument may be an instance of; None: anything
+
+
+@dataclass(frozen=True, slots=True)
+class Types:
+    """The arguments that one variant of a rule is for.
+
+    Attributes:
+        names: the positional parameters.
+        classes: what each may be an instance of.
+        required: how many of them have no default.
+        by_name: how many, from the last, may be given by name.
+        rest: what further positional arguments may be; an empty tuple: there are none.
+        keywords: the parameters given by name only, with their classes.
+        required_keywords: those of them without default.
+        any_keyword: further keyword arguments are taken.
+        text: the parameters as they were written.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[Classes, ...]
+    required: int
+    by_name: int
+    rest: Classes
+    keywords: tuple[tuple[str, Classes], ...]
+    required_keywords: frozenset[str]
+    any_keyword: bool
+    text: str = field(compare=False)
+
+    def fit(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether a call with these arguments is one of those that are meant."""
+        names, classes = self.names, self.classes
+        given = len(args)
+        if given > len(names) and self.rest == ():
+            return False
+        for k, x in enumerate(args):
+            expected = classes[k] if k < len(names) else self.rest
+            if expected is not None and not isinstance(x, expected):
+                return False
+        missing = set(names[given : self.required]) | self.required_keywords
+        keywords = dict(self.keywords)
+        for name, x in kwargs.items():
+            if name in keywords:
+                expected = keywords[name]
+            elif name in names:
+                k = names.index(name)
+                if k < given or k < len(names) - self.by_name:
+                    return False
+                expected = classes[k]
+            elif self.any_keyword:
+                expected = None
+            else:
+                return False
+            if expected is not None and not isinstance(x, expected):
+                return False
+            missing.discard(name)
+        return not missing
+
+    @property
+    def length(self) -> int:
+        """How many positional parameters there are; further ones count as many."""
+        return len(self.names) + (0 if self.rest == () else 1000)
+
+    def class_of(self, key: int | str) -> Classes:
+        """What the argument at a position, or of a name, may be an instance of."""
+        if isinstance(key, str):
+            if key in self.names:
+                key = self.names.index(key)
+            else:
+                return dict(self.keywords).get(key)
+        return self.classes[key] if key < len(self.names) else self.rest
+
+
+def narrower(a: Classes, b: Classes) -> bool:
+    """Whether all that is an instance of `a` is one of `b`."""
+    if b is None:
+        return True
+    return a is not None and all(issubclass(one, b) for one in a)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +116,12 @@ class Rule:
         source: "file:line" of the row.
         affine: the pushforward depends on the arguments by their shapes, and by the piece of the function that they lie
             on, only: one and the same serves every Taylor coefficient. Always so for `linear` rules.
+        dual: a user's forward rule in one step: `dual(args, dots, kwargs) -> (y, y_dot)`.
+        names: the names of the positional parameters, where they are not those of `rrule` or `frule`.
+        users: it was entered by the program, not by plaingrad.
+        types: the arguments it is for; None: any.
+        variants: the rules among which the types of the arguments decide; of this entry the other attributes are those
+            of the variant for any arguments, if there is one.
         own: the rule is plaingrad's own code, which runs natively where no derivative is taken of it.
     """
 
@@ -43,11 +136,17 @@ class Rule:
     mutates: bool = False
     affine: bool = False
     source: str = ""
+    dual: Callable[..., tuple[Any, Any]] | None = None
+    names: tuple[str, ...] = ()
+    users: bool = False
+    types: Types | None = None
+    variants: tuple[Rule, ...] = ()
     own: bool = False
 
     def __post_init__(self) -> None:
         module = getattr(self.rrule or self.frule, "__module__", None)
-        object.__setattr__(self, "own", isinstance(module, str) and module.startswith("plaingrad."))
+        own = isinstance(module, str) and module.startswith("plaingrad.") and not self.users
+        object.__setattr__(self, "own", own)
 
     @property
     def gives_derivative(self) -> bool:
@@ -59,6 +158,14 @@ class Rule:
         """The callable's name, for messages."""
         return getattr(self.function, "__qualname__", None) or repr(self.function)
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the positional parameters."""
+        if self.names:
+            return self.names
+        code = getattr(self.rrule or self.frule or self.definition, "__code__", None)
+        return code.co_varnames[: code.co_argcount] if code is not None else ()
+
 
 class Watcher(Protocol):
     """Somebody who keeps decisions that follow from rules."""
@@ -69,21 +176,160 @@ class Watcher(Protocol):
 
 _changes = [0]
 _rules: dict[Any, Rule] = {}
+_covered: dict[Any, Rule] = {}  # plaingrad's own rules, where the program has put others
+_combinations: dict[Any, Any] = {}
 _watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
 _lock = threading.RLock()
 
 
 def add(rule: Rule) -> None:
-    """Enter `rule`, replacing an earlier one for the same callable."""
+    """Enter `rule`, replacing an earlier one for the same callable and types of arguments."""
+    source = _entering.get()
+    if source is not None:
+        rule = replace(rule, users=True, source=source)
+    key = _key(rule.function)
     with _lock:
-        _rules[_key(rule.function)] = rule
+        known = _rules.get(key)
+        if rule.users and known is not None and not known.users:
+            _covered[key] = known
+        if rule.types is None and (known is None or not known.variants):
+            _rules[key] = rule
+        else:
+            _rules[key] = _with_variant(known, rule)
         _tell()
 
 
+_entering: ContextVar[str | None] = ContextVar("entering", default=None)
+
+
+@contextmanager
+def entering_for_user(source: str) -> Iterator[None]:
+    """Rules that are added meanwhile are the program's own, and come from `source`."""
+    token = _entering.set(source)
+    try:
+        yield
+    finally:
+        _entering.reset(token)
+
+
+def _with_variant(known: Rule | None, rule: Rule) -> Rule:
+    """The entry `known` with `rule` among its variants."""
+    before = () if known is None else known.variants or (known,)
+    for other in before:
+        if other.types is not None and other.types == rule.types and other.types.text != rule.types.text:
+            raise RuleError(
+                f"the rule for {rule.name}{rule.types.text} cannot be told from {other.types.text}, at {other.source}: "
+                "rules are chosen by the classes of arguments alone.\n  See docs: errors#rule"
+            )
+    variants = (*[other for other in before if other.types != rule.types], rule)
+    general = next((other for other in variants if other.types is None), None)
+    if general is None:
+        general = Rule(rule.function, "full", source=rule.source)
+    return replace(general, variants=variants, users=True)
+
+
+def same_types(function: Any, types: Types | None) -> Rule | None:
+    """The rule that one for these arguments would replace."""
+    known = find(function)
+    if known is None:
+        return None
+    for rule in known.variants or (known,):
+        if rule.types == types:
+            return rule
+    return None
+
+
+def choose(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+    """Among the variants of `rule` the most specific that fits these arguments; None if none does.
+
+    Where it gives one mode only, the other comes from the most specific variant that has it.
+
+    Raises:
+        RuleError: two fit, and neither is more specific than the other.
+    """
+    if not rule.variants:
+        return rule
+    fitting = [one for one in rule.variants if one.types is None or one.types.fit(args, kwargs)]
+    if not fitting:
+        return None
+    best = _most_specific(rule, fitting, args, kwargs)
+    if best.kind != "full" or len(fitting) == 1:
+        return best
+    if best.rrule is None:
+        others = [one for one in fitting if one.rrule is not None]
+        if others:
+            other = _most_specific(rule, others, args, kwargs)
+            return _combined(best, rrule=other.rrule, names=best.parameters)
+    elif best.frule is None:
+        others = [one for one in fitting if one.frule is not None]
+        if others:
+            other = _most_specific(rule, others, args, kwargs)
+            if other.kind == "full":
+                return _combined(best, frule=other.frule, chunked_frule=other.chunked_frule, dual=other.dual)
+    return best
+
+
+def _combined(rule: Rule, **half: Any) -> Rule:
+    """`rule` with a half of another, always the same object."""
+    key = (id(rule), *map(id, half.values()))
+    found = _combinations.get(key)
+    if found is None:
+        found = _combinations[key] = (replace(rule, **half), rule, half)
+    return found[0]
+
+
+def _most_specific(rule: Rule, fitting: list[Rule], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule:
+    keys = [*range(len(args)), *kwargs]
+
+    def beats(a: Rule, b: Rule) -> bool:
+        if a is b or b.types is None:
+            return True
+        return a.types is not None and all(narrower(a.types.class_of(k), b.types.class_of(k)) for k in keys)
+
+    best = [one for one in fitting if all(beats(one, other) for other in fitting)]
+    if len(best) > 1:  # they differ in parameters that this call does not give: the shorter list is meant
+        lengths = [one.types.length for one in best if one.types is not None]
+        best = [one for one in best if one.types is not None and one.types.length == min(lengths)]
+    if len(best) == 1:
+        return best[0]
+    if not best:
+        best = [
+            one
+            for one in fitting
+            if not any(beats(other, one) and not beats(one, other) for other in fitting)
+        ]
+    given = ", ".join(
+        [type(x).__name__ for x in args] + [f"{k}={type(x).__name__}" for k, x in kwargs.items()]
+    )
+    first, second = best[0], best[1]
+    raise RuleError(
+        f"two rules for {rule.name} fit the arguments ({given}), and neither is more specific: "
+        f"{first.types.text} at {first.source}, and {second.types.text} at {second.source}.\n"
+        f"  To go on: enter a rule for these types.\n  See docs: errors#rule"
+    )
+
+
 def remove(function: Any) -> Rule | None:
-    """Remove the rule for `function` and return it."""
+    """Remove the rule for `function`, with all its variants, and return it."""
     with _lock:
         rule = _rules.pop(_key(function), None)
+        _covered.pop(_key(function), None)
+        _tell()
+    return rule
+
+
+def uncover(function: Any) -> Rule | None:
+    """Remove what the program has entered for `function`, and return it; plaingrad's own rule is back, if there is one."""
+    key = _key(function)
+    with _lock:
+        rule = _rules.get(key)
+        if rule is None or not rule.users:
+            return None
+        covered = _covered.pop(key, None)
+        if covered is None:
+            del _rules[key]
+        else:
+            _rules[key] = covered
         _tell()
     return rule
 
@@ -101,6 +347,7 @@ def changes() -> int:
 
 def _tell() -> None:
     _changes[0] += 1
+    _combinations.clear()
     for watcher in list(_watchers):
         watcher.rulebook_changed()
 
@@ -108,6 +355,12 @@ def _tell() -> None:
 def find(function: Any) -> Rule | None:
     """The rule for `function`, or None."""
     return _rules.get(_key(function))
+
+
+def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
+    """The rule for `function` called with `args`, or None."""
+    rule = _rules.get(_key(function))
+    return choose(rule, args, {}) if rule is not None and rule.variants else rule
 
 
 def _key(function: Any) -> Any:

@@ -7,14 +7,25 @@ code, which finds the level (or none) by itself; when the last level closes, the
 from __future__ import annotations
 
 import threading
-from types import AsyncGeneratorType, CoroutineType, FrameType, FunctionType, GeneratorType, ModuleType
+import warnings
+from types import (
+    AsyncGeneratorType,
+    CodeType,
+    CoroutineType,
+    FrameType,
+    FunctionType,
+    GeneratorType,
+    ModuleType,
+)
 from typing import Any
 
+from plaingrad import rulebook
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
-from plaingrad.rewrite import is_rewritten, rewritten
+from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten, rewritten
 
 _lock = threading.RLock()
 _swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the rewritten code)
+_ruled: dict[FunctionType, FunctionType] = {}  # of these, those with rules -> the same with their own code
 _adopted: set[type] = set()  # heap classes in `known`
 _adopting: set[type] = set()  # those being looked at
 _open_levels = 0
@@ -119,9 +130,56 @@ def _swap(f: FunctionType) -> None:
     code = f.__code__
     if is_rewritten(code) or (is_untouched(f) and f.__module__.startswith("plaingrad.")):
         return
-    new = rewritten(code)
+    new = rewritten(code) if rulebook.find(f) is None else _by_rule(f, code)
     f.__code__ = new
     _swapped.append((f, code, new))
+
+
+def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
+    """Code for a special method with a rule: inside a level it calls what the level decides, else the original."""
+    plain = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    plain.__kwdefaults__ = f.__kwdefaults__
+
+    _ruled[f] = plain
+
+    def call(args: Any, kwargs: Any) -> Any:
+        level = CURRENT.get()
+        return plain(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
+
+    captured = code.co_freevars  # the code must have as many free variables as the function has cells
+    source = f"def outer({', '.join(captured)}):\n def method(*args, **kwargs):\n"
+    source += f"  if 0: ({', '.join([*captured, ''])})\n  return 'call'(args, kwargs)\n return method"
+    names: dict[str, Any] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a text is called, for now
+        exec(source, names)
+    template = names["outer"](*captured).__code__
+    constants = tuple([call if constant == "call" else constant for constant in template.co_consts])
+    return template.replace(
+        co_consts=constants,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+    )
+
+
+def plain_form(f: FunctionType) -> FunctionType:
+    """`f` with its own code, where it has other for now."""
+    return _ruled.get(f, f)
+
+
+def rules_changed(f: Any) -> None:
+    """The rule of `f` was entered or removed: where it is a special method of a class that is in use, look again."""
+    with _lock:
+        for k, (function, code, new) in enumerate(_swapped):
+            if function is f:
+                if f.__code__ is new:
+                    f.__code__ = code
+                del _swapped[k]
+                _ruled.pop(f, None)
+                _swap(f)
+                return
 
 
 def level_opened() -> None:
@@ -141,6 +199,7 @@ def level_closed() -> None:
                 f, code, new = _swapped.pop()
                 if f.__code__ is new:
                     f.__code__ = code
+            _ruled.clear()
             known.difference_update(_adopted)
             settled.difference_update(_adopted)
             _adopted.clear()

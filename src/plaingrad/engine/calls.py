@@ -42,7 +42,7 @@ from plaingrad.engine.memo import Memo
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
-from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
+from plaingrad.rewrite import is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.rules.numpy.names import into
@@ -195,7 +195,7 @@ class Calls:
     def _decide_function(self, f: FunctionType) -> Any:
         rule = rulebook.find(f)
         if rule is not None:
-            instead = self.applier(rule, f)
+            instead = self.applier(rule, adopt.plain_form(f))
         elif (handed_over := outsiders.special(f, self.level)) is not None:
             instead = handed_over
         elif is_own(f) or is_rewritten(f.__code__):

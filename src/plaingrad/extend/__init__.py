@@ -1,0 +1,28 @@
+"""The rule author's door: derivatives of one's own, derived ones as rules, and functions that have none."""
+
+from plaingrad.extend.derived import build_frule, build_rrule
+from plaingrad.extend.doors import (
+    defined_as,
+    frule,
+    linear_rule,
+    nondifferentiable,
+    remove_rule,
+    rrule,
+    scalar_rule,
+    stop_gradient,
+)
+from plaingrad.extend.listing import rules
+
+__all__ = [
+    "build_frule",
+    "build_rrule",
+    "defined_as",
+    "frule",
+    "linear_rule",
+    "nondifferentiable",
+    "remove_rule",
+    "rrule",
+    "rules",
+    "scalar_rule",
+    "stop_gradient",
+]

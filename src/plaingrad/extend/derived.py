@@ -1,0 +1,460 @@
+"""Rules that nobody wrote: derived from a function's bytecode, with the conventions of written ones."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from plaingrad import define, rulebook
+from plaingrad.api.leaves import COTANGENT, TANGENT, here
+from plaingrad.engine.forward import ForwardLevel
+from plaingrad.engine.inputs import Inputs
+from plaingrad.engine.kinds import SEQUENCE, is_heap, kind_of
+from plaingrad.engine.run import Run, users_frames
+from plaingrad.errors import ArgumentError, RuleError
+from plaingrad.rewrite import CURRENT
+from plaingrad.rulebook import Rule
+from plaingrad.tangents import (
+    Dual,
+    NoTangent,
+    Tangent,
+    explicit_tangent,
+    has_tangent_space,
+    is_zero,
+    project_to,
+    unthunk,
+)
+from plaingrad.tangents.fields import captured, cells_of
+
+WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrule` can be called as it is
+
+
+class Opened:
+    """A callable taken apart: what it holds that may have tangents, and how to call it with these parts made fresh.
+
+    Attributes:
+        parts: the object of a method, the cells of a closure, the arguments of a partial: one list for the engine.
+        target: the function behind it.
+        before: how many of the parts are arguments of `target`.
+    """
+
+    def __init__(self, f: Any) -> None:
+        self.f = f
+        self.parts: list[Any] = []
+        self.before = 0
+        self.names: dict[str, Any] = {}
+        self.cls: type | None = None
+        target = f
+        call = getattr(type(f), "__call__", None)
+        if isinstance(f, functools.partial):
+            inner = Opened(f.func)
+            self.parts = [*inner.parts, list(f.args), dict(f.keywords)]
+            self.inner = inner
+        elif type(f) is MethodType:
+            target, self.parts, self.before = f.__func__, [f.__self__], 1
+        elif type(f) is FunctionType:
+            self.names = self._cells(f, {})
+        elif is_heap(type(f)) and not isinstance(f, type) and type(call) is FunctionType:
+            target, self.parts, self.before = call, [f], 1
+        self.target = target
+
+    def _cells(self, f: FunctionType, seen: dict[int, Any]) -> dict[str, Any]:
+        """The places of the variables that `f` has captured in `parts`, and those of the closures among them."""
+        if id(f) in seen:
+            return {}
+        names = seen[id(f)] = {}
+        for name, cell in cells_of(f).items():
+            held = captured(cell).get("cell_contents")
+            if type(held) is FunctionType:
+                names[name] = self._cells(held, seen)
+            else:
+                place = next((k for k, known in enumerate(self.parts) if known is cell), None)
+                if place is None:
+                    place = len(self.parts)
+                    self.parts.append(cell)
+                names[name] = place
+        return names
+
+    @property
+    def has_state(self) -> bool:
+        """Whether something that the callable holds has a tangent."""
+        return any(map(has_tangent_space, self.parts))
+
+    def call(
+        self, level: Any, derive: bool, parts: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """The callable with `parts` for its own; with `derive` past a rule that it has itself."""
+        if isinstance(self.f, functools.partial):
+            *inner, given, keywords = parts
+            return self.inner.call(level, derive, inner, (*given, *args), {**keywords, **kwargs})
+        target = self.target
+        if derive and type(target) is FunctionType and rulebook.find(target) is not None:
+            prepared = level.calls.inside(target)
+        else:
+            prepared = level.prep(target)
+        return prepared(*parts[: self.before], *args, **kwargs)
+
+    def tangent(self, bars: list[Any]) -> Any:
+        """The tangent of the callable, made of those of its parts."""
+        f = self.f
+        if isinstance(f, functools.partial):
+            *inner, args, keywords = bars
+            fields = {"func": self.inner.tangent(inner), "args": args, "keywords": keywords}
+            if type(args) is list:
+                fields["args"] = tuple(args)
+        elif type(f) is MethodType:
+            fields = {"__self__": bars[0]}
+        elif self.before:
+            return bars[0]
+        else:
+            fields = _named(self.names, bars)
+        return Tangent(type(f), fields) if any(_is_some(part) for part in fields.values()) else NoTangent
+
+    def dots(self, f_dot: Any) -> list[Any]:
+        """Tangents of the parts from that of the callable."""
+        f, f_dot = self.f, unthunk(f_dot)
+        if f_dot is None or is_zero(f_dot):
+            return [explicit_tangent(part, None) for part in self.parts]
+        if self.before and type(f) is not MethodType:
+            return [explicit_tangent(f, f_dot)]
+        if type(f_dot) is not Tangent and not isinstance(f_dot, dict):
+            raise RuleError(
+                f"the tangent of {_name(f)} must be a Tangent with the fields {list(self._fields())}, or NoTangent.\n"
+                "  See docs: errors#rule"
+            )
+        unknown = [name for name in f_dot if name not in self._fields()]
+        if unknown:
+            raise RuleError(f"{_name(f)} has no field {unknown[0]!r}.\n  See docs: errors#rule")
+        if isinstance(f, functools.partial):
+            given = [*self.inner.dots(f_dot.get("func")), f_dot.get("args"), f_dot.get("keywords")]
+        elif type(f) is MethodType:
+            given = [f_dot.get("__self__")]
+        else:
+            given = [None] * len(self.parts)
+            _place(self.names, f_dot, given)
+        return [
+            explicit_tangent(part, {"cell_contents": dot} if type(part) is CellType else dot)
+            for part, dot in zip(self.parts, given, strict=True)
+        ]
+
+    def _fields(self) -> tuple[str, ...]:
+        if isinstance(self.f, functools.partial):
+            return ("func", "args", "keywords")
+        return ("__self__",) if self.before else tuple(self.names)
+
+
+def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, place in names.items():
+        if type(place) is dict:
+            inner = _named(place, bars) if place is not names else {}
+            fields[name] = Tangent(FunctionType, inner) if any(map(_is_some, inner.values())) else NoTangent
+        else:
+            bar = bars[place]
+            fields[name] = NoTangent if bar is None or is_zero(bar) else bar["cell_contents"]
+    return fields
+
+
+def _place(names: dict[str, Any], f_dot: Any, given: list[Any]) -> None:
+    for name, place in names.items():
+        dot = unthunk(f_dot.get(name)) if f_dot is not None and not is_zero(f_dot) else None
+        if type(place) is dict:
+            _place(place, dot, given)
+        elif dot is not None:
+            given[place] = dot
+
+
+def _is_some(tangent: Any) -> bool:
+    return tangent is not None and tangent is not NoTangent
+
+
+def _name(f: Any) -> str:
+    return getattr(f, "__qualname__", None) or repr(f)
+
+
+# -- reverse ---------------------------------------------------------------------------------------------------------
+
+
+def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = False) -> Any:
+    """(y, pullback): by the rule of `f` if it has one, else, or with `derive`, from its bytecode."""
+    if not derive:
+        rule, leading, of_function = written(f, args, kwargs)
+        if rule is not None:
+            return _by_rule(rule, (*leading, *args), kwargs, len(leading), of_function)
+    opened = Opened(f)
+    active = [n + 1 for n, x in enumerate(args) if has_tangent_space(x)]
+    if opened.has_state:
+        active.insert(0, 0)
+
+    def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
+        return opened.call(CURRENT.get(), derive, parts, args, kwargs)
+
+    run = Run(derived_call, (opened.parts, *args), tuple(active), kwargs)
+    run.watch()
+    held = list(run.level.captured.values())  # for the levels further out: the pullback reads these arrays
+    y = run.value
+    count = len(args)
+
+    def derived_pullback(y_bar: Any) -> tuple[Any, ...]:
+        """The cotangent of the function, then those of its arguments."""
+        assert held is not None
+        found = run.pull(COTANGENT.of(here(unthunk, y_bar), y, "y_bar"))
+        bars = {n: _spoken(bar, {}) for n, bar in zip(active, found, strict=True)}
+        f_bar = opened.tangent(bars[0]) if 0 in bars else NoTangent
+        return f_bar, *[bars.get(n + 1, NoTangent) for n in range(count)]
+
+    return y, derived_pullback
+
+
+def written(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Rule | None, tuple[Any, ...], Any]:
+    """The rule to call as it is, the arguments that come before the others, and f_bar from the cotangents of these."""
+    leading: tuple[Any, ...] = ()
+    of_function: Callable[[Any], Any] = lambda bars: NoTangent
+    rule = rulebook.find(f)
+    call = getattr(type(f), "__call__", None)
+    if rule is None and type(f) is MethodType:
+        rule, leading = rulebook.find(f.__func__), (f.__self__,)
+        of_function = lambda bars: (
+            Tangent(MethodType, {"__self__": bars[0]}) if _is_some(bars[0]) else NoTangent
+        )
+    elif rule is None and type(call) is FunctionType and not isinstance(f, type):
+        rule, leading = rulebook.find(call), (f,)
+        of_function = lambda bars: bars[0]
+    if rule is not None:
+        rule = rulebook.choose(rule, (*leading, *args), kwargs)
+    if rule is None or rule.rrule is None or rule.kind not in WRITTEN or kwargs.get("out") is not None:
+        return None, (), of_function
+    if isinstance(f, np.ufunc) and any(
+        kind_of(type(x)) == SEQUENCE or getattr(x, "dtype", None) == "O" for x in args
+    ):
+        return None, (), of_function
+    if type(f) is FunctionType and Opened(f).has_state:
+        return None, (), of_function  # the engine refuses, if that matters
+    return rule, leading, of_function
+
+
+def _by_rule(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], before: int, of_function: Any) -> Any:
+    y, pullback = define.pair_of(rule, here(rule.rrule, *args, **kwargs))
+    projections = [project_to(x) for x in args]
+
+    def rule_pullback(y_bar: Any) -> tuple[Any, ...]:
+        """The cotangent of the function, then those of its arguments."""
+        bars = here(define.projected_cotangents, rule, pullback, y_bar, projections)
+        return of_function(bars[:before]), *bars[before:]
+
+    return y, rule_pullback
+
+
+def _spoken(tangent: Any, made: dict[int, Any]) -> Any:
+    """`tangent` in the words of rules: `NoTangent` where the engine says None."""
+    if tangent is None:
+        return NoTangent
+    if type(tangent) not in (list, tuple, dict, Tangent) and not isinstance(tangent, tuple):
+        return tangent
+    if id(tangent) in made:
+        return made[id(tangent)]
+    if isinstance(tangent, tuple):
+        parts = [_spoken(part, made) for part in tangent]
+        return type(tangent)(*parts) if hasattr(tangent, "_fields") else tuple(parts)
+    if type(tangent) is list:
+        whole = made[id(tangent)] = []
+        whole.extend([_spoken(part, made) for part in tangent])
+        return whole
+    fields: dict[Any, Any] = {}
+    made[id(tangent)] = whole = Tangent(tangent.primal_type, fields) if type(tangent) is Tangent else fields
+    for key in tangent:
+        fields[key] = _spoken(tangent[key], made)
+    return whole
+
+
+# -- forward ---------------------------------------------------------------------------------------------------------
+
+
+def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = False) -> Dual:
+    """Dual(y, y_dot): by the rule of the function if it has one, else, or with `derive`, from its bytecode."""
+    for k, pair in enumerate(duals):
+        if type(pair) is not Dual:
+            what = "its first argument Dual(f, df)" if k == 0 else f"Dual(x, x_dot) for its argument {k}"
+            raise ArgumentError(
+                f"frule takes {what}, not a {type(pair).__name__}; NoTangent is the tangent of what has none.\n"
+                "  See docs: errors#argument"
+            )
+    (f, f_dot), *pairs = duals
+    opened = Opened(f)
+    args = [pair.primal for pair in pairs]
+    given = [unthunk(pair.tangent) for pair in pairs]
+    for n, x_dot in enumerate(given):
+        TANGENT.of(x_dot, args[n], f"the tangent of argument {n}")
+    dots: list[Any] = [NoTangent if x_dot is None or is_zero(x_dot) else x_dot for x_dot in given]
+    with_state = opened.has_state and not (f_dot is None or is_zero(f_dot))
+    if not with_state and not (f_dot is None or is_zero(f_dot)):
+        raise ArgumentError(
+            f"{_name(f)} holds nothing that has a tangent; pass Dual({_name(f)}, NoTangent).\n  See docs: errors#argument"
+        )
+
+    def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
+        return opened.call(CURRENT.get(), derive, parts, args, kwargs)
+
+    parts_dots = opened.dots(f_dot) if with_state else NoTangent
+    y, y_dot = _pushed(derived_call, (opened.parts, *args), (parts_dots, *dots), kwargs)
+    return Dual(y, explicit_tangent(y, _spoken(y_dot, {})))
+
+
+def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """As `engine.push.push`; tangents of arrays that `f` writes into are written too."""
+    active = tuple([n for n, x_dot in enumerate(dots) if not is_zero(x_dot)])
+    full = {n: explicit_tangent(args[n], dots[n]) for n in active}
+    level = ForwardLevel(CURRENT.get(), None)
+    inputs = Inputs(level, args, active)
+    try:
+        for n, node in zip(active, inputs.nodes, strict=True):
+            level.seed(node, inputs.args[n], full[n])
+        value = level.run(f, inputs.args, kwargs)
+        y_dot = level.tangent_of(value)
+        written = {
+            id(original): level.tangent_of(copy)
+            for original, copy, _ in inputs.arrays
+            if _was_written(level, copy)
+        }
+    except BaseException as error:
+        error.__traceback__ = users_frames(error.__traceback__)
+        raise
+    finally:
+        inputs.restore()
+    for n in active:
+        _update(args[n], dots[n], written)
+    return inputs.own(value), y_dot
+
+
+def _was_written(level: Any, copy: np.ndarray) -> bool:
+    return any(twin.copy is copy and twin.written for twin in level.twins)
+
+
+def _update(x: Any, x_dot: Any, written: dict[int, Any]) -> None:
+    """Write the new tangents of arrays in `x` into those that the caller holds."""
+    if isinstance(x, np.ndarray):
+        if id(x) in written and isinstance(x_dot, np.ndarray):
+            here(define.rewrite_contents, x_dot, written[id(x)])
+    elif isinstance(x, (list, tuple)) and isinstance(x_dot, (list, tuple)):
+        for part, dot in zip(x, x_dot, strict=True):
+            _update(part, dot, written)
+    elif isinstance(x, dict) and isinstance(x_dot, dict):
+        for key, dot in x_dot.items():
+            _update(x.get(key), dot, written)
+    elif type(x_dot) is Tangent and type(x) is not CellType:
+        for name in x_dot:
+            _update(getattr(x, name, None), x_dot[name], written)
+
+
+# -- rules as objects ------------------------------------------------------------------------------------------------
+
+
+class DerivedRule:
+    """A rule derived from a function's bytecode; it looks like a written one and can be entered as one."""
+
+    def __init__(self, f: Any, mode: str) -> None:
+        self.f = f
+        self.mode = mode
+        name = getattr(f, "__name__", type(f).__name__)
+        code = getattr(Opened(f).target, "__code__", None)
+        where = f", derived at {code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+        self.source = f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""
+        self.__name__ = f"{name}_{mode}"
+        self.__qualname__ = f"{getattr(f, '__qualname__', name)}_{mode}"
+        self.__module__ = getattr(f, "__module__", None) or type(f).__module__
+        self.__wrapped__ = f
+        if mode == "rrule":
+            self.__doc__ = f"({name}(*args), pullback); pullback(y_bar) gives the cotangents of {name} and its arguments."
+        else:
+            self.__doc__ = f"Dual(y, y_dot) of {name} for Dual({name}, f_dot) and a Dual for each argument."
+        self._text = f"<{mode} of {getattr(f, '__qualname__', repr(f))}{where}>"
+        try:
+            self.__signature__ = inspect.signature(f)
+        except (TypeError, ValueError):
+            self.__signature__ = inspect.Signature(
+                [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
+            )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.mode == "rrule":
+            return apply_rrule(self.f, args, kwargs, derive=True)
+        if args and type(args[0]) is Dual and not _is_same(args[0].primal, self.f):
+            raise RuleError(
+                f"{self._text} is given Dual({_name(args[0].primal)}, ...); it is a rule for {_name(self.f)}.\n"
+                "  See docs: errors#rule"
+            )
+        return apply_frule(args, kwargs, derive=True)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _is_same(f: Any, g: Any) -> bool:
+    """Whether two callables run the same code, on the same or on other captured values."""
+    if f is g or f == g:
+        return True
+    code = getattr(Opened(f).target, "__code__", f)
+    return code is getattr(Opened(g).target, "__code__", g)
+
+
+_built: OrderedDict[tuple[int, str], tuple[Any, Any, int, DerivedRule]] = OrderedDict()
+KEPT = 1024
+
+
+def _build(f: Callable[..., Any], mode: str) -> DerivedRule:
+    if not callable(f):
+        raise RuleError(f"a rule is about a callable, not {f!r}")
+    key = id(f), mode
+    code = getattr(f, "__code__", None)
+    found = _built.get(key)
+    if found is not None and found[0] is f and found[1] is code and found[2] == rulebook.changes():
+        return found[3]
+    rule = DerivedRule(f, mode)
+    _built[key] = f, code, rulebook.changes(), rule
+    if len(_built) > KEPT:
+        _built.popitem(last=False)
+    return rule
+
+
+def build_rrule(f: Callable[..., Any]) -> DerivedRule:
+    """The reverse rule of `f`, derived from its bytecode: `rule(*args, **kwargs) -> (y, pullback)`.
+
+    `pullback(y_bar)` returns the cotangent of `f` itself, then one for each argument, as that of `rrule(f, *args)`
+    does. A rule that `f` has is passed by; the functions that it calls are differentiated by theirs. The same function
+    gives the same rule as long as its code and the rulebook are the same.
+
+    It may be entered as a rule, also for `f` itself: `rrule(g)(build_rrule(f))`.
+
+    Examples:
+        >>> from plaingrad import build_rrule
+        >>> def area(a, b): return a * b
+        >>> area_rrule = build_rrule(area)
+        >>> y, pullback = area_rrule(3.0, 4.0)
+        >>> y, pullback(1.0)
+        (12.0, (NoTangent, 4.0, 3.0))
+        >>> build_rrule(area) is area_rrule
+        True
+    """
+    return _build(f, "rrule")
+
+
+def build_frule(f: Callable[..., Any]) -> DerivedRule:
+    """The forward rule of `f`, derived from its bytecode: `rule(Dual(f, df), Dual(x, dx), ...) -> Dual(y, dy)`.
+
+    See `build_rrule`. Arrays that `f` writes into get their new tangents in the arrays of tangents that are passed.
+
+    Examples:
+        >>> from plaingrad import Dual, NoTangent, build_frule
+        >>> def area(a, b): return a * b
+        >>> build_frule(area)(Dual(area, NoTangent), Dual(3.0, 1.0), Dual(4.0, 0.0))
+        Dual(primal=12.0, tangent=4.0)
+    """
+    return _build(f, "frule")

@@ -1,0 +1,137 @@
+"""Every rule, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, overload
+
+from plaingrad import rulebook
+from plaingrad.rulebook import Rule
+
+SHOWN = 40  # rows that `repr` shows
+
+MEANING = {
+    "scalar": "partial derivatives",
+    "linear": "linear",
+    "bilinear": "bilinear",
+    "full": "rule",
+    "composed": "composed",
+    "no_tangent": "no tangent",
+    "mover": "moves references",
+    "higher_order": "calls its argument",
+}
+
+
+class RuleInfo(NamedTuple):
+    """One rule.
+
+    Attributes:
+        function: the callable that it is for.
+        kind: how it was given: `scalar`, `linear`, `bilinear`, `full`, `composed`, `no_tangent`, `mover` or
+            `higher_order`.
+        modes: the modes that it was written for; the others are derived from these.
+        source: "file:line".
+        domain: for `scalar` rules, sample points where it is smooth, a tuple for each argument.
+        types: the arguments that it is for, as text; empty: any.
+    """
+
+    function: Any
+    kind: str
+    modes: tuple[str, ...]
+    source: str
+    domain: Any
+    types: str
+
+
+class RuleTable(Sequence[RuleInfo]):
+    """Rules in order of definition. `repr` shows the last ones, `str` all."""
+
+    def __init__(self, rows: Sequence[RuleInfo]) -> None:
+        self.rows = tuple(rows)
+
+    @overload
+    def __getitem__(self, k: int) -> RuleInfo: ...
+    @overload
+    def __getitem__(self, k: slice) -> RuleTable: ...
+    def __getitem__(self, k: Any) -> Any:
+        return RuleTable(self.rows[k]) if isinstance(k, slice) else self.rows[k]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        more = len(self.rows) - SHOWN
+        text = _table(self.rows[-SHOWN:])
+        return f"... {more} more\n{text}" if more > 0 else text
+
+    def __str__(self) -> str:
+        return _table(self.rows)
+
+
+def rules(f: Callable[..., Any] | None = None) -> RuleTable:
+    """Every rule, plaingrad's own and those of the program; with `f` those for that function.
+
+    Examples:
+        >>> import math, plaingrad
+        >>> print(plaingrad.rules(math.erf))  # doctest: +ELLIPSIS
+        function  given as             for  modes             source
+        math.erf  partial derivatives  any  reverse, forward  ...special.py:...
+        >>> plaingrad.rules(math.erf)[0].domain
+        ((-2.3, -0.7, 0.4, 1.9),)
+        >>> len(plaingrad.rules()) > 1000
+        True
+    """
+    return RuleTable([_info(rule) for rule in _entries(f)])
+
+
+def _entries(f: Any) -> Iterator[Rule]:
+    if f is None:
+        found: Any = rulebook.rules()
+    else:
+        one = rulebook.find(getattr(f, "__func__", f))
+        found = () if one is None else (one,)
+    for rule in found:
+        yield from rule.variants or (rule,)
+
+
+def _info(rule: Rule) -> RuleInfo:
+    if rule.kind in ("no_tangent", "mover", "higher_order"):
+        modes: tuple[str, ...] = ()
+    elif rule.kind in ("scalar", "linear", "bilinear", "composed"):
+        modes = "reverse", "forward"  # one row says both
+    else:
+        modes = (*["reverse"] * (rule.rrule is not None), *["forward"] * (rule.frule is not None))
+        updating = getattr(rule.definition, "updating", None)
+        if updating is not None:
+            modes = _info(rulebook.find(updating.updated)).modes  # type: ignore[arg-type]
+    types = "" if rule.types is None else rule.types.text
+    return RuleInfo(rule.function, rule.kind, modes, rule.source, rule.domain, types)
+
+
+def _table(rows: Sequence[RuleInfo]) -> str:
+    cells = [("function", "given as", "for", "modes", "source")]
+    for row in rows:
+        cells.append(
+            (
+                full_name(row.function),
+                MEANING[row.kind],
+                row.types or "any",
+                ", ".join(row.modes),
+                row.source.rsplit("/", 1)[-1],
+            )
+        )
+    widths = [max(len(line[k]) for line in cells) for k in range(4)]
+    return "\n".join(
+        "  ".join([*[text.ljust(width) for text, width in zip(line, widths, strict=False)], line[4]]).rstrip()
+        for line in cells
+    )
+
+
+def full_name(function: Any) -> str:
+    """The name by which a user knows `function`."""
+    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
+    owner = getattr(function, "__objclass__", None)
+    module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or ""
+    if module == "" and type(function).__module__ == "numpy":
+        module = "numpy"
+    return name if module in ("", "builtins", "__main__") else f"{module.removeprefix('_')}.{name}"

@@ -1,0 +1,59 @@
+"""What an object is made of: its attributes and slots, what a closure has captured, what a method is bound to."""
+
+from __future__ import annotations
+
+import functools
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+
+@functools.lru_cache(4096)
+def slot_names(cls: type) -> tuple[str, ...]:
+    """The `__slots__` of `cls` and its bases."""
+    names: list[str] = []
+    for base in cls.__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        for name in [slots] if isinstance(slots, str) else list(slots):
+            if name.startswith("__") and not name.endswith("__"):  # private: the class name goes before it
+                name = f"_{base.__name__.lstrip('_')}{name}"
+            names.append(name)
+    return tuple(name for name in names if not name.startswith("__"))
+
+
+def fields_of(x: Any) -> dict[str, Any]:
+    """The instance attributes and slots of `x`, by name; what a cell holds as `cell_contents`."""
+    if type(x) is CellType:
+        return captured(x)
+    fields = dict(getattr(x, "__dict__", {}))
+    for name in slot_names(type(x)):
+        try:
+            fields[name] = object.__getattribute__(x, name)
+        except AttributeError:
+            continue
+    return fields
+
+
+def captured(cell: CellType) -> dict[str, Any]:
+    """What a cell holds, as a field; none if it is empty."""
+    try:
+        return {"cell_contents": cell.cell_contents}
+    except ValueError:
+        return {}
+
+
+def cells_of(f: FunctionType) -> dict[str, CellType]:
+    """The cells of a closure, by the names of its free variables."""
+    return dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=False))
+
+
+def parts_of(x: Any) -> dict[str, Any]:
+    """The parts of `x` that may have tangents, by name: attributes, captured variables, the object of a method."""
+    if isinstance(x, FunctionType):
+        return {name: cell.cell_contents for name, cell in cells_of(x).items() if captured(cell)}
+    if isinstance(x, MethodType):
+        return {"__func__": x.__func__, "__self__": x.__self__}
+    if isinstance(x, functools.partial):
+        return {"func": x.func, "args": x.args, "keywords": x.keywords}
+    if isinstance(x, (type, ModuleType)):
+        return {}
+    return fields_of(x)
