@@ -50,6 +50,10 @@ class NotHolomorphicError(PlaingradError, ValueError):
     """A complex derivative was asked for where it does not exist: the function is not holomorphic."""
 
 
+class PatternError(PlaingradError, ValueError):
+    """A sparsity pattern that was given leaves out entries of the derivative."""
+
+
 class RuleError(PlaingradError):
     """A rule returned something that is no cotangent of its argument."""
 

@@ -4,6 +4,7 @@ from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefe
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show
+from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 
 __all__ = [
     "derivative",
@@ -18,6 +19,9 @@ __all__ = [
     "nestlevel",
     "prefer_mode",
     "show",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "value_and_grad",
     "vhp",
     "vjp",

@@ -1,0 +1,440 @@
+"""Sparse Jacobians and Hessians: which entries may be nonzero, which columns may share a sweep, and the entries.
+
+SciPy is needed here, and imported only here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from plaingrad.api.jacobians import Snapshot, leaf_gradient
+from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, structure_of, structures_of
+from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
+from plaingrad.engine.patterns import find_pattern
+from plaingrad.engine.push import push
+from plaingrad.engine.run import Run
+from plaingrad.errors import ArgumentError, PatternError
+
+MEMORY = 1 << 26  # bytes that the seeds of one chunk of sweeps may take
+TOLERANCE = 1e-6  # relative: how far the check of a pattern that was given may be off
+
+
+def sparsity(f: Callable[..., Any], x: Any, of: Literal["jacobian", "hessian"] = "jacobian") -> Any:
+    """The pattern of f's Jacobian, or Hessian: which entries may be other than zero.
+
+    `f` is called once, with sets of indices carried along every operation. What counts is the operation, not its value:
+    `x * 0.0`, `np.maximum(x, y)` and `np.where(c, x, y)` depend on all their arguments. Functions that are known to
+    mix everything (and C code of whose inside nothing is known) depend on everything; the pattern may be larger than
+    it need be, never smaller. Control flow is that of the call: the pattern holds at x, and wherever the same branches
+    are taken and the same indices computed.
+
+    Args:
+        f: any Python callable of one argument.
+        x: its argument: a real array, or a list, dict or object of real arrays and numbers. Columns are its numbers in
+            order.
+        of: "jacobian": rows are the numbers of the result, in order; "hessian": that of a function that returns one
+            real number, found by carrying sets through its gradient.
+
+    Returns:
+        A boolean `scipy.sparse.csr_array` of shape (numbers in the result, numbers in x).
+
+    Raises:
+        ArgumentError: x, or the result, holds something else than real numbers, or none.
+        MissingRuleError: the result depends on x through C code that has no rule.
+
+    Examples:
+        >>> import numpy as np
+        >>> sparsity(lambda x: x[1:] * x[:-1], np.ones(4)).toarray().astype(int)
+        array([[1, 1, 0, 0],
+               [0, 1, 1, 0],
+               [0, 0, 1, 1]])
+        >>> sparsity(lambda x: x[0] * x[1] + x[2] ** 2, np.ones(3), of="hessian").toarray().astype(int)
+        array([[0, 1, 0],
+               [1, 0, 0],
+               [0, 0, 1]])
+    """
+    if of not in ("jacobian", "hessian"):
+        raise ArgumentError(f'of must be "jacobian" or "hessian", not {of!r}.\n  See docs: errors#argument')
+    scipy_sparse = _scipy_sparse()
+    task = Task(f, x) if of == "jacobian" else HessianTask(f, x)
+    starts, columns = task.found_pattern()
+    shape = (starts.size - 1, task.n)
+    return scipy_sparse.csr_array((np.ones(columns.size, bool), columns, starts), shape=shape)
+
+
+def sparse_jacobian(
+    f: Callable[..., Any],
+    x: Any,
+    pattern: Any = None,
+    mode: Literal["auto", "forward", "reverse"] = "auto",
+    chunk_size: int | None = None,
+    check: bool | None = None,
+) -> Any:
+    """The Jacobian of `f` at `x` as a sparse array.
+
+    Columns without a row in common are found together, by one forward sweep for each such group (or rows without a
+    column in common by one reverse sweep): three for a tridiagonal Jacobian of any size.
+
+    Args:
+        f: any Python callable of one argument.
+        x: a real array, or a list, dict or object of real arrays and numbers. Columns are its numbers in order.
+        pattern: which entries may be nonzero: a SciPy sparse array or a dense one; None: found by `sparsity(f, x)`,
+            which costs about as much as some dozens of calls of `f` on arrays.
+        mode: "forward" groups columns, "reverse" groups rows; "auto" takes the fewer groups.
+        chunk_size: how many forward sweeps are made together. `f` is called once for each chunk.
+        check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+
+    Returns:
+        A `scipy.sparse.csr_array` of shape (numbers in the result, numbers in x), with sorted indices. Entries that
+        are in the pattern are stored, also where they are zero.
+
+    Raises:
+        PatternError: an entry of the Jacobian is missing in the given pattern.
+        ArgumentError: x, or the result, holds something else than real numbers, or none; the pattern has another
+            shape.
+
+    Examples:
+        >>> import numpy as np
+        >>> sparse_jacobian(lambda x: x[1:] * x[:-1], np.array([1.0, 2.0, 3.0])).toarray()
+        array([[2., 1., 0.],
+               [0., 3., 2.]])
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise ArgumentError(
+            f'mode must be "auto", "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument'
+        )
+    kind = {"auto": "cheapest", "forward": "columns", "reverse": "rows"}[mode]
+    return Task(f, x).solve(pattern, kind, chunk_size, check)
+
+
+def sparse_hessian(
+    f: Callable[..., Any],
+    x: Any,
+    pattern: Any = None,
+    chunk_size: int | None = None,
+    check: bool | None = None,
+) -> Any:
+    """The Hessian of `f` at `x` as a sparse array: products of the Hessian with few directions, chosen by symmetry.
+
+    The directions are the groups of a star colouring: two for an arrow, three for a tridiagonal Hessian of any size.
+    Each product is the derivative of the gradient (reverse mode) along one group (forward mode).
+
+    Args:
+        f: any Python callable of one argument that returns one real number.
+        x: a real array, or a list, dict or object of real arrays and numbers.
+        pattern: which entries may be nonzero, a symmetric pattern; None: found by `sparsity(f, x, of="hessian")`.
+        chunk_size: how many products are formed together. The gradient is taken once for each chunk.
+        check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+
+    Returns:
+        A `scipy.sparse.csr_array` of shape (n, n), with sorted indices, symmetric to the last bit.
+
+    Raises:
+        PatternError: an entry of the Hessian is missing in the given pattern.
+        ArgumentError: x holds something else than real numbers, or none; the pattern has another shape.
+        NonScalarOutputError: `f` returned something else than one real number.
+
+    Examples:
+        >>> import numpy as np
+        >>> sparse_hessian(lambda x: np.sum((x[1:] - x[:-1] ** 2) ** 2), np.ones(3)).toarray()
+        array([[ 8., -4.,  0.],
+               [-4., 10., -4.],
+               [ 0., -4.,  2.]])
+    """
+    return HessianTask(f, x).solve(pattern, "symmetric", chunk_size, check)
+
+
+class Task:
+    """A sparse Jacobian to be found.
+
+    Attributes:
+        f: the function.
+        x: its argument.
+        leaves: the arrays and numbers in x.
+        n: how many numbers they are.
+    """
+
+    def __init__(self, f: Callable[..., Any], x: Any) -> None:
+        self.f = f
+        self.x = x
+        (self.structure,), self.leaves = structures_of([x])
+        self.n = sum(leaf.size for leaf in self.leaves)
+        if not self.leaves or any(leaf.is_complex for leaf in self.leaves):
+            what = "holds no real number" if not self.leaves else "holds complex numbers"
+            raise ArgumentError(
+                f"x is {described(x)}, which {what}; pass an array of floats, or a list, dict or object of them.\n"
+                "  See docs: errors#argument"
+            )
+
+    # -- the pattern -----------------------------------------------------------------------------------------------
+
+    def found_pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pattern in compressed rows, found by running the function."""
+        before = Snapshot([self.x])
+        starts, columns = find_pattern(self.f, (self.x,), (0,), {}, self.results)
+        before.restore()
+        return starts, columns
+
+    def results(self, y: Any) -> list[Any]:
+        """The arrays and numbers in a result."""
+        return [leaf.x for leaf in self.result_leaves(y)[1]]
+
+    def result_leaves(self, y: Any) -> tuple[Any, list[Leaf]]:
+        """The structure of a result, and its leaves."""
+        structure, leaves = structure_of(y, as_real=True)
+        if not leaves or any(leaf.is_complex for leaf in leaves):
+            what = "holds no real number" if not leaves else "holds complex numbers"
+            raise ArgumentError(
+                f"{getattr(self.f, '__name__', 'the function')} returned {described(y)}, which {what}; return arrays "
+                "of floats (real and imaginary parts separately).\n  See docs: errors#argument"
+            )
+        return structure, leaves
+
+    # -- the entries -----------------------------------------------------------------------------------------------
+
+    def solve(self, pattern: Any, kind: str, chunk_size: int | None, check: bool | None) -> Any:
+        """The sparse array."""
+        scipy_sparse = _scipy_sparse()
+        if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
+            raise ArgumentError(
+                f"chunk_size must be a positive int or None, not {chunk_size!r}.\n  See docs: errors#argument"
+            )
+        is_given = pattern is not None
+        starts, columns, rows = self.given_pattern(pattern) if is_given else (*self.found_pattern(), None)
+        rows = starts.size - 1 if rows is None else rows
+        colouring = coloured(kind, starts, columns, self.n)
+        pulled = colouring.kind == "rows"
+        sweeps = self.pulled(colouring, rows) if pulled else self.pushed(colouring, chunk_size, rows)
+        parts, order = [np.zeros(0)], [np.zeros(0, np.int64)]
+        for products, entries, where in sweeps:
+            parts.append(here(chosen, products, where))
+            order.append(entries)
+        data = here(in_order, parts, np.argsort(np.concatenate(order)))
+        if is_given if check is None else check:
+            self.check(data, starts, columns, rows, pulled)
+        # SciPy moves the data through C code if it has to make an array of it; it is one.
+        whole = scipy_sparse.csr_array((np.zeros(columns.size), columns, starts), shape=(rows, self.n))
+        whole.data = data
+        return whole
+
+    def given_pattern(self, pattern: Any) -> tuple[np.ndarray, np.ndarray, int]:
+        """A pattern from outside, in compressed rows with sorted indices."""
+        scipy_sparse = _scipy_sparse()
+        try:
+            found = scipy_sparse.csr_array(pattern, copy=True)
+        except (TypeError, ValueError) as error:
+            raise ArgumentError(
+                f"pattern is {described(pattern)}, which is no sparse or dense matrix.\n  See docs: errors#argument"
+            ) from error
+        found.sum_duplicates()  # and sorts
+        if found.ndim != 2 or found.shape[1] != self.n:
+            raise ArgumentError(
+                f"the pattern has shape {found.shape}, but x holds {self.n} numbers, one for each column.\n"
+                "  See docs: errors#argument"
+            )
+        return found.indptr.astype(np.int64), found.indices.astype(np.int64), found.shape[0]
+
+    def pushed(
+        self, colouring: Colouring, chunk_size: int | None, rows: int
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """(products, entries that they show, where) for each chunk of forward sweeps."""
+        size = max(1, min(64, MEMORY // (8 * max(self.n, rows, 1)))) if chunk_size is None else chunk_size
+        before = Snapshot([self.x])
+        for count, (seeds, entries, where) in enumerate(colouring.chunks(size)):
+            if count:
+                before.restore()
+            yield self.products(seeds, rows), entries, where
+
+    def products(self, seeds: np.ndarray, rows: int) -> Any:
+        """J v for every row v of `seeds`, as rows."""
+        y, y_dot = push(self.f, (self.x,), (self.tangent(seeds),), {}, chunk=len(seeds))
+        structure, leaves = self.result_leaves(y)
+        self.check_rows(sum(leaf.size for leaf in leaves), rows)
+        found = leaf_values(structure, y_dot)
+        zero = np.zeros(len(seeds))
+        dots = [found.get(leaf.position, zero) for leaf in leaves]
+        return here(side_by_side, dots, [leaf.shape for leaf in leaves], len(seeds))
+
+    def tangent(self, seeds: np.ndarray) -> Any:
+        """Rows of numbers as a chunk of tangents of x."""
+        dots = dict(zip([leaf.position for leaf in self.leaves], self.split(seeds)))
+        return filled(self.structure, lambda leaf: dots[leaf.position])
+
+    def split(self, seeds: np.ndarray) -> list[np.ndarray]:
+        """For each leaf of x, its part of every row of `seeds`, in its shape."""
+        parts = []
+        first = 0
+        for leaf in self.leaves:
+            part = seeds[:, first : first + leaf.size].reshape(len(seeds), *leaf.shape)
+            parts.append(np.array(part, np.result_type(leaf.x, np.float16)))
+            first += leaf.size
+        return parts
+
+    def check_rows(self, found: int, rows: int) -> None:
+        """The result has a number for each row of the pattern."""
+        if found != rows:
+            raise ArgumentError(
+                f"the pattern has {rows} rows, but {getattr(self.f, '__name__', 'the function')} returned {found} "
+                "numbers.\n  See docs: errors#argument"
+            )
+
+    def pulled(self, colouring: Colouring, rows: int) -> Iterator[tuple[Any, Any, Any]]:
+        """(products, entries that they show, where) for each reverse sweep."""
+        pull = self.pullback(rows)
+        for seeds, entries, where in colouring.chunks(1):
+            yield here(in_a_row, pull(seeds[0])), entries, where
+
+    def pullback(self, rows: int) -> Callable[[np.ndarray], list[Any]]:
+        """The map from weights of the result's numbers to those of x, leaf by leaf."""
+        run = Run(self.f, (self.x,), (0,), {})
+        structure, leaves = self.result_leaves(run.value)
+        self.check_rows(sum(leaf.size for leaf in leaves), rows)
+
+        def pull(seed: np.ndarray) -> list[Any]:
+            bars = {}
+            first = 0
+            for leaf in leaves:
+                part = seed[first : first + leaf.size].astype(np.result_type(leaf.x, np.float16))
+                bars[leaf.position] = part.reshape(leaf.shape) if leaf.is_array else float(part[0])
+                first += leaf.size
+            (x_bar,) = run.pull(filled(structure, lambda leaf: bars[leaf.position]))
+            found = leaf_values(self.structure, x_bar)
+            return [found.get(leaf.position, np.zeros(leaf.shape)) for leaf in self.leaves]
+
+        return pull
+
+    # -- a pattern that was given ----------------------------------------------------------------------------------
+
+    def check(self, data: Any, starts: np.ndarray, columns: np.ndarray, rows: int, pulled: bool) -> None:
+        """Compare with one product in a random direction, which sees every entry that the pattern leaves out."""
+        random = np.random.default_rng(0)
+        of_entry = np.repeat(np.arange(rows), np.diff(starts))
+        seed = random.uniform(0.5, 1.5, rows if pulled else self.n)
+        if pulled:
+            product = here(in_a_row, self.pullback(rows)(seed))[0]
+            terms, where = data * seed[of_entry], columns
+        else:
+            product = self.products(seed[None], rows)[0]
+            terms, where = data * seed[columns], of_entry
+        size = product.shape[0]
+        expected = np.bincount(where, terms, size)
+        scale = np.bincount(where, np.abs(terms), size) + np.abs(product)
+        precision = max(float(np.finfo(leaf.x.dtype).eps) if leaf.is_array else 0.0 for leaf in self.leaves)
+        wrong = np.abs(product - expected) > max(TOLERANCE, 100 * precision) * scale
+        if wrong.any():
+            at = int(np.flatnonzero(wrong)[0])
+            what = "column" if pulled else "row"
+            raise PatternError(
+                f"the pattern that was given leaves out nonzero entries, in {what} {at} for one: the derivative along "
+                f"a random direction is {float(product[at]):.6g} there, but {float(expected[at]):.6g} by the pattern.\n"
+                "  Entries that share a sweep would be wrong too. Leave the pattern out, or find it anew with "
+                "plaingrad.sparsity at this x.\n  See docs: errors#pattern"
+            )
+
+
+class HessianTask(Task):
+    """A sparse Hessian to be found: the Jacobian of the gradient, which is symmetric."""
+
+    def __init__(self, f: Callable[..., Any], x: Any) -> None:
+        super().__init__(leaf_gradient(f, (0,)), x)
+
+    def found_pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pattern of the gradient's Jacobian, and of its transpose, which differ where one is over-estimated."""
+        return symmetrised(*super().found_pattern())
+
+    def given_pattern(self, pattern: Any) -> tuple[np.ndarray, np.ndarray, int]:
+        """A symmetric pattern."""
+        starts, columns, rows = super().given_pattern(pattern)
+        if rows != self.n:
+            raise ArgumentError(
+                f"the pattern of a Hessian is square; this one has shape ({rows}, {self.n}).\n"
+                "  See docs: errors#argument"
+            )
+        return *symmetrised(starts, columns), rows
+
+
+def symmetrised(starts: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A square pattern and its transpose together."""
+    n = starts.size - 1
+    rows = np.repeat(np.arange(n), np.diff(starts))
+    both = np.unique(np.concatenate([rows * n + columns, columns * n + rows]))
+    rows, columns = np.divmod(both, max(n, 1))
+    return np.searchsorted(rows, np.arange(n + 1)), columns
+
+
+# -- colourings, kept for the patterns met last ------------------------------------------------------------------------
+
+_colourings: OrderedDict[Any, Colouring] = OrderedDict()
+_colourings_lock = threading.Lock()
+KEPT = 8
+
+
+def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
+    """A colouring of the pattern; the last ones are kept, for the next step of an iteration asks again."""
+    digest = hashlib.blake2b(np.ascontiguousarray(starts))
+    digest.update(np.ascontiguousarray(columns))
+    key = kind, n, digest.digest()
+    with _colourings_lock:
+        known = _colourings.get(key)
+        if known is not None:
+            _colourings.move_to_end(key)
+            return known
+    if kind == "symmetric":
+        made = colour_symmetric(starts, columns)
+    else:
+        make = {"cheapest": cheapest, "columns": colour_columns, "rows": colour_rows}[kind]
+        made = make(starts, columns, n)
+    with _colourings_lock:
+        _colourings[key] = made
+        while len(_colourings) > KEPT:
+            _colourings.popitem(last=False)
+    return made
+
+
+# -- arithmetic, recorded where a derivative is being taken further out ------------------------------------------------
+
+
+def side_by_side(dots: list[Any], shapes: list[Any], count: int) -> Any:
+    """Tangents of the leaves of a result as one array of shape (count, all their numbers)."""
+    flat = []
+    for dot, shape in zip(dots, shapes, strict=True):
+        whole = (
+            np.broadcast_to(np.reshape(dot, (count,) + (1,) * len(shape)), (count, *shape))
+            if np.ndim(dot) == 1
+            else dot
+        )
+        flat.append(np.reshape(whole, (count, -1)))
+    return flat[0] if len(flat) == 1 else np.concatenate(flat, 1)
+
+
+def in_a_row(bars: list[Any]) -> Any:
+    """Cotangents of the leaves of x as one array of shape (1, all their numbers)."""
+    return np.concatenate([np.reshape(bar, -1) for bar in bars])[None]
+
+
+def chosen(products: Any, where: Any) -> Any:
+    """The entries that a chunk of sweeps shows."""
+    return products[where]
+
+
+def in_order(parts: list[Any], order: np.ndarray) -> Any:
+    """The entries of the matrix from all chunks, put in order."""
+    return np.concatenate(parts)[order]
+
+
+def _scipy_sparse() -> ModuleType:
+    try:
+        import scipy.sparse
+    except ImportError:
+        raise ImportError(
+            "sparsity, sparse_jacobian and sparse_hessian need SciPy, which is not installed: "
+            "pip install plaingrad[scipy]"
+        ) from None
+    return scipy.sparse
