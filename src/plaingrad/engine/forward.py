@@ -136,6 +136,11 @@ class ForwardLevel(Level):
                         f"a pushforward returned {type(y_dot).__name__} for a result with {len(y)} entries"
                     ) from None
             return rebuilt(y, values)
+        if kind == MAPPING or (kind == OBJECT and has_attributes(y)):
+            for key, part in list(y.items() if kind == MAPPING else fields_of(y).items()):
+                new = self.file(part, entry_of(y_dot, key), is_new)
+                if new is not part:
+                    put_field(y, key, new, kind)
         return y
 
     def dot_at(self, slot: Any, x: Any) -> Any:
@@ -279,17 +284,22 @@ class ForwardLevel(Level):
         chunked = bool(self.lead) and rule.chunked_frule is not None
         frule = rule.chunked_frule if chunked else rule.frule
         if frule is not None:
-            y, push = self.outside(frule, *args, **kwargs)
-            count = max(len(args), len(parameters_of(frule)), *[position + 1 for position in positions])
+            count = max(len(args), len(rule.parameters), *[position + 1 for position in positions])
             every: list[Any] = [ZeroTangent] * count
             for position, x_dot in zip(positions, dots, strict=True):
                 every[position] = x_dot
-            if self._is_settled(y, args):
+            if rule.dual is not None and not self.lead:
+                y, y_dot = self.outside(rule.dual, args, every, kwargs)
+                return y if self._is_settled(y, args) else self.file(y, y_dot)
+            y, push = pair_of(rule, self.outside(frule, *args, **kwargs), "frule", "pushforward")
+            if self._is_settled(y, args) or (
+                rule.kind == "linear" and type(y) is np.ndarray and self.owns_region(owner_of(y))
+            ):
                 return y
             y_dot = self.computed(pushing.by_pushforward, push, tuple(every), self.lead, chunked)
         else:
             assert rule.rrule is not None
-            y, pullback = self.outside(rule.rrule, *args, **kwargs)
+            y, pullback = pair_of(rule, self.outside(rule.rrule, *args, **kwargs))
             if self._is_settled(y, args):
                 return y
             y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule.name)
