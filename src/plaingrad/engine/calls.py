@@ -61,6 +61,8 @@ REWRITABLE = (
     "plaingrad.engine.linear_maps",
     "plaingrad.engine.regions",
     "plaingrad.engine.pushing",
+    "plaingrad.engine.series",
+    "plaingrad.engine.jet_rows",
 )
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation

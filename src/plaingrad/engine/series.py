@@ -190,14 +190,16 @@ def power(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
 
 def whole_power(x: np.ndarray, r: int) -> np.ndarray:
     """x ** r for r >= 1 by repeated squaring (Knuth, section 4.6.3)."""
-    z = None
-    while True:
-        if r % 2:
-            z = x if z is None else multiply(z, x)
-        r //= 2
-        if r == 0:
-            return z
+    while r % 2 == 0:
         x = multiply(x, x)
+        r //= 2
+    z = x
+    while r > 1:
+        x = multiply(x, x)
+        r //= 2
+        if r % 2:
+            z = multiply(z, x)
+    return z
 
 
 def _power_away_from_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:

@@ -1,0 +1,102 @@
+"""Taylor coefficients in one sweep: jet arithmetic instead of derivatives of derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plaingrad.api.leaves import TANGENT, described, filled, here, leaf_values, structure_of
+from plaingrad.engine import jet_rows
+from plaingrad.engine.jets import JetLevel
+from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.push import push
+from plaingrad.errors import ArgumentError
+
+
+def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -> Any:
+    """The Taylor coefficients c_0, ..., c_order of t -> f(x + t direction) at t = 0.
+
+    They are normalised, c_k = f^(k) / k!, so that f(x + t) = c_0 + c_1 t + c_2 t**2 + ..., and c_50 is no larger than
+    the function makes it. `f` runs once, with truncated power series in place of derivatives: the cost of an operation
+    grows like order**2, not like 2**order.
+
+    Args:
+        f: any Python callable of one argument.
+        x: where: a number, an array, or a structure of these, as for `grad`.
+        order: the last coefficient.
+        direction: which way to go from `x`, with its structure and shapes; None for what stays put. For a number it is
+            1 unless given, for an array an array of ones: an elementwise function is expanded at every element.
+            Structures need one. The parameter t is real: for complex `x` and holomorphic `f` the coefficients are
+            those of the complex derivatives.
+
+    Returns:
+        The structure of the result of `f`, with an array of order + 1 coefficients for each number, and for each array
+        one with a leading axis of that length; None for what has no tangent.
+
+    Raises:
+        ArgumentError: `order` is no natural number, or `x` is a structure and there is no direction.
+        TangentError: `direction` does not fit `x`.
+        MissingRuleError: the value depends on `x` through C code that has no rule.
+
+    Examples:
+        >>> import math
+        >>> import numpy as np
+        >>> taylor(math.exp, 0.0, 4)
+        array([1.        , 1.        , 0.5       , 0.16666667, 0.04166667])
+        >>> taylor(lambda p: p["a"] * p["b"], {"a": 3.0, "b": 4.0}, 2, {"a": 1.0, "b": 2.0})
+        array([12., 10.,  2.])
+        >>> taylor(lambda t: np.array([t, t**3]), 2.0, 3)
+        array([[ 2.,  8.],
+               [ 1., 12.],
+               [ 0.,  6.],
+               [ 0.,  1.]])
+
+    References:
+        Griewank and Walther, Evaluating Derivatives, 2nd edition (2008), chapter 13.
+    """
+    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
+        raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        x = float(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind in "iu":
+        x = x.astype(float)
+    if direction is None:
+        direction = _default_direction(x)
+    count = max(int(order), 1)
+    seed = _seeds(TANGENT.of(direction, x, "direction", as_real=True), x, count)
+    y, y_dot = push(f, (x,), (seed,), {}, count, JetLevel)
+    structure, _ = structure_of(y, as_real=True)
+    found = leaf_values(structure, y_dot)
+    return filled(
+        structure, lambda leaf: here(jet_rows.expansion, leaf.x, found.get(leaf.position), int(order) + 1)
+    )
+
+
+def _default_direction(x: Any) -> Any:
+    kind = kind_of(type(x))
+    if kind == NUMBER:
+        return type(x)(1)
+    if kind == ARRAY and x.dtype.kind in "fc":
+        return np.ones_like(x)
+    raise ArgumentError(
+        f"taylor at {described(x)} needs a direction: coefficients are those of t -> f(x + t * direction).\n"
+        "  To go on: taylor(f, x, order, direction), with a direction of the structure of x.\n"
+        "  See docs: errors#argument"
+    )
+
+
+def _seeds(direction: Any, x: Any, count: int) -> Any:
+    """Coefficients 1, 2, ... of x + t direction."""
+    if isinstance(direction, list):
+        return [_seeds(part, of, count) for part, of in zip(direction, x, strict=True)]
+    if isinstance(direction, dict):
+        entries = x if isinstance(x, dict) else None
+        return {
+            key: _seeds(part, getattr(x, key) if entries is None else entries[key], count)
+            for key, part in direction.items()
+        }
+    if kind_of(type(direction)) not in (NUMBER, ARRAY):
+        return direction
+    return here(jet_rows.seed, direction, x, count)
