@@ -1,5 +1,6 @@
 """Runs a program plainly and under plaingrad, and compares everything that a caller can see."""
 
+import collections
 import copy
 import math
 import struct
@@ -8,6 +9,7 @@ import types
 import numpy as np
 
 import plaingrad
+from plaingrad.engine.push import push
 
 RTOL = 1e-12
 
@@ -135,6 +137,78 @@ def check(f, *args, gradient, setup=nothing, state=nothing, rtol=None):
     assert_close(pullback(one_like(plain_value)), per_argument, rtol, "pullback")
     assert_close(pullback(one_like(plain_value)), per_argument, rtol, "second pullback")
     assert_as_plain(value, left_args)
+
+    # Forward mode along a direction, and two at once, against the inner product with the reverse gradient
+    found = pullback(one_like(plain_value))
+    first, second = (direction(found, np.random.default_rng(seed)) for seed in (1, 2))
+    for _ in range(2):
+        setup()
+        left_args = copy.deepcopy(args)
+        value, value_dot = plaingrad.jvp(f, left_args, first)
+        assert_as_plain(value, left_args)
+        assert_inner(value_dot, found, first, rtol, "jvp")
+    setup()
+    left_args = copy.deepcopy(args)
+    value, chunk = push(f, left_args, both(first, second), {}, 2)
+    assert_as_plain(value, left_args)
+    assert np.shape(chunk) == (2, *np.shape(plain_value))
+    for k, along in enumerate((first, second)):
+        assert_inner(chunk[k], found, along, rtol, f"tangent {k} of a chunk")
+
+
+def direction(x_bar, random):
+    """A random tangent with the structure of a gradient."""
+    if x_bar is None:
+        return None
+    if isinstance(x_bar, plaingrad.Tangent):
+        return plaingrad.Tangent(x_bar.primal_type, {name: direction(x_bar[name], random) for name in x_bar})
+    if isinstance(x_bar, dict):
+        return {key: direction(part, random) for key, part in x_bar.items()}
+    if isinstance(x_bar, (list, tuple, collections.deque)):
+        parts = [direction(part, random) for part in x_bar]
+        return type(x_bar)(*parts) if hasattr(x_bar, "_fields") else type(x_bar)(parts)
+    if isinstance(x_bar, np.ndarray):
+        numbers = random.normal(size=x_bar.shape)
+        return (numbers + 1j * random.normal(size=x_bar.shape) if x_bar.dtype.kind == "c" else numbers).astype(x_bar.dtype)
+    if isinstance(x_bar, (complex, np.complexfloating)):
+        return type(x_bar)(complex(*random.normal(size=2)))
+    return type(x_bar)(random.normal())
+
+
+def both(a, b):
+    """Two tangents as a chunk: every leaf with a leading axis."""
+    if a is None:
+        return None
+    if isinstance(a, plaingrad.Tangent):
+        return plaingrad.Tangent(a.primal_type, {name: both(a[name], b[name]) for name in a})
+    if isinstance(a, dict):
+        return {key: both(a[key], b[key]) for key in a}
+    if isinstance(a, (list, tuple, collections.deque)):
+        parts = [both(u, v) for u, v in zip(a, b, strict=True)]
+        return type(a)(*parts) if hasattr(a, "_fields") else type(a)(parts)
+    return np.stack([a, b])
+
+
+def terms(x_bar, x_dot):
+    """The terms of the inner product Re(conj(x_bar) * x_dot), as floats."""
+    if x_bar is None:
+        return []
+    if isinstance(x_bar, (dict, plaingrad.Tangent)):
+        return [term for key in x_bar for term in terms(x_bar[key], x_dot[key])]
+    if isinstance(x_bar, (list, tuple, collections.deque)):
+        return [term for u, v in zip(x_bar, x_dot, strict=True) for term in terms(u, v)]
+    if isinstance(x_bar, (np.ndarray, np.generic)):
+        return np.real(np.conj(x_bar) * x_dot).ravel().astype(float).tolist()
+    return [float((x_bar.conjugate() * x_dot).real)]
+
+
+def assert_inner(y_dot, x_bar, x_dot, rtol, where):
+    """Asserts y_dot = <x_bar, x_dot>, relative to the size of the terms."""
+    every = terms(x_bar, x_dot)
+    expected = math.fsum(every)
+    got = float(np.real(y_dot if y_dot is not None else 0.0))
+    bound = max(rtol or 0.0, RTOL) * max(math.fsum(map(abs, every)), abs(expected)) + 1e-300
+    assert abs(got - expected) <= bound or got == expected, f"{where}: {got!r} is not {expected!r}"
 
 
 def check_or_refused(f, *args, gradient, **options):

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.define import module_for
+from plaingrad.define import module_for, pair_of
 from plaingrad.engine import pushing, regions
 from plaingrad.engine.calls import fields_of
 from plaingrad.engine.hot import forward_hooks
@@ -22,9 +22,11 @@ from plaingrad.engine.level import (
     FLOAT64,
     Level,
     argument_at,
+    has_attributes,
     holds_text,
     own_operators,
     parameters,
+    put_field,
     rebuilt,
     refuse_bits,
 )
@@ -37,6 +39,7 @@ from plaingrad.errors import RuleError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
+from plaingrad.tangents.fields import parts_of
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
 
 QUIET = {"all": "ignore"}  # the primal has warned, if there was anything to warn of
@@ -170,7 +173,7 @@ class ForwardLevel(Level):
                 return {key: self._filled(inner.get(key), part) for key, part in x.items()}
             if type(slot) is Tree and kind == OBJECT:
                 return Tangent(
-                    type(x), {name: self._filled(inner.get(name), v) for name, v in fields_of(x).items()}
+                    type(x), {name: self._filled(inner.get(name), v) for name, v in parts_of(x).items()}
                 )
             return x
         x_dot = self.dot_at(slot, x)
@@ -358,7 +361,7 @@ class ForwardLevel(Level):
             if lead:
                 a_dot = None if a_dot is None else pushing.aligned(a_dot, a, z.ndim, lead)
                 b_dot = None if b_dot is None else pushing.aligned(b_dot, b, z.ndim, lead)
-            z_dot = ARRAY_TANGENTS[name](a, b, z, a_dot, b_dot)
+            z_dot = np.asarray(ARRAY_TANGENTS[name](a, b, z, a_dot, b_dot))
             if z_dot.shape != lead + z.shape:
                 z_dot = np.array(np.broadcast_to(z_dot, lead + z.shape))
             elif z_dot is a_dot or z_dot is b_dot or z_dot.base is not None:
@@ -381,7 +384,7 @@ class ForwardLevel(Level):
         if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
             return None
         with np.errstate(**QUIET):
-            z_dot = partial(np, x, z) * x_dot
+            z_dot = np.asarray(partial(np, x, z) * x_dot)
         self.add_region(z).dot = z_dot
         return z
 
@@ -534,7 +537,7 @@ class ForwardLevel(Level):
             for key, part in y.items():
                 found[key] = self.tangent_of(part, made)
             return found
-        fields = {} if callable(y) else fields_of(y)
+        fields = {} if isinstance(y, (FunctionType, MethodType, ModuleType, type)) else fields_of(y)
         if not fields:
             return None
         inner: dict[str, Any] = {}

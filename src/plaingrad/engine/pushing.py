@@ -50,9 +50,11 @@ def linear(f: Callable[..., Any], x: Any, x_dot: Any, others: Any, options: dict
 
 
 def of_type(x_dot: Any, x: Any) -> Any:
-    """`x_dot`, where `x` is a number, as one of exactly its type: methods of a type take nothing else."""
+    """`x_dot` as exactly the type of `x`: methods of a type take nothing else."""
     if isinstance(x, (float, complex, np.inexact, Fraction, Decimal)) and type(x_dot) is not type(x):
         return type(x)(x_dot)
+    if isinstance(x, np.ndarray) and not isinstance(x_dot, np.ndarray):
+        return np.asarray(x_dot)
     return x_dot
 
 

@@ -99,7 +99,7 @@ def read_item(region: Region, a: np.ndarray, key: Any) -> Any:
     elif may_lead(key):
         found = dot[behind_lead(key)]
     else:
-        return np.stack([each[key] for each in dot])
+        return np.stack([dot[k, ...][key] for k in range(len(dot))])
     return np.array(found) if isinstance(found, np.ndarray) else found
 
 
@@ -111,14 +111,14 @@ def write_item(region: Region, a: np.ndarray, key: Any, v_dot: Any) -> None:
         if not lead or may_lead(key):
             dot[behind_lead(key) if lead else key] = 0
         else:
-            for each in dot:
-                each[key] = 0
+            for k in range(len(dot)):
+                dot[k, ...][key] = 0
     elif not lead:
         dot[key] = np.real(v_dot) if dot.dtype.kind != "c" and np.iscomplexobj(v_dot) else v_dot
     else:
         for k in range(len(dot)):
             each = v_dot[k]
-            dot[k][key] = np.real(each) if dot.dtype.kind != "c" and np.iscomplexobj(each) else each
+            dot[k, ...][key] = np.real(each) if dot.dtype.kind != "c" and np.iscomplexobj(each) else each
 
 
 def update_whole(region: Region, a: np.ndarray, z_dot: Any) -> None:
