@@ -78,7 +78,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
                 f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
             )
         y = run.value[0] if has_aux else run.value
-        gradients = run.pull(_unit_cotangent(y, f))
+        gradients = run.pull(unit_cotangent(y, f))
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient
@@ -120,7 +120,7 @@ def _first(value: Any) -> Any:
     return value[0] if type(value) is tuple and value else None
 
 
-def _unit_cotangent(y: Any, f: Any) -> Any:
+def unit_cotangent(y: Any, f: Any) -> Any:
     """1 as a cotangent of the scalar `y`."""
     kind = kind_of(type(y))
     name = getattr(f, "__name__", "the function")

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import value_and_grad
+from plaingrad.api.gradients import unit_cotangent, value_and_grad
 from plaingrad.api.leaves import (
     Argnums,
     Leaf,
@@ -35,8 +35,10 @@ from plaingrad.tangents import ZeroTangent
 
 Mode = Literal["auto", "forward", "reverse"]
 
-CHUNK = 64  # directions pushed together
-FEW = 4  # inputs for which forward mode is taken without asking how many outputs there are
+FEW_INPUTS = 4  # for so many, forward mode is taken without asking how many outputs there are
+FEW_OUTPUTS = 16  # for so many, a pullback each is cheaper than pushing a chunk
+CHUNK_BYTES = 1 << 20  # of the largest tangent of a chunk: more does not stay in the cache
+CHUNK_LEAST, CHUNK_MOST = 64, 1024
 
 
 def jacobian(
@@ -127,7 +129,10 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None 
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    """The Hessian of `f` times a direction, without the Hessian: the gradient's derivative along `tangents`.
+    """The Hessian of `f` times a direction, without the Hessian: the gradient of the slope along `tangents`.
+
+    For many directions at one point, `linearize` the gradient once: `linearize(grad(f), x)[1](x_dot)` costs less than a
+    gradient each.
 
     Args:
         f: any Python callable that returns one real number.
@@ -148,8 +153,16 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     """
     dots = fitting_tangents(primals, tangents)
     active = active_positions(primals)
-    _, y_dot = push(leaf_gradient(f, active), tuple(primals), dots, {})
-    return _product(primals, active, y_dot)
+
+    @wraps(f)
+    def slope(*args: Any) -> Any:
+        y, y_dot = push(f, args, dots, {})
+        unit_cotangent(y, f)
+        return 0.0 if y_dot is None or y_dot is ZeroTangent else y_dot
+
+    run = Run(slope, tuple(primals), active, {})
+    found = dict(zip(active, run.pull(unit_cotangent(run.value, f)), strict=True))
+    return tuple([found.get(n) for n in range(len(primals))])
 
 
 def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
@@ -260,7 +273,7 @@ class Task:
         """Fill the table in the mode asked for."""
         if mode == "auto":
             mode = getattr(self.f, "__plaingrad_mode__", "auto")
-        if mode == "auto" and self.directions <= FEW:
+        if mode == "auto" and self.directions <= FEW_INPUTS:
             mode = "forward"
         if mode == "forward":
             self.push_all(chunk_size)
@@ -268,10 +281,10 @@ class Task:
         run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
         self._note(run.value)
         outputs = sum(leaf.directions for leaf in self.y_leaves)
-        if mode == "auto" and outputs > self.directions:
-            self.push_all(chunk_size)
-        else:
+        if mode == "reverse" or outputs <= max(FEW_OUTPUTS, self.directions // 4):
             self.pull_all(run)
+        else:
+            self.push_all(chunk_size)
 
     def _result(self, value: Any) -> Any:
         if not self.has_aux:
@@ -315,7 +328,11 @@ class Task:
                 for x in self.x_leaves:
                     rows[x.position].append(found[x.position])
             for x in self.x_leaves:
-                self.table[y.position, x.position] = here(recorded.pair_of_rows, rows[x.position], y, x)
+                if y.is_array or y.is_complex or x.is_complex:
+                    pair = here(recorded.pair_of_rows, rows[x.position], y, x)
+                else:
+                    pair = rows[x.position][0], None
+                self.table[y.position, x.position] = pair
 
     def _no_influence(self, y: Leaf) -> None:
         for x in self.x_leaves:
@@ -328,39 +345,56 @@ class Task:
 
     def push_all(self, chunk_size: int | None) -> None:
         """All directions, chunk by chunk."""
-        size = min(chunk_size or CHUNK, self.directions) or 1
+        size = min(chunk_size or self._good_chunk(), self.directions)
         before = Snapshot([self.args[n] for n in self.positions]) if size < self.directions else None
         columns: list[list[Any]] = []
-        for start in range(0, max(self.directions, 1), size):
+        for start in range(0, self.directions, size):
             if start and before is not None:
                 before.restore()
             count = min(size, self.directions - start)
-            y, y_dot = push(self.f, self.args, self._dots(start, count), self.kwargs, chunk=count)
+            y, y_dot = self._pushed(start, count)
             if not start:
                 self._note(y)
                 columns = [[] for _ in self.y_leaves]
-            found = leaf_values(self.y_structure, self._result(y_dot) if y_dot is not None else None)
+            if self.has_aux:
+                y_dot = y_dot[0] if type(y_dot) is tuple else None
+            found = leaf_values(self.y_structure, y_dot)
             for leaf in self.y_leaves:
                 columns[leaf.position].append(self._column(found.get(leaf.position), leaf, count))
         for y in self.y_leaves:
             whole = here(recorded.joined, columns[y.position])
             start = 0
             for x in self.x_leaves:
-                self.table[y.position, x.position] = here(recorded.pair_of_columns, whole, start, y, x)
+                if x.is_array or x.is_complex:
+                    pair = here(recorded.pair_of_columns, whole, start, y, x)
+                else:
+                    pair = whole[start], None
+                self.table[y.position, x.position] = pair
                 start += x.directions
+
+    def _good_chunk(self) -> int:
+        """How many directions to push together."""
+        largest = max(leaf.size for leaf in (*self.x_leaves, *self.y_leaves))
+        return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
+
+    def _pushed(self, start: int, count: int) -> tuple[Any, Any]:
+        """The value, and the tangents along `count` unit directions; of a single one, without a leading axis."""
+        chunk = None if count == 1 else count
+        dots = unit_directions(self.x_leaves, start, count)
+        if chunk is None:
+            dots = {n: dot[0] if dot.ndim > 1 else dot.tolist()[0] for n, dot in dots.items()}
+        found: list[Any] = [None] * len(self.args)
+        for structure, n in zip(self.x_structures, self.positions, strict=True):
+            found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
+        return push(self.f, self.args, tuple(found), self.kwargs, chunk=chunk)
 
     def _column(self, y_dot: Any, y: Leaf, count: int) -> Any:
         """Tangents of one leaf of y: a list of numbers for a number, shape (count, *y.shape) for an array."""
         if y_dot is None:
             return np.zeros((count, *y.shape), direction_type(y.x)) if y.is_array else [type(y.x)(0)] * count
+        if count == 1:
+            return y_dot[None] if y.is_array else [y_dot]
         return y_dot if y.is_array else here(recorded.numbers_in, y_dot)
-
-    def _dots(self, start: int, count: int) -> tuple[Any, ...]:
-        dots = unit_directions(self.x_leaves, start, count)
-        found: list[Any] = [None] * len(self.args)
-        for structure, n in zip(self.x_structures, self.positions, strict=True):
-            found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
-        return tuple(found)
 
     # -- the result ------------------------------------------------------------------------------------------------
 
@@ -540,21 +574,6 @@ def leaf_gradient(f: Any, positions: tuple[int, ...]) -> Callable[..., tuple[Any
         return tuple([found[leaf.position] for leaf in leaves])
 
     return gradient_leaves
-
-
-def _product(primals: Sequence[Any], active: tuple[int, ...], dots: Any) -> tuple[Any, ...]:
-    """A flat tuple of leaves, or None for zero, in the structure of the active arguments."""
-
-    def of_leaf(leaf: Leaf) -> Any:
-        dot = None if dots is None else dots[leaf.position]
-        if dot is None or dot is ZeroTangent:
-            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
-        return dot
-
-    structures, _ = structures_of([primals[n] for n in active])
-    made: dict[int, Any] = {}
-    found = {n: filled(structure, of_leaf, made) for structure, n in zip(structures, active, strict=True)}
-    return tuple([found.get(n) for n in range(len(primals))])
 
 
 def _check_mode(mode: Any) -> None:
