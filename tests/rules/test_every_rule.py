@@ -1,0 +1,47 @@
+"""Every rule in the rulebook passes `check_rule` at its samples; a rule without samples fails by name."""
+
+import numpy as np
+import pytest
+from tests.rules.samples import REFUSING, samples_of
+
+import plaingrad
+from plaingrad import rulebook
+from plaingrad.testing import check_rule
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's own: empty slices, deprecated forms
+
+RULES = [rule for rule in rulebook.rules() if "plaingrad" in rule.source]
+DIFFERENTIATING = [rule for rule in RULES if rule.kind in ("scalar", "linear", "bilinear", "full", "composed")]
+
+
+def name_of(rule):
+    f = rule.function
+    owner = getattr(getattr(f, "__objclass__", None), "__name__", None) or getattr(f, "__module__", "") or ""
+    name = getattr(f, "__name__", None) or getattr(f, "__qualname__", "a rule")
+    return f"{rule.kind}-{owner}.{name}"
+
+
+def check(rule, sample):
+    """check_rule at one sample; the report says which one it was."""
+    try:
+        check_rule(rule.function if sample.call is None else sample.call, *sample.args, **sample.options)
+    except AssertionError as error:
+        where = repr(sample.args)[:200].replace("\n", "")
+        return f"at {where} {sample.options or ''}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("rule", [r for r in DIFFERENTIATING if r.function not in REFUSING], ids=name_of)
+def test_a_rule_keeps_every_promise(rule):
+    samples = samples_of(rule)
+    assert samples, f"the rule for {rule.name} ({rule.source}) has no samples: add some to tests/rules/samples.py"
+    wrong = [words for sample in samples if (words := check(rule, sample))]
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)
+
+
+@pytest.mark.parametrize("function", REFUSING, ids=lambda f: f.__name__)
+def test_a_rule_that_refuses_says_so(function):
+    with pytest.raises(plaingrad.errors.MissingRuleError):
+        plaingrad.vjp(REFUSING[function], np.array([0.2, 0.3, 0.5]))
+
