@@ -61,14 +61,14 @@ class Call:
         code = getattr(self.rule.rrule or self.rule.frule, "__code__", None)
         return code.co_varnames[: code.co_argcount] if code is not None else ()
 
-    def argument(self, name: str, default: Any = None) -> Any:
-        """An argument by the name that the rule has for it."""
+    def argument(self, name: str, default: Any = None, position: int | None = None) -> Any:
+        """An argument by the name that the rule has for it; `position`: where it stands if the rule has no name."""
         if name in self.kwargs:
             return self.kwargs[name]
         names = self.names
-        if name in names and names.index(name) < len(self.args):
-            return self.args[names.index(name)]
-        return default
+        if name in names:
+            position = names.index(name)
+        return self.args[position] if position is not None and position < len(self.args) else default
 
     def at(self, position: int) -> Any:
         """An argument by its position."""
@@ -175,15 +175,26 @@ def running(call: Call) -> Any:
     return shaped(call.sets.running(ids.ravel() if axis is None else ids, axis or 0), call.y)
 
 
-def whole_axis(call: Call, default: Any = -1) -> Any:
-    """Each element depends on all along one or several axes, the shape of which may change."""
+def whole_axis(call: Call) -> Any:
+    """Each element depends on all along one axis, the length of which may change."""
     ids = call.array(0)
-    axis = call.argument("axis", call.argument("axes", default))
-    if call.argument("s") is not None:
-        return None
-    if axis is None and np.ndim(call.y) != ids.ndim:  # np.sort of all elements
+    axis = call.argument("axis", -1, 2)
+    if axis is None:  # np.sort of all elements
         return shaped(everything(call.sets, ids), call.y)
-    axes = axes_of(tuple(axis) if isinstance(axis, list) else axis, ids.ndim)
+    return along(call, axes_of(axis, ids.ndim))
+
+
+def whole_axes(call: Call, default: tuple[int, ...] | None) -> Any:
+    """As `whole_axis`, for several; with `s`, on everything."""
+    if call.argument("s", None, 1) is not None:
+        return None
+    axes = call.argument("axes", default, 2)
+    return along(call, axes_of(axes if axes is None else tuple(axes), call.array(0).ndim))
+
+
+def along(call: Call, axes: tuple[int, ...]) -> Any:
+    """The union along `axes`, at all places along them."""
+    ids = call.array(0)
     found = call.sets.reduce(ids, axes)
     return shaped(found.reshape([1 if axis in axes else n for axis, n in enumerate(ids.shape)]), call.y)
 
@@ -322,7 +333,7 @@ def outer(call: Call) -> Any:
 
 def tensordot(call: Call) -> Any:
     """The axes that are named."""
-    in_a, in_b = products.contracted_axes(call.at(0), call.at(1), call.argument("axes", 2))
+    in_a, in_b = products.contracted_axes(call.at(0), call.at(1), call.argument("axes", 2, 2))
     return contracted(call, (0, 1), tuple(in_a), tuple(in_b))
 
 
@@ -344,7 +355,7 @@ def cross(call: Call) -> Any:
 
 def convolution(call: Call) -> Any:
     """Sums along a window; zeros of a constant window pass nothing."""
-    mode = call.argument("mode", "full" if call.f is np.convolve else "valid")
+    mode = call.argument("mode", "full" if call.f is np.convolve else "valid", 2)
     mode = {0: "v", 1: "s", 2: "f"}.get(mode, str(mode)[:1])
     size = [np.size(call.at(k)) for k in (0, 1)]
     turn = -1 if call.f is np.correlate else 1
@@ -420,9 +431,6 @@ def batched(call: Call) -> Any:
 def by_labels(call: Call) -> Any:
     """A linear function that only moves elements, or adds them up each in one place; None for any other."""
     ids = call.ids[0]
-    if isinstance(ids, list):
-        if not all(isinstance(part, (int, np.ndarray)) for part in ids):
-            return None
     flat = np.concatenate([np.zeros(1, np.int64), *[np.ravel(part) for part in leaves(ids)]])
     random = np.random.default_rng(flat.size)
     if flat.size >= LABELS:
@@ -539,8 +547,8 @@ HANDLERS: dict[Any, Handler] = {
     **dict.fromkeys(functions("nancumsum", "nancumprod"), running),
     **dict.fromkeys((np.sort, np.partition), whole_axis),
     **dict.fromkeys(functions("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", where=np.fft), whole_axis),
-    **dict.fromkeys(functions("fftn", "ifftn", where=np.fft), lambda call: whole_axis(call, None)),
-    **dict.fromkeys(functions("fft2", "ifft2", where=np.fft), lambda call: whole_axis(call, (-2, -1))),
+    **dict.fromkeys(functions("fftn", "ifftn", where=np.fft), lambda call: whole_axes(call, None)),
+    **dict.fromkeys(functions("fft2", "ifft2", where=np.fft), lambda call: whole_axes(call, (-2, -1))),
     np.diff: differences,
     **dict.fromkeys(
         functions(
@@ -591,5 +599,5 @@ HANDLERS: dict[Any, Handler] = {
     **dict.fromkeys(functions("interp", "interp_complex", where=interpolation.multiarray), interpolated),
 }
 for _function, _handler in list(HANDLERS.items()):  # NumPy's own code calls what is behind its dispatchers
-    if hasattr(_function, "_implementation"):
-        HANDLERS.setdefault(_function._implementation, _handler)
+    if type(_function) is type(np.sum) and hasattr(_function, "__wrapped__"):
+        HANDLERS.setdefault(_function.__wrapped__, _handler)

@@ -31,6 +31,7 @@ from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
 
+WRAPPERS = ("__array_wrap__", "__array_prepare__")  # methods that return their second argument
 SWEEP_EVERY = 4096  # numbers filed between two looks for dead ones
 
 
@@ -182,7 +183,7 @@ class PatternLevel(Level):
             if y.base is not None and self.owns_region(owner_of(y)):
                 return y  # a view of active memory
         if any(y is x for x in args):
-            if kind == ARRAY and y is not args[0]:
+            if kind == ARRAY and y is not args[0] and getattr(f, "__name__", "") not in WRAPPERS:
                 missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
             return y
         if numbers and rule.kind == "scalar":
@@ -247,6 +248,8 @@ class PatternLevel(Level):
 
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
+        if type(k) is str:  # a field of records
+            a, k = a[k], Ellipsis
         if self.texts and holds_text(v) and a.dtype.kind in "fc":
             self.calls.check_parsed(np.array(v, a.dtype))
         region = self.region(a)

@@ -1,0 +1,83 @@
+"""Every rule of NumPy: what moves when an argument does is in its pattern, mutated arguments included."""
+
+import copy
+
+import numpy as np
+import pytest
+from tests.rules.numpy.checks import leaves
+from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
+from tests.rules.numpy.test_through_the_engine import SAMPLES, moved, name_of
+
+from plaingrad.engine.patterns import find_pattern
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def after(function, args, kwargs, values):
+    """The numbers and arrays in the results and in the arguments as `function` leaves them."""
+    everything = (*args, *kwargs.values())
+    inputs = moved(everything, [v.copy() if isinstance(v, np.ndarray) else v for v in values])
+    results = function(*inputs[: len(args)], **dict(zip(kwargs, inputs[len(args) :])))
+    return leaves([results, inputs])
+
+
+def flat(ys):
+    return np.concatenate([np.zeros(0), *[np.ravel(y) for y in ys]])
+
+
+def stepped(xs, j, step):
+    """The values with number j, counted through all of them, moved."""
+    xs = [copy.deepcopy(x) for x in xs]
+    for k, x in enumerate(xs):
+        if j < np.size(x):
+            if isinstance(x, np.ndarray):
+                x[np.unravel_index(j, x.shape)] += step
+            else:
+                xs[k] = type(x)(x + step)
+            return xs
+        j -= np.size(x)
+    raise IndexError
+
+
+def check(function, args, kwargs):
+    xs = [copy.deepcopy(x) for x in leaves((*args, *kwargs.values()))]
+    if not xs:
+        return
+
+    def f(values):
+        return after(function, args, kwargs, values)
+
+    with np.errstate(all="ignore"):
+        before = flat(f(xs))
+        starts, columns = find_pattern(f, (xs,), (0,), {}, list)
+        n = sum(map(np.size, xs))
+        found = np.zeros((before.size, n), bool)
+        found[np.repeat(np.arange(before.size), np.diff(starts)), columns] = True
+        where = np.concatenate([np.full(np.size(x), np.iscomplexobj(x)) for x in xs])
+        for j in range(n):
+            for step in (1e-4, -1e-3, 1e-4j, 1e-3 - 1e-3j) if where[j] else (1e-4, -1e-3):
+                try:
+                    there = flat(f(stepped(xs, j, step)))
+                except (ValueError, np.linalg.LinAlgError):
+                    continue
+                if there.shape == before.shape:
+                    changed = ~((there == before) | (np.isnan(there) & np.isnan(before)))
+                    assert not np.any(changed & ~found[:, j]), f"missing in column {j}: {args} {kwargs}"
+
+
+@pytest.mark.parametrize("function", SAMPLES, ids=name_of)
+def test_rules_miss_no_dependence(function):
+    for args, kwargs in SAMPLES[function]:
+        check(function, args, kwargs)
+
+
+@pytest.mark.parametrize("function", COMPOSED, ids=name_of)
+def test_definitions_miss_no_dependence(function):
+    for args, kwargs in COMPOSED[function]:
+        check(function, args, kwargs)
+
+
+@pytest.mark.parametrize("function", RANDOM, ids=name_of)
+def test_draws_miss_no_dependence(function):
+    for args, kwargs in RANDOM[function][1]:
+        check(function, args, kwargs)
