@@ -32,11 +32,12 @@ def rule_table() -> str:
         files.setdefault(file, {}).setdefault((int(line), rule.kind), []).append(rule)
     lines = []
     for file, rows in sorted(files.items()):
-        lines += [f"## {title(file)}", "", "| functions | given as | derivative |", "|---|---|---|"]
+        lines += [f"## {title(file)}", "", "| functions | given as | forward | derivative |", "|---|---|---|---|"]
         for (_, kind), rules in sorted(rows.items()):
             names = ", ".join(code(name) for name in sorted({name_of(rule.function) for rule in rules}))
             formulas = ", ".join(code(text) for text in sorted({formula(rule) for rule in rules}) if text)
-            lines.append(f"| {names} | {MEANING[kind]} | {formulas} |")
+            halves = ", ".join(sorted({forward(rule) for rule in rules}))
+            lines.append(f"| {names} | {MEANING[kind]} | {halves} | {formulas} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -60,6 +61,17 @@ def name_of(function: object) -> str:
     module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or ""
     module = module.removeprefix("_")
     return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def forward(rule: rulebook.Rule) -> str:
+    """Where the forward half of a rule comes from: written (in chunks too), or what the row says, or transposed."""
+    if rule.chunked_frule is not None:
+        return "written, in chunks"
+    if rule.frule is not None:
+        return "written"
+    if rule.kind == "full":
+        return "transposed"
+    return "from the row" if rule.kind in ("scalar", "linear", "bilinear") else ""
 
 
 def formula(rule: rulebook.Rule) -> str:

@@ -22,9 +22,14 @@ def test_every_rule_we_ship_has_a_line():
 
 
 def test_a_row_is_printed_as_it_is_written():
-    assert (
-        "| `cmath.sin`, `math.sin`, `numpy.sin` | partial derivatives | `m.cos(x)` |" in module().rule_table()
-    )
+    row = "| `cmath.sin`, `math.sin`, `numpy.sin` | partial derivatives | from the row | `m.cos(x)` |"
+    assert row in module().rule_table()
+
+
+def test_it_says_where_the_forward_half_comes_from():
+    table = module().rule_table()
+    assert "| `numpy.linalg.solve` | rule | written, in chunks | `solve_rrule` |" in table
+    assert "| `numpy.correlate` | rule | written | `correlate_rrule` |" in table
 
 
 def test_a_bar_in_a_cell_does_not_split_it():
