@@ -46,6 +46,9 @@ from plaingrad.rewrite import is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.rules.numpy.names import into
+from plaingrad.tangents.fields import fields_of as fields_of
+from plaingrad.tangents.fields import parts_of
+from plaingrad.tangents.fields import slot_names as slot_names
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
@@ -124,6 +127,21 @@ def is_python_attribute(descriptor: Any) -> bool:
     )
 
 
+_ours: dict[FunctionType, FunctionType] = {}  # functions of plaingrad's modules -> their rewritten forms
+
+
+def is_immortal(f: FunctionType) -> bool:
+    """Whether `f` is a function of one of plaingrad's own modules, which every level calls in the same form."""
+    module = f.__module__
+    return (
+        f.__closure__ is None
+        and type(module) is str
+        and module.startswith("plaingrad.")
+        and "<locals>" not in f.__qualname__
+        and not is_rewritten(f.__code__)
+    )
+
+
 class Calls:
     """The call decision of one level, with its caches. They are dropped when the rulebook changes."""
 
@@ -196,14 +214,7 @@ class Calls:
 
     def _decide_function(self, f: FunctionType) -> Any:
         rule = rulebook.find(f)
-        if rule is not None:
-            instead = self.applier(rule, adopt.plain_form(f))
-        elif (handed_over := outsiders.special(f, self.level)) is not None:
-            instead = handed_over
-        elif is_own(f) or is_rewritten(f.__code__):
-            instead = f
-        else:
-            instead = rewrite_function(f)
+        instead = self._without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
         functions = self.functions
@@ -215,12 +226,17 @@ class Calls:
         """What to call for a piece of engine or rule code that is to run rewritten at this level."""
         if type(f) is not FunctionType:
             return self.prep(f)
-        instead = self.forced.get(f)
+        instead = _ours.get(f)
         if instead is None:
-            instead = f if is_rewritten(f.__code__) else rewrite_function(f)
-            if len(self.forced) > 4096:
-                self.forced.clear()
-            self.forced[f] = instead
+            instead = self.forced.get(f)
+            if instead is None:
+                if is_immortal(f):
+                    instead = _ours[f] = rewrite_function(f)
+                    return instead
+                instead = f if is_rewritten(f.__code__) else rewrite_function(f)
+                if len(self.forced) > 4096:
+                    self.forced.clear()
+                self.forced[f] = instead
         return instead
 
     def _decide(self, f: Any) -> Any:
@@ -234,7 +250,7 @@ class Calls:
                 self.prepared[f] = instead
         return instead
 
-    def _decision(self, f: Any, t: type) -> Any:
+    def _decision(self, f: Any, t: type, ruled: bool = True) -> Any:
         special = frames.special(f, self.level) if t in CACHEABLE or t is ABCMeta else None
         if special is None and t in (types.MethodDescriptorType, types.WrapperDescriptorType):
             special = frames.special_method(f.__objclass__, f.__name__, f, self.level)
@@ -242,7 +258,7 @@ class Calls:
             special = outsiders.special(f, self.level)
         if special is not None:
             return special
-        if t in CACHEABLE or type(lookup(t, "__hash__")) is not FunctionType:
+        if ruled and (t in CACHEABLE or type(lookup(t, "__hash__")) is not FunctionType):
             rule = rulebook.find(f)
             if rule is not None:
                 return self.applier(rule, f)
@@ -369,6 +385,8 @@ class Calls:
         """What to call instead of `f`, which has `rule`."""
         kind = rule.kind
         level = self.level
+        if rule.variants:
+            return self._by_types(rule, f)
         if type(f) is np.ufunc:
             return self._ufunc(rule, f)
         if kind == "mover":
@@ -387,11 +405,60 @@ class Calls:
                 return written(f, args, kwargs)
             return level.apply(rule, f, args, kwargs)
 
+        if type(f) is FunctionType and f.__closure__ and not rule.own:
+            return self._of_closure(rule, f, apply_rule)
         if kind == "scalar" and level.unary and (f is abs or getattr(f, "__module__", None) == "math"):
             partial = rule.partials[0]
             if callable(partial) and (len(rule.partials) == 1 or f is math.log):
                 return level.unary(f, partial, math, apply_rule)
         return apply_rule
+
+    def _by_types(self, rule: Rule, f: Any) -> Any:
+        """A callable with several rules, chosen by the types of the arguments; if none fits, as if it had none."""
+        appliers: dict[int, Any] = {}
+        without: list[Any] = []
+
+        def apply_by_types(*args: Any, **kwargs: Any) -> Any:
+            chosen = rulebook.choose(rule, args, kwargs)
+            if chosen is None:
+                if not without:
+                    without.append(self._without_rule(f))
+                return without[0](*args, **kwargs)
+            found = appliers.get(id(chosen))
+            if found is None:
+                found = appliers[id(chosen)] = chosen, self.applier(chosen, f)
+            return found[1](*args, **kwargs)
+
+        return apply_by_types
+
+    def _without_rule(self, f: Any) -> Any:
+        """What to call instead of `f`, whatever rules it has."""
+        if type(f) is not FunctionType:
+            return self._decision(f, type(f), ruled=False)
+        ours = _ours.get(f)
+        if ours is not None:
+            return ours
+        handed_over = outsiders.special(f, self.level)
+        if handed_over is not None:
+            return handed_over
+        if is_own(f) or is_rewritten(f.__code__):
+            return f
+        return self.inside(f) if is_immortal(f) else rewrite_function(f)
+
+    def _of_closure(self, rule: Rule, f: FunctionType, apply_rule: Any) -> Any:
+        """A closure with a rule: what it has captured is no argument, so it must not depend on the inputs."""
+
+        def apply_to_closure(*args: Any, **kwargs: Any) -> Any:
+            for name, held in parts_of(f).items():
+                if self.level.is_active(held):
+                    missing_rule(
+                        f,
+                        f"It has captured {name!r}, which depends on the differentiated inputs, and its rule knows no "
+                        "derivative for that.",
+                    )
+            return apply_rule(*args, **kwargs)
+
+        return apply_to_closure
 
     def _ufunc(self, rule: Rule | None, f: np.ufunc) -> Any:
         """A ufunc: by its rule, or with keywords or `out` by the definition that all ufuncs share."""
@@ -974,7 +1041,8 @@ def is_own_method(method: Any) -> bool:
     """Whether a special method found on a class is the user's code, not C code nor something with a rule."""
     if method is None or type(method) in (types.WrapperDescriptorType, types.MethodDescriptorType):
         return False
-    return type(method) is not FunctionType or rulebook.find(method) is None
+    rule = rulebook.find(method) if type(method) is FunctionType else None
+    return rule is None or rule.users
 
 
 def has_own_method(cls: type, name: str) -> bool:
@@ -1011,27 +1079,3 @@ def makers(cls: type) -> list[type]:
 def attribute(name: str, o: Any) -> Any:
     """o.name, with the name first."""
     return getattr(o, name)
-
-
-@functools.lru_cache(4096)
-def slot_names(cls: type) -> tuple[str, ...]:
-    """The `__slots__` of `cls` and its bases."""
-    names: list[str] = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in [slots] if isinstance(slots, str) else list(slots):
-            if name.startswith("__") and not name.endswith("__"):  # private: the class name goes before it
-                name = f"_{base.__name__.lstrip('_')}{name}"
-            names.append(name)
-    return tuple(name for name in names if not name.startswith("__"))
-
-
-def fields_of(x: Any) -> dict[str, Any]:
-    """The instance attributes and slots of `x`, by name."""
-    fields = dict(getattr(x, "__dict__", {}))
-    for name in slot_names(type(x)):
-        try:
-            fields[name] = object.__getattribute__(x, name)
-        except AttributeError:
-            continue
-    return fields

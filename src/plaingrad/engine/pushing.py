@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents.types import primal_type_of
 
 
 def aligned(x_dot: Any, x: Any, ndim: int, lead: tuple[int, ...]) -> Any:
@@ -88,7 +89,7 @@ def chosen(x_dot: Any, k: int) -> Any:
     if isinstance(x_dot, list):
         return [chosen(part, k) for part in x_dot]
     if isinstance(x_dot, Tangent):
-        return Tangent(x_dot.primal_type, {name: chosen(x_dot[name], k) for name in x_dot})
+        return Tangent(primal_type_of(x_dot), {name: chosen(x_dot[name], k) for name in x_dot})
     if isinstance(x_dot, dict):
         return {key: chosen(part, k) for key, part in x_dot.items()}
     return x_dot[k]
@@ -105,7 +106,7 @@ def stacked(each: list[Any]) -> Any:
     if isinstance(first, dict):
         return {key: stacked([y_dot[key] for y_dot in each]) for key in first}
     if isinstance(first, Tangent):
-        return Tangent(first.primal_type, {name: stacked([y_dot[name] for y_dot in each]) for name in first})
+        return Tangent(primal_type_of(first), {name: stacked([y_dot[name] for y_dot in each]) for name in first})
     zero = next((y_dot * 0 for y_dot in each if y_dot is not ZeroTangent), 0.0)
     return np.stack([zero if y_dot is ZeroTangent else y_dot for y_dot in each])
 

@@ -15,7 +15,7 @@ from plaingrad.engine.memory import Shadow
 from plaingrad.engine.refuse import is_engine_frame, refuse
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.structure import gradients
-from plaingrad.engine.tape import add_to, redo, reverse
+from plaingrad.engine.tape import CALLED, add_to, redo, reverse
 from plaingrad.errors import ChangedSinceError
 from plaingrad.rewrite import CURRENT, PLAIN
 
@@ -59,8 +59,8 @@ class Run:
         with self.lock, np.errstate(all="ignore"):
             if outer is PLAIN:
                 return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
-            inside = outer.calls.inside(pull_back)
-            return inside(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+            tape, size = self.level.tape, self.level.new_index()
+            return pull_back_inside(outer, tape, size, self.slots, y_bar, self.nodes)
 
     def watch(self) -> None:
         """Remember what the arrays that the pullback will read again contain, so that a change is noticed."""
@@ -81,7 +81,7 @@ class Run:
 
 
 def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
-    """Seed, reverse, read off the gradients; memory is left as it was found. Runs rewritten when nested."""
+    """Seed, reverse, read off the gradients; memory is left as it was found."""
     shadow = Shadow(size)
     undone: list[Any] = []
     try:
@@ -90,6 +90,36 @@ def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[An
         return gradients(nodes, shadow)
     finally:
         redo(undone)
+
+
+def pull_back_inside(
+    outer: Any, tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]
+) -> tuple[Any, ...]:
+    """`pull_back` under another derivative: its steps run rewritten at level `outer`.
+
+    The loop itself, which moves numbers only, calls that level's hooks for the arithmetic of a triple.
+    """
+    inside = outer.calls.inside
+    shadow = Shadow(size)
+    bars = shadow.bars
+    undone: list[Any] = []
+    try:
+        inside(add_to)(shadow, slots, y_bar)
+        back = reversed(tape)
+        for partial, i, o in zip(back, back, back, strict=True):
+            if i >= 0:
+                z_bar = bars[o]
+                if z_bar is not None:
+                    term = outer.mul(z_bar, partial)
+                    x_bar = bars[i]
+                    bars[i] = term if x_bar is None else outer.add(x_bar, term)
+            elif i == CALLED:
+                inside(partial)(shadow, *o)
+            else:
+                inside(type(partial).back)(partial, shadow, undone)
+        return inside(gradients)(nodes, shadow)
+    finally:
+        inside(redo)(undone)
 
 
 def checksum(a: np.ndarray) -> int:
