@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import define
-from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
+from plaingrad.tangents import ZeroTangent, is_zero
 
 
 def element(a: np.ndarray) -> Any:
@@ -138,7 +138,7 @@ def hooked_rrule(fn: Callable[[Any], Any], leaves: tuple[Any, ...]) -> Any:
     """Cotangents of the leaves: fn(those that arrive)."""
 
     def hooked_pullback(bars: Any) -> tuple[Any, ...]:
-        return NoTangent, fn(bars)
+        return ZeroTangent, fn(bars)
 
     return copies(leaves), hooked_pullback  # the hook is done with: levels further out do not meet it
 
@@ -179,7 +179,7 @@ def attached_rrule(pull: Callable[..., Any], y_leaves: tuple[Any, ...], x_leaves
     """What flows to x was pushed forward; what flows to anything else that y depends on is recorded as ever."""
 
     def attached_pullback(bars: Any) -> tuple[Any, ...]:
-        return NoTangent, bars, pull(bars)
+        return ZeroTangent, bars, pull(bars)
 
     return copies(y_leaves), attached_pullback
 
