@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,8 +40,8 @@ from plaingrad.errors import RuleError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
-from plaingrad.tangents.fields import parts_of
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents.fields import parts_of
 
 QUIET = {"all": "ignore"}  # the primal has warned, if there was anything to warn of
 
@@ -219,10 +220,8 @@ class ForwardLevel(Level):
     def push_row(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on arrays, elementwise."""
         z = self.native(f, args, {})
-        if type(z) is np.ndarray and z.dtype.kind == "O" and type(args[0]) is np.ndarray:
-            return self.to_objects(args[0])
-        if any(z is x for x in args):
-            return z
+        if self._is_settled(z, args):
+            return self._settled(z, args)
         positions, dots = self._varying(inputs, args)
         if not positions:
             return z
@@ -239,12 +238,10 @@ class ForwardLevel(Level):
         """A function linear in its first argument."""
         self._only(rule, inputs, 1)
         y = self.native(f, args, kwargs)
-        if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
-            return self.to_objects(args[0])
-        if (type(y) is np.ndarray and self.owns_region(owner_of(y))) or any(y is x for x in args):
-            if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
-                missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
-            return y  # a view of the argument, or the argument itself
+        if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
+            missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
+        if self._is_settled(y, args) or (type(y) is np.ndarray and self.owns_region(owner_of(y))):
+            return self._settled(y, args)
         x_dot = self.dot_at(inputs[0][1], args[0])
         if x_dot is ZeroTangent:
             return y
@@ -293,25 +290,31 @@ class ForwardLevel(Level):
                 every[position] = x_dot
             if rule.dual is not None and not self.lead:
                 y, y_dot = self.outside(rule.dual, args, every, kwargs)
-                return y if self._is_settled(y, args) else self.file(y, y_dot)
+                return self._settled(y, args) if self._is_settled(y, args) else self.file(y, y_dot)
             y, push = pair_of(rule, self.outside(frule, *args, **kwargs), "frule", "pushforward")
             if self._is_settled(y, args) or (
                 rule.kind == "linear" and type(y) is np.ndarray and self.owns_region(owner_of(y))
             ):
-                return y
+                return self._settled(y, args)
             y_dot = self.computed(pushing.by_pushforward, push, tuple(every), self.lead, chunked)
         else:
             assert rule.rrule is not None
             y, pullback = pair_of(rule, self.outside(rule.rrule, *args, **kwargs))
             if self._is_settled(y, args):
-                return y
+                return self._settled(y, args)
             y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule.name)
         return self.file(y, y_dot, rule.own and not any(y_dot is x_dot for x_dot in dots))
 
     def _is_settled(self, y: Any, args: Any) -> bool:
-        """Whether a result needs no tangent of its own: no number, a view of an active array, an argument."""
+        """Whether a result needs no tangent of its own: no number, an array of objects, one of the arguments."""
         kind = kind_of(type(y))
-        return kind == NOTHING or (kind == ARRAY and y.dtype.kind == "m") or any(y is x for x in args)
+        return kind == NOTHING or (kind == ARRAY and y.dtype.kind in "mO") or any(y is x for x in args)
+
+    def _settled(self, y: Any, args: Any) -> Any:
+        """Such a result, or a view; the objects made of an active array are numbers that carry its tangents."""
+        if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
+            return self.to_objects(args[0])
+        return y
 
     def _transposed(self, pullback: Any, y: Any, positions: Any, xs: Any, dots: Any, name: str) -> Any:
         push = pushforward_of(pullback, y, positions, xs, name)
