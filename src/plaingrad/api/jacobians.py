@@ -104,7 +104,8 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None 
 
     Returns:
         A function of the same arguments as `f`. It returns the structure of the argument, each leaf of which holds
-        the structure of the argument again, each leaf of which is an array of shape `x.shape + x.shape`.
+        the structure of the argument again, each leaf of which is an array of shape `x.shape + x.shape`. With several
+        `argnums` a tuple, and each leaf holds a tuple.
 
     Raises:
         NotHolomorphicError: an argument is complex; differentiate by its real and imaginary parts instead.
@@ -345,6 +346,11 @@ class Task:
 
     def push_all(self, chunk_size: int | None) -> None:
         """All directions, chunk by chunk."""
+        if not self.directions:  # there is nothing to push, but the shape of the result is wanted
+            run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
+            self._note(run.value)
+            self.pull_all(run)
+            return
         size = min(chunk_size or self._good_chunk(), self.directions)
         before = Snapshot([self.args[n] for n in self.positions]) if size < self.directions else None
         columns: list[list[Any]] = []
@@ -374,7 +380,7 @@ class Task:
 
     def _good_chunk(self) -> int:
         """How many directions to push together."""
-        largest = max(leaf.size for leaf in (*self.x_leaves, *self.y_leaves))
+        largest = max(1, *[leaf.size for leaf in (*self.x_leaves, *self.y_leaves)])
         return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
 
     def _pushed(self, start: int, count: int) -> tuple[Any, Any]:
