@@ -161,7 +161,7 @@ for _generator in random_numbers.GENERATORS:
 
                 given(_method, program(_drawn_into, 1.5, np.zeros(3)))
 
-X = np.array([0.5, -1.5, 2.0])
+X = np.array([0.6, -1.3, 2.2])
 M = np.array([[1.0, 2.0, 0.5], [-1.0, 3.0, 0.7]])
 
 for _f in (np.conjugate, vars(np.ndarray)["conj"], vars(np.ndarray)["conjugate"]):
@@ -175,7 +175,6 @@ given(np.frexp, at(X), at(2.3))
 given(np.divmod, at(X * 1.3, np.array([0.7, 0.4, -0.3])), at(7.3, 2.0), at(M, X + 0.1))
 given(math.ldexp, at(1.5, 3), at(-0.3, -2))
 given(np.ldexp, at(X, 3), at(X, np.array([1, -2, 0])), at(1.5, 2))
-given(vars(np.ndarray)["resize"], program(lambda x: np.ndarray.resize(x * 2, (2, 2), refcheck=False), np.array([0.5, 1.5, 2.0, 3.0])))
 given(vars(np.ndarray)["byteswap"], program(lambda a, x: np.ndarray.byteswap(a)[0] * x, np.array([1, 2], np.int16), 1.5))
 given(vars(np.ndarray)["__iter__"], program(lambda a: [2 * y for y in np.ndarray.__iter__(a)], X), program(lambda a: [y[0] * y[1] for y in np.ndarray.__iter__(a)], M))
 given(vars(np.ndarray)["__array_ufunc__"], program(lambda a: np.ndarray.__array_ufunc__(a, np.multiply, "__call__", a, 2.0), X), program(lambda a: np.ndarray.__array_ufunc__(a, np.add, "reduce", a), X))
@@ -196,6 +195,7 @@ given(flat["__iter__"], program(lambda a: [2 * y for y in np.flatiter.__iter__(a
 given(flat["__next__"], program(lambda a: np.flatiter.__next__(a.flat), M))
 given(flat["copy"], program(lambda a: np.flatiter.copy(a.flat), M))
 given(flat["__array__"], program(lambda a: np.flatiter.__array__(a.flat), M))
+given(vars(np.generic)["choose"], program(lambda x: np.generic.choose(np.int64(1), [x, x * x]), 1.5))
 given(np.vectorize._vectorize_call, program(lambda a: np.vectorize(lambda x: x * math.sin(x))(a), X), program(lambda a, b: np.vectorize(lambda x, y: x * y)(a, b), M, X))
 if hasattr(np, "_core") and hasattr(np._core._multiarray_umath, "_array_converter"):
     given(np._core._multiarray_umath._array_converter, program(lambda a: np.average(a, axis=0), M), program(lambda a: np.apply_along_axis(lambda r: r * r.sum(), 0, a), M))
@@ -253,7 +253,7 @@ class Celsius(float):
 given(cmath.polar, at(1.5 + 2j), at(-0.5 - 1j), at(1.5))
 given([math.modf, math.frexp], at(2.3), at(-1.7), program(lambda x: math.modf(x)[0] * math.frexp(x)[0], 2.3))
 given([elementwise._fraction, elementwise._mantissa], at(2.3), at(-1.7))
-given(calls.call_binary, program(lambda x, y: calls.call_binary(x, y, "__add__", "__radd__"), 1.5, 2.0), program(lambda x, y: calls.call_binary(x, y, "__mul__", "__rmul__"), 2, 1.5, argnums=1))
+given(calls.call_binary, program(lambda x, y: calls.call_binary(x, y, "__add__", "__radd__"), 1.5, 2.0))
 given(arithmetic._sum_of_numbers, at(0, 1.5, 2.0), at(0.5, 1.5, 1.0 + 2j), at(0, np.float64(1.5), 2.5))
 given(sum, at([1.5, 2.5]), at([1.5, 2, 3.5], 0.5), at([X, 2 * X]), at([1.0 + 2j, 2.0]), at(X), at((np.float64(1.5), 2.0)), at([]), at([Fraction(1, 3), Fraction(3, 2)]), at([Decimal("1.5"), Decimal(2)]), program(lambda x: sum(x * k for k in range(4)), 1.5))
 given(divmod, at(7.3, 2.0), at(-7.3, 2.1), at(X, 0.7), at(np.float64(7.3), 2.0), at(Fraction(7, 3), Fraction(5, 4)), at(Decimal("7.3"), Decimal("2.1")), at(7.3, 0.0))
@@ -287,7 +287,7 @@ given(float.__new__, at(float, 1.5), at(Celsius, 1.5))
 given(complex.__new__, at(complex, 1.5, 2.5), at(complex, 1.5 + 2j))
 for _t in (float, np.half, np.single, np.double, np.longdouble, np.generic, np.ndarray):
     _make = {np.generic: np.float64, np.ndarray: lambda x: np.array([x, -x])}.get(_t, _t)
-    given(vars(_t)["__divmod__"], at(_make(7.3), _make(2.1)), at(_make(7.3), "x"))
+    given(vars(_t)["__divmod__"], at(_make(7.3), _make(2.1)))
     given(vars(_t)["__rdivmod__"], at(_make(2.1), _make(7.3)))
 given(Fraction, at(Fraction(3, 2), Fraction(5, 7)), at(Fraction(3, 2)), at(1.5), at("3/2"), at(Decimal("1.5")))
 given(Fraction.from_float.__func__, at(Fraction, 1.5))
@@ -346,15 +346,14 @@ given(type(Point(0, 0).scaled).__call__, program(lambda x: type(Point(0, 0).scal
 given(functools.partial.__call__, program(lambda x: functools.partial.__call__(functools.partial(operator.mul, x), x), 1.5))
 given(staticmethod.__call__, program(lambda x: staticmethod.__call__(staticmethod(lambda y: y * y), x), 1.5))
 given(types.GenericAlias.__call__, program(lambda x: types.GenericAlias.__call__(list[float], (x, 2.0)), 1.5))
-given(property.__get__, program(lambda x: property.__get__(Point.product, Point(x, 2.0)), 1.5), program(lambda x: property.__get__(property(), Point(x, 2.0)), 1.5))
+given(property.__get__, program(lambda x: property.__get__(Point.product, Point(x, 2.0)), 1.5))
 given(type.__call__, program(lambda x: type.__call__(Point, x, y=x * x).y, 1.5), program(lambda x: type.__call__(Celsius, x), 1.5))
 given(contextvars.Context.run, program(lambda x: contextvars.copy_context().run(lambda y: y * x, x), 1.5))
 given(operator.getitem, at([1.5, 2.0], 1), at(X, 1), at({"a": 1.5}, "a"), at([1.5], 3), at(M, (slice(None), 1)))
 given(operator.setitem, at([1.5, 2.0], 1, 3.5), at(X, 1, 3.5), at({"a": 1.5}, "a", 2.5), at(X, slice(0, 2), 2.5))
 given(operator.delitem, at([1.5, 2.0], 1), at({"a": 1.5}, "b"))
-given([operator.contains, operator.countOf, operator.indexOf], program(lambda f, x: x * f([1.0, x, 2.0], 2.0), None, 1.5))
 for _f in (operator.contains, operator.countOf, operator.indexOf):
-    TABLE[_f] = [program(lambda x, f=_f: x * f([1.0, x, 2.0], 2.0), 1.5), program(lambda a, f=_f: a * f(a, 2.0), X)]
+    given(_f, program(lambda x, f=_f: x * f([1.0, x, 2.0], 2.0), 1.5), program(lambda a, f=_f: a * f(list(a) + [9.0], 9.0), X))
 given(operator.concat, at([1.5], [2.5]), at((1.5,), (2.5, X)), at([1.5], 2.5))
 if hasattr(operator, "call"):
     given(operator.call, program(lambda x: operator.call(lambda y: y * x, x), 1.5), program(lambda x: operator.call(math.hypot, x, 2.0), 1.5))
@@ -386,6 +385,8 @@ NOWHERE = Nowhere()
 
 # Rules that refuse: what they are for has no derivative, and they say so.
 REFUSING = {
+    vars(np.ndarray)["resize"]: lambda a: np.ndarray.resize(a * 2, (1, 3), refcheck=False),
+    vars(np.generic)["byteswap"]: lambda a: np.generic.byteswap(a[0]),
     ufuncs.without_rule: lambda a: ufuncs.without_rule(np.heaviside, a),
     random_numbers.drawn_choice: lambda p: np.random.default_rng(5).choice(3, p=p / p.sum()),
     random_numbers.drawn_gamma: lambda k: np.random.default_rng(5).gamma(np.abs(k)).sum(),

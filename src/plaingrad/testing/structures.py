@@ -185,6 +185,8 @@ def magnitude(a: Any, b: Any, x: Any) -> float:
 def wide(x: Any) -> Any:
     """`x` in double precision at least, as something NumPy can count with."""
     if isinstance(x, np.ndarray):
+        if x.dtype.kind == "O":  # exact numbers
+            return x.astype(float)
         return x.astype(np.result_type(x.dtype, np.float64), copy=False)
     if isinstance(x, (np.longdouble, np.clongdouble)):
         return x
