@@ -1,6 +1,6 @@
 """plaingrad: exact, fast derivatives of ordinary Python."""
 
-from plaingrad import rules as _rules
+from plaingrad import rules as _shipped  # noqa: F401
 from plaingrad.api import (
     derivative,
     forwarddiff,
@@ -14,6 +14,9 @@ from plaingrad.api import (
     nestlevel,
     prefer_mode,
     show,
+    sparse_hessian,
+    sparse_jacobian,
+    sparsity,
     value_and_grad,
     vhp,
     vjp,
@@ -27,14 +30,38 @@ from plaingrad.errors import (
     MissingRuleError,
     NonScalarOutputError,
     NotHolomorphicError,
+    PatternError,
     PlaingradError,
     RoundTripError,
     RuleError,
     TangentError,
     UnsupportedPythonError,
 )
-from plaingrad.extend import linear_rule, nondifferentiable, rrule, scalar_rule, stop_gradient
-from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
+from plaingrad.extend import (
+    build_frule,
+    build_rrule,
+    defined_as,
+    frule,
+    linear_rule,
+    nondifferentiable,
+    remove_rule,
+    rrule,
+    rules,
+    scalar_rule,
+    stop_gradient,
+)
+from plaingrad.tangents import (
+    Dual,
+    NoTangent,
+    Tangent,
+    Thunk,
+    ZeroTangent,
+    accumulate,
+    project_to,
+    tangent_type,
+    unthunk,
+    zero_tangent,
+)
 
 __version__ = "0.1.0"
 
@@ -43,10 +70,12 @@ __all__ = [
     "ArgumentError",
     "ChangedSinceError",
     "CotangentError",
+    "Dual",
     "MissingRuleError",
     "NoTangent",
     "NonScalarOutputError",
     "NotHolomorphicError",
+    "PatternError",
     "PlaingradError",
     "RoundTripError",
     "RuleError",
@@ -55,8 +84,13 @@ __all__ = [
     "Thunk",
     "UnsupportedPythonError",
     "ZeroTangent",
+    "accumulate",
+    "build_frule",
+    "build_rrule",
+    "defined_as",
     "derivative",
     "forwarddiff",
+    "frule",
     "grad",
     "hessian",
     "hook",
@@ -68,14 +102,21 @@ __all__ = [
     "nestlevel",
     "nondifferentiable",
     "prefer_mode",
+    "project_to",
+    "remove_rule",
     "rrule",
+    "rules",
     "scalar_rule",
     "show",
+    "sparse_hessian",
+    "sparse_jacobian",
+    "sparsity",
     "stop_gradient",
+    "tangent_type",
+    "unthunk",
     "value_and_grad",
     "vhp",
     "vjp",
     "wirtinger",
+    "zero_tangent",
 ]
-
-del _rules

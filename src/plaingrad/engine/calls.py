@@ -39,6 +39,7 @@ from plaingrad.engine.kinds import (
     kind_of,
 )
 from plaingrad.engine.memo import Memo
+from plaingrad.engine.pushing import attribute
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
@@ -1074,8 +1075,3 @@ def makers(cls: type) -> list[type]:
     if type(metaclass_call) is not types.WrapperDescriptorType and type(metaclass_call) is not FunctionType:
         found.append(cls)
     return found
-
-
-def attribute(name: str, o: Any) -> Any:
-    """o.name, with the name first."""
-    return getattr(o, name)

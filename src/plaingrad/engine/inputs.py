@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from types import FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -290,7 +290,7 @@ def write_back(original: np.ndarray, copy: np.ndarray) -> None:
 def has_fields(x: Any) -> bool:
     """Whether `x` is an instance of a user class, with attributes that may hold numbers."""
     t = type(x)
-    if t is SimpleNamespace:
+    if t is SimpleNamespace or t is CellType:
         return True
     if isinstance(x, (FunctionType, MethodType, ModuleType, type)) or not is_heap(t):
         return False

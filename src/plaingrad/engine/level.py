@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType, MethodType, WrapperDescriptorType
+from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
+from plaingrad.tangents.fields import parts_of
 
 HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
 FLOAT64 = np.dtype(float)
@@ -276,7 +277,7 @@ class Level(Hooks):
         i = self.index.get(id(owner))
         return i is not None and not (type(i) is int and i < 0)
 
-    def slot_of(self, x: Any, seen: set[int] | None = None) -> Any:
+    def slot_of(self, x: Any, seen: dict[int, Any] | None = None) -> Any:
         """Where the cotangent of `x` goes, or None if nothing in `x` is active."""
         kind = kind_of(type(x))
         if kind == NUMBER:
@@ -293,16 +294,16 @@ class Level(Hooks):
             return self._tree(enumerate(x), x, seen)
         if kind == MAPPING:
             return self._tree(x.items(), x, seen)
-        fields = getattr(x, "__dict__", None)
-        if type(fields) is dict and fields and not callable(x):
-            return self._tree(list(fields.items()), x, seen)
-        return None
-
-    def _tree(self, items: Any, x: Any, seen: set[int] | None) -> Tree | None:
-        seen = set() if seen is None else seen
-        if id(x) in seen:
+        if type(x) is ModuleType:
             return None
-        seen.add(id(x))
+        parts = parts_of(x)
+        return self._tree(list(parts.items()), x, seen) if parts else None
+
+    def _tree(self, items: Any, x: Any, seen: dict[int, Any] | None) -> Tree | None:
+        seen = {} if seen is None else seen
+        if id(x) in seen:
+            return seen[id(x)]  # in two places, the cotangents of both arrive; inside itself, None
+        seen[id(x)] = None
         slots = {}
         for key, value in items:
             kind = kind_of(type(value))
@@ -311,7 +312,10 @@ class Level(Hooks):
             slot = self.slot_of(value, seen)
             if slot is not None:
                 slots[key] = slot
-        return Tree(slots) if slots else None
+        if slots:
+            seen[id(x)] = tree = Tree(slots)
+            return tree
+        return None
 
     def is_active(self, x: Any) -> bool:
         """Whether `x`, or something in it, depends on the inputs."""
@@ -373,8 +377,20 @@ class Level(Hooks):
             slots = {key: slot for key, (_, slot) in enumerate(parts)}
             if all(slot is None for slot in slots.values()):
                 return y, None
-            return rebuilt(y, [value for value, _ in parts]), Tree(slots)
+            y = rebuilt(y, [value for value, _ in parts])
+            return y, Tree(slots, y)
+        if kind == MAPPING or (kind == OBJECT and has_attributes(y)):
+            return self._add_fields(y, kind)
         return y, None
+
+    def _add_fields(self, y: Any, kind: int) -> tuple[Any, Any]:
+        """A dictionary, or an object of the program, that a rule has made: its entries are replaced in it."""
+        slots: dict[Any, Any] = {}
+        for key, part in list(y.items() if kind == MAPPING else fields_of(y).items()):
+            new, slots[key] = self.add_outputs(part)
+            if new is not part:
+                put_field(y, key, new, kind)
+        return y, Tree(slots, y) if any(slot is not None for slot in slots.values()) else None
 
     # -- rules -----------------------------------------------------------------------------------------------------
 
@@ -572,7 +588,7 @@ class Level(Hooks):
                 if name == "matmul":
                     return self.calls.inside(objects.dot_of_objects)(a, b)
                 return self._elementwise(f, a, b)
-        rule = rulebook.find(f)
+        rule = rulebook.find_for(f, (a, b))
         if rule is None or not rule.gives_derivative:
             if rule is None and (self.is_active(a) or self.is_active(b)):
                 missing_rule(f, "One of its operands depends on the differentiated inputs.")
@@ -755,7 +771,7 @@ def _unary_general(level: Level, name: str) -> Callable[[Any], Any]:
             if is_own_method(method):
                 return level._call_own(method, a)
         if kind == NUMBER or kind == ARRAY:
-            rule = rulebook.find(f)
+            rule = rulebook.find_for(f, (a,))
             if rule is not None and rule.gives_derivative:
                 return level.apply(rule, f, (a,), {})
         elif kind == OBJECT:
@@ -830,8 +846,7 @@ def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
 
 def parameters(rule: Rule) -> tuple[str, ...]:
     """The names of the positional parameters of a rule."""
-    code = getattr(rule.rrule or rule.frule, "__code__", None)
-    return code.co_varnames[: code.co_argcount] if code is not None else ()
+    return rule.parameters
 
 
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -863,6 +878,26 @@ def fresh_number(y: Any) -> Any:
 def is_users_number(t: type) -> bool:
     """Whether `t` is a subclass of a number that has attributes and operators of its own."""
     return is_heap(t) and t is not Fraction and t is not Decimal
+
+
+def has_attributes(x: Any) -> bool:
+    """Whether `x` is an object of a class of the program, with fields that may hold numbers."""
+    t = type(x)
+    return (is_heap(t) and not isinstance(x, type) and not t.__module__.startswith("plaingrad.")) or (
+        t is SimpleNamespace
+    )
+
+
+def put_field(x: Any, key: Any, value: Any, kind: int) -> None:
+    """Replace one entry of a dictionary or object, past any method of its own."""
+    if kind == MAPPING:
+        dict.__setitem__(x, key, value)
+        return
+    fields = getattr(x, "__dict__", None)
+    if type(fields) is dict and key in fields:
+        fields[key] = value
+    else:
+        object.__setattr__(x, key, value)
 
 
 def rebuilt(y: Any, values: list[Any]) -> Any:

@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.errors import MissingRuleError
-from plaingrad.tangents import NoTangent, ZeroTangent, project, unthunk
+from plaingrad.errors import MissingRuleError, RuleError
+from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unthunk
+from plaingrad.tangents.fields import parts_of
 
 
 def pulled(
-    pullback: Callable[[Any], Any], positions: list[int], xs: list[Any], name: str, y_bar: Any
+    pullback: Callable[[Any], Any], positions: list[int], xs: list[Any], name: str, y: Any, y_bar: Any
 ) -> list[Any]:
     """The cotangents of the arguments at `positions`, whose primals are `xs`."""
-    cotangents = pullback(y_bar)
+    cotangents = pullback(structured(y_bar, y))
+    if type(cotangents) is not tuple:
+        raise RuleError(
+            f"the pullback of the rule for {name} returned {type(cotangents).__name__}; it must return a tuple with one "
+            "cotangent per argument.\n  See docs: errors#rule"
+        )
     found: list[Any] = []
     for position, x in zip(positions, xs, strict=True):
         x_bar = unthunk(cotangents[position]) if position < len(cotangents) else NoTangent
@@ -40,12 +46,30 @@ def fitted(x_bar: Any, x: Any) -> Any:
         return {key: fitted(x_bar[key], part) for key, part in x.items()}
     if isinstance(x, (np.ndarray, np.generic, float, complex)):
         return project(x_bar, x)
+    if isinstance(x_bar, (dict, Tangent)):
+        parts = parts_of(x)
+        return {name: fitted(x_bar[name], parts[name]) for name in x_bar}
     return x_bar
 
 
-def pushed(push: Callable[[Any], Any], positions: list[int], count: int, *dots: Any) -> Any:
+def structured(unit: Any, x: Any) -> Any:
+    """A tangent of `x` with the structure that rules expect, from one with dictionaries for objects."""
+    if isinstance(x, (list, tuple)) and isinstance(unit, (list, tuple)):
+        parts = [structured(part, of) for part, of in zip(unit, x, strict=True)]
+        if isinstance(x, tuple):
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        return parts
+    if isinstance(unit, dict):
+        if isinstance(x, dict):
+            return {key: structured(part, x[key]) for key, part in unit.items()}
+        parts = parts_of(x)
+        return Tangent(type(x), {name: structured(part, parts[name]) for name, part in unit.items()})
+    return unit
+
+
+def pushed(push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, *dots: Any) -> Any:
     """y_dot for tangents at `positions`, the other arguments being constant."""
     every: list[Any] = [ZeroTangent] * count
-    for position, x_dot in zip(positions, dots, strict=True):
-        every[position] = x_dot
+    for position, x, x_dot in zip(positions, xs, dots, strict=True):
+        every[position] = structured(x_dot, x)
     return push(tuple(every))

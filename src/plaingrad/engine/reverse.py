@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.define import module_for
+from plaingrad.define import module_for, pair_of
 from plaingrad.engine.fused import Blocks
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
@@ -110,7 +110,7 @@ class ReverseLevel(Level):
         rrule = rule.rrule
         if rrule is None:
             assert rule.frule is not None
-            y, push = self.outside(rule.frule, *args, **kwargs)
+            y, push = pair_of(rule, self.outside(rule.frule, *args, **kwargs), "frule", "pushforward")
             positions = [position for position, _ in inputs]
             xs = [argument_at(rule, position, args, kwargs) for position in positions]
             pullback = pullback_of(
@@ -119,7 +119,7 @@ class ReverseLevel(Level):
         elif self.parent is PLAIN and rule.own:
             y, pullback = rrule(*args, **kwargs)
         else:
-            y, pullback = self.outside(rrule, *args, **kwargs)
+            y, pullback = pair_of(rule, self.outside(rrule, *args, **kwargs))
         if type(y) is np.ndarray and y.dtype.kind == "O" and type(args[0]) is np.ndarray:
             return self.to_objects(args[0])
         if type(y) is np.ndarray and y.dtype.kind == "m":

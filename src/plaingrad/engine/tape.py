@@ -10,6 +10,7 @@ runs rewritten, at the next level out, and is recorded there like any other code
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from plaingrad.engine.memory import Shadow
 from plaingrad.errors import MissingRuleError, RuleError
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, ZeroTangent, project, unbroadcast, unthunk
+from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unbroadcast, unthunk
 
 STEP = -1  # the input index of a triple that carries a step
 CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shadow, *arguments)
@@ -29,10 +30,11 @@ CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shad
 class Tree:
     """The slots of a container's entries, by key."""
 
-    __slots__ = ("slots",)
+    __slots__ = ("slots", "x")
 
-    def __init__(self, slots: dict[Any, Any]) -> None:
+    def __init__(self, slots: dict[Any, Any], x: Any = ()) -> None:
         self.slots = slots
+        self.x = x  # the container: a cotangent has its structure
 
 
 class NumberSlot:
@@ -108,7 +110,9 @@ def number_cotangent(x_bar: Any, x: Any) -> Any:
 
 
 def entry_of(x_bar: Any, key: Any) -> Any:
-    """The cotangent of one entry of a container."""
+    """The cotangent of one entry of a container; one that a mapping leaves out is zero."""
+    if isinstance(x_bar, (dict, Tangent)):
+        return x_bar[key] if key in x_bar else ZeroTangent
     try:
         return x_bar[key]
     except (TypeError, IndexError, KeyError):
@@ -149,7 +153,26 @@ class RuleStep:
                     "on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
                     "  See docs: errors#missing-rule"
                 )
+            if type(slot) is Tree:
+                x_bar = unthunk(x_bar)
+                check_entries(slot, x_bar, self.rule, position)
             add_to(shadow, slot, x_bar)
+
+
+def check_entries(slot: Tree, x_bar: Any, rule: Rule, position: int) -> None:
+    """Refuse a cotangent of a container that says of an active entry that it has none."""
+    if x_bar is None or x_bar is ZeroTangent:
+        return
+    for key, inner in slot.slots.items():
+        entry = entry_of(x_bar, key)
+        if entry is NoTangent and inner is not None and rule.users:
+            raise MissingRuleError(
+                f"the rule for {rule.name} gives no derivative for the entry {key!r} of its argument {position}, which "
+                "depends on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
+                "  See docs: errors#missing-rule"
+            )
+        if type(inner) is Tree:
+            check_entries(inner, entry, rule, position)
 
 
 def array_sum_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
@@ -247,12 +270,21 @@ def cotangent_at(shadow: Shadow, slot: Any) -> Any:
     found = [cotangent_at(shadow, inner) for inner in slot.slots.values()]
     if all(bar is None for bar in found):
         return None
-    return tuple(
-        [
-            zero_of(inner) if bar is None else bar
-            for bar, inner in zip(found, slot.slots.values(), strict=True)
-        ]
-    )
+    bars = [
+        zero_of(inner) if bar is None else bar for bar, inner in zip(found, slot.slots.values(), strict=True)
+    ]
+    return with_structure(bars, slot)
+
+
+def with_structure(bars: list[Any], slot: Tree) -> Any:
+    """The cotangents of the entries of a result as a cotangent of the result."""
+    x = slot.x
+    if isinstance(x, tuple):
+        return type(x)(*bars) if hasattr(x, "_fields") else tuple(bars)
+    if isinstance(x, (list, deque)):
+        return bars
+    fields = dict(zip(slot.slots, bars, strict=True))
+    return fields if isinstance(x, dict) else Tangent(type(x), fields)
 
 
 def zero_of(slot: Any) -> Any:
@@ -261,7 +293,9 @@ def zero_of(slot: Any) -> Any:
         return 0.0 * slot.x if type(slot.x) is not float else 0.0
     if type(slot) is ArraySlot:
         return np.zeros_like(slot.x)
-    return ZeroTangent
+    if slot is None:
+        return NoTangent
+    return with_structure([zero_of(inner) for inner in slot.slots.values()], slot)
 
 
 class ReadNumber:

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.linear_maps import pulled, pushed
 from plaingrad.errors import MissingRuleError
 from plaingrad.tangents import ZeroTangent
+from plaingrad.tangents.fields import parts_of
 
 
 def pushforward_of(
@@ -23,7 +24,7 @@ def pushforward_of(
 ) -> Any:
     """`push(dots) -> y_dot` for the linear map that `pullback` transposes; `dots` has one entry per position."""
     run = _recorded(
-        functools.partial(pulled, pullback, positions, xs, name), (unit_like(y),), "forward", name
+        functools.partial(pulled, pullback, positions, xs, name, y), (unit_like(y),), "forward", name
     )
     return lambda dots: run.pull(dots)[0]
 
@@ -35,7 +36,7 @@ def pullback_of(
 
     def transposed_pullback(y_bar: Any) -> tuple[Any, ...]:
         units = tuple([unit_like(x) for x in xs])
-        found = _recorded(functools.partial(pushed, push, positions, count), units, "reverse", name).pull(
+        found = _recorded(functools.partial(pushed, push, positions, xs, count), units, "reverse", name).pull(
             y_bar
         )
         x_bars: list[Any] = [ZeroTangent] * count
@@ -57,19 +58,22 @@ def _recorded(linear_map: Any, units: tuple[Any, ...], mode: str, name: str) -> 
         ) from error
 
 
-def unit_like(y: Any) -> Any:
-    """Some tangent of `y`, with its structure: ones where there are numbers, else `ZeroTangent`."""
+def unit_like(y: Any, seen: tuple[int, ...] = ()) -> Any:
+    """Some tangent of `y`, with its structure: ones where there are numbers, else `ZeroTangent`.
+
+    That of an object is a dictionary, which the engine can take apart.
+    """
     kind = kind_of(type(y))
     if kind == NUMBER:
         return type(y)(1)
     if kind == ARRAY:
         return np.ones_like(y) if y.dtype.kind in "fc" else ZeroTangent
     if kind == SEQUENCE:
-        return (
-            tuple([unit_like(part) for part in y])
-            if isinstance(y, tuple)
-            else [unit_like(part) for part in y]
-        )
+        parts = [unit_like(part, seen) for part in y]
+        return tuple(parts) if isinstance(y, tuple) else parts
     if kind == MAPPING:
-        return {key: unit_like(part) for key, part in y.items()}
+        return {key: unit_like(part, seen) for key, part in y.items()}
+    if kind == OBJECT and id(y) not in seen:
+        fields = {name: unit_like(part, (*seen, id(y))) for name, part in parts_of(y).items()}
+        return fields if any(part is not ZeroTangent for part in fields.values()) else ZeroTangent
     return ZeroTangent
