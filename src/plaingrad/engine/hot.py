@@ -389,6 +389,20 @@ def sweep(values: list[Any], index: dict[int, Any]) -> int:
     return len(values)
 
 
+def sweep_inside(values: list[Any], index: dict[int, Any], tables: list[dict[int, Any]]) -> int:
+    """`sweep` of a level inside others, whose `tables` may each hold a value once more."""
+    seen = values[:]
+    places = list(map(id, seen))
+    counts = list(map(getrefcount, seen))
+    dead = [
+        count <= _DEAD + sum([place in table for table in tables])
+        for count, place in zip(counts, places, strict=True)
+    ]
+    deque(map(index.__delitem__, compress(places, dead)), 0)
+    values[: len(seen)] = compress(seen, map(not_, dead))
+    return len(values)
+
+
 def _calibrate() -> int:
     """The reference count that `sweep` sees for a value that only its list holds."""
     values = [float(k) + 0.5 for k in range(3)]

@@ -24,7 +24,7 @@ from plaingrad.engine import adopt, foreign
 from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
-from plaingrad.engine.hot import SWEEP_BYTES, sweep
+from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
@@ -325,14 +325,24 @@ class Level(Hooks):
         if not self.sweeping.acquire(blocking=False):  # another thread is at it
             return len(self.alive)
         try:
-            return sweep(self.alive, self.index)
+            return self._sweep(self.alive)
         finally:
             self.sweeping.release()
+
+    def _sweep(self, values: list[Any]) -> int:
+        if self.parent is PLAIN:
+            return sweep(values, self.index)
+        tables = []
+        outer = self.parent
+        while outer is not PLAIN:
+            tables.append(outer.index)
+            outer = outer.parent
+        return sweep_inside(values, self.index, tables)
 
     def _sweep_arrays(self) -> None:
         if self.sweeping.acquire(blocking=False):
             try:
-                sweep(self.arrays, self.index)
+                self._sweep(self.arrays)
                 self._array_bytes = 0
                 self._array_limit = (
                     SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in self.arrays) // 2
