@@ -103,3 +103,30 @@ def test_gradients_in_complex_arguments_through_the_engine(rule, array):
         found = grad(real_valued)(np.array([x, x]) if array else x)
         truth = complex(difference(real_valued, x, 1.0), difference(real_valued, x, 1j))
         np.testing.assert_allclose(found, truth, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("power", [operator.pow, pow, math.pow, np.power, lambda x, y: (np.array([x]) ** np.array([y]))[0], lambda x, y: (np.array([x]) ** y)[0]])
+def test_the_slope_of_a_power_knows_its_exponent_also_where_that_is_2_or_0(power):
+    # t^t: z (log t + 1)^2 + z / t. d2/dxdy x^y: x^(y-1) (1 + y log x)
+    assert grad(grad(lambda t: power(t, t)))(2.0) == pytest.approx(4 * ((math.log(2) + 1) ** 2 + 0.5), rel=1e-13)
+    for y in (2.0, 0.0, 3.0):
+        mixed = 1.7 ** (y - 1) * (1 + y * math.log(1.7))
+        assert grad(lambda y: grad(lambda x: power(x, y))(1.7))(y) == pytest.approx(mixed, rel=1e-13)
+        assert grad(lambda x: grad(lambda y: power(x, y))(y))(1.7) == pytest.approx(mixed, rel=1e-13)
+
+
+@pytest.mark.parametrize("part", ["real", "imag"])
+def test_parts_of_numpy_complex_numbers_twice(part):
+    from plaingrad import jvp
+
+    def f(t):
+        return float(getattr(np.array([t * t + 1j * t**3])[0], part) * t)
+
+    def slope(t):
+        return jvp(f, (t,), (1.0,))[1]
+
+    want = 6 * 1.5 if part == "real" else 12 * 1.5**2  # t^3 or t^4, twice
+    assert grad(grad(f))(1.5) == pytest.approx(want, rel=1e-13)
+    assert jvp(slope, (1.5,), (1.0,))[1] == pytest.approx(want, rel=1e-13)
+    assert grad(slope)(1.5) == pytest.approx(want, rel=1e-13)
+    assert jvp(grad(f), (1.5,), (1.0,))[1] == pytest.approx(want, rel=1e-13)

@@ -136,12 +136,14 @@ scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(
 
 
 def power_slope(x: Any, y: Any) -> Any:
-    """y x ** (y - 1), and 0 where y is 0."""
+    """y x ** (y - 1); 0 where y is 0, also at x = 0. A shortcut must not lose how it depends on y."""
     if isinstance(y, np.ndarray):
-        return y * x ** np.where(y == 0, 1, y - 1)
-    if y == 0:
+        return y * x ** np.where((y == 0) & ((x == 0) | (x != x)), 1, y - 1)
+    if y == 0 and isinstance(x, np.ndarray):
+        return y * np.where((x == 0) | (x != x), 1, x) ** -1
+    if y == 0 and (x == 0 or x != x):
         return 0 * y
-    if y == 2:
+    if type(y) is int and y == 2:
         return 2 * x
     return y * (x ** (y - 1) if isinstance(x, np.ndarray) else _raised(x, y - 1))
 
@@ -342,7 +344,7 @@ def modf_rrule(x: Any) -> Any:
 @both_forms(np.modf, affine=True)
 def modf_frule(x: Any) -> Any:
     """The fractional part moves with x."""
-    return np.modf(x), lambda dots: (dots[0], ZeroTangent)
+    return np.modf(x), lambda dots: (pushed(np.positive, dots[0]), ZeroTangent)  # not the very array that x has
 
 
 @rrule(np.frexp)
@@ -383,7 +385,7 @@ def divmod_frule(x: Any, y: Any) -> Any:
 
     def divmod_pushforward(dots: Any) -> Any:
         x_dot, y_dot = [pushed(lined_up, x_dot, p, np.ndim(z[1])) for x_dot, p in zip(dots, (x, y))]
-        return ZeroTangent, total(x_dot, pushed(lambda y_dot: -z[0] * y_dot, y_dot))
+        return ZeroTangent, pushed(np.positive, total(x_dot, pushed(lambda y_dot: -z[0] * y_dot, y_dot)))
 
     return z, divmod_pushforward
 

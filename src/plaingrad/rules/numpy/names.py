@@ -79,7 +79,7 @@ def linear(function: Any, adjoint: Callable[..., Any], push: Callable[..., Any] 
         push: z_dot = push(x_dot, x, z, *others), also for a chunk of tangents; without it, z_dot = function(x_dot, *others).
     """
 
-    call = function if callable(function) else function.__get__  # a computed attribute
+    call = define.as_callable(function)
     place = place_of_out(adjoint, 2)
 
     def step(x: Any, others: tuple[Any, ...], options: dict[str, Any]) -> Any:
