@@ -229,6 +229,8 @@ def by_row(jet: Jet, args: tuple[Any, ...], z: Any, positions: Any, dots: Any) -
     for position, x_dot in zip(positions, dots, strict=True):
         x = args[position]
         s = with_value(x, x_dot)
+        if np.iscomplexobj(z):
+            s = series.as_complex(s)
         operands[position] = series.aligned(s, ndim) if ndim else s
     return jet(*operands, z)[1:]
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import module_for
+from plaingrad.define import module_for, pair_of
 from plaingrad.engine import jet_rows, pushing
-from plaingrad.engine.forward import QUIET, ForwardLevel, parameters_of
+from plaingrad.engine.forward import QUIET, ForwardLevel
 from plaingrad.engine.jet_rows import DIRECT, JETS
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.level import argument_at, parameters, rebuilt
+from plaingrad.engine.level import argument_at, rebuilt
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.rewrite import PLAIN
@@ -132,7 +132,7 @@ class JetLevel(ForwardLevel):
         positions, dots = self._varying(inputs, (a, b))
         if not positions:
             return y
-        named = parameters(rule)[:2]
+        named = rule.parameters[:2]
         options = {name: x for name, x in kwargs.items() if name not in named}
         if len(positions) == 2:
             y_dot = self.computed(jet_rows.bilinear, f, a, b, *dots, args[2:], options)
@@ -174,7 +174,7 @@ class JetLevel(ForwardLevel):
                 if n < len(own_args):
                     own_args[n] = x
                 else:
-                    own_kwargs[parameters(rule)[n]] = x
+                    own_kwargs[rule.parameters[n]] = x
             level.known = (rule, own_args, own_kwargs, y, y_dot)
             return self._equation(level, rule, own_args, own_kwargs, positions, *operands)[1]
 
@@ -201,15 +201,15 @@ class JetLevel(ForwardLevel):
         """(y, y_dot) by a rule, evaluated at `level`, which is the one in force."""
         inside = (lambda g: g) if level is PLAIN else level.calls.inside
         if rule.frule is None:
-            y, pullback = inside(rule.rrule)(*args, **kwargs)
+            y, pullback = pair_of(rule, inside(rule.rrule)(*args, **kwargs))
             if self._is_settled(y, args):
                 return y, None
             with np.errstate(**QUIET):
                 return y, unthunk(pushforward_of(pullback, y, positions, xs, rule.name)(dots))
-        y, push = inside(rule.frule)(*args, **kwargs)
+        y, push = pair_of(rule, inside(rule.frule)(*args, **kwargs), "frule", "pushforward")
         if self._is_settled(y, args):
             return y, None
-        count = max(len(args), len(parameters_of(rule.frule)), *[n + 1 for n in positions])
+        count = max(len(args), len(rule.parameters), *[n + 1 for n in positions])
         every: list[Any] = [ZeroTangent] * count
         for n, x_dot in zip(positions, dots, strict=True):
             every[n] = x_dot
