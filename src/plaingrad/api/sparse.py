@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plaingrad.api.jacobians import Snapshot, leaf_gradient
+from plaingrad.api.jacobians import Snapshot, direction_type, leaf_gradient
 from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, structure_of, structures_of
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
 from plaingrad.engine.patterns import find_pattern
@@ -166,6 +166,7 @@ class Task:
         self.x = x
         (self.structure,), self.leaves = structures_of([x])
         self.n = sum(leaf.size for leaf in self.leaves)
+        self.before: Snapshot | None = None  # what x holds, once the function was called
         if not self.leaves or any(leaf.is_complex for leaf in self.leaves):
             what = "holds no real number" if not self.leaves else "holds complex numbers"
             raise ArgumentError(
@@ -173,14 +174,19 @@ class Task:
                 "  See docs: errors#argument"
             )
 
+    def as_before(self) -> None:
+        """The function is about to be called: what an earlier call wrote into x is undone."""
+        if self.before is None:
+            self.before = Snapshot([self.x])
+        else:
+            self.before.restore()
+
     # -- the pattern -----------------------------------------------------------------------------------------------
 
     def found_pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """The pattern in compressed rows, found by running the function."""
-        before = Snapshot([self.x])
-        starts, columns = find_pattern(self.f, (self.x,), (0,), {}, self.results)
-        before.restore()
-        return starts, columns
+        self.as_before()
+        return find_pattern(self.f, (self.x,), (0,), {}, self.results)
 
     def results(self, y: Any) -> list[Any]:
         """The arrays and numbers in a result."""
@@ -212,7 +218,8 @@ class Task:
         colouring = coloured(kind, starts, columns, self.n)
         pulled = colouring.kind == "rows"
         sweeps = self.pulled(colouring, rows) if pulled else self.pushed(colouring, chunk_size, rows)
-        parts, order = [np.zeros(0)], [np.zeros(0, np.int64)]
+        parts: list[Any] = []
+        order = [np.zeros(0, np.int64)]
         for products, entries, where in sweeps:
             parts.append(here(chosen, products, where))
             order.append(entries)
@@ -246,21 +253,18 @@ class Task:
     ) -> Iterator[tuple[Any, Any, Any]]:
         """(products, entries that they show, where) for each chunk of forward sweeps."""
         size = max(1, min(64, MEMORY // (8 * max(self.n, rows, 1)))) if chunk_size is None else chunk_size
-        before = Snapshot([self.x])
-        for count, (seeds, entries, where) in enumerate(colouring.chunks(size)):
-            if count:
-                before.restore()
+        for seeds, entries, where in colouring.chunks(size):
             yield self.products(seeds, rows), entries, where
 
     def products(self, seeds: np.ndarray, rows: int) -> Any:
         """J v for every row v of `seeds`, as rows."""
+        self.as_before()
         y, y_dot = push(self.f, (self.x,), (self.tangent(seeds),), {}, chunk=len(seeds))
         structure, leaves = self.result_leaves(y)
         self.check_rows(sum(leaf.size for leaf in leaves), rows)
         found = leaf_values(structure, y_dot)
-        zero = np.zeros(len(seeds))
-        dots = [found.get(leaf.position, zero) for leaf in leaves]
-        return here(side_by_side, dots, [leaf.shape for leaf in leaves], len(seeds))
+        dots = [found.get(leaf.position) for leaf in leaves]
+        return here(side_by_side, dots, leaves, len(seeds))
 
     def tangent(self, seeds: np.ndarray) -> Any:
         """Rows of numbers as a chunk of tangents of x."""
@@ -273,7 +277,7 @@ class Task:
         first = 0
         for leaf in self.leaves:
             part = seeds[:, first : first + leaf.size].reshape(len(seeds), *leaf.shape)
-            parts.append(np.array(part, np.result_type(leaf.x, np.float16)))
+            parts.append(np.array(part, direction_type(leaf.x)))
             first += leaf.size
         return parts
 
@@ -293,6 +297,7 @@ class Task:
 
     def pullback(self, rows: int) -> Callable[[np.ndarray], list[Any]]:
         """The map from weights of the result's numbers to those of x, leaf by leaf."""
+        self.as_before()
         run = Run(self.f, (self.x,), (0,), {})
         structure, leaves = self.result_leaves(run.value)
         self.check_rows(sum(leaf.size for leaf in leaves), rows)
@@ -301,7 +306,7 @@ class Task:
             bars = {}
             first = 0
             for leaf in leaves:
-                part = seed[first : first + leaf.size].astype(np.result_type(leaf.x, np.float16))
+                part = seed[first : first + leaf.size].astype(direction_type(leaf.x))
                 bars[leaf.position] = part.reshape(leaf.shape) if leaf.is_array else float(part[0])
                 first += leaf.size
             (x_bar,) = run.pull(filled(structure, lambda leaf: bars[leaf.position]))
@@ -401,16 +406,14 @@ def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> Colo
 # -- arithmetic, recorded where a derivative is being taken further out ------------------------------------------------
 
 
-def side_by_side(dots: list[Any], shapes: list[Any], count: int) -> Any:
-    """Tangents of the leaves of a result as one array of shape (count, all their numbers)."""
+def side_by_side(dots: list[Any], leaves: list[Leaf], count: int) -> Any:
+    """Tangents of the leaves of a result (None: zero) as one array of shape (count, all their numbers)."""
     flat = []
-    for dot, shape in zip(dots, shapes, strict=True):
-        whole = (
-            np.broadcast_to(np.reshape(dot, (count,) + (1,) * len(shape)), (count, *shape))
-            if np.ndim(dot) == 1
-            else dot
-        )
-        flat.append(np.reshape(whole, (count, -1)))
+    for dot, leaf in zip(dots, leaves, strict=True):
+        if dot is None:
+            flat.append(np.zeros((count, leaf.size), direction_type(leaf.x)))
+        else:
+            flat.append(np.reshape(dot, (count, leaf.size)))
     return flat[0] if len(flat) == 1 else np.concatenate(flat, 1)
 
 
@@ -426,7 +429,8 @@ def chosen(products: Any, where: Any) -> Any:
 
 def in_order(parts: list[Any], order: np.ndarray) -> Any:
     """The entries of the matrix from all chunks, put in order."""
-    return np.concatenate(parts)[order]
+    data = np.concatenate(parts)[order] if parts else np.zeros(0)
+    return data.astype(np.float32) if data.dtype == np.float16 else data  # SciPy has no sparse arrays of halves
 
 
 def _scipy_sparse() -> ModuleType:
