@@ -341,6 +341,55 @@ def test_where_a_complex_derivative_exists_by_chance_it_is_given():
     assert derivative(lambda z: z.real - z.real + 3.0 * z)(1 + 1j) == 3.0
 
 
+@pytest.mark.parametrize("order", [12, 20, 30])
+def test_derivatives_of_high_order(order):
+    assert derivative(lambda x: math.exp(0.5 * x), order=order)(0.7) == pytest.approx(0.5**order * math.exp(0.35), rel=1e-12)
+    expected = math.factorial(order) / 0.8 ** (order + 1)
+    assert derivative(lambda x: 1.0 / (1.0 - x), order=order)(0.2) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_derivative_runs_its_function_once_whatever_the_order():
+    calls = []
+    f = lambda x: (calls.append(x), x**9)[1]
+    assert derivative(f, order=6)(1.1) == pytest.approx(math.perm(9, 6) * 1.1**3, rel=1e-13)
+    assert calls == [1.1]
+
+
+def test_an_order_whose_factorial_is_no_float_is_refused():
+    assert derivative(lambda x: math.exp(0.01 * x), order=170)(0.0) == pytest.approx(0.01**170, rel=1e-10)
+    with pytest.raises(ArgumentError, match="taylor"):
+        derivative(math.exp, order=171)(0.0)
+
+
+def test_derivatives_of_higher_order_are_exact_for_fractions():
+    assert derivative(lambda x: x**4, order=2)(Fraction(1, 3)) == Fraction(12, 9)
+
+
+@pytest.mark.parametrize("order", [2, 3, 4])
+def test_a_function_that_is_not_holomorphic_is_refused_at_higher_order(order):
+    # at 0 the conjugate to the power n looks like z^n along 1, and for n = 4 along i too
+    with pytest.raises(NotHolomorphicError):
+        derivative(lambda z: z.conjugate() ** order, order=order)(0j)
+
+
+def test_derivatives_of_0_d_arrays_inside_other_derivatives():
+    f = lambda t: np.array(t**4)
+    for order in (1, 2, 3):
+        found = derivative(f, order=order)(2.0)
+        assert found.shape == () and found == math.perm(4, order) * 2.0 ** (4 - order)
+        assert grad(derivative(f, order=order))(2.0) == math.perm(4, order + 1) * 2.0 ** (3 - order)
+    assert grad(jacobian(f))(2.0) == 48.0
+    holomorphic = derivative(lambda z: np.array(z**4))
+    assert jacobian(lambda z: holomorphic(z) * 1.0)(2.0 + 1j) == pytest.approx(12 * (2 + 1j) ** 2)
+
+
+@pytest.mark.parametrize("nothing", [None, "text", math.sin, lambda x: x], ids=["None", "text", "C", "a function"])
+def test_a_result_without_numbers_has_no_derivative(nothing):
+    for order in (1, 2):
+        with pytest.raises(ArgumentError, match="holds no real or complex number"):
+            derivative(lambda t: nothing, order=order)(1.0)
+
+
 @pytest.mark.parametrize("wrong", ["text", np.ones(2), [1.0], None, True])
 def test_derivative_is_by_one_number(wrong):
     with pytest.raises(ArgumentError, match="derivative is by one number"):

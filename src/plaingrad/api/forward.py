@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar
 
@@ -21,6 +22,7 @@ from plaingrad.api.leaves import (
     with_leaves,
     wraps,
 )
+from plaingrad.engine.jets import JetLevel
 from plaingrad.engine.kinds import NUMBER, kind_of
 from plaingrad.engine.push import push
 from plaingrad.engine.reverse import ReverseLevel
@@ -28,6 +30,11 @@ from plaingrad.errors import ArgumentError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+MOST_FACTORIAL = 170  # the last n whose n! is a float
+ASIDE = cmath.exp(
+    1j
+)  # a direction none of whose powers is real: only a holomorphic function looks alike along it
 
 
 def jvp(
@@ -103,20 +110,26 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     return y, f_jvp
 
 
-def mirrored(y: Any, y_dot: Any) -> Any:
-    """`y_dot` with the structure of `y`, zeros where nothing varies, None where there is no tangent."""
+def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = None) -> Any:
+    """`y_dot` with the structure of `y`, zeros where nothing varies, None where there is no tangent.
+
+    Args:
+        of_leaf: what becomes of the entry of a leaf, if it is not to be taken as it is.
+    """
     structure, _ = structure_of(y, as_real=True)
     found = leaf_values(structure, y_dot)
 
-    def of_leaf(leaf: Leaf) -> Any:
+    def entry(leaf: Leaf) -> Any:
         dot = found.get(leaf.position)
         if dot is None:
             return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        if of_leaf is not None:
+            dot = of_leaf(leaf, dot)
         if isinstance(leaf.x, np.generic) and type(dot) is not type(leaf.x):
             return here(recorded.in_type, dot, type(leaf.x))  # np.float64 for np.float64
         return dot
 
-    return filled(structure, of_leaf)
+    return filled(structure, entry)
 
 
 def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Callable[..., Any]:
@@ -136,6 +149,9 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
         ArgumentError: the first argument is not a number, or `order` is no natural number.
         NotHolomorphicError: the argument is complex and f has no complex derivative there; see `wirtinger`.
         MissingRuleError: the value depends on the argument through C code that has no rule.
+
+    `f` runs once (twice for a complex argument, to see that it is holomorphic); higher orders are n! times its Taylor
+    coefficients.
 
     Examples:
         >>> import cmath, math
@@ -162,43 +178,76 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
             y = f(x, *others, **kwargs)
             return (y, y) if value else y
         y, d = nth(f, x, order, others, kwargs)
+        if not structure_of(y, as_real=True)[1]:
+            raise ArgumentError(
+                f"{getattr(f, '__name__', 'the function')} returned {described(y)}, which holds no real or complex "
+                "number.\n  See docs: errors#argument"
+            )
         return (y, d) if value else d
 
     return derivative_of
 
 
 def nth(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """(f(x), the derivative of that order), by forward mode applied to itself."""
+    """(f(x), the derivative of that order): from the Taylor coefficients where numbers are floats, else by nesting."""
     if order == 1:
-        return first(f, x, others, kwargs, f)
+        return first(f, x, others, kwargs)
+    if isinstance(x, (float, complex, np.inexact)):
+        return by_taylor(f, x, order, others, kwargs)
 
     def one_order_less(x: Any) -> tuple[Any, Any]:
         return nth(f, x, order - 1, others, kwargs)
 
-    (y, _), (_, d) = first(one_order_less, x, (), {}, f)
+    (y, _), (_, d) = first(one_order_less, x, (), {})
     return y, d
 
 
-def first(g: Any, x: Any, others: tuple[Any, ...], kwargs: dict[str, Any], f: Any) -> tuple[Any, Any]:
-    """(g(x), dg/dx); `f` is what the user calls it."""
+def first(f: Any, x: Any, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """(f(x), df/dx)."""
     args = (x, *others)
     held = (None,) * len(others)
     if not isinstance(x, (complex, np.complexfloating)):
-        y, y_dot = push(g, args, (type(x)(1), *held), kwargs)
+        y, y_dot = push(f, args, (type(x)(1), *held), kwargs)
         return y, mirrored(y, y_dot)
-    y, y_dot = push(g, args, (np.array([1, 1j], direction_type(x)), *held), kwargs, chunk=2)
-    structure, _ = structure_of(y, as_real=True)
-    found = leaf_values(structure, y_dot)
+    seed = np.array([1, 1j], direction_type(x))
+    y, y_dot = push(f, args, (seed, *held), kwargs, chunk=2)
 
-    def of_leaf(leaf: Leaf) -> Any:
-        dot = found.get(leaf.position)
-        if dot is None:
-            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
-        along_1, along_i = dot if leaf.is_array else here(recorded.numbers_in, dot)
+    def of_leaf(leaf: Leaf, dot: Any) -> Any:
+        along_1, along_i = (here(recorded.chosen, dot, k, leaf) for k in (0, 1))
         check_holomorphic(along_1, along_i, f)
         return along_1
 
-    return y, filled(structure, of_leaf)
+    return y, mirrored(y, y_dot, of_leaf)
+
+
+def by_taylor(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
+    """(f(x), the derivative of that order): n! times the Taylor coefficient, in one run of `f`, two for complex x."""
+    if order > MOST_FACTORIAL:
+        raise ArgumentError(
+            f"{order}! is beyond the floats; taylor(f, x, {order}) gives the coefficients f^(k) / k!.\n"
+            "  See docs: errors#argument"
+        )
+    kind = direction_type(x)
+    held = (None,) * len(others)
+
+    def along(direction: complex) -> tuple[Any, Any]:
+        seed = np.zeros(order, kind)
+        seed[0] = direction
+        return push(f, (x, *others), (seed, *held), kwargs, order, JetLevel)
+
+    y, y_dot = along(1.0)
+    again: dict[int, Any] = {}
+    if isinstance(x, (complex, np.complexfloating)):
+        again = leaf_values(structure_of(y, as_real=True)[0], along(ASIDE)[1])
+
+    def of_leaf(leaf: Leaf, dot: Any) -> Any:
+        d = here(recorded.nth_from_taylor, dot, order, leaf)
+        if leaf.position in again:
+            aside = here(recorded.nth_from_taylor, again[leaf.position], order, leaf)
+            check_holomorphic(d, np.asarray(aside) * (1j / ASIDE**order), f)
+        return d
+
+    return y, mirrored(y, y_dot, of_leaf)
 
 
 def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:

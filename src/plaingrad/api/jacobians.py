@@ -371,7 +371,7 @@ class Task:
             whole = here(recorded.joined, columns[y.position])
             start = 0
             for x in self.x_leaves:
-                if x.is_array or x.is_complex:
+                if x.is_array or x.is_complex or y.is_array:
                     pair = here(recorded.pair_of_columns, whole, start, y, x)
                 else:
                     pair = whole[start], None

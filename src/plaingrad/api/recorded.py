@@ -6,6 +6,7 @@ other code. They know nothing of levels.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,18 @@ def in_type(d: Any, cls: Any) -> Any:
 def python_number(d: Any) -> Any:
     """A NumPy scalar as a float or complex."""
     return complex(d) if isinstance(d, np.complexfloating) else float(d)
+
+
+def chosen(dot: np.ndarray, k: int, leaf: Any) -> Any:
+    """Entry `k` of a chunk of tangents: a number for a number, an array for an array."""
+    if leaf.is_array:
+        return dot[k : k + 1].reshape(leaf.shape)
+    return dot.tolist()[k] if type(leaf.x) in (float, complex) else dot[k]
+
+
+def nth_from_taylor(coefficients: np.ndarray, order: int, leaf: Any) -> Any:
+    """n! times coefficient n of those from 1 on."""
+    return chosen(coefficients, order - 1, leaf) * float(math.factorial(order))
 
 
 # -- whole derivatives -------------------------------------------------------------------------------------------------
