@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -43,5 +44,14 @@ def project(x_bar: Any, x: Any) -> Any:
     if not isinstance(x, (complex, np.complexfloating)) and isinstance(x_bar, (complex, np.complexfloating)):
         x_bar = x_bar.real
     if isinstance(x, Decimal):  # Decimal mixes with no float
-        return x_bar if isinstance(x_bar, Decimal) else Decimal(x_bar)
-    return float(x_bar) if isinstance(x_bar, Decimal) else x_bar
+        return x_bar if isinstance(x_bar, Decimal) else as_decimal(x_bar)
+    if isinstance(x_bar, Decimal) or (isinstance(x_bar, Fraction) and not isinstance(x, Fraction)):
+        return float(x_bar)
+    return x_bar
+
+
+def as_decimal(x_bar: Any) -> Decimal:
+    """A number of another kind as a Decimal."""
+    if isinstance(x_bar, Fraction):
+        return Decimal(x_bar.numerator) / Decimal(x_bar.denominator)
+    return Decimal(x_bar)

@@ -265,8 +265,8 @@ def _to_number(cls: type, tangent: Any) -> Any:
     number = project(tangent, cls(0))
     if type(number) is cls:
         return number
-    if cls is Decimal and isinstance(number, Fraction):
-        return Decimal(number.numerator) / Decimal(number.denominator)
+    if cls is Fraction and number - number != 0:  # infinite, or not a number: no fraction is
+        return number
     return cls(number)
 
 
