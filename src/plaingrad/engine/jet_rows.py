@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine import series
-from plaingrad.engine.pushing import aligned
+from plaingrad.engine.pushing import aligned, chosen
 from plaingrad.rules.elementwise import COMPLEX_TYPES, REAL_TYPES, dunders, named
 
 Jet = Callable[..., np.ndarray]
@@ -266,14 +266,17 @@ def along_slopes(slopes: Any, args: Any, z: Any, positions: Any, dots: Any) -> A
     return total
 
 
-def bilinear(f: Any, a: Any, b: Any, a_dot: Any, b_dot: Any, others: Any, options: dict[str, Any]) -> Any:
+def bilinear(
+    f: Any, a: Any, b: Any, a_dot: Any, b_dot: Any, others: Any, options: dict[str, Any], lead: Any
+) -> Any:
     """The coefficients of f(a, b), linear in each: c_k = sum of f(a_i, b_(k-i))."""
-    n = len(a_dot)
+    a_series = [a, *[chosen(a_dot, k) for k in range(lead[0])]]
+    b_series = [b, *[chosen(b_dot, k) for k in range(lead[0])]]
     each = []
-    for k in range(1, n + 1):
-        c = f(a, b_dot[k - 1], *others, **options) + f(a_dot[k - 1], b, *others, **options)
-        for i in range(1, k):
-            c = c + f(a_dot[i - 1], b_dot[k - i - 1], *others, **options)
+    for k in range(1, lead[0] + 1):
+        c = f(a_series[0], b_series[k], *others, **options)
+        for i in range(1, k + 1):
+            c = c + f(a_series[i], b_series[k - i], *others, **options)
         each.append(c)
     return np.stack(each)
 

@@ -135,7 +135,7 @@ class JetLevel(ForwardLevel):
         named = rule.parameters[:2]
         options = {name: x for name, x in kwargs.items() if name not in named}
         if len(positions) == 2:
-            y_dot = self.computed(jet_rows.bilinear, f, a, b, *dots, args[2:], options)
+            y_dot = self.computed(jet_rows.bilinear, f, a, b, *dots, args[2:], options, self.lead)
         else:
             found = dict(zip(positions, dots, strict=True))
             y_dot = self.computed(
