@@ -5,6 +5,7 @@ from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
+from plaingrad.api.taylor import taylor
 
 __all__ = [
     "derivative",
@@ -22,6 +23,7 @@ __all__ = [
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
+    "taylor",
     "value_and_grad",
     "vhp",
     "vjp",
