@@ -27,6 +27,24 @@ def diagonal_of(x: Any) -> Any:
     return np.diagonal(x, axis1=-2, axis2=-1)
 
 
+def inverse_or_nan(x: Any) -> Any:
+    """The inverse; all nan where one of the matrices has none."""
+    try:
+        return la.inv(x)
+    except la.LinAlgError:
+        if x.shape[-1] != x.shape[-2]:
+            raise
+        return np.full_like(x, np.nan)
+
+
+def solution_or_nan(a: Any, b: Any) -> Any:
+    """A^-1 b; all nan where one of the matrices is singular."""
+    try:
+        return la.solve(a, b)
+    except la.LinAlgError:
+        return np.full_like(b, np.nan)
+
+
 def identity(x: Any) -> Any:
     """The identity matrix with as many columns as `x`."""
     return np.eye(np.shape(x)[-1], dtype=np.asarray(x).dtype)
@@ -385,7 +403,7 @@ def eig_bar(w: Any, v: Any, w_bar: Any, v_bar: Any) -> Any:
     LAPACK scales each eigenvector to length 1 with its largest component real; u_bar is v_bar without what those
     two conditions take away from it.
     """
-    inverse_h = adjoint(la.inv(v))
+    inverse_h = adjoint(inverse_or_nan(v))
     core = 0.0
     if not is_zero(v_bar):
         along = np.sum(conj(v) * v_bar, axis=-2, keepdims=True)  # dv = u + c v: c_bar = v^H v_bar
@@ -421,7 +439,7 @@ def eig_frule(a):
     def eig_pushforward(dots):  # diag(M), V (F o M), M = V^-1 A_dot V; then length 1 and a real largest component
         if not varies(dots[0]):
             return ZeroTangent
-        m = la.inv(v) @ joined(dots[0], a) @ v
+        m = inverse_or_nan(v) @ joined(dots[0], a) @ v
         gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
         u = v @ quotients(m * (1 - np.eye(np.shape(v)[-1], dtype=w.real.dtype)), gaps)
         along = np.real(np.sum(conj(v) * u, axis=-2, keepdims=True))
@@ -459,7 +477,7 @@ def eigvals_frule(a):
         if not varies(dots[0]):
             return ZeroTangent
         w, v = la.eig(a)  # in its own order, and differently rounded
-        w_dot = np.sum(np.swapaxes(la.inv(v), -1, -2) * (joined(dots[0], a) @ v), axis=-2)
+        w_dot = np.sum(np.swapaxes(inverse_or_nan(v), -1, -2) * (joined(dots[0], a) @ v), axis=-2)
         nearest = np.argmin(np.abs(np.expand_dims(z, -1) - np.expand_dims(w, -2)), -1)
         if np.ndim(w_dot) > np.ndim(nearest):
             nearest = np.expand_dims(nearest, 0)
@@ -610,7 +628,7 @@ def qr_bar(q: Any, r: Any, q_bar: Any, r_bar: Any) -> Any:
     low = np.tril(m, -1)
     c = q @ (low + adjoint(low) + np.real(diagonal_of(m))[..., None, :] * np.eye(r.shape[-2], dtype=r.real.dtype))
     total = c if is_zero(q_bar) else q_bar + c
-    return adjoint(la.solve(r, adjoint(total)))
+    return adjoint(solution_or_nan(r, adjoint(total)))
 
 
 @rrule(la.qr)
@@ -651,7 +669,7 @@ def qr_rrule(a, mode="reduced"):
 
 def qr_dot(a_dot: Any, q: Any, r: Any) -> tuple[Any, Any]:
     """(q_dot, r_dot) of A = Q R with square R: Q^H A_dot R^-1 is skew-Hermitian plus upper triangular with a real diagonal."""
-    image = adjoint(la.solve(adjoint(r), adjoint(a_dot)))
+    image = adjoint(solution_or_nan(adjoint(r), adjoint(a_dot)))
     m = adjoint(q) @ image
     low = np.tril(m, -1)
     turn = low - adjoint(low)
@@ -705,7 +723,9 @@ def euclidean_norm_rrule(x, ord, axis, keepdims):
         axes = axes_of(axis, np.ndim(x))
         kept = tuple(1 if i in axes else n for i, n in enumerate(np.shape(x)))
         size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
-        return (quotients(slope * (size != 0), size) * x,)
+        x_bar = quotients(slope * (size != 0), size) * x
+        varying = isinstance(ord, (float, np.floating))
+        return x_bar, Thunk(lambda: np.sum(z_bar * slope_in_order(x, z, ord, axis, keepdims))) if varying else NoTangent
 
     return z, norm_pullback
 
@@ -715,10 +735,14 @@ def euclidean_norm_frule(x, ord, axis, keepdims):
     z = la.norm(x, ord, axis, keepdims)
 
     def norm_pushforward(dots):
-        if not varies(dots[0]):
-            return ZeroTangent
-        products = np.real(conj(x) * dots[0])
-        return quotients(np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims)) * (z != 0), z)
+        z_dot, ord_dot = ZeroTangent, dot_of(dots, 1)
+        if varies(dots[0]):
+            products = np.real(conj(x) * dots[0])
+            sums = np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims))
+            z_dot = quotients(sums * (z != 0), z)
+        if varies(ord_dot):
+            z_dot = total(z_dot, lined_up(ord_dot, ord, np.ndim(z)) * slope_in_order(x, z, ord, axis, keepdims))
+        return z_dot
 
     return z, norm_pushforward
 
@@ -751,7 +775,7 @@ def vector_norm(x, ord, axis, keepdims):
         return np.min(np.abs(x), axis, keepdims=keepdims)
     if ord == 0:
         return np.sum((x != 0).astype(x.real.dtype), axis, keepdims=keepdims)
-    if ord == 1:
+    if ord == 1 and isinstance(ord, int):  # an order that varies is none
         return np.sum(np.abs(x), axis, keepdims=keepdims)
     if isinstance(ord, str):
         raise ValueError(f"Invalid norm order '{ord}' for vectors")
@@ -788,9 +812,9 @@ def slope_in_order(x: Any, z: Any, p: Any, axis: Any, keepdims: bool) -> Any:
     """dz/dp = z (sum |x|^p log|x| / (p sum |x|^p) - log(sum |x|^p) / p^2)."""
     length = np.where(x == 0, 1, np.abs(x))
     powers = np.where(x == 0, 0, length**p)
-    total = np.sum(powers, axis, keepdims=keepdims)
-    slope = np.sum(powers * np.log(length), axis, keepdims=keepdims) / (p * total) - np.log(total) / p**2
-    return np.where(total == 0, 0, z * slope)
+    sums = np.sum(powers, axis, keepdims=keepdims)
+    slope = np.sum(powers * np.log(length), axis, keepdims=keepdims) / (p * sums) - np.log(sums) / p**2
+    return np.where(sums == 0, 0, z * slope)
 
 
 @both_forms(power_norm)
@@ -840,11 +864,3 @@ def cond(x, p=None):
     return np.where(np.isnan(z) & ~np.isnan(x).any(axis=(-2, -1)), np.inf, z)[()]
 
 
-def inverse_or_nan(x: Any) -> Any:
-    """The inverse; all nan where one of the matrices has none."""
-    try:
-        return la.inv(x)
-    except la.LinAlgError:
-        if x.shape[-1] != x.shape[-2]:
-            raise
-        return np.full_like(x, np.nan)
