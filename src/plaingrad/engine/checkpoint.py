@@ -10,38 +10,42 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
+import functools
 import gc
 import random
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType, ModuleType
-from typing import Any
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any, NoReturn
 
 import numpy as np
 
+from plaingrad import rulebook
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, patches_of, put, release
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import rebuilt
-from plaingrad.engine.memory import Shadow
+from plaingrad.engine.memory import Shadow, owner_of
 from plaingrad.engine.refuse import name_of, refuse
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.segment import (
     Segment,
     file,
+    fingerprint,
+    here,
     keep,
     leaves_of,
     lend,
-    reverse_here,
     seed,
     take_back,
     traverse,
 )
-from plaingrad.engine.tape import STEP
+from plaingrad.engine.tape import STEP, reverse
 from plaingrad.errors import CheckpointError, PlaingradError
-from plaingrad.rewrite import CURRENT
+from plaingrad.rewrite import CURRENT, PLAIN
 
+GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 LOOKED_THROUGH = 10_000  # objects that a function can reach, at most, in the search for arrays and generators
 
 
@@ -51,27 +55,29 @@ def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
     if not isinstance(level, ReverseLevel):
         return level.prep(f)(*args, **kwargs)
     arrays, generators = surroundings(f, args, kwargs)
-    level._capture(arrays)
-    again = Again(f, held(args), held(kwargs), generators)
+    again = Again(f, args, kwargs, generators)
     with Segment(level, level.parent) as segment:
+        segment.watched.update([id(owner_of(a)) for a in arrays])
         try:
             y = segment.run(f, args, kwargs)
         except BaseException:
             keep(segment)
             raise
-        again.drew(generators)
+        again.drew()
         slots = list(leaves_of(segment.slot_of(y)))
-        if segment.wrote_outside or has_escaped(segment, slots):
+        if segment.wrote_outside or has_escaped(segment, slots) or segment.wrote_outside:
             keep(segment)
             return y
-        own = segment.index.imported
+        imported = segment.index.imported
         filed: dict[int, int] = {}
         for slot in slots:
-            if slot.index not in own and slot.index not in filed:
+            if slot.index not in imported and slot.index not in filed:
                 filed[slot.index] = file(level, slot)
         if filed:
+            level._capture([*args, *kwargs.values()])
+            again.expect(segment, y)
             outputs = [filed.get(slot.index) for slot in slots]
-            level.tape.extend((-1, STEP, Rerun(level, again, outputs, set(segment.imports), mark_of(y))))
+            level.tape.extend((-1, STEP, Rerun(level, again, outputs)))
         segment.drop()
         return y
 
@@ -85,81 +91,91 @@ def has_escaped(segment: Segment, slots: list[Any]) -> bool:
 
 
 class Again:
-    """What it takes to call a function as it was called before.
+    """What it takes to call a function as it was called before, and to see that it did the same.
 
     Attributes:
-        f: the function.
+        f: the function; what its cells held then is in cells of its own.
         args: its arguments; mutable containers are copies.
         kwargs: its keyword arguments, likewise.
         patches: (container, key, value): entries of differentiated arguments as they were then.
         draws: (generator of random numbers, its state then), for those that the function drew from.
         context: the context variables then.
         errors: NumPy's floating point error handling then.
+        imports: indices at the level of the values that it met there.
+        mark: of the result.
+        fingerprint: of the tape.
+        plain: no derivative was being taken further out: the tape is then another one.
     """
 
-    __slots__ = ("args", "context", "draws", "errors", "f", "kwargs", "patches")
+    __slots__ = ("args", "context", "draws", "errors", "f", "fingerprint", "imports")
+    __slots__ += ("kwargs", "mark", "patches", "plain")
 
     def __init__(self, f: Any, args: Any, kwargs: Any, generators: list[Any]) -> None:
-        self.f = f
-        self.args = args
-        self.kwargs = kwargs
+        memo: dict[int, Any] = {}
+        self.args, self.kwargs = held(args, memo), held(kwargs, memo)
+        self.f = frozen(f, memo)
         self.patches = patches_at(CURRENT.get())
         self.context = contextvars.copy_context()
-        self.errors = {
-            what: "ignore" if how in ("warn", "print", "log") else how for what, how in np.geterr().items()
-        }
+        self.errors = errors_raised()
         self.draws = [(generator, state_of(generator)) for generator in generators]
 
-    def drew(self, generators: list[Any]) -> None:
+    def drew(self) -> None:
         """Forget the states of those generators that were not used."""
         self.draws = [(g, before) for g, before in self.draws if state_of(g) != before]
 
+    def expect(self, segment: Segment, y: Any) -> None:
+        """Remember what the first run did."""
+        self.imports = set(segment.imports)
+        self.mark = mark_of(y)
+        self.fingerprint = fingerprint(segment.tape)
+        self.plain = segment.parent is PLAIN
+
     def run(self, segment: Segment) -> Any:
         """The value, recorded in `segment`."""
-        with patched(segment, self.patches), drawn_again(self.draws):
-            return self.context.copy().run(self._run, segment)
+        try:
+            with patched(segment, self.patches), drawn_again(self.draws):
+                y = self.context.copy().run(self._run, segment)
+        except PlaingradError:
+            raise
+        except Exception as error:
+            differs(self.f, f"it raised {type(error).__name__}: {error}", error)
+        if mark_of(y) != self.mark:
+            differs(self.f, "its result is another one")
+        if segment.wrote_outside:
+            differs(self.f, "it wrote to an array that it did not make")
+        segment.slot_of(y)
+        if set(segment.imports) != self.imports:
+            differs(self.f, "it met other differentiated values")
+        if self.plain == (segment.parent is PLAIN) and fingerprint(segment.tape) != self.fingerprint:
+            differs(self.f, "it computed something else on the way")
+        return y
 
     def _run(self, segment: Segment) -> Any:
+        memo: dict[int, Any] = {}
         with np.errstate(**self.errors):
-            return segment.run(self.f, held(self.args), held(self.kwargs))
+            return segment.run(frozen(self.f, memo), held(self.args, memo), held(self.kwargs, memo))
 
 
 @traverse
 class Rerun:
     """A call whose tape is made again in the reverse pass."""
 
-    __slots__ = ("again", "base", "imports", "mark", "outputs")
+    __slots__ = ("again", "base", "outputs")
 
-    def __init__(
-        self, base: ReverseLevel, again: Again, outputs: list[Any], imports: set[int], mark: Any
-    ) -> None:
+    def __init__(self, base: ReverseLevel, again: Again, outputs: list[Any]) -> None:
         self.base = base
         self.again = again
         self.outputs = (
             outputs  # for each active leaf of the result its index at the level, None for one that came in
         )
-        self.imports = imports  # indices at the level of what the call met
-        self.mark = mark
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Run the function again, and reverse that."""
         if all(i is None or shadow.bars[i] is None for i in self.outputs):
             return
-        again = self.again
         with Segment(self.base, CURRENT.get()) as segment:
-            try:
-                y = again.run(segment)
-            except PlaingradError:
-                raise
-            except Exception as error:
-                differs(again.f, f"it raised {type(error).__name__}: {error}", error)
+            y = self.again.run(segment)
             slots = list(leaves_of(segment.slot_of(y)))
-            if mark_of(y) != self.mark or len(slots) != len(self.outputs):
-                differs(again.f, "its result is another one")
-            if segment.wrote_outside:
-                differs(again.f, "it wrote to an array that it did not make")
-            if set(segment.imports) != self.imports:
-                differs(again.f, "it met other differentiated values")
             pairs = list(segment.imports.items())
             tape = segment.tape
             inner = Shadow(segment.new_index())
@@ -168,12 +184,12 @@ class Rerun:
             if i is not None:
                 seed(shadow, i, inner, slot)
         del y, slots
-        reverse_here(tape, inner, [])
+        here(reverse, tape, inner, [])
         take_back(shadow, inner, pairs)
         segment.drop()
 
 
-def differs(f: Any, how: str, error: BaseException | None = None) -> None:
+def differs(f: Any, how: str, error: BaseException | None = None) -> NoReturn:
     """Refuse a second run that is not like the first."""
     code = getattr(getattr(f, "__func__", f), "__code__", None)
     place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
@@ -225,6 +241,25 @@ def held(x: Any, memo: dict[int, Any] | None = None) -> Any:
     return x
 
 
+def frozen(f: Any, memo: dict[int, Any]) -> Any:
+    """`f` with cells of its own, so that a loop variable, say, may go on."""
+    if type(f) is functools.partial:
+        return functools.partial(frozen(f.func, memo), *held(f.args, memo), **held(f.keywords, memo))
+    if type(f) is MethodType:
+        return MethodType(frozen(f.__func__, memo), f.__self__)
+    if type(f) is not FunctionType or f.__closure__ is None or rulebook.find(f) is not None:
+        return f
+    cells = []
+    for cell in f.__closure__:
+        try:
+            cells.append(CellType(held(cell.cell_contents, memo)))
+        except ValueError:  # not bound yet
+            cells.append(cell)
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, tuple(cells))
+    copy.__kwdefaults__ = f.__kwdefaults__
+    return functools.update_wrapper(copy, f)
+
+
 def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     """(arrays, generators of random numbers) that `f` can reach: arguments, cells, defaults, self, named globals."""
     arrays: list[Any] = []
@@ -250,7 +285,7 @@ def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
             todo += [space[name] for name in x.__code__.co_names if name in space]
         elif t is MethodType:
             todo += (x.__func__, x.__self__)
-        elif isinstance(x, (np.random.Generator, np.random.RandomState, random.Random)):
+        elif isinstance(x, GENERATORS):
             generators.append(x)
         elif kind in (SEQUENCE, MAPPING):
             if not FLAT.issuperset(map(type, parts := list(x.values() if kind == MAPPING else x))):
@@ -258,6 +293,11 @@ def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
         elif kind == OBJECT and has_fields(x):
             todo += fields_of(x).values()
     return arrays, generators
+
+
+def errors_raised() -> dict[str, Any]:
+    """NumPy's floating point error handling, for a second run: what was said once is not said again."""
+    return {what: how if how in ("raise", "call") else "ignore" for what, how in np.geterr().items()}
 
 
 def state_of(generator: Any) -> Any:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import functools
 import gc
 import threading
+import zlib
+from array import array
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
+from itertools import compress, repeat
 from sys import getrefcount
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
@@ -106,15 +108,19 @@ class Segment(ReverseLevel):
 
     Attributes:
         base: the level.
-        wrote_outside: memory was written that may be older than the segment.
+        watched: identities of owners of memory that is older than the segment.
+        wrote_outside: memory was written that is older than the segment.
+        wrote_unknown: identities of owners that were written, and of which nobody knows how old they are.
         imports: index at the level -> index in the segment.
     """
 
-    __slots__ = ("base", "wrote_outside")
+    __slots__ = ("base", "watched", "wrote_outside", "wrote_unknown")
 
     def __init__(self, base: ReverseLevel, parent: Any) -> None:
         self.base = base
+        self.watched: set[int] = set()
         self.wrote_outside = False
+        self.wrote_unknown: set[int] = set()
         super().__init__(parent)
         self.captured = Captured(base)
         self.texts = base.texts
@@ -165,6 +171,7 @@ class Segment(ReverseLevel):
         self.tape.clear()
         self.drop()
         self.wrote_outside = False
+        self.wrote_unknown.clear()
         cells = self.blocks.cells
         cells["n"].cell_contents = -1
         cells["limit"].cell_contents = 4000
@@ -185,12 +192,17 @@ class Segment(ReverseLevel):
         super()._written(i)
 
     def _save(self, a: np.ndarray, k: Any) -> Write | None:
-        save = super()._save(a, k)
-        if save is not None:
-            i = self.index[id(a if a.base is None else owner_of(a))]
-            if i is None or i < 0 or i in self.index.imported:
+        key = id(a if a.base is None else owner_of(a))
+        if self.index[key] is None:
+            if key in self.watched or key in self.base.captured:
                 self.wrote_outside = True
-        return save
+            elif key in self.captured:
+                self.wrote_unknown.add(key)
+        return super()._save(a, k)
+
+    def _refuse_hidden_memory(self, a: np.ndarray) -> None:
+        super()._refuse_hidden_memory(a)
+        self.base._refuse_hidden_memory(a)
 
     # -- afterwards --------------------------------------------------------------------------------------------------
 
@@ -217,6 +229,8 @@ class Segment(ReverseLevel):
         for key, owner in seen.items():
             if dict.__contains__(self.captured, key) and key not in own:
                 self.base.captured[key] = owner
+        if not self.wrote_unknown.isdisjoint(seen):
+            self.wrote_outside = True
         return [x for key, x in seen.items() if key in own and key not in expected]
 
 
@@ -334,6 +348,56 @@ def held_elsewhere(tape: list[Any], roots: tuple[Any, ...], wanted: set[int]) ->
     return [x for x in values if id(x) in reached and id(x) in wanted]
 
 
+def fingerprint(tape: list[Any]) -> int:
+    """A number that two tapes share if they say the same: indices, slopes, and what pullbacks keep.
+
+    Of arrays the shape, the sum and a few elements count.
+    """
+    marks = tape[1::3]
+    outputs = tape[::3]
+    slopes = tape[2::3]
+    numbers: list[Any] = list(compress(slopes, map((0).__le__, marks)))
+    others: list[Any] = []
+    seen: set[int] = set()
+    todo = [*compress(outputs, map((0).__gt__, marks)), *compress(slopes, map((0).__gt__, marks))]
+    while todo:
+        x = todo.pop()
+        t = type(x)
+        if t is float:
+            numbers.append(x)
+        elif t is int or t is str or t is bool:
+            others.append(x)
+        elif isinstance(x, np.generic):
+            others.append(x.tobytes())
+        elif isinstance(x, np.ndarray):
+            if id(x) not in seen:
+                seen.add(id(x))
+                others.append(digest(x))
+        elif t is complex:
+            numbers += (x.real, x.imag)
+        elif t in _TRAVERSED and id(x) not in seen:
+            seen.add(id(x))
+            todo += parts_of(x)
+    try:
+        floats = array("d", numbers).tobytes()
+    except TypeError:
+        floats = repr(numbers).encode()
+    crc = zlib.crc32(repr(others).encode(), zlib.crc32(floats))
+    where = list(map(max, marks, repeat(STEP)))  # steps of either kind stand for each other
+    where += [o for o, i in zip(outputs, marks, strict=True) if i >= 0]
+    return zlib.crc32(array("q", where).tobytes(), crc)
+
+
+def digest(a: np.ndarray) -> Any:
+    """A short account of the contents of an array."""
+    if a.dtype.kind not in "fciub":
+        return a.shape, a.dtype.str
+    flat = np.asarray(a).ravel() if a.flags.c_contiguous else np.asarray(a).flat
+    few = np.asarray(flat[:: max(1, a.size // 64)])
+    with np.errstate(all="ignore"):
+        return a.shape, a.dtype.str, np.add.reduce(np.asarray(a), axis=None).tobytes(), few.tobytes()
+
+
 _INSIDE = 1 << 30
 
 
@@ -392,10 +456,10 @@ def seed(shadow: Shadow, i: int, inner: Shadow, slot: Any) -> None:
         inner.laid[slot.index] = flat, extent(owner_of(slot.x))[0]
 
 
-def reverse_here(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
-    """The reverse pass over `tape`, rewritten where a derivative is being taken of it."""
+def here(f: Callable[..., Any], *args: Any) -> Any:
+    """f(*args) for a piece of the reverse pass: rewritten where a derivative is being taken of it."""
     outer = CURRENT.get()
-    (reverse if outer is PLAIN else outer.calls.inside(reverse))(tape, shadow, undone)
+    return (f if outer is PLAIN else outer.calls.inside(f))(*args)
 
 
 @traverse
@@ -414,7 +478,7 @@ class Kept:
         """The reverse pass of the segment, as if its tape stood in the level's."""
         inner = Shadow(self.size)
         lend(shadow, inner, self.pairs)
-        reverse_here(self.tape, inner, undone)
+        here(reverse, self.tape, inner, undone)
         take_back(shadow, inner, self.pairs)
 
 
