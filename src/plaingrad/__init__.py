@@ -2,6 +2,9 @@
 
 from plaingrad import rules as _shipped  # noqa: F401
 from plaingrad.api import (
+    checkpoint,
+    checkpoint_sequence,
+    checkpointed,
     derivative,
     forwarddiff,
     grad,
@@ -27,6 +30,7 @@ from plaingrad.errors import (
     AliasError,
     ArgumentError,
     ChangedSinceError,
+    CheckpointError,
     CotangentError,
     MissingRuleError,
     NonScalarOutputError,
@@ -70,6 +74,7 @@ __all__ = [
     "AliasError",
     "ArgumentError",
     "ChangedSinceError",
+    "CheckpointError",
     "CotangentError",
     "Dual",
     "MissingRuleError",
@@ -88,6 +93,9 @@ __all__ = [
     "accumulate",
     "build_frule",
     "build_rrule",
+    "checkpoint",
+    "checkpoint_sequence",
+    "checkpointed",
     "defined_as",
     "derivative",
     "forwarddiff",

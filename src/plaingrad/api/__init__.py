@@ -1,5 +1,6 @@
 """The public door: gradients, tangents, Jacobians and what is built of them. Thin: the engine does the work."""
 
+from plaingrad.api.checkpoints import checkpoint, checkpoint_sequence, checkpointed
 from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
@@ -8,6 +9,9 @@ from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
 
 __all__ = [
+    "checkpoint",
+    "checkpoint_sequence",
+    "checkpointed",
     "derivative",
     "forwarddiff",
     "grad",
