@@ -730,6 +730,8 @@ class Calls:
         if rule is not None and not callable(lookup(t, name)):
             if rule.kind == "composed":
                 return self.inside(rule.definition)(o)
+            if rule.kind == "no_tangent":
+                return getattr(o, name)
             if rule.gives_derivative:
                 return self.level.apply(rule, functools.partial(attribute, name), (o,), {})
         if name == "ctypes" and kind == ARRAY and self.level.region(o) is not None:

@@ -882,6 +882,8 @@ def fresh_number(y: Any) -> Any:
         return copy
     if isinstance(y, np.generic):
         return y.copy()
+    if isinstance(y, Decimal):
+        return y.copy_sign(y)  # a sum would round it to the precision of the context
     return y + type(y)(0)
 
 

@@ -52,7 +52,7 @@ COMPLEX_TYPES = (complex, np.csingle, np.cdouble, np.clongdouble)
 
 def dunders(*names: str, types: tuple[type, ...] = REAL_TYPES + COMPLEX_TYPES) -> tuple[Any, ...]:
     """The methods of float, complex, arrays and NumPy's scalar types with one of these names."""
-    return tuple(dict.fromkeys(t.__dict__[n] for n in names for t in types if n in t.__dict__))
+    return tuple(dict.fromkeys(t.__dict__[n] for n in names for t in types if t.__dict__.get(n)))
 
 
 # IEEE arithmetic where Python raises ------------------------------------------------------------------------

@@ -31,7 +31,23 @@ no_tangent(*functions(
     "empty", "zeros", "ones", "empty_like", "zeros_like", "ones_like", "eye", "identity", "tri", "fromfile",
     "bartlett", "blackman", "hamming", "hanning",
 ))  # fmt: skip
-mover(np.frombuffer, np.from_dlpack, np.ndarray)  # over given memory, or over none
+mover(np.frombuffer, np.ndarray)  # over given memory, or over none
+
+
+def imported(x, options):
+    """An array over the memory of another library."""
+    return np.from_dlpack(x, **options)
+
+
+mover(imported)
+
+
+@composed(np.from_dlpack)
+def from_dlpack(x, /, **options):
+    """The memory of another array; of one of NumPy's own a view, so that it is known whose it is."""
+    return x[...] if isinstance(x, np.ndarray) else imported(x, options)
+
+
 no_tangent(np.broadcast)  # its shape; iterated over, it is refused by the engine
 
 
@@ -100,12 +116,12 @@ def wrapped(a: Any, array: Any, options: Any) -> Any:
     return (np.ndarray if isinstance(a, np.ndarray) else np.generic).__array_wrap__(a, array, *options)
 
 
-@rrule(*methods("__array_wrap__", "__array_prepare__"))
+@linear_rrule(*methods("__array_wrap__", "__array_prepare__"))
 def array_wrap_rrule(self, array, *options):
     return wrapped(self, array, options), lambda z_bar: (ZeroTangent, z_bar)
 
 
-@both_forms(*methods("__array_wrap__", "__array_prepare__"), affine=True)
+@both_forms(*methods("__array_wrap__", "__array_prepare__"))
 def array_wrap_frule(self, array, *options):
     return wrapped(self, array, options), lambda dots: dots[1]
 
