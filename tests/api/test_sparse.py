@@ -119,6 +119,25 @@ def test_the_hessian_of_an_arrow_takes_two_sweeps():
     assert found.nnz == 3 * 200 - 2
 
 
+def test_a_jacobian_with_a_dense_row_and_a_dense_column_takes_three_sweeps():
+    def f(x):
+        y = x[0] * x
+        y[0] = x @ x
+        return y
+
+    n = 300
+    x = np.random.default_rng(5).standard_normal(n)
+    expected = np.diag(np.full(n, x[0]))
+    expected[:, 0], expected[0] = x, 2.0 * x
+    f = Counted(f)
+    found = sparse_jacobian(f, x, chunk_size=1)
+    assert f.calls <= 1 + 3
+    assert np.allclose(found.toarray(), expected, rtol=1e-14)
+    assert np.array_equal(sparse_jacobian(f, x, found).toarray(), found.toarray())
+    for mode in ("forward", "reverse"):
+        assert np.allclose(sparse_jacobian(f, x, mode=mode).toarray(), expected, rtol=1e-14)
+
+
 # -- sparse polynomials with exact derivatives -----------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from plaingrad.api.jacobians import Snapshot, direction_type, leaf_gradient
 from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, structure_of, structures_of
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
+from plaingrad.engine.index_sets import distinct
 from plaingrad.engine.patterns import find_pattern
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
@@ -86,8 +87,9 @@ def sparse_jacobian(
         f: any Python callable of one argument.
         x: a real array, or a list, dict or object of real arrays and numbers. Columns are its numbers in order.
         pattern: which entries may be nonzero: a SciPy sparse array or a dense one; None: found by `sparsity(f, x)`,
-            which costs about as much as some dozens of calls of `f` on arrays.
-        mode: "forward" groups columns, "reverse" groups rows; "auto" takes the fewer groups.
+            which takes longer than all the rest.
+        mode: "forward" groups columns, "reverse" groups rows; "auto" takes the fewer groups, or some of both where a
+            few dense rows and a few dense columns call for it.
         chunk_size: how many forward sweeps are made together. `f` is called once for each chunk.
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
 
@@ -215,17 +217,20 @@ class Task:
         is_given = pattern is not None
         starts, columns, rows = self.given_pattern(pattern) if is_given else (*self.found_pattern(), None)
         rows = starts.size - 1 if rows is None else rows
-        colouring = coloured(kind, starts, columns, self.n)
-        pulled = colouring.kind == "rows"
-        sweeps = self.pulled(colouring, rows) if pulled else self.pushed(colouring, chunk_size, rows)
+        colourings = coloured(kind, starts, columns, self.n)
         parts: list[Any] = []
         order = [np.zeros(0, np.int64)]
-        for products, entries, where in sweeps:
-            parts.append(here(chosen, products, where))
-            order.append(entries)
-        data = here(in_order, parts, np.argsort(np.concatenate(order)))
+        for colouring in colourings:
+            by_rows = colouring.kind == "rows"
+            sweeps = self.pulled(colouring, rows) if by_rows else self.pushed(colouring, chunk_size, rows)
+            for products, entries, where in sweeps:
+                parts.append(here(chosen, products, where))
+                order.append(entries)
+        where_to = np.empty(columns.size, np.int64)
+        where_to[np.concatenate(order)] = np.arange(columns.size)
+        data = here(in_order, parts, where_to)
         if is_given if check is None else check:
-            self.check(data, starts, columns, rows, pulled)
+            self.check(data, starts, columns, rows, all(colouring.kind == "rows" for colouring in colourings))
         # SciPy moves the data through C code if it has to make an array of it; it is one.
         whole = scipy_sparse.csr_array((np.zeros(columns.size), columns, starts), shape=(rows, self.n))
         whole.data = data
@@ -291,6 +296,8 @@ class Task:
 
     def pulled(self, colouring: Colouring, rows: int) -> Iterator[tuple[Any, Any, Any]]:
         """(products, entries that they show, where) for each reverse sweep."""
+        if not colouring.count:
+            return
         pull = self.pullback(rows)
         for seeds, entries, where in colouring.chunks(1):
             yield here(in_a_row, pull(seeds[0])), entries, where
@@ -369,20 +376,20 @@ def symmetrised(starts: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np
     """A square pattern and its transpose together."""
     n = starts.size - 1
     rows = np.repeat(np.arange(n), np.diff(starts))
-    both = np.unique(np.concatenate([rows * n + columns, columns * n + rows]))
+    both = distinct(np.concatenate([rows * n + columns, columns * n + rows]))
     rows, columns = np.divmod(both, max(n, 1))
     return np.searchsorted(rows, np.arange(n + 1)), columns
 
 
 # -- colourings, kept for the patterns met last ------------------------------------------------------------------------
 
-_colourings: OrderedDict[Any, Colouring] = OrderedDict()
+_colourings: OrderedDict[Any, tuple[Colouring, ...]] = OrderedDict()
 _colourings_lock = threading.Lock()
 KEPT = 8
 
 
-def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
-    """A colouring of the pattern; the last ones are kept, for the next step of an iteration asks again."""
+def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> tuple[Colouring, ...]:
+    """Colourings that show the pattern together; the last ones are kept: the next step of an iteration asks again."""
     digest = hashlib.blake2b(np.ascontiguousarray(starts))
     digest.update(np.ascontiguousarray(columns))
     key = kind, n, digest.digest()
@@ -392,10 +399,11 @@ def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> Colo
             _colourings.move_to_end(key)
             return known
     if kind == "symmetric":
-        made = colour_symmetric(starts, columns)
+        made: tuple[Colouring, ...] = (colour_symmetric(starts, columns),)
+    elif kind == "cheapest":
+        made = cheapest(starts, columns, n)
     else:
-        make = {"cheapest": cheapest, "columns": colour_columns, "rows": colour_rows}[kind]
-        made = make(starts, columns, n)
+        made = ((colour_columns if kind == "columns" else colour_rows)(starts, columns, n),)
     with _colourings_lock:
         _colourings[key] = made
         while len(_colourings) > KEPT:
@@ -430,7 +438,9 @@ def chosen(products: Any, where: Any) -> Any:
 def in_order(parts: list[Any], order: np.ndarray) -> Any:
     """The entries of the matrix from all chunks, put in order."""
     data = np.concatenate(parts)[order] if parts else np.zeros(0)
-    return data.astype(np.float32) if data.dtype == np.float16 else data  # SciPy has no sparse arrays of halves
+    return (
+        data.astype(np.float32) if data.dtype == np.float16 else data
+    )  # SciPy has no sparse arrays of halves
 
 
 def _scipy_sparse() -> ModuleType:

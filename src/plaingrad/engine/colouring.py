@@ -1,12 +1,13 @@
 """Colouring of sparse matrices: which columns (rows) may share one sweep, and where each entry is then read off.
 
 A pattern is given in compressed rows, `starts` and `columns`: the columns with an entry in row i are
-`columns[starts[i]:starts[i + 1]]`, in ascending order. Three kinds of groups are made:
+`columns[starts[i]:starts[i + 1]]`, in ascending order. Four kinds of groups are made:
 
 - columns: two of one colour have no row in common, so J v for v = the sum of their unit vectors shows every entry;
 - rows: the same for the transpose, and v J;
 - symmetric: for a symmetric matrix it is enough that every entry h_ij is alone in its colour in row i *or* in row j,
-  which a star colouring gives: neighbours differ, and no path of four vertices has two colours only.
+  which a star colouring gives: neighbours differ, and no path of four vertices has two colours only;
+- both: groups of columns and groups of rows, for matrices with a few dense rows and a few dense columns.
 
 Sources: T. F. Coleman and J. J. More, SIAM J. Numer. Anal. 20 (1983) 187-209, for columns; A. H. Gebremedhin,
 A. Tarafdar, F. Manne and A. Pothen, SIAM J. Sci. Comput. 29 (2007) 1042-1072, algorithm 4.1, for stars. Sets of
@@ -18,34 +19,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+
+from plaingrad.engine.index_sets import distinct
 
 Kind = Literal["columns", "rows", "symmetric"]
 
 UNCOLOURED = -1  # of a column or row without entries: it needs no sweep
-MANY_PAIRS = (
-    300_000  # beyond so many pairs of columns that meet, the best of the greedy orders takes too long
-)
+# Beyond so many pairs of columns that meet, the best of the greedy orders takes too long.
+MANY_PAIRS = 300_000
 TRIES = 6  # how many periods beyond the smallest possible are tried
+ENOUGH = 6  # so few groups of columns, or of rows, need no mixture of both
+MANY_ENTRIES = 1_000_000  # beyond so many no mixture is tried
 
 
 @dataclass(frozen=True)
 class Colouring:
-    """Groups of columns or rows, and for each entry of the pattern, in order, where its value is found.
+    """Groups of columns or rows, and where the values of some entries of the pattern are found by them.
 
     Attributes:
         kind: what was grouped.
-        colours: the group of each column (row); -1 where there are no entries.
+        colours: the group of each column (row); -1 where it is in none.
         count: how many groups there are, each of which takes one sweep.
-        sweep: for each entry, the group whose sweep shows it.
-        place: for each entry, which element of that sweep's result it is.
+        entries: the entries that are found, by their place in the pattern.
+        sweep: for each of them, the group whose sweep shows it.
+        place: for each of them, which element of that sweep's result it is.
     """
 
     kind: Kind
     colours: np.ndarray
     count: int
+    entries: np.ndarray
     sweep: np.ndarray
     place: np.ndarray
 
@@ -58,24 +64,35 @@ class Colouring:
 
     def chunks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]]:
         """(seeds, entries, where) for `size` groups at a time: products of the seeds show `entries`, at `where`."""
+        if 0 < self.count <= size:
+            yield self.seeds(0, self.count), self.entries, (self.sweep, self.place)
+            return
         order = np.argsort(self.sweep, kind="stable")
         bounds = np.searchsorted(self.sweep[order], np.arange(self.count + 1))
         for first in range(0, self.count, size):
             last = min(first + size, self.count)
-            entries = order[bounds[first] : bounds[last]]
-            yield self.seeds(first, last), entries, (self.sweep[entries] - first, self.place[entries])
+            shown = order[bounds[first] : bounds[last]]
+            yield self.seeds(first, last), self.entries[shown], (self.sweep[shown] - first, self.place[shown])
+
+
+def made(kind: Kind, colours: np.ndarray, entries: np.ndarray, sweep: Any, place: Any) -> Colouring:
+    """A colouring without the colours that show nothing."""
+    needed = np.zeros(number_of(colours), bool)
+    needed[sweep] = True
+    renamed = np.append(np.where(needed, np.cumsum(needed) - 1, UNCOLOURED), UNCOLOURED)
+    return Colouring(kind, renamed[colours], int(needed.sum()), entries, renamed[sweep], place)
 
 
 def colour_columns(starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
     """Groups of the `n` columns such that no row has two entries in one group."""
     colours = structurally_orthogonal(starts, columns, n)
-    return Colouring("columns", colours, number_of(colours), colours[columns], rows_of(starts))
+    return made("columns", colours, np.arange(columns.size), colours[columns], rows_of(starts))
 
 
 def colour_rows(starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
     """Groups of the rows such that none of the `n` columns has two entries in one group."""
     colours = structurally_orthogonal(*transposed(starts, columns, n), starts.size - 1)
-    return Colouring("rows", colours, number_of(colours), colours[rows_of(starts)], columns)
+    return made("rows", colours, np.arange(columns.size), colours[rows_of(starts)], columns)
 
 
 def colour_symmetric(starts: np.ndarray, columns: np.ndarray) -> Colouring:
@@ -87,19 +104,54 @@ def colour_symmetric(starts: np.ndarray, columns: np.ndarray) -> Colouring:
     # result is symmetric to the last bit.
     low, high = np.minimum(rows, columns), np.maximum(rows, columns)
     alone = counts_of_colours(rows, columns, colours).of(low, colours[high]) == 1
-    sweep = np.where(alone, colours[high], colours[low])
-    needed = (
-        np.bincount(sweep, minlength=number_of(colours)) > 0
-    )  # of a colour that shows nothing, no sweep is made
-    renamed = np.append(
-        np.where(needed, np.cumsum(needed) - 1, UNCOLOURED), UNCOLOURED
-    )  # the last: of UNCOLOURED
-    return Colouring(
-        "symmetric", renamed[colours], int(needed.sum()), renamed[sweep], np.where(alone, low, high)
+    sweep, place = np.where(alone, colours[high], colours[low]), np.where(alone, low, high)
+    return made("symmetric", colours, np.arange(columns.size), sweep, place)
+
+
+def colour_both(starts: np.ndarray, columns: np.ndarray, n: int) -> tuple[Colouring, Colouring]:
+    """Groups of columns and groups of rows such that each entry is alone in one of them.
+
+    It is a star colouring of the graph whose vertices are the rows and the columns, and whose edges are the entries.
+    """
+    m = starts.size - 1
+    rows = rows_of(starts)
+    column_starts, rows_in_columns = transposed(starts, columns, n)
+    colours = star_colours(
+        np.concatenate([starts, starts[-1] + column_starts[1:]]),
+        np.concatenate([columns + m, rows_in_columns]),
+    )
+    of_rows, of_columns = colours[:m], colours[m:]
+    by_column = counts_of_colours(rows, columns, of_columns).of(rows, of_columns[columns]) == 1
+    by_row = counts_of_colours(columns, rows, of_rows).of(columns, of_rows[rows]) == 1
+    # Entries that both ways would show join a sweep that is made anyway.
+    free = by_column & by_row
+    column_needed = np.isin(of_columns[columns], of_columns[columns[~by_row]])
+    row_needed = np.isin(of_rows[rows], of_rows[rows[~by_column]])
+    by_column &= ~(free & row_needed & ~column_needed)
+    there, here = np.flatnonzero(by_column), np.flatnonzero(~by_column)
+    return (
+        made("columns", of_columns, there, of_columns[columns[there]], rows[there]),
+        made("rows", of_rows, here, of_rows[rows[here]], columns[here]),
     )
 
 
-def cheapest(starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
+def cheapest(starts: np.ndarray, columns: np.ndarray, n: int) -> tuple[Colouring, ...]:
+    """Groups of columns, or of rows, or of both, whichever are fewer."""
+    one = fewer_of_two(starts, columns, n)
+    if one.count <= ENOUGH or columns.size > MANY_ENTRIES:
+        return (one,)
+    # A mixture helps where nearly all rows and columns are short, and a few are long.
+    usual = sum(
+        np.quantile(lengths, 0.95) for lengths in (np.diff(starts), np.bincount(columns, minlength=n))
+    )
+    if usual >= one.count / 2:
+        return (one,)
+    both = colour_both(starts, columns, n)
+    # A reverse sweep costs a few forward ones, and the function is run for both.
+    return both if sum(part.count for part in both) < one.count / 2 else (one,)
+
+
+def fewer_of_two(starts: np.ndarray, columns: np.ndarray, n: int) -> Colouring:
     """Columns or rows, whichever are fewer groups; columns if that is the same."""
     fewest_columns = int(np.diff(starts).max(initial=0))
     fewest_rows = int(np.bincount(columns, minlength=n).max(initial=0))
@@ -142,7 +194,7 @@ def periodic_columns(starts: np.ndarray, columns: np.ndarray, n: int, fewest: in
     """Colours j mod p, where a small p will do: bands, periodic bands, and many grids."""
     rows = rows_of(starts)
     for period in range(fewest, min(fewest + TRIES, n) + 1):
-        if np.unique(rows * period + columns % period).size == columns.size:
+        if distinct(rows * period + columns % period).size == columns.size:
             return np.arange(n) % period
     return None
 
@@ -205,7 +257,7 @@ def columns_that_meet(starts: np.ndarray, columns: np.ndarray, n: int) -> tuple[
     begins = ends - np.repeat(lengths, lengths)
     within = np.arange(ends[-1] if ends.size else 0) - np.repeat(begins, np.repeat(lengths, lengths))
     right = columns[np.repeat(np.repeat(starts[:-1], lengths), np.repeat(lengths, lengths)) + within]
-    pairs = np.unique(left[left != right] * n + right[left != right])
+    pairs = distinct(left[left != right] * n + right[left != right])
     return np.searchsorted(pairs // n, np.arange(n + 1)), pairs % n
 
 
@@ -226,18 +278,24 @@ def star_colours(starts: np.ndarray, columns: np.ndarray) -> np.ndarray:
     degrees = np.diff(bounds)
     best = np.zeros(n, int)
     if neighbours.size:
-        found = [greedy_stars(bounds, neighbours, np.argsort(-degrees, kind="stable"))]
-        if number_of(found[0]) > 2:
-            found.append(greedy_stars(bounds, neighbours, np.arange(n)))
-        best = min(found, key=number_of)
-        periodic = periodic_stars(rows, columns, n, number_of(best))
-        best = best if periodic is None else periodic
+        best = greedy_stars(bounds, neighbours, np.argsort(-degrees, kind="stable"), n + 1)
+        assert best is not None
+        for better in (
+            greedy_stars(bounds, neighbours, np.arange(n), number_of(best)),
+            periodic_stars(rows, columns, n, number_of(best)),
+        ):
+            if better is not None and number_of(better) < number_of(best):
+                best = better
     colours[used] = best[used]
     return colours
 
 
-def greedy_stars(bounds: np.ndarray, neighbours: np.ndarray, order: np.ndarray) -> np.ndarray:
+def greedy_stars(
+    bounds: np.ndarray, neighbours: np.ndarray, order: np.ndarray, below: int
+) -> np.ndarray | None:
     """In `order`, each vertex gets the first colour that leaves no path of four vertices with two colours only.
+
+    None, if that takes `below` colours or more.
 
     Vertex v may not have the colour of a neighbour w; nor, where w has no colour yet, that of another neighbour of w
     (w would join two alike, and could not be told from the fourth vertex later); nor, where w has colour c, that of a
@@ -257,6 +315,8 @@ def greedy_stars(bounds: np.ndarray, neighbours: np.ndarray, order: np.ndarray) 
         for w in mine:
             forbidden |= joined[w] if bits[w] else around[w]
         bit = ~forbidden & (forbidden + 1)
+        if bit.bit_length() >= below:
+            return None
         bits[v] = bit
         for x in mine:
             if around[x] & bit:
