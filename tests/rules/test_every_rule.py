@@ -1,7 +1,10 @@
 """Every rule in the rulebook passes `check_rule` at its samples; a rule without samples fails by name."""
 
+import os
+
 import numpy as np
 import pytest
+from tests.rules import moving_samples
 from tests.rules.samples import REFUSING, samples_of
 
 import plaingrad
@@ -10,7 +13,8 @@ from plaingrad.testing import check_rule
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # NumPy's own: empty slices, deprecated forms
 
-RULES = [rule for rule in rulebook.rules() if "plaingrad" in rule.source]
+HERE = os.path.dirname(plaingrad.__file__)
+RULES = [rule for rule in rulebook.rules() if rule.source.startswith(HERE)]
 DIFFERENTIATING = [rule for rule in RULES if rule.kind in ("scalar", "linear", "bilinear", "full", "composed")]
 
 
@@ -45,3 +49,18 @@ def test_a_rule_that_refuses_says_so(function):
     with pytest.raises(plaingrad.errors.MissingRuleError):
         plaingrad.vjp(REFUSING[function], np.array([0.2, 0.3, 0.5]))
 
+
+
+MOVING = [rule for rule in RULES if rule.kind in ("mover", "higher_order", "no_tangent")]
+
+
+@pytest.mark.parametrize("rule", MOVING, ids=name_of)
+def test_what_only_moves_references_or_has_no_tangent_passes_derivatives_on_or_ends_them(rule):
+    name = getattr(rule.function, "__name__", "")
+    if name in moving_samples.NEVER:
+        return
+    samples = moving_samples.samples_of(rule)
+    assert samples, f"the rule for {rule.name} ({rule.source}) has no samples: add some to tests/rules/moving_samples.py"
+    wrong = [words for sample in samples if (words := check(rule, sample))]
+    if wrong:
+        pytest.fail("\n".join(wrong), pytrace=False)

@@ -1050,8 +1050,8 @@ def alike(x: Any, y: Any) -> bool:
 
 
 def has_no_tangent(x: Any) -> bool:
-    """Whether `x` is of a kind that no tangent belongs to; a whole number may stand for a real one."""
-    return isinstance(x, (str, bytes, bool, type(None), type, slice)) or (callable(x) and not is_container(x))
+    """Whether no tangent belongs to `x`. A whole number may stand for a real one, a function may hold some."""
+    return isinstance(x, (str, bytes, bool, type(None), type, slice))
 
 
 def projected(bar: Any, x: Any) -> Any:
