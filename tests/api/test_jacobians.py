@@ -3,6 +3,8 @@
 import math
 from collections import namedtuple
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -142,6 +144,26 @@ def test_single_precision_stays_single(mode):
     assert jacobian(lambda x: x * x, mode=mode)(x).dtype == np.float32
     assert jacobian(lambda x: np.float32(3.0) * x.astype(np.float64), mode=mode)(x).dtype == np.float64
     assert type(jacobian(lambda x: x * x, mode=mode)(np.float32(3.0))) is np.float32
+
+
+@every_mode
+def test_fractions_and_decimals_stay_exact(mode):
+    found = jacobian(lambda x: [x[0] * x[1] ** 2, x[0]], mode=mode)([Fraction(1, 3), Fraction(1, 2)])
+    assert found == [[Fraction(1, 4), Fraction(1, 3)], [Fraction(1), Fraction(0)]]
+    assert all(type(entry) is Fraction for row in found for entry in row)
+    assert jacobian(lambda x: x * x, mode=mode)(Decimal("1.1")) == Decimal("2.2")
+
+
+def test_the_hessian_of_fractions_is_exact():
+    found = hessian(lambda x: x[0] * x[1] ** 2)([Fraction(1, 3), Fraction(1, 2)])
+    assert found == [[0, 1], [1, Fraction(2, 3)]]
+
+
+@every_mode
+def test_numbers_of_numpy_give_numbers_of_numpy(mode):
+    assert type(jacobian(lambda x: x * x, mode=mode)(np.float64(2.0))) is np.float64
+    assert type(jacobian(lambda x: x * x, mode=mode)(np.complex128(2.0j))) is np.complex128
+    assert type(jacobian(lambda x: float(x) * 2.0, mode=mode)(np.float64(2.0))) is float
 
 
 @every_mode

@@ -299,8 +299,8 @@ def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
         return y
     found = leaf_values(y_structure, y_dot)
     pull = recorded.pull_by_columns(leaves, [found.get(n) for n in range(len(y_leaves))])
-    attached = level.prep(recorded.attached)
-    values = attached(pull, tuple([leaf.x for leaf in y_leaves]), tuple([leaf.x for leaf in leaves]))
+    operands = tuple([leaf.x for leaf in y_leaves]), tuple([leaf.x for leaf in leaves])
+    values = level.apply(recorded.attachment(pull), recorded.attached, operands, {})
     return with_leaves(y, y_structure, values, "a function given to forwarddiff returns")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
@@ -351,7 +353,7 @@ class Task:
             self._note(run.value)
             self.pull_all(run)
             return
-        size = min(chunk_size or self._good_chunk(), self.directions)
+        size = 1 if self._is_exact() else min(chunk_size or self._good_chunk(), self.directions)
         before = Snapshot([self.args[n] for n in self.positions]) if size < self.directions else None
         columns: list[list[Any]] = []
         for start in range(0, self.directions, size):
@@ -383,12 +385,23 @@ class Task:
         largest = max(1, *[leaf.size for leaf in (*self.x_leaves, *self.y_leaves)])
         return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
 
+    def _is_exact(self) -> bool:
+        """Whether a number is of a type that no array of floats can hold: its tangents are of that type too."""
+        return any(isinstance(leaf.x, (Fraction, Decimal)) for leaf in self.x_leaves)
+
     def _pushed(self, start: int, count: int) -> tuple[Any, Any]:
         """The value, and the tangents along `count` unit directions; of a single one, without a leading axis."""
         chunk = None if count == 1 else count
         dots = unit_directions(self.x_leaves, start, count)
         if chunk is None:
-            dots = {n: dot[0] if dot.ndim > 1 else dot.tolist()[0] for n, dot in dots.items()}
+            leaves = self.x_leaves
+            dots = {n: dot[0] if leaves[n].is_array else type(leaves[n].x)(dot[0]) for n, dot in dots.items()}
+            if self._is_exact():
+                dots = {
+                    leaf.position: dots.get(leaf.position, type(leaf.x)(0))
+                    for leaf in leaves
+                    if not leaf.is_array
+                }
         found: list[Any] = [None] * len(self.args)
         for structure, n in zip(self.x_structures, self.positions, strict=True):
             found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
@@ -545,9 +558,9 @@ def finished(d: Any, y: Leaf, x: Leaf) -> Any:
     if y.is_array or x.is_array:
         dtype = entry_type(y, x)
         return d if isinstance(d, np.ndarray) and d.dtype == dtype else here(recorded.as_dtype, d, dtype)
-    if isinstance(d, np.generic) and not (isinstance(y.x, np.generic) and isinstance(x.x, np.generic)):
-        return here(recorded.python_number, d)
-    return d
+    if isinstance(y.x, np.generic) and isinstance(x.x, np.generic):
+        return d if isinstance(d, np.generic) else here(recorded.in_type, d, entry_type(y, x).type)
+    return here(recorded.python_number, d) if isinstance(d, np.generic) else d
 
 
 def check_holomorphic(along_1: Any, along_i: Any, f: Any) -> None:

@@ -270,7 +270,7 @@ def _structure(x: Any, as_real: bool, leaves: list[Leaf], seen: dict[int, Any]) 
     if kind == ARRAY:
         if x.dtype.kind == "O":
             raise ArgumentError(
-                "an array of Python objects cannot be an output here; return a list, or an array of floats.\n"
+                "there is an array of Python objects; use a list, or an array of floats.\n"
                 "  See docs: errors#argument"
             )
         if as_real and x.dtype.kind in "iu":

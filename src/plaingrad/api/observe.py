@@ -10,6 +10,7 @@ from plaingrad.api import recorded
 from plaingrad.api.leaves import COTANGENT, filled, here, leaf_values, structure_of, with_leaves
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
+from plaingrad.tangents import ZeroTangent
 
 X = TypeVar("X")
 
@@ -43,23 +44,27 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
     structure, leaves = structure_of(x)
     if not leaves:
         return x
+
+    def gather(x_bar: Any) -> tuple[Any, ...]:
+        found = leaf_values(structure, COTANGENT.of(x_bar, x, "what the hook returned"))
+        return tuple([found.get(n, ZeroTangent) for n in range(len(leaves))])
+
+    def spread(bars: tuple[Any, ...]) -> Any:
+        return filled(structure, lambda leaf: bars[leaf.position])
+
+    values = hooked(recorded.hook_on_leaves(fn, spread, gather), tuple([leaf.x for leaf in leaves]))
+    return with_leaves(x, structure, values, "hook takes")
+
+
+def hooked(on_leaves: Callable[[Any], Any], leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`leaves`, hooked at the innermost level that one of them depends on."""
     level = CURRENT.get()
-    while level is not PLAIN and not any(level.is_active(leaf.x) for leaf in leaves):
+    while level is not PLAIN and not level.is_active(leaves):
         level = level.parent
     if level is PLAIN:
-        values: Any = here(recorded.copies, tuple([leaf.x for leaf in leaves]))
-    else:
-
-        def gather(x_bar: Any) -> tuple[Any, ...]:
-            found = leaf_values(structure, COTANGENT.of(x_bar, x, "what the hook returned"))
-            return tuple([found.get(n) for n in range(len(leaves))])
-
-        def spread(bars: tuple[Any, ...]) -> Any:
-            return filled(structure, lambda leaf: bars[leaf.position])
-
-        on_leaves = recorded.hook_on_leaves(fn, spread, gather)
-        values = level.prep(recorded.hooked)(on_leaves, tuple([leaf.x for leaf in leaves]))
-    return with_leaves(x, structure, values, "hook takes")
+        return here(recorded.copies, leaves)
+    rule = recorded.hook_rule(on_leaves, lambda leaves: hooked(on_leaves, leaves))
+    return level.apply(rule, recorded.copies, (leaves,), {})
 
 
 def nestlevel() -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import define
+from plaingrad.rulebook import Rule
 from plaingrad.tangents import ZeroTangent, is_zero
 
 
@@ -24,6 +24,11 @@ def element(a: np.ndarray) -> Any:
 def as_array(x: Any) -> np.ndarray:
     """A number as a 0-d array."""
     return np.array(x)
+
+
+def copies(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`leaves` with arrays in memory of their own."""
+    return tuple([np.array(x) if isinstance(x, np.ndarray) else x for x in leaves])
 
 
 def copied(a: np.ndarray) -> np.ndarray:
@@ -136,37 +141,27 @@ def half_sum(along_1: Any, along_i: Any) -> Any:
 # -- rules of our own functions ----------------------------------------------------------------------------------------
 
 
-def hooked(fn: Callable[[Any], Any], leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`leaves`; their cotangents go through `fn`."""
-    return copies(leaves)
+def hook_rule(on_leaves: Callable[[Any], Any], further_out: Callable[[Any], Any]) -> Rule:
+    """The rule of one hook, on a tuple of leaves: the identity, whose cotangents go through `on_leaves`.
 
+    Args:
+        further_out: the same hook for the levels further out. In reverse mode the hook is done with: they do not meet
+            it. In forward mode it has nothing to do, and waits for them.
+    """
 
-def copies(leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`leaves` with arrays in memory of their own."""
-    return tuple([np.array(x) if isinstance(x, np.ndarray) else x for x in leaves])
+    def hook_rrule(leaves: tuple[Any, ...]) -> Any:
+        def hook_pullback(bars: Any) -> tuple[Any, ...]:
+            return (on_leaves(bars),)
 
+        return copies(leaves), hook_pullback
 
-@define.rrule(hooked)
-def hooked_rrule(fn: Callable[[Any], Any], leaves: tuple[Any, ...]) -> Any:
-    """Cotangents of the leaves: fn(those that arrive)."""
+    def hook_frule(leaves: tuple[Any, ...]) -> Any:
+        def hook_pushforward(dots: Any) -> Any:
+            return dots[0]
 
-    def hooked_pullback(bars: Any) -> tuple[Any, ...]:
-        return ZeroTangent, fn(bars)
+        return further_out(leaves), hook_pushforward
 
-    return copies(leaves), hooked_pullback  # the hook is done with: levels further out do not meet it
-
-
-@define.frule(hooked)
-def hooked_frule(fn: Callable[[Any], Any], leaves: tuple[Any, ...]) -> Any:
-    """Tangents pass as they are."""
-
-    def hooked_pushforward(dots: Any) -> Any:
-        return dots[1]
-
-    return hooked(fn, leaves), hooked_pushforward
-
-
-define.frule(hooked, chunked=True)(hooked_frule)
+    return Rule(copies, "full", hook_rrule, hook_frule, hook_frule, affine=True)
 
 
 def hook_on_leaves(fn: Any, spread: Any, gather: Any) -> Callable[[Any], Any]:
@@ -180,21 +175,24 @@ def hook_on_leaves(fn: Any, spread: Any, gather: Any) -> Callable[[Any], Any]:
     return on_leaves
 
 
-def attached(
-    pull: Callable[..., Any], y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    """`y_leaves`, which depend on `x_leaves` too, in the way that `pull` says."""
+def attachment(pull: Callable[[Any], Any]) -> Rule:
+    """The rule by which y_leaves, a tuple, depend on x_leaves as well: in the way that `pull` says.
+
+    What flows to x was pushed forward; what flows to anything else that y depends on is recorded as ever.
+    """
+
+    def attached_rrule(y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> Any:
+        def attached_pullback(bars: Any) -> tuple[Any, ...]:
+            return bars, pull(bars)
+
+        return copies(y_leaves), attached_pullback
+
+    return Rule(attached, "full", attached_rrule)
+
+
+def attached(y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`y_leaves`, where nothing is differentiated."""
     return copies(y_leaves)
-
-
-@define.rrule(attached)
-def attached_rrule(pull: Callable[..., Any], y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> Any:
-    """What flows to x was pushed forward; what flows to anything else that y depends on is recorded as ever."""
-
-    def attached_pullback(bars: Any) -> tuple[Any, ...]:
-        return ZeroTangent, bars, pull(bars)
-
-    return copies(y_leaves), attached_pullback
 
 
 def pull_by_columns(x_leaves: list[Any], dots: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
