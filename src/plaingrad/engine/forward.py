@@ -17,6 +17,7 @@ from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import pushing, regions
 from plaingrad.engine.calls import fields_of
+from plaingrad.engine.fused import ForwardBlocks, cells_of
 from plaingrad.engine.hot import forward_hooks
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import (
@@ -67,11 +68,15 @@ class ForwardLevel(Level):
         if not self.has_hot_hooks:
             return {"unary": None}
         make = forward_hooks[self.parent is not PLAIN, bool(self.lead)]
-        return make(self, self.index, self.alive, self._sweep_numbers)
+        hot = make(self, self.index, self.alive, self._sweep_numbers)
+        if self.parent is PLAIN:
+            self.blocks = ForwardBlocks(self, cells_of(hot))
+        return hot
 
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
-        own, self.own_arrays, _ = own_operators(rulebook.changes())
+        own, self.own_arrays, fuses = own_operators(rulebook.changes())
+        self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN
         for name in BINARY + IN_PLACE + ("neg",):
             hot = self.has_hot_hooks and name in own
             setattr(self, name, self.hot[name] if hot else getattr(self, "general_" + name))
@@ -220,7 +225,7 @@ class ForwardLevel(Level):
     def push_row(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on arrays, elementwise."""
         z = self.native(f, args, {})
-        if self._is_settled(z, args):
+        if self._is_settled(z, args, rule):
             return self._settled(z, args)
         positions, dots = self._varying(inputs, args)
         if not positions:
@@ -240,7 +245,7 @@ class ForwardLevel(Level):
         y = self.native(f, args, kwargs)
         if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
             missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
-        if self._is_settled(y, args) or (type(y) is np.ndarray and self.owns_region(owner_of(y))):
+        if self._is_settled(y, args, rule) or (type(y) is np.ndarray and self.owns_region(owner_of(y))):
             return self._settled(y, args)
         x_dot = self.dot_at(inputs[0][1], args[0])
         if x_dot is ZeroTangent:
@@ -290,9 +295,9 @@ class ForwardLevel(Level):
                 every[position] = x_dot
             if rule.dual is not None and not self.lead:
                 y, y_dot = self.outside(rule.dual, args, every, kwargs)
-                return self._settled(y, args) if self._is_settled(y, args) else self.file(y, y_dot)
+                return self._settled(y, args) if self._is_settled(y, args, rule) else self.file(y, y_dot)
             y, push = pair_of(rule, self.outside(frule, *args, **kwargs), "frule", "pushforward")
-            if self._is_settled(y, args) or (
+            if self._is_settled(y, args, rule) or (
                 rule.kind == "linear" and type(y) is np.ndarray and self.owns_region(owner_of(y))
             ):
                 return self._settled(y, args)
@@ -300,15 +305,20 @@ class ForwardLevel(Level):
         else:
             assert rule.rrule is not None
             y, pullback = pair_of(rule, self.outside(rule.rrule, *args, **kwargs))
-            if self._is_settled(y, args):
+            if self._is_settled(y, args, rule):
                 return self._settled(y, args)
             y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule.name)
         return self.file(y, y_dot, rule.own and not any(y_dot is x_dot for x_dot in dots))
 
-    def _is_settled(self, y: Any, args: Any) -> bool:
-        """Whether a result needs no tangent of its own: no number, an array of objects, one of the arguments."""
+    def _is_settled(self, y: Any, args: Any, rule: Rule) -> bool:
+        """Whether a result needs no tangent of its own: no number, an array of objects, one of the arguments.
+
+        What the rule of a user gives for an argument that it returns counts, though (a reversed gradient, say).
+        """
         kind = kind_of(type(y))
-        return kind == NOTHING or (kind == ARRAY and y.dtype.kind in "mO") or any(y is x for x in args)
+        if kind == NOTHING or (kind == ARRAY and y.dtype.kind in "mO"):
+            return True
+        return any(y is x for x in args) and not (rule.users and rule.kind == "full")
 
     def _settled(self, y: Any, args: Any) -> Any:
         """Such a result, or a view; the objects made of an active array are numbers that carry its tangents."""

@@ -6,13 +6,13 @@ import functools
 import operator
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine.fused import Blocks
+from plaingrad.engine.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.level import (
@@ -64,6 +64,8 @@ class ReverseLevel(Level):
 
     __slots__ = ("new_index", "tape")
 
+    has_own_table: ClassVar[bool] = True
+
     def __init__(self, parent: Any) -> None:
         self.tape: list[Any] = []
         super().__init__(parent)
@@ -73,8 +75,7 @@ class ReverseLevel(Level):
         make = reverse_hooks[self.parent is not PLAIN]
         hot = make(self, self.index, self.alive, self.tape, self._sweep_numbers)
         self.new_index: Callable[[], int] = hot["new_index"]
-        mul = hot["mul"]
-        self.blocks = Blocks(dict(zip(mul.__code__.co_freevars, mul.__closure__, strict=True)))
+        self.blocks = PairedBlocks(self, cells_of(hot)) if may_pair(self) else Blocks(cells_of(hot))
         return hot
 
     def choose_arithmetic(self) -> None:
@@ -82,7 +83,7 @@ class ReverseLevel(Level):
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
         for name in BINARY + IN_PLACE + ("neg",):
             setattr(self, name, self.hot[name] if name in own else getattr(self, "general_" + name))
-        self.fuses = self.parent is PLAIN and fuses
+        self.fuses = fuses and (self.parent is PLAIN or may_pair(self))
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active; its index."""
@@ -125,7 +126,10 @@ class ReverseLevel(Level):
         if type(y) is np.ndarray and y.dtype.kind == "m":
             return y
         if rule.kind == "linear":
-            if type(y) is np.ndarray and id(owner_of(y)) in self.index or any(y is x for x in args):
+            same = any(y is x for x in args)
+            if (type(y) is np.ndarray and id(owner_of(y)) in self.index or same) and not (
+                same and rule.users
+            ):
                 if len(args) > 1 and y is args[1] and getattr(f, "__name__", "") in ("conj", "conjugate"):
                     missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
                 return y  # a view of the argument, or the argument itself: nothing to record

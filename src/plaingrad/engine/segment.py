@@ -116,6 +116,8 @@ class Segment(ReverseLevel):
 
     __slots__ = ("base", "watched", "wrote_outside", "wrote_unknown")
 
+    has_own_table = False
+
     def __init__(self, base: ReverseLevel, parent: Any) -> None:
         self.base = base
         self.watched: set[int] = set()

@@ -22,6 +22,7 @@ from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unbroad
 
 STEP = -1  # the input index of a triple that carries a step
 CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shadow, *arguments)
+PAIRED = -3  # of one that holds tangents, too; see `engine.fused.Paired`
 
 # A slot says where the cotangent of one argument goes: None (inactive), an int (a number's index),
 # (index, array) for an array or view, or a `Tree` for a container with active leaves.
@@ -69,8 +70,11 @@ def reverse(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
                 bars[i] = z_bar * partial if x_bar is None else x_bar + z_bar * partial
         elif i == CALLED:
             partial(shadow, *o)
-        else:
+        elif i == STEP:
             partial.back(shadow, undone)
+        else:
+            paired = partial.paired
+            paired.plain(shadow, *o[: paired.count])
 
 
 def redo(undone: list[Any]) -> None:
