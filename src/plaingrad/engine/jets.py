@@ -8,16 +8,18 @@ y' = pushforward(x(t)) x'(t): its right-hand side, evaluated with series of orde
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import mul as product
 from typing import Any
 
 import numpy as np
 
+from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import jet_rows, pushing
 from plaingrad.engine.forward import QUIET, ForwardLevel
 from plaingrad.engine.jet_rows import DIRECT, JETS
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.level import argument_at, rebuilt
+from plaingrad.engine.level import argument_at, own_operators, rebuilt
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.rewrite import PLAIN
@@ -35,11 +37,23 @@ class JetLevel(ForwardLevel):
 
     __slots__ = ("known",)
 
-    has_hot_hooks = False
+    has_hot_hooks = False  # those of tangents
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.known: Any = None
         super().__init__(parent, chunk)
+
+    def hot_hooks(self) -> dict[str, Any]:
+        """Arithmetic and functions of Python floats, where no derivative is taken further out."""
+        return hot_jets(self) if self.parent is PLAIN else {"unary": None}
+
+    def choose_arithmetic(self) -> None:
+        """As for tangents, with hooks of our own."""
+        super().choose_arithmetic()
+        own = own_operators(rulebook.changes())[0] if self.parent is PLAIN else ()
+        for name in own:
+            if name in self.hot:
+                setattr(self, name, self.hot[name])
 
     def by_rule(
         self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
@@ -165,7 +179,7 @@ class JetLevel(ForwardLevel):
             return self.file(y, self.computed(direct, *args, *operands, y), True)
         seed = [self.outside(pushing.chosen, x_dot, 0) for x_dot in dots]
         y, y_rate = self.beside(self._equation, self.parent, rule, args, kwargs, positions, xs, seed)
-        if self._is_settled(y, args):
+        if self._is_settled(y, args, rule):
             return y
 
         def right_hand_side(level: JetLevel, operands: Any, y_dot: Any) -> Any:
@@ -202,12 +216,12 @@ class JetLevel(ForwardLevel):
         inside = (lambda g: g) if level is PLAIN else level.calls.inside
         if rule.frule is None:
             y, pullback = pair_of(rule, inside(rule.rrule)(*args, **kwargs))
-            if self._is_settled(y, args):
+            if self._is_settled(y, args, rule):
                 return y, None
             with np.errstate(**QUIET):
                 return y, unthunk(pushforward_of(pullback, y, positions, xs, rule.name)(dots))
         y, push = pair_of(rule, inside(rule.frule)(*args, **kwargs), "frule", "pushforward")
-        if self._is_settled(y, args):
+        if self._is_settled(y, args, rule):
             return y, None
         count = max(len(args), len(rule.parameters), *[n + 1 for n in positions])
         every: list[Any] = [ZeroTangent] * count
@@ -254,6 +268,143 @@ class JetLevel(ForwardLevel):
         for order in range(1, n):
             y_dot = improved(order, y_dot)
         return y_dot
+
+
+def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
+    """Hooks for Python floats: the recurrences of `engine.series` on coefficients 1..n."""
+    index, alive, order = level.index, level.alive, level.lead[0]
+    get, push = index.get, alive.append
+    convolve, errstate = np.convolve, np.errstate
+    real = (float, int)
+    quiet = {"all": "ignore"}
+
+    def filed(z: Any, z_dot: Any) -> Any:
+        index[id(z)] = z_dot
+        push(z)
+        if len(alive) % 4096 == 0:
+            level._sweep_numbers()
+        return z
+
+    def add_hook(general: Any) -> Any:
+        def add(a: Any, b: Any) -> Any:
+            if type(a) in real and type(b) in real:
+                z = a + b
+                x, y = get(id(a)), get(id(b))
+                if x is None:
+                    return z if y is None else filed(z, y)
+                if y is None:
+                    return filed(z, x)
+                with errstate(**quiet):
+                    return filed(z, x + y)
+            return general(a, b)
+
+        return add
+
+    def sub_hook(general: Any) -> Any:
+        def sub(a: Any, b: Any) -> Any:
+            if type(a) in real and type(b) in real:
+                z = a - b
+                x, y = get(id(a)), get(id(b))
+                if y is None:
+                    return z if x is None else filed(z, x)
+                with errstate(**quiet):
+                    return filed(z, -y if x is None else x - y)
+            return general(a, b)
+
+        return sub
+
+    def mul_hook(general: Any) -> Any:
+        def mul(a: Any, b: Any) -> Any:
+            if type(a) in real and type(b) in real:
+                z = a * b
+                x, y = get(id(a)), get(id(b))
+                if x is None and y is None:
+                    return z
+                with errstate(**quiet):
+                    if x is None:
+                        return filed(z, float(a) * y)
+                    if y is None:
+                        return filed(z, x * float(b))
+                    z_dot = a * y
+                    z_dot += b * x
+                    if order > 1:
+                        z_dot[1:] += convolve(x, y)[: order - 1]
+                    return filed(z, z_dot)
+            return general(a, b)
+
+        return mul
+
+    def truediv_hook(general: Any) -> Any:
+        def truediv(a: Any, b: Any) -> Any:
+            if type(a) in real and type(b) in real and b:
+                z = a / b
+                x, y = get(id(a)), get(id(b))
+                if y is None:
+                    if x is None:
+                        return z
+                    with errstate(**quiet):
+                        return filed(z, x / float(b))
+                y = y.tolist()
+                x = [0.0] * order if x is None else x.tolist()
+                found = [z]  # z_k b = x_k - (y_1 z_(k-1) + ... + y_k z_0)
+                for k in range(order):
+                    found.append((x[k] - sum(map(product, y[: k + 1], found[::-1]))) / b)
+                return filed(z, np.array(found[1:]))
+            return general(a, b)
+
+        return truediv
+
+    def neg(a: Any) -> Any:
+        if type(a) is float:
+            x = get(id(a))
+            return -a if x is None else filed(-a, -x)
+        return level.general_neg(a)
+
+    def pow_hook(general: Any) -> Any:
+        def pow(a: Any, b: Any) -> Any:
+            if type(b) is int and b == 2 and type(a) is float:
+                z = a**b
+                x = get(id(a))
+                if x is None:
+                    return z
+                with errstate(**quiet):
+                    z_dot = (2.0 * a) * x
+                    if order > 1:
+                        z_dot[1:] += convolve(x, x)[: order - 1]
+                return filed(z, z_dot)
+            return general(a, b)
+
+        return pow
+
+    def unary(f: Any, partial: Any, m: Any, general: Callable[..., Any]) -> Callable[..., Any]:
+        rule = rulebook.find(f)
+        jet = JETS.get(f, {}).get((0,)) if rule is not None and rule.own else None
+        if jet is None:
+            return general
+
+        def function_of_a_float(x: Any, *others: Any) -> Any:
+            if type(x) is not float or others:
+                return general(x, *others)
+            z = f(x)
+            x_dot = get(id(x))
+            if x_dot is None:
+                return z
+            with errstate(**quiet):
+                return filed(z, jet(jet_rows.with_value(x, x_dot), z)[1:])
+
+        return function_of_a_float
+
+    hooks = {"unary": unary, "neg": neg}
+    for name, make in (
+        ("add", add_hook),
+        ("sub", sub_hook),
+        ("mul", mul_hook),
+        ("truediv", truediv_hook),
+        ("pow", pow_hook),
+    ):
+        hooks[name] = make(getattr(level, "general_" + name))
+        hooks["i" + name] = make(getattr(level, "general_i" + name))
+    return hooks
 
 
 def is_step(slope: Any) -> bool:

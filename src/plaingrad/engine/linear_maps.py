@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.errors import MissingRuleError, RuleError
-from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unthunk
+from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, has_tangent_space, project, unthunk
 from plaingrad.tangents.fields import parts_of
 
 
@@ -64,7 +64,7 @@ def structured(unit: Any, x: Any) -> Any:
             return {key: structured(part, x[key]) for key, part in unit.items()}
         parts = parts_of(x)
         return Tangent(type(x), {name: structured(part, parts[name]) for name, part in unit.items()})
-    return unit
+    return NoTangent if unit is ZeroTangent and not has_tangent_space(x) else unit
 
 
 def pushed(push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, *dots: Any) -> Any:

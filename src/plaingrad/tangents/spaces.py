@@ -186,7 +186,7 @@ def explicit_tangent(x: Any, x_dot: Any) -> Any:
         return Tangent(
             type(x), {name: explicit_tangent(part, given.get(name)) for name, part in parts_of(x).items()}
         )
-    return x_dot
+    return x_dot if has_tangent_space(x) else NoTangent
 
 
 def project_to(x: Any) -> Callable[[Any], Any]:
