@@ -539,6 +539,19 @@ def test_a_function_that_prefers_forward_mode_is_pushed_inside_reverse_mode():
     assert f.__name__ == "f"
 
 
+def test_a_function_of_many_numbers_is_not_pushed_whatever_it_prefers():
+    levels = []
+
+    @prefer_mode("forward")
+    def f(x):
+        levels.append(type(plaingrad.rewrite.CURRENT.get()).__name__)
+        return (x * x).sum()
+
+    x = np.ones(1000)
+    np.testing.assert_allclose(grad(f)(x), 2.0 * x)
+    assert levels == ["ReverseLevel"]
+
+
 def test_a_preferred_mode_is_followed_by_jacobian():
     levels = []
 

@@ -31,6 +31,7 @@ from plaingrad.rewrite import CURRENT, PLAIN
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FEW_DIRECTIONS = 256  # with more inputs a call in reverse mode is not turned into one in forward mode
 MOST_FACTORIAL = 170  # the last n whose n! is a float
 ASIDE = cmath.exp(
     1j
@@ -308,7 +309,8 @@ def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
     """Decorate a function: say in which mode it is best differentiated.
 
     `jacobian(f)` with mode="auto" follows it. With "forward", a call of the function inside a reverse-mode derivative
-    is what `forwarddiff` makes of it, so `grad` uses forward mode for this function too.
+    is what `forwarddiff` makes of it, if there are no more than 256 numbers among its arguments; so `grad` uses forward
+    mode for this function too.
 
     Examples:
         >>> from plaingrad import jacobian
@@ -325,7 +327,8 @@ def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
         def in_mode(*args: Any, **kwargs: Any) -> Any:
             level = CURRENT.get()
             if mode == "forward" and isinstance(level, ReverseLevel):
-                return forwarddiff(recorded.spread(f, kwargs), args)
+                if sum(leaf.directions for leaf in structure_of(args)[1]) <= FEW_DIRECTIONS:
+                    return forwarddiff(recorded.spread(f, kwargs), args)
             return f(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
 
         in_mode.__plaingrad_mode__ = mode

@@ -82,6 +82,11 @@ def may_have_tangent(x: Any, depth: int = 0) -> bool:
     )
 
 
+def is_int(x: Any) -> bool:
+    """Whether `x` is an int, which as an argument is taken as a real number."""
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
 # -- what fits what ----------------------------------------------------------------------------------------------------
 
 
@@ -119,9 +124,7 @@ class Fit:
         if d is None or d is ZeroTangent or d is NoTangent:
             return ZeroTangent
         kind = kind_of(type(x))
-        if as_real and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            kind = NUMBER
-        if kind == NUMBER:
+        if kind == NUMBER or (as_real and is_int(x)):
             return self._number(d, x, path)
         if kind == ARRAY:
             return self._array(d, x, path)
@@ -265,7 +268,7 @@ def structures_of(args: Sequence[Any]) -> tuple[list[Any], list[Leaf]]:
 
 def _structure(x: Any, as_real: bool, leaves: list[Leaf], seen: dict[int, Any]) -> Any:
     kind = kind_of(type(x))
-    if as_real and not isinstance(x, (bool, np.bool_)) and isinstance(x, (int, np.integer)):
+    if as_real and is_int(x):
         x, kind = float(x), NUMBER
     if kind == ARRAY:
         if x.dtype.kind == "O":
