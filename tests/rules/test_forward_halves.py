@@ -155,10 +155,11 @@ def check_forward(function, args, kwargs, steps=(1e-4, 1e-5, 1e-6)):
     y_bar = cotangent_of(rng, y)
     flat = leaves(y_bar)
     found = inner(flat, y_dots)
-    _, bars = pull(rule, args, kwargs, y_bar)
     directions = [leaf for d, x in zip(dots, args) for leaf in leaves(d if not is_zero(d) else ())]
-    expected = inner(bars, directions[: len(bars)])
-    assert close(found, expected, rtol), f"{function}: the pushforward gives {found}, the pullback {expected}"
+    if rule.rrule is not None:
+        _, bars = pull(rule, args, kwargs, y_bar)
+        expected = inner(bars, directions[: len(bars)])
+        assert close(found, expected, rtol), f"{function}: the pushforward gives {found}, the pullback {expected}"
     if is_coarse(args, y):
         return
     differences = []

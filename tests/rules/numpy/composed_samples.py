@@ -22,6 +22,7 @@ def zeros(*shape):
 row(np.choose, args([0, 2, 1, 0], real(3, 4)), args(np.array([[0, 1], [2, 0]]), (1.5, real(2, 2), real(2))), args([0, 4, -1], real(3, 3), mode="wrap"), args([0, 4, -1], real(3, 3), mode="clip"))
 row(np.choose, args(1, distinct(4)), args([[1, 0], [0, 2]], [1.5, 2.5, v[:2]]))
 row(nd.choose, args(np.array([1, 0]), real(2, 2)), args(np.array([1, 0]), v[:2], w[:2]))
+row(np.diff, args(v), args(m), args(m, 1, 0), args(m, 2), args(v, 3), args(v, 0), args(v, 1, -1, 2.0, 3.0), args(m, 2, 1, real(3, 2), real(3, 1)))
 row(np.ptp, args(distinct(3, 4)), args(distinct(3, 4), 1), args(distinct(3, 4), axis=0, keepdims=True))
 row(vars(nd).get("ptp"), args(distinct(3, 4)), args(distinct(3, 4), 1))
 row(np.sort_complex, args(distinct(5)), args(distinct(5) + 1j * real(5)), args(distinct(3, 4)))

@@ -7,8 +7,9 @@ import numpy as np
 from plaingrad.rules.numpy.creation import add_on_diagonal
 from plaingrad.rules.numpy.indexing import add_along_axis, add_at_indices
 from plaingrad.rules.numpy.interpolation import finite_numbers
-from plaingrad.rules.numpy.linalg import euclidean_norm, power_norm
+from plaingrad.rules.numpy.linalg import adjugate, euclidean_norm, power_norm
 from plaingrad.rules.numpy.products import einsum_of_many, einsum_of_one
+from plaingrad.rules.numpy.reductions import differences
 from plaingrad.rules.numpy.ufuncs import added_at, reduced, sums_of_segments
 
 rng = np.random.default_rng(7)
@@ -105,7 +106,8 @@ row(np.quantile, args(distinct(3, 4), np.array([[0.21], [0.6]]), 1), real_only=T
 row(np.nanquantile, args(with_nan[:2], 0.3, 1), args(with_nan, 0.3), real_only=True)
 if np.__version__ >= "2":
     row(np.quantile, args(distinct(6), 0.43, method="inverted_cdf", weights=np.array([1, 2, 1, 3, 2, 1])), real_only=True)
-row(np.diff, args(v), args(m), args(m, 1, 0), args(m, 2), args(v, 3), args(v, 0), args(v, 1, -1, 2.0, 3.0), args(m, 2, 1, real(3, 2), real(3, 1)))
+no = np._NoValue
+row(differences, *[args(a, k, axis, no, no) for a, k, axis in ((v, 1, -1), (m, 1, -1), (m, 1, 0), (m, 2, -1), (v, 3, -1))], args(v, 1, -1, 2.0, 3.0), args(m, 2, 1, real(3, 2), real(3, 1)), args(m, 1, 0, 1.5, no))
 
 # Gathers and selections
 for f in both("take"):
@@ -213,6 +215,7 @@ la = np.linalg
 row(la.inv, args(well(3)), args(well(3, 2)))
 row(la.solve, args(well(3), real(3)), args(well(3), real(3, 2)), args(well(3, 2), real(2, 3, 4)), args(well(3), real(2, 3, 2)))
 row(la.det, args(well(3)), args(well(3, 2)), args(well(1)), args(np.array([[1.0, 2.0], [2.0, 4.0]])), args(np.zeros((2, 2))))
+row(adjugate, args(well(3)), args(well(3, 2)), args(np.array([[1.0, 2.0], [2.0, 4.0]])), args(np.array([[1.0, 2.0, 0.5], [2.0, 4.0, 1.0], [3.0, -1.0, 2.0]])))
 row(la.slogdet, args(well(3)), args(-well(3, 2)))
 row(la.pinv, args(m), args(m.T), args(well(3, 2)))
 row(la.lstsq, args(m.T, real(4)), args(m.T, real(4, 2)), args(m, real(3)), args(well(3), real(3, 2)))
@@ -245,7 +248,7 @@ for f in (np.fft.fftshift, np.fft.ifftshift):
 z = np.zeros
 for f, sample in [
     (np.var, args(z((0, 3)), 1)), (np.std, args(z((3, 0)), 0)), (np.sort, args(z((0, 3)), 0)), (np.take, args(z((0, 3)), [1], 1)),
-    (np.take, args(z(3), np.array([], int))), (np.concatenate, args([z((0, 3)), z((2, 3))])), (np.diff, args(z(0))), (np.diff, args(z(1))),
+    (np.take, args(z(3), np.array([], int))), (np.concatenate, args([z((0, 3)), z((2, 3))])), (differences, args(z(0), 1, -1, no, no)), (differences, args(z(1), 1, -1, no, no)),
     (np.repeat, args(z(0), 2)), (np.tile, args(z(0), 2)), (np.tile, args(z(3), 0)), (np.trace, args(z((0, 3)))), (np.dot, args(z((0, 3)), z((3, 2)))),
     (np.dot, args(z((2, 0)), z((0, 2)))), (np.matmul, args(z((2, 0)), z((0, 2)))), (np.inner, args(z((2, 0)), z((3, 0)))), (np.outer, args(z(0), z(3))),
     (np.max, args(z((0, 3)), 1)), (np.max, args(z((3, 0)), 0)), (np.cumsum, args(z((0, 3)), 0)), (np.cumprod, args(z((0, 3)), 1)), (np.prod, args(z((0, 3)), 1)),

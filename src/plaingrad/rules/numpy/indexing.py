@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import array, both, functions, linear, methods, refuse_out
+from plaingrad.rules.numpy.names import array, both, functions, linear, methods, no_slope, refuse_out
 from plaingrad.rules.pushforwards import both_forms, dot_of, flattened, joined, lined_up, pushed, reshaped, total, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
@@ -125,7 +125,7 @@ def compress_rrule(condition, a, axis=None, out=None):
     a, condition = array(a), array(condition)
 
     def compress_pullback(z_bar):
-        return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
+        return no_slope(condition), Thunk(lambda: compress_adjoint(z_bar, a, condition, axis))
 
     return z, compress_pullback
 
@@ -157,7 +157,7 @@ def extract_rrule(condition, arr):
     arr, condition = array(arr), array(condition)
 
     def extract_pullback(z_bar):
-        return ZeroTangent, Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
+        return no_slope(condition), Thunk(lambda: compress_adjoint(z_bar, arr, np.ravel(condition)))
 
     return np.extract(condition, arr), extract_pullback
 
@@ -211,9 +211,9 @@ def where_rrule(condition, *branches):
 
     def where_pullback(z_bar):
         if not branches:
-            return (ZeroTangent,)
+            return (no_slope(condition),)
         return (
-            ZeroTangent,
+            no_slope(condition),
             Thunk(lambda: np.where(condition, z_bar, 0)),
             Thunk(lambda: np.where(condition, 0, z_bar)),
         )
@@ -487,14 +487,15 @@ def copyto(dst, src, casting="same_kind", where=True):
     dst[where] = np.broadcast_to(src, dst.shape)[where]
 
 
-for f in methods("sort"):
+for f in methods("sort", types=(np.ndarray,)):
     composed(f, mutates=True)(sort_in_place)
-for f in methods("partition"):
+for f in methods("partition", types=(np.ndarray,)):
     composed(f, mutates=True)(partition_in_place)
-for f in methods("fill"):
+for f in methods("fill", types=(np.ndarray,)):
     composed(f, mutates=True)(fill)
-for f in methods("put"):
+for f in methods("put", types=(np.ndarray,)):
     composed(f, mutates=True)(put_method)
+no_tangent(*methods("sort", "partition", "fill", "put", types=(np.generic,)))  # of a copy that nobody sees
 composed(np.put, mutates=True)(put)
 composed(np.place, mutates=True)(place)
 composed(np.putmask, mutates=True)(putmask)

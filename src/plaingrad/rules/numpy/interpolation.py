@@ -10,7 +10,7 @@ from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
 from plaingrad.rules.numpy.names import array
 from plaingrad.rules.pushforwards import both_forms, dot_of, joined, lined_up, pushed, total, varies
-from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
+from plaingrad.tangents import NoTangent, Thunk
 
 multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
 
@@ -110,8 +110,8 @@ def finite_numbers_rrule(x, nan, posinf, neginf):
         return (
             part(np.isfinite(x)),
             part(np.isnan(x)),
-            ZeroTangent if posinf is None else part(infinite & (np.real(x) > 0)),
-            ZeroTangent if neginf is None else part(infinite & (np.real(x) < 0)),
+            NoTangent if posinf is None else part(infinite & (np.real(x) > 0)),
+            NoTangent if neginf is None else part(infinite & (np.real(x) < 0)),
         )
 
     return z, finite_numbers_pullback

@@ -117,10 +117,44 @@ def solved(a: Any, b: Any) -> Any:
 
 
 def cofactors(a: Any) -> Any:
-    """d det / dA of singular matrices too: adj(A)^T = conj(det U det V^H) U (products of the other s) V^H, conjugated."""
+    """d det / dA, conjugated, of singular matrices too: one by one as determinants, to all orders; of large ones by `adjugate`."""
+    n = np.shape(a)[-1]
+    if n > LARGE:
+        return conj(adjugate(a))
+    if n < 2:
+        return np.ones_like(a)
+    others = np.array([[k for k in range(n) if k != i] for i in range(n)])
+    minors = np.take(np.take(a, others, -2), others, -1)  # (..., row, kept rows, column, kept columns)
+    signs = np.where((np.arange(n)[:, None] + np.arange(n)) % 2, -1, 1)
+    return conj(signs * la.det(np.swapaxes(minors, -3, -2)))
+
+
+LARGE = 12  # rows: beyond, all minors at once take too much memory
+
+
+def adjugate(a: Any) -> Any:
+    """The cofactors: det U det V^H conj(U) (products of the other s) V^T."""
     u, s, vh = la.svd(a)
-    sign = la.det(u) * la.det(vh)
-    return np.expand_dims(conj(sign), (-2, -1)) * ((u * columns(products_of_others(s))) @ vh)
+    return np.expand_dims(la.det(u) * la.det(vh), (-2, -1)) * ((conj(u) * columns(products_of_others(s))) @ conj(vh))
+
+
+@both_forms(adjugate)
+def adjugate_frule(a):
+    u, s, vh = la.svd(a)
+    sign = np.expand_dims(la.det(u) * la.det(vh), (-2, -1))
+
+    def adjugate_pushforward(dots):  # in the basis of U and V, of M = U^H A_dot V: P_ij is the product of all s but two
+        if not varies(dots[0]):
+            return ZeroTangent
+        m = adjoint(u) @ dots[0] @ adjoint(vh)
+        n = np.shape(s)[-1]
+        off = 1 - np.eye(n, dtype=s.dtype)
+        without = products_of_others(np.where(np.eye(n, dtype=bool), 1, np.expand_dims(s, -2))) * off
+        core = -np.swapaxes(m, -1, -2) * without
+        core = core + np.expand_dims(np.sum(np.expand_dims(diagonal_of(m), -2) * without, axis=-1), -2) * np.eye(n, dtype=s.dtype)
+        return sign * (conj(u) @ core @ conj(vh))
+
+    return sign * ((conj(u) * columns(products_of_others(s))) @ conj(vh)), adjugate_pushforward
 
 
 @rrule(la.det)

@@ -15,7 +15,8 @@ from plaingrad import define, rulebook
 from plaingrad.errors import MissingRuleError
 from plaingrad.rulebook import Rule
 from plaingrad.rules.pushforwards import both_forms, joined, pushed, total, varies
-from plaingrad.tangents import Thunk
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
+from plaingrad.tangents.spaces import has_tangent_space
 
 SMALL = 10_000  # elements: below, the time of a call counts, not that of a copy
 ABSENT: Any = np._NoValue  # NumPy's own mark for "not given"
@@ -310,6 +311,11 @@ def is_complex(x: Any) -> bool:
 def conj(x: Any) -> Any:
     """The complex conjugate; real `x` is returned as it is, without a copy."""
     return np.conjugate(x) if np.iscomplexobj(x) else x
+
+
+def no_slope(x: Any) -> Any:
+    """The cotangent of an argument that does not move the result: of numbers it is zero, of anything else there is none."""
+    return ZeroTangent if has_tangent_space(x) else NoTangent
 
 
 def adjoint(x: Any) -> Any:

@@ -781,14 +781,22 @@ def diff_adjoint(z_bar, n, axis):
     return z_bar
 
 
-@rrule(np.diff)
-def diff_rrule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
-    z = np.diff(a, n, axis, **given(prepend=prepend, append=append))
+@composed(np.diff)
+def diff(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
+    """The argument itself where n is 0."""
+    return a if n == 0 else differences(a, n, axis, prepend, append)
 
-    def diff_pullback(z_bar):
-        if n == 0:
-            return (z_bar,)
 
+def differences(a: Any, n: int, axis: int, prepend: Any, append: Any) -> Any:
+    """np.diff."""
+    return np.diff(a, n, axis, **given(prepend=prepend, append=append))
+
+
+@rrule(differences)
+def differences_rrule(a, n, axis, prepend, append):
+    z = differences(a, n, axis, prepend, append)
+
+    def differences_pullback(z_bar):
         def length(end):
             return 0 if end is ABSENT else np.shape(end)[axis] if np.ndim(end) else 1
 
@@ -802,17 +810,15 @@ def diff_rrule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
         append_bar = NoTangent if append is ABSENT else part(last, None)
         return part(first, last), NoTangent, NoTangent, prepend_bar, append_bar
 
-    return z, diff_pullback
+    return z, differences_pullback
 
 
-@both_forms(np.diff, affine=True)
-def diff_frule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
-    z = np.diff(a, n, axis, **given(prepend=prepend, append=append))
+@both_forms(differences, affine=True)
+def differences_frule(a, n, axis, prepend, append):
+    z = differences(a, n, axis, prepend, append)
 
-    def diff_pushforward(dots):
+    def differences_pushforward(dots):
         prepend_dot, append_dot = dot_of(dots, 3), dot_of(dots, 4)
-        if n == 0:
-            return pushed(joined, dots[0], a)
         ndim = np.ndim(a)
         back = axis % ndim - ndim
         lead = lead_of((dots[0], a), (prepend_dot, prepend), (append_dot, append))
@@ -828,4 +834,4 @@ def diff_frule(a, n=1, axis=-1, prepend=ABSENT, append=ABSENT):
         parts = [*end(prepend_dot, prepend), a_dot, *end(append_dot, append)]
         return np.diff(np.concatenate(parts, back) if len(parts) > 1 else a_dot, n, back)
 
-    return z, diff_pushforward
+    return z, differences_pushforward

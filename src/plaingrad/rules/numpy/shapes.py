@@ -40,7 +40,7 @@ linear(vars(np.generic)["T"], lambda z_bar, x: z_bar, itself)
 linear(vars(np.generic)["base"], lambda z_bar, x: z_bar, itself)
 linear(vars(np.generic)["real"], lambda z_bar, x: z_bar, lambda x_dot, x, z: np.real(x_dot))
 linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j, lambda x_dot, x, z: np.imag(x_dot))
-linear(vars(np.generic)["flat"], lambda z_bar, x: np.sum(z_bar), itself)
+composed(vars(np.generic)["flat"])(lambda x: np.array(x).flat)
 for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", "newbyteorder", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()), itself)
 for f in methods("item", "tolist", types=(np.generic,)):
@@ -293,7 +293,8 @@ composed(np.ndarray.resize)(resize_in_place)
 composed(np.ndarray.setfield, mutates=True)(setfield)
 composed(np.ndarray.byteswap)(byteswap)
 composed(np.generic.byteswap)(byteswap)
-for f in methods("itemset"):
+no_tangent(*methods("itemset", types=(np.generic,)))
+for f in methods("itemset", types=(np.ndarray,)):
 
     @composed(f, mutates=True)
     def itemset(self, *args):

@@ -78,11 +78,19 @@ def _are_divisible(x: Any, y: Any) -> bool:
 no_tangent(_are_divisible)
 
 
+def quotient_of(x: Any, y: Any) -> Any:
+    """The whole quotient, with the errors of `divmod`."""
+    return divmod(x, y)[0]
+
+
+no_tangent(quotient_of)
+
+
 @composed(divmod)
 def divmod_(x: Any, y: Any, /) -> Any:
     """x // y and x % y, or what the operands' own methods say."""
     if _are_divisible(x, y):
-        return x // y, x % y
+        return quotient_of(x, y), x % y
     return call_binary(x, y, "__divmod__", "__rdivmod__")
 
 

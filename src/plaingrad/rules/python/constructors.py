@@ -16,6 +16,7 @@ import numpy as np
 
 from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
+from plaingrad.rules.python.arithmetic import quotient_of
 from plaingrad.rules.pushforwards import as_number, both_forms, dot_of, of_each_number, pushed, total, varies
 from plaingrad.tangents import NoTangent
 
@@ -137,7 +138,7 @@ def _entered_divmod(descriptor: Any, reflected: bool) -> None:
         numeric = (int, float, np.number, np.bool_, Fraction, Decimal)
         if not isinstance(own, np.ndarray) and not isinstance(other, numeric):
             return NotImplemented
-        return x // y, x % y
+        return quotient_of(x, y), x % y
 
     composed(descriptor)((lambda y, x: divided(x, y)) if reflected else divided)
 
