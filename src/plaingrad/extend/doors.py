@@ -417,7 +417,7 @@ def _enter_derived(function: Any, rule: DerivedRule, half: str) -> None:
 def _enter_row(f: Any, enter: Callable[[Any], None]) -> None:
     """Enter a row of mathematics as the program's own."""
     function = filed_under(_checked(f))
-    with rulebook.entering_for_user(define._source(2)):
+    with rulebook.entering_for_user(define._source(3)):
         enter(function)
     adopt.rules_changed(function)
 

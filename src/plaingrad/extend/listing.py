@@ -95,15 +95,13 @@ def _entries(f: Any) -> Iterator[Rule]:
 
 
 def _info(rule: Rule) -> RuleInfo:
-    if rule.kind in ("no_tangent", "mover", "higher_order"):
-        modes: tuple[str, ...] = ()
-    elif rule.kind in ("scalar", "linear", "bilinear", "composed"):
+    updating = getattr(rule.definition, "updating", None)
+    halves = rule if updating is None else rulebook.find(updating.updated) or rule
+    modes: tuple[str, ...] = ()
+    if halves.kind == "full":
+        modes = (*["reverse"] * (halves.rrule is not None), *["forward"] * (halves.frule is not None))
+    elif halves.kind in ("scalar", "linear", "bilinear", "composed"):
         modes = "reverse", "forward"  # one row says both
-    else:
-        modes = (*["reverse"] * (rule.rrule is not None), *["forward"] * (rule.frule is not None))
-        updating = getattr(rule.definition, "updating", None)
-        if updating is not None:
-            modes = _info(rulebook.find(updating.updated)).modes  # type: ignore[arg-type]
     types = "" if rule.types is None else rule.types.text
     return RuleInfo(rule.function, rule.kind, modes, rule.source, rule.domain, types)
 
