@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import NoTangent, Thunk, ZeroTangent, define, rulebook
+from plaingrad import NoTangent, Thunk, ZeroTangent, rulebook
 from plaingrad.testing import check_grads, check_rule
 
 X = np.array([0.5, -1.5, 2.0])

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.testing.structures import copied, flat, is_leaf, leaf_inner, leaves_of, magnitude, mapped, wide
+from plaingrad.testing.structures import (
+    copied,
+    flat,
+    is_leaf,
+    leaf_inner,
+    leaves_of,
+    magnitude,
+    mapped,
+    tangent_like,
+    wide,
+)
 
 FIRST_STEP, RATIO, STEPS = 2.0**-6, 4.0, 9  # relative to the size of the entries
 
@@ -51,7 +61,9 @@ def plus(x: Any, d: Any, h: Any) -> Any:
         return x
     step = h * d
     if isinstance(x, (float, complex, np.inexact)):
-        if isinstance(step, (complex, np.complexfloating)) and not isinstance(x, (complex, np.complexfloating)):
+        if isinstance(step, (complex, np.complexfloating)) and not isinstance(
+            x, (complex, np.complexfloating)
+        ):
             return complex(x) + complex(step)
         new = x + step
         return type(x)(new) if type(x) in (float, complex) or isinstance(x, np.generic) else remade(x, new)
@@ -155,8 +167,6 @@ def gap(p: Any, q: Any) -> Any:
 
 def tuple_like(y: Any) -> Any:
     """`y` as a tangent of itself."""
-    from plaingrad.testing.structures import tangent_like
-
     return tangent_like(y, lambda x: x)
 
 
@@ -183,7 +193,9 @@ def complex_step(
     return found[0] if abs(found[0] - found[1]) <= 1e-10 * abs(found[0]) else None
 
 
-def by_mpmath(f: Callable[..., Any], args: tuple[Any, ...], directions: list[Any], y_bar: Any) -> float | None:
+def by_mpmath(
+    f: Callable[..., Any], args: tuple[Any, ...], directions: list[Any], y_bar: Any
+) -> float | None:
     """<y_bar, df> with sixty digits, for functions of numbers that mpmath has or that are plain arithmetic."""
     try:
         import mpmath

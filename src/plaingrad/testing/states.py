@@ -19,7 +19,21 @@ from plaingrad.engine.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, i
 from plaingrad.tangents import Tangent
 from plaingrad.testing.structures import DEPTH, inner_path
 
-PLAIN_TYPES = (str, bytes, bytearray, int, type(None), np.integer, np.bool_, np.dtype, slice, range, type(Ellipsis))
+PLAIN_TYPES = (
+    str,
+    bytes,
+    bytearray,
+    int,
+    type(None),
+    np.integer,
+    np.bool_,
+    np.dtype,
+    slice,
+    range,
+    type(Ellipsis),
+    type,
+)
+GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 LIMIT = 20_000  # places that are looked at; a larger world is looked at in part
 
 
@@ -55,7 +69,9 @@ class Number:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return repr(self.x) if type(self.x) in (float, complex) else f"{self.x!r} ({type(self.x).__qualname__})"
+        return (
+            repr(self.x) if type(self.x) in (float, complex) else f"{self.x!r} ({type(self.x).__qualname__})"
+        )
 
 
 def same_number(a: Any, b: Any) -> bool:
@@ -70,7 +86,9 @@ def same_array(a: np.ndarray, b: np.ndarray) -> bool:
     if type(a) is not type(b) or a.shape != b.shape or a.dtype != b.dtype:
         return False
     if a.dtype.kind == "c":
-        return same_array(np.asarray(a.real), np.asarray(b.real)) and same_array(np.asarray(a.imag), np.asarray(b.imag))
+        return same_array(np.asarray(a.real), np.asarray(b.real)) and same_array(
+            np.asarray(a.imag), np.asarray(b.imag)
+        )
     if a.dtype.kind != "f":
         return bool(np.array_equal(np.asarray(a), np.asarray(b)))
     a, b = np.asarray(a), np.asarray(b)
@@ -90,7 +108,7 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
     if kind == NUMBER:
         found[path] = Number(x)
         return
-    if isinstance(x, PLAIN_TYPES) or isinstance(x, type):
+    if isinstance(x, PLAIN_TYPES):
         found[path] = (type(x).__qualname__, bytes(x) if isinstance(x, bytearray) else x)
         return
     if id(x) in seen:
@@ -112,9 +130,7 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
             _note(value, inner_path(x, key, path), found, seen, depth + 1)
     elif isinstance(x, (set, frozenset)):
         found[path] = (type(x).__qualname__, *sorted(map(repr, x)))
-    elif isinstance(x, (np.random.Generator, np.random.RandomState, np.random.BitGenerator)):
-        found[path] = (type(x).__qualname__, generator_state(x))
-    elif isinstance(x, random.Random):
+    elif isinstance(x, GENERATORS):
         found[path] = (type(x).__qualname__, generator_state(x))
     elif isinstance(x, BaseException):
         found[path] = (type(x).__qualname__, str(x))
@@ -134,7 +150,9 @@ def generator_state(x: Any) -> str:
     if isinstance(x, random.Random):
         state: Any = x.getstate()
     elif isinstance(x, np.random.RandomState):
-        state = [part.tobytes() if isinstance(part, np.ndarray) else part for part in x.get_state(legacy=True)]
+        state = [
+            part.tobytes() if isinstance(part, np.ndarray) else part for part in x.get_state(legacy=True)
+        ]
     else:
         state = (x.bit_generator if isinstance(x, np.random.Generator) else x).state
     return f"in state {hash(repr(state)) & 0xFFFFFFFF:08x}"
@@ -268,13 +286,21 @@ class World:
     def _name(self, space: dict[str, Any], name: str, names: set[str], label: str) -> None:
         value = space[name]
         if isinstance(value, ModuleType):
-            if not value.__name__.partition(".")[0] in ("numpy", "plaingrad", "math", "builtins", "sys", "os"):
+            if value.__name__.partition(".")[0] not in (
+                "numpy",
+                "plaingrad",
+                "math",
+                "builtins",
+                "sys",
+                "os",
+            ):
                 for inner in sorted(names & value.__dict__.keys()):
                     if is_data(value.__dict__[inner]):
                         self._name(value.__dict__, inner, set(), f"`{value.__name__}.{inner}`")
         elif is_data(value):
             self.places.setdefault(
-                label, (functools.partial(space.__getitem__, name), functools.partial(space.__setitem__, name))
+                label,
+                (functools.partial(space.__getitem__, name), functools.partial(space.__setitem__, name)),
             )
             if is_heap(type(value)):
                 self._class(type(value))
@@ -283,7 +309,12 @@ class World:
 
     def _class(self, cls: type) -> None:
         for base in cls.__mro__:
-            if not is_heap(base) or (base.__module__ or "").partition(".")[0] in ("numpy", "plaingrad", "abc", "enum"):
+            if not is_heap(base) or (base.__module__ or "").partition(".")[0] in (
+                "numpy",
+                "plaingrad",
+                "abc",
+                "enum",
+            ):
                 continue
             for name, value in list(vars(base).items()):
                 if not name.startswith("__") and is_data(value):

@@ -93,7 +93,9 @@ def mapped(x: Any, change: Callable[[Any], Any], depth: int = 0, seen: frozenset
     return x
 
 
-def tangent_like(x: Any, make: Callable[[Any], Any], depth: int = 0, seen: frozenset[int] = frozenset()) -> Any:
+def tangent_like(
+    x: Any, make: Callable[[Any], Any], depth: int = 0, seen: frozenset[int] = frozenset()
+) -> Any:
     """A tangent of `x`: make(leaf) for each leaf, a list for a list, a `Tangent` for an object, `None` elsewhere."""
     if is_leaf(x):
         return make(x)
