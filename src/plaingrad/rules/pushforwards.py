@@ -58,7 +58,9 @@ def total(*parts: Any) -> Any:
 
 def pushed(f: Callable[..., Any], x_dot: Any, *others: Any, **options: Any) -> Any:
     """f(x_dot, *others) of a linear f."""
-    return f(x_dot, *others, **options) if x_dot is not ZeroTangent and x_dot is not NoTangent else ZeroTangent
+    return (
+        f(x_dot, *others, **options) if x_dot is not ZeroTangent and x_dot is not NoTangent else ZeroTangent
+    )
 
 
 def joined(x_dot: Any, x: Any) -> Any:

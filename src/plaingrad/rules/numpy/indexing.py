@@ -9,7 +9,16 @@ import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import array, both, functions, linear, methods, no_slope, refuse_out
-from plaingrad.rules.pushforwards import both_forms, dot_of, flattened, joined, lined_up, pushed, reshaped, total, varies
+from plaingrad.rules.pushforwards import (
+    both_forms,
+    dot_of,
+    flattened,
+    joined,
+    lined_up,
+    pushed,
+    total,
+    varies,
+)
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 no_tangent(*functions(

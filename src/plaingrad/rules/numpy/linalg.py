@@ -10,7 +10,16 @@ import numpy as np
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import ABSENT, adjoint, array, axes_of, conj, functions, given, refuse
 from plaingrad.rules.numpy.reductions import products_of_others
-from plaingrad.rules.pushforwards import both_forms, dot_of, from_back, joined, lined_up, pushed, total, varies
+from plaingrad.rules.pushforwards import (
+    both_forms,
+    dot_of,
+    from_back,
+    joined,
+    lined_up,
+    pushed,
+    total,
+    varies,
+)
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
 
 la = np.linalg

@@ -8,7 +8,16 @@ import numpy as np
 
 from plaingrad.define import composed, mover, no_tangent
 from plaingrad.rules.numpy.names import both, functions, linear, linear_rrule, methods, refuse
-from plaingrad.rules.pushforwards import as_number, both_forms, flattened, from_back, joined, lined_up, reshaped, varies
+from plaingrad.rules.pushforwards import (
+    as_number,
+    both_forms,
+    flattened,
+    from_back,
+    joined,
+    lined_up,
+    reshaped,
+    varies,
+)
 from plaingrad.tangents import Thunk, unbroadcast
 
 no_tangent(*functions(

@@ -11,8 +11,8 @@ import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.elementwise import direction
-from plaingrad.rules.python.calls import call_binary
 from plaingrad.rules.pushforwards import both_forms, total, varies
+from plaingrad.rules.python.calls import call_binary
 from plaingrad.tangents import NoTangent
 
 no_tangent(round)  # integers, or a step between its jumps

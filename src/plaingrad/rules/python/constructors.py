@@ -16,8 +16,8 @@ import numpy as np
 
 from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
-from plaingrad.rules.python.arithmetic import quotient_of
 from plaingrad.rules.pushforwards import as_number, both_forms, dot_of, of_each_number, pushed, total, varies
+from plaingrad.rules.python.arithmetic import quotient_of
 from plaingrad.tangents import NoTangent
 
 
