@@ -515,6 +515,42 @@ def test_sparsity_of_a_function_that_takes_jacobians_itself():
     assert sparsity(f, np.ones(3)).toarray().astype(int).tolist() == [[1, 0, 0], [1, 1, 0], [1, 0, 1]]
 
 
+def test_functions_of_plaingrad_inside_keep_the_pattern():
+    def pairs(v):
+        return v[1:] * v[:-1]
+
+    x = np.array([0.5, 1.5, 2.5, 3.5])
+    expected = sparsity(pairs, x).toarray()
+    for f in (
+        lambda x: plaingrad.checkpoint(pairs, x),
+        lambda x: plaingrad.hook(lambda bar: 2.0 * bar, pairs(x)),
+        lambda x: plaingrad.jvp(lambda v: pairs(v) ** 2, (x,), (np.ones(4),))[1],
+        lambda x: plaingrad.forwarddiff(pairs, x),
+    ):
+        assert np.array_equal(sparsity(f, x).toarray(), expected)
+    assert np.array_equal(sparsity(lambda x: plaingrad.stop_gradient(x) * x[0], x).toarray()[:, 0], np.ones(4))
+    assert sparsity(lambda x: plaingrad.stop_gradient(x) * x[0], x).nnz == 4
+    chained = sparsity(lambda x: pairs(x).sum(), x, of="hessian").toarray()
+    found = sparsity(lambda x: plaingrad.checkpoint(lambda v: pairs(v).sum(), x), x, of="hessian").toarray()
+    assert np.array_equal(found, chained)
+
+
+def test_rules_of_the_user_depend_on_all_their_arguments():
+    def first(x, w):
+        return x
+
+    @plaingrad.rrule(first)
+    def first_rrule(x, w):
+        return x, lambda y_bar: (y_bar, float(np.sum(y_bar)) * np.ones_like(w))
+
+    try:
+        assert sparsity(lambda x: first(x[:2], x[2:]), np.ones(4)).toarray().all()
+        found = sparse_jacobian(lambda x: first(x[:2], x[2:]), np.ones(4))
+        assert found.toarray().tolist() == [[1, 0, 1, 1], [0, 1, 1, 1]]
+    finally:
+        plaingrad.remove_rule(first)
+
+
 def test_many_threads_at_once():
     points = [np.linspace(0.1, 1.0 + k, 30 + k) for k in range(8)]
     found = [None] * 8

@@ -152,6 +152,7 @@ EXACT = {
     "multiply.outer": lambda x: np.multiply.outer(x[:2], x[2:4]),
     "diff": lambda x: np.diff(x, 2),
     "diff of rows": lambda x: np.diff(in_rows(x), axis=0),
+    "diff with ends": lambda x: np.diff(x[:3], prepend=x[3], append=[1.0, x[4] * 2.0]),
     "gradient": lambda x: np.gradient(x),
     "ediff1d": lambda x: np.ediff1d(x),
     "trapezoid": lambda x: getattr(np, "trapezoid", None)(in_rows(x)) if hasattr(np, "trapezoid") else in_rows(x).sum(1),

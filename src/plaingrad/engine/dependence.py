@@ -21,8 +21,8 @@ import numpy as np
 
 from plaingrad.engine.index_sets import Ids, IndexSets
 from plaingrad.rulebook import Rule
-from plaingrad.rules.numpy import indexing, interpolation, linalg, products, ufuncs
-from plaingrad.rules.numpy.names import axes_of, both, functions
+from plaingrad.rules.numpy import indexing, interpolation, linalg, products, reductions, ufuncs
+from plaingrad.rules.numpy.names import ABSENT, axes_of, both, functions
 from plaingrad.tangents import NoTangent, ZeroTangent, unthunk
 
 MANY = 20_000_000  # terms of a product beyond which the zeros of a constant are not looked at
@@ -200,15 +200,18 @@ def along(call: Call, axes: tuple[int, ...]) -> Any:
 
 
 def differences(call: Call) -> Any:
-    """np.diff: n + 1 neighbours."""
-    if set(call.ids) != {0} or call.argument("prepend") is not None or call.argument("append") is not None:
-        if any(isinstance(call.argument(name), (np.ndarray, float, int)) for name in ("prepend", "append")):
-            return None
-    ids = np.moveaxis(call.array(0), call.argument("axis", -1), 0)
-    for _ in range(call.argument("n", 1)):
+    """np.diff: n + 1 neighbours, of what is put before and after too."""
+    n, axis = call.at(1), call.at(2)
+    whole = call.array(0)
+    parts = []
+    for position in (3, 0, 4):
+        if call.at(position) is not ABSENT:
+            ids = call.array(position)
+            parts.append(ids if ids.ndim else np.full_like(np.take(whole, [0], axis), ids))
+    ids = np.moveaxis(np.concatenate(parts, axis), axis, 0)
+    for _ in range(n):
         ids = call.sets.union(ids[1:], ids[:-1])
-    ids = np.moveaxis(ids, 0, call.argument("axis", -1))
-    return ids if ids.shape == np.shape(call.y) else None
+    return np.moveaxis(ids, 0, axis)
 
 
 # -- moving ----------------------------------------------------------------------------------------------------------
@@ -549,7 +552,7 @@ HANDLERS: dict[Any, Handler] = {
     **dict.fromkeys(functions("fft", "ifft", "rfft", "irfft", "hfft", "ihfft", where=np.fft), whole_axis),
     **dict.fromkeys(functions("fftn", "ifftn", where=np.fft), lambda call: whole_axes(call, None)),
     **dict.fromkeys(functions("fft2", "ifft2", where=np.fft), lambda call: whole_axes(call, (-2, -1))),
-    np.diff: differences,
+    reductions.differences: differences,
     **dict.fromkeys(
         functions(
             "array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray", "asarray_chkfinite"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.define import pair_of
 from plaingrad.engine import dependence
 from plaingrad.engine.index_sets import Ids, IndexSets
 from plaingrad.engine.inputs import Inputs
@@ -177,12 +178,15 @@ class PatternLevel(Level):
         kind = kind_of(type(y))
         if kind == NOTHING or (kind == ARRAY and y.dtype.kind == "m"):
             return y
+        may_add = (
+            rule.users and rule.kind == "full"
+        )  # a derivative of its own for what it returns as it got it
         if kind == ARRAY:
             if y.dtype.kind == "O" and type(args[0]) is np.ndarray:
                 return self.to_objects(args[0])
-            if y.base is not None and self.owns_region(owner_of(y)):
+            if not may_add and y.base is not None and self.owns_region(owner_of(y)):
                 return y  # a view of active memory
-        if any(y is x for x in args):
+        if not may_add and any(y is x for x in args):
             if kind == ARRAY and y is not args[0] and getattr(f, "__name__", "") not in WRAPPERS:
                 missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
             return y
@@ -196,12 +200,10 @@ class PatternLevel(Level):
 
     def primal(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """f(*args, **kwargs) as the next level out sees it, by the rule: some refuse what they cannot do."""
-        call = rule.rrule or rule.frule
+        call = rule.frule or rule.rrule
         if call is None or (rule.kind == "scalar" and rule.own):
             return self.native(f, args, kwargs)
-        if rule.own and self.parent is PLAIN:
-            return call(*args, **kwargs)[0]
-        return self.outside(call, *args, **kwargs)[0]
+        return pair_of(rule, self.outside(call, *args, **kwargs))[0]
 
     def result_sets(self, rule: Rule, f: Any, args: Any, kwargs: Any, inputs: Any, y: Any) -> Any:
         """The sets of result `y`, with its structure."""
