@@ -239,11 +239,15 @@ def projected_cotangents(rule: Rule, pullback: Any, y_bar: Any, projections: lis
     cotangents = pullback(unthunk(y_bar))
     if type(cotangents) is not tuple:
         raise RuleError(
-            f"the pullback of the rule for {rule.name} returned {_described(cotangents)}; it must return a tuple with one "
-            "cotangent per argument.\n  See docs: errors#rule"
+            f"the pullback of the rule for {rule.name} returned {_described(cotangents)}; it must return a tuple with "
+            "one cotangent per argument.\n  See docs: errors#rule"
         )
     given = len(cotangents)
     return tuple([f(cotangents[k] if k < given else NoTangent) for k, f in enumerate(projections)])
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 def _described(outcome: Any) -> str:
@@ -278,14 +282,14 @@ def dual_step(
             options[name] = x
         if pending:
             raise RuleError(
-                f"the frule of {getattr(function, '__qualname__', repr(function))} has no positional parameter for one of "
-                f"the differentiated arguments {', '.join(kwargs)}, given by name.\n  See docs: errors#rule"
+                f"the frule of {_name(function)} has no positional parameter for one of the differentiated arguments "
+                f"given by name ({', '.join(kwargs)}).\n  See docs: errors#rule"
             )
         outcome = rule(Dual(function, NoTangent), *duals, **options)
         if type(outcome) is not Dual:
             raise RuleError(
-                f"the frule of {getattr(function, '__qualname__', repr(function))} returned {_described(outcome)}; it "
-                "must return Dual(y, y_dot).\n  See docs: errors#rule"
+                f"the frule of {_name(function)} returned {_described(outcome)}; it must return Dual(y, y_dot).\n"
+                "  See docs: errors#rule"
             )
         return outcome.primal, outcome.tangent
 
@@ -293,7 +297,7 @@ def dual_step(
 
 
 def frule_of_steps(step: Callable[..., tuple[Any, Any]]) -> Callable[..., Any]:
-    """The rule `frule(*args, **kwargs) -> (y, pushforward)` that evaluates `step` for the value and again for tangents."""
+    """`frule(*args, **kwargs) -> (y, pushforward)` that evaluates `step` for the value, and again for tangents."""
 
     def dual_frule(*args: Any, **kwargs: Any) -> Any:
         y, _ = step(args, [ZeroTangent for _ in args], kwargs)
@@ -371,7 +375,7 @@ class Updating:
         definition.updating = self  # type: ignore[attr-defined]
 
     def rrule(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The rule of `updated` from one that itself writes, into copies: pullback(y_bar, *bars of the new contents)."""
+        """The rule of `updated` from one that writes, into copies: pullback(y_bar, *bars of the new contents)."""
         positions, function = self.positions, self.function
 
         def updating_rrule(*args: Any, **kwargs: Any) -> Any:
@@ -415,8 +419,8 @@ def copied(x: Any, function: Any) -> Any:
     if x is None or x is NoTangent or x is ZeroTangent:
         return x
     raise RuleError(
-        f"the rule of {getattr(function, '__qualname__', repr(function))} says that it writes into an argument which is "
-        f"a {type(x).__name__}; that can be said of arrays, lists and dictionaries.\n"
+        f"the rule of {_name(function)} says that it writes into an argument which is a {type(x).__name__}; that can "
+        "be said of arrays, lists and dictionaries.\n"
         "  To go on: plaingrad.defined_as.\n  See docs: errors#rule"
     )
 

@@ -319,7 +319,7 @@ def remove(function: Any) -> Rule | None:
 
 
 def uncover(function: Any) -> Rule | None:
-    """Remove what the program has entered for `function`, and return it; plaingrad's own rule is back, if there is one."""
+    """Remove what the program has entered for `function`, and return it; plaingrad's own rule, if any, is back."""
     key = _key(function)
     with _lock:
         rule = _rules.get(key)

@@ -19,8 +19,8 @@ def pulled(
     cotangents = pullback(structured(y_bar, y))
     if type(cotangents) is not tuple:
         raise RuleError(
-            f"the pullback of the rule for {name} returned {type(cotangents).__name__}; it must return a tuple with one "
-            "cotangent per argument.\n  See docs: errors#rule"
+            f"the pullback of the rule for {name} returned {type(cotangents).__name__}; it must return a tuple with "
+            "one cotangent per argument.\n  See docs: errors#rule"
         )
     found: list[Any] = []
     for position, x in zip(positions, xs, strict=True):

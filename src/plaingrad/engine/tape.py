@@ -116,7 +116,7 @@ def number_cotangent(x_bar: Any, x: Any) -> Any:
 def entry_of(x_bar: Any, key: Any) -> Any:
     """The cotangent of one entry of a container; one that a mapping leaves out is zero."""
     if isinstance(x_bar, (dict, Tangent)):
-        return x_bar[key] if key in x_bar else ZeroTangent
+        return x_bar.get(key, ZeroTangent)
     try:
         return x_bar[key]
     except (TypeError, IndexError, KeyError):
@@ -171,8 +171,9 @@ def check_entries(slot: Tree, x_bar: Any, rule: Rule, position: int) -> None:
         entry = entry_of(x_bar, key)
         if entry is NoTangent and inner is not None and rule.users:
             raise MissingRuleError(
-                f"the rule for {rule.name} gives no derivative for the entry {key!r} of its argument {position}, which "
-                "depends on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
+                f"the rule for {rule.name} gives no derivative for the entry {key!r} of its argument {position}, "
+                "which depends on the differentiated inputs.\n"
+                "  If that derivative is zero, the rule should say ZeroTangent.\n"
                 "  See docs: errors#missing-rule"
             )
         if type(inner) is Tree:

@@ -108,6 +108,8 @@ def classes_of(hint: Any, rule: Callable[..., Any], name: str) -> Classes:
         return classes_of(typing.get_args(hint)[0], rule, name)
     if origin is type:
         return (type,)
+    if type(origin).__name__ == "TypeAliasType":
+        return classes_of(origin, rule, name)
     if origin is not None:
         hint = origin
     if not isinstance(hint, type):

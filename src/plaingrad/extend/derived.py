@@ -51,7 +51,7 @@ class Opened:
         self.names: dict[str, Any] = {}
         self.cls: type | None = None
         target = f
-        call = getattr(type(f), "__call__", None)
+        call = call_method(f)
         if isinstance(f, functools.partial):
             inner = Opened(f.func)
             self.parts = [*inner.parts, list(f.args), dict(f.keywords)]
@@ -149,6 +149,11 @@ class Opened:
         return ("__self__",) if self.before else tuple(self.names)
 
 
+def call_method(f: Any) -> Any:
+    """What a call of `f` runs, as its class has it."""
+    return next((vars(cls)["__call__"] for cls in type(f).__mro__ if "__call__" in vars(cls)), None)
+
+
 def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, place in names.items():
@@ -219,7 +224,7 @@ def written(
     leading: tuple[Any, ...] = ()
     of_function: Callable[[Any], Any] = lambda bars: NoTangent
     rule = rulebook.find(f)
-    call = getattr(type(f), "__call__", None)
+    call = call_method(f)
     if rule is None and type(f) is MethodType:
         rule, leading = rulebook.find(f.__func__), (f.__self__,)
         of_function = lambda bars: (
@@ -297,7 +302,8 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     with_state = opened.has_state and not (f_dot is None or is_zero(f_dot))
     if not with_state and not (f_dot is None or is_zero(f_dot)):
         raise ArgumentError(
-            f"{_name(f)} holds nothing that has a tangent; pass Dual({_name(f)}, NoTangent).\n  See docs: errors#argument"
+            f"{_name(f)} holds nothing that has a tangent; pass Dual({_name(f)}, NoTangent).\n"
+            "  See docs: errors#argument"
         )
 
     def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
@@ -372,7 +378,9 @@ class DerivedRule:
         self.__module__ = getattr(f, "__module__", None) or type(f).__module__
         self.__wrapped__ = f
         if mode == "rrule":
-            self.__doc__ = f"({name}(*args), pullback); pullback(y_bar) gives the cotangents of {name} and its arguments."
+            self.__doc__ = (
+                f"({name}(*args), pullback); pullback(y_bar) has the cotangents of {name} and its arguments."
+            )
         else:
             self.__doc__ = f"Dual(y, y_dot) of {name} for Dual({name}, f_dot) and a Dual for each argument."
         self._text = f"<{mode} of {getattr(f, '__qualname__', repr(f))}{where}>"
@@ -384,6 +392,7 @@ class DerivedRule:
             )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The rule, applied."""
         if self.mode == "rrule":
             return apply_rrule(self.f, args, kwargs, derive=True)
         if args and type(args[0]) is Dual and not _is_same(args[0].primal, self.f):

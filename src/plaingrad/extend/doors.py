@@ -16,7 +16,7 @@ from plaingrad.errors import RuleError
 from plaingrad.extend.annotations import types_of
 from plaingrad.extend.derived import WRITTEN, DerivedRule, Opened, apply_frule, apply_rrule
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import Dual, NoTangent
+from plaingrad.tangents import Dual
 
 F = TypeVar("F", bound=Callable[..., Any])
 Mutated = int | str | Sequence[int | str]
@@ -72,7 +72,7 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         function = filed_under(f)
         if isinstance(rule, DerivedRule):
             _enter_derived(function, rule, "rrule")
-            return rule
+            return rule  # type: ignore[return-value]
         types = types_of(rule)
         common: dict[str, Any] = {"users": True, "types": types, "source": define._source_of(rule)}
         if mutates:
@@ -98,16 +98,17 @@ def frule(f: Callable[..., Any], /, *, mutates: Mutated = ()) -> Callable[[F], F
 @overload
 def frule(f: Dual[Any], /, *duals: Dual[Any], **kwargs: Any) -> Dual[Any]: ...
 def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
-    """Decorate the forward rule of `f`; or apply that of a function: `frule(Dual(f, df), Dual(x, dx), ...) -> Dual(y, dy)`.
+    """Decorate the forward rule of `f`; or apply one: `frule(Dual(f, df), Dual(x, dx), ...) -> Dual(y, dy)`.
 
     The decorated rule is `rule(Dual(f, df), Dual(x, x_dot), ..., **options) -> Dual(y, y_dot)`: every positional
     parameter gets a pair, a keyword-only one the value alone. The tangents in the pairs are written out: zeros for
     what does not vary, `NoTangent` for what has no tangent. y_dot must be linear in them. Where `f` writes into an
-    argument (`mutates`), the rule writes into its primal and its tangent; it gets copies, whose contents are taken over.
+    argument (`mutates`), the rule writes into its primal and its tangent; it gets copies, and their contents are taken
+    over.
 
     Applied, the tangent of `f` comes first: `NoTangent` for a plain function, else a `Tangent` of its fields, captured
-    variables or `__self__`. Where `f` has no rule, the tangents are pushed through its bytecode. Tangents of arrays that
-    `f` writes into are updated in place.
+    variables or `__self__`. Where `f` has no rule, the tangents are pushed through its bytecode. Tangents of arrays
+    that `f` writes into are updated in place.
 
     A rule that is given in one mode serves the other: its linear map is transposed by differentiating it.
 
@@ -140,7 +141,7 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
         function = filed_under(f)
         if isinstance(rule, DerivedRule):
             _enter_derived(function, rule, "frule")
-            return rule
+            return rule  # type: ignore[return-value]
         types = types_of(rule, duals=True)
         names = _positional(rule)[1:]
         step = define.dual_step(function, rule, names)

@@ -75,7 +75,7 @@ def rules(f: Callable[..., Any] | None = None) -> RuleTable:
         >>> import math, plaingrad
         >>> print(plaingrad.rules(math.erf))  # doctest: +ELLIPSIS
         function  given as             for  modes             source
-        math.erf  partial derivatives  any  reverse, forward  ...special.py:...
+        math.erf  partial derivatives  any  reverse, forward  elementwise.py:...
         >>> plaingrad.rules(math.erf)[0].domain
         ((-2.3, -0.7, 0.4, 1.9),)
         >>> len(plaingrad.rules()) > 1000

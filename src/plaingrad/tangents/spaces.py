@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,7 @@ def _zero(x: Any, made: dict[int, Any]) -> Any:
 
 
 def explicit_tangent(x: Any, x_dot: Any) -> Any:
-    """`x_dot` with zeros written out: what is known to vanish becomes numbers and arrays, `NoTangent` where there are none."""
+    """`x_dot` with zeros written out as numbers and arrays, and `NoTangent` where `x` has no tangent."""
     x_dot = unthunk(x_dot)
     if x_dot is None or is_zero(x_dot):
         return zero_tangent(x)
