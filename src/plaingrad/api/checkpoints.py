@@ -95,12 +95,12 @@ def checkpoint_sequence(step: Callable[[State], State], state: State, n: int, bu
         >>> import math, plaingrad
         >>> def oscillate(state):
         ...     q, p = state
-        ...     p = p - 0.01 * math.sin(q)
+        ...     p = p - 0.01 * q
         ...     return q + 0.01 * p, p
         >>> def angle(q):
         ...     return checkpoint_sequence(oscillate, (q, 0.0), 1000, budget=5)[0]
-        >>> round(plaingrad.grad(angle)(0.1), 6)
-        -0.832979
+        >>> abs(plaingrad.grad(angle)(0.1) - math.cos(10.0)) < 0.01
+        True
     """
     for name, value, least in (("n", n, 0), ("budget", budget, 1)):
         if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:

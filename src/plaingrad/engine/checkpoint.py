@@ -90,6 +90,7 @@ def has_escaped(segment: Segment, slots: list[Any]) -> bool:
     return bool(segment.escaped(slots))
 
 
+@traverse
 class Again:
     """What it takes to call a function as it was called before, and to see that it did the same.
 
@@ -113,7 +114,7 @@ class Again:
     def __init__(self, f: Any, args: Any, kwargs: Any, generators: list[Any]) -> None:
         memo: dict[int, Any] = {}
         self.args, self.kwargs = held(args, memo), held(kwargs, memo)
-        self.f = frozen(f, memo)
+        self.f = frozen(f)
         self.patches = patches_at(CURRENT.get())
         self.context = contextvars.copy_context()
         self.errors = errors_raised()
@@ -153,7 +154,7 @@ class Again:
     def _run(self, segment: Segment) -> Any:
         memo: dict[int, Any] = {}
         with np.errstate(**self.errors):
-            return segment.run(frozen(self.f, memo), held(self.args, memo), held(self.kwargs, memo))
+            return segment.run(frozen(self.f), held(self.args, memo), held(self.kwargs, memo))
 
 
 @traverse
@@ -168,6 +169,10 @@ class Rerun:
         self.outputs = (
             outputs  # for each active leaf of the result its index at the level, None for one that came in
         )
+
+    def account(self) -> int:
+        """What it shares with its like."""
+        return self.again.fingerprint
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Run the function again, and reverse that."""
@@ -241,18 +246,18 @@ def held(x: Any, memo: dict[int, Any] | None = None) -> Any:
     return x
 
 
-def frozen(f: Any, memo: dict[int, Any]) -> Any:
-    """`f` with cells of its own, so that a loop variable, say, may go on."""
+def frozen(f: Any) -> Any:
+    """`f` with cells of its own: a loop variable, say, may go on."""
     if type(f) is functools.partial:
-        return functools.partial(frozen(f.func, memo), *held(f.args, memo), **held(f.keywords, memo))
+        return functools.partial(frozen(f.func), *f.args, **f.keywords)
     if type(f) is MethodType:
-        return MethodType(frozen(f.__func__, memo), f.__self__)
+        return MethodType(frozen(f.__func__), f.__self__)
     if type(f) is not FunctionType or f.__closure__ is None or rulebook.find(f) is not None:
         return f
     cells = []
     for cell in f.__closure__:
         try:
-            cells.append(CellType(held(cell.cell_contents, memo)))
+            cells.append(CellType(cell.cell_contents))
         except ValueError:  # not bound yet
             cells.append(cell)
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, tuple(cells))

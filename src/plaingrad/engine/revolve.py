@@ -37,7 +37,7 @@ from plaingrad.engine.level import rebuilt
 from plaingrad.engine.memory import Shadow, owner_of
 from plaingrad.engine.refuse import name_of, refuse
 from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.engine.segment import Segment, file, here, lend, seed, take_back
+from plaingrad.engine.segment import Segment, file, fingerprint, here, lend, seed, take_back, traverse
 from plaingrad.engine.tape import STEP, add_to, redo, reverse
 from plaingrad.errors import ArgumentError, CheckpointError, PlaingradError
 from plaingrad.rewrite import CURRENT
@@ -79,6 +79,7 @@ def repeated(step: Callable[[Any], Any], state: Any, n: int, budget: int) -> Any
     return Chain(level, step, n, budget).forward(state)
 
 
+@traverse
 class Stored:
     """A state in memory: how many steps lead to it, itself, and what the generators of random numbers were then."""
 
@@ -90,6 +91,7 @@ class Stored:
         self.draws = draws
 
 
+@traverse
 class Recorded:
     """One recorded step: its tape, and where the cotangents of its argument and its result go."""
 
@@ -102,16 +104,20 @@ class Recorded:
         self.tape = segment.tape
         self.size = segment.new_index()
 
-    def pull(self, shadow: Shadow, seeds: Callable[[Shadow], None], undone: list[Any]) -> list[Any]:
-        """The cotangents of the argument's leaves; `seeds` puts in those of the result. Others go to `shadow`."""
+    def borrow(self, shadow: Shadow) -> Shadow:
+        """The cotangents that the step goes on with."""
         inner = Shadow(self.size)
         lend(shadow, inner, self.pairs)
-        seeds(inner)
+        return inner
+
+    def pull(self, inner: Shadow, shadow: Shadow, undone: list[Any]) -> list[Any]:
+        """The cotangents of the argument's leaves, for those in `inner`; others go to `shadow`."""
         here(reverse, self.tape, inner, undone)
         take_back(shadow, inner, self.pairs)
         return [None if i is None else inner.bars[i] for i in self.inputs]
 
 
+@traverse
 class Chain:
     """The step of a whole chain on the tape of its level.
 
@@ -124,8 +130,29 @@ class Chain:
         inputs: where the cotangents of the first state's leaves go.
         outputs: the index at the level of each leaf of the last state; None for one that is no output.
         last: the last step, recorded.
+        last_mark: of the state that it began with.
+        segment: the one that it was recorded in.
+        in_place: the steps change their argument and return it.
+        seen_through: every step has been run again once, and nothing was found to escape.
+        patches: entries of differentiated arguments as they were at the call.
+        context: the context variables then.
+        errors: NumPy's floating point error handling then.
         generators: those of random numbers that the steps use.
     """
+
+    __slots__ = (
+        "base",
+        "budget",
+        "context",
+        "errors",
+        "generators",
+        "in_place",
+        "inputs",
+        "last",
+        "last_mark",
+        "n",
+    )
+    __slots__ += ("outputs", "patches", "seen_through", "segment", "step", "stored")
 
     def __init__(self, level: ReverseLevel, step: Any, n: int, budget: int) -> None:
         self.base = level
@@ -134,7 +161,7 @@ class Chain:
         self.budget = budget
         self.stored: list[Stored] = []
         self.in_place = False
-        self.seen_through = False  # every step has been run again once, and nothing was found to escape
+        self.seen_through = False
         self.patches = patches_at(level)
         self.context = contextvars.copy_context()
         self.errors = errors_raised()
@@ -182,7 +209,7 @@ class Chain:
                 self.refuse_in_place()
             del x, work
             self.last = Recorded(segment, inputs, y)
-            self.check(segment, y)
+            self.check(segment, [slot for slot in self.last.slots if slot is not None])
             known = set(segment.index.imported)
             self.outputs = []
             for slot in self.last.slots:
@@ -235,9 +262,8 @@ class Chain:
         """The states of the generators of random numbers."""
         return [(generator, state_of(generator)) for generator in self.generators]
 
-    def check(self, segment: Segment, y: Any) -> None:
-        """Refuse steps whose values are used otherwise than through the next state."""
-        outputs = [slot for leaf in leaves(y) if (slot := segment.slot_of(leaf)) is not None]
+    def check(self, segment: Segment, outputs: list[Any]) -> None:
+        """Refuse steps whose values are used otherwise than through the slots `outputs`."""
         if has_escaped(segment, outputs):
             refuse(
                 CheckpointError,
@@ -257,6 +283,10 @@ class Chain:
                 anchor="checkpoint",
             )
 
+    def account(self) -> int:
+        """What it shares with its like."""
+        return fingerprint(self.last.tape)
+
     # -- backward ----------------------------------------------------------------------------------------------------
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
@@ -265,13 +295,12 @@ class Chain:
         if all(shadow.bars[i] is None for i, _ in outputs) and self.seen_through:
             return
 
-        def seeds(inner: Shadow) -> None:
-            for i, slot in outputs:
-                if shadow.bars[i] is not None:
-                    seed(shadow, i, inner, slot)
-
         outer = CURRENT.get()
-        bars = self.last.pull(shadow, seeds, undone)
+        inner = self.last.borrow(shadow)
+        for i, slot in outputs:
+            if shadow.bars[i] is not None:
+                seed(shadow, i, inner, slot)
+        bars = self.last.pull(inner, shadow, undone)
         if self.n > 1:
             with (
                 Segment(self.base, outer) as segment,
@@ -330,16 +359,16 @@ class Chain:
             self.refuse_in_place()
         del x
         recorded = Recorded(segment, inputs, y)
-        self.check(segment, y)
-
-        def seeds(inner: Shadow) -> None:
-            for bar, slot in zip(bars, recorded.slots, strict=True):
-                if bar is not None and slot is not None:
-                    here(add_to, inner, slot, bar)
-
+        inner = recorded.borrow(shadow)
+        for bar, slot in zip(bars, recorded.slots, strict=True):
+            if bar is not None and slot is not None:
+                here(add_to, inner, slot, bar)
+        recorded.slots.clear()
+        del y, slot
+        self.check(segment, [])
         undone: list[Any] = []
         with np.errstate(all="ignore"):
-            bars_before = recorded.pull(shadow, seeds, undone)
+            bars_before = recorded.pull(inner, shadow, undone)
             here(redo, undone)
         segment.reset()
         return bars_before, before

@@ -11,9 +11,8 @@ import functools
 import gc
 import threading
 import zlib
-from array import array
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress, repeat
+from itertools import compress
 from sys import getrefcount
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
@@ -21,10 +20,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad.engine import adopt
-from plaingrad.engine.memory import Shadow, extent, owner_of
+from plaingrad.engine.memory import Shadow, extent, owner_of, whole_multiple_back, whole_sum_back
 from plaingrad.engine.refuse import refuse
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.tape import (
+    ARRAY_ARITHMETIC,
+    CALLED,
     STEP,
     ArraySlot,
     InPlaceRule,
@@ -36,7 +37,10 @@ from plaingrad.engine.tape import (
     Tree,
     Write,
     WriteCotangent,
+    elementwise_back,
+    read_number_back,
     reverse,
+    write_number_back,
 )
 from plaingrad.errors import CheckpointError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -114,7 +118,7 @@ class Segment(ReverseLevel):
         imports: index at the level -> index in the segment.
     """
 
-    __slots__ = ("base", "watched", "wrote_outside", "wrote_unknown")
+    __slots__ = ("around", "base", "watched", "wrote_outside", "wrote_unknown")
 
     has_own_table = False
 
@@ -123,7 +127,11 @@ class Segment(ReverseLevel):
         self.watched: set[int] = set()
         self.wrote_outside = False
         self.wrote_unknown: set[int] = set()
-        super().__init__(parent)
+        self.around: list[tuple[Any, int]] = []  # the levels further out, and how long their tapes are
+        while parent is not PLAIN:
+            self.around.append((parent, len(getattr(parent, "tape", ()))))
+            parent = parent.parent
+        super().__init__(parent if not self.around else self.around[0][0])
         self.captured = Captured(base)
         self.texts = base.texts
         self.twins = base.twins
@@ -226,8 +234,15 @@ class Segment(ReverseLevel):
         self.sweep()
         expected = {id(owner_of(slot.x) if type(slot) is ArraySlot else slot.x) for slot in outputs}
         own = {id(x) for x in self.alive} | {id(x) for x in self.arrays}
-        roots = (self.alive, self.arrays, self.captured, self.texts)
-        seen = {id(x): x for x in held_elsewhere(self.tape, roots, own | dict.keys(self.captured))}
+        inside = Inside(own | dict.keys(self.captured))
+        for root in (self.alive, self.arrays, self.captured, self.texts):
+            inside.refer_to(gc.get_referents(root))
+        inside.see_tape(self.tape, 0)
+        for level, start in self.around:  # they know the same objects
+            inside.see_tables(level)
+            inside.see_tape(getattr(level, "tape", []), start)
+        inside.follow()
+        seen = {id(x): x for x in inside.held_elsewhere()}
         for key, owner in seen.items():
             if dict.__contains__(self.captured, key) and key not in own:
                 self.base.captured[key] = owner
@@ -276,7 +291,7 @@ class Ended(list[Any]):
 
 _STEPS = (RuleStep, ReadNumber, ReadArray, Write, WriteCotangent, InPlaceSum, InPlaceRule)
 _TRAVERSED: set[type] = {tuple, list, dict, CellType, FunctionType, MethodType, functools.partial}
-_TRAVERSED.update((ArraySlot, NumberSlot, Tree, *_STEPS))
+_TRAVERSED.update((Segment, ArraySlot, NumberSlot, Tree, *_STEPS))
 
 
 def traverse(step: type) -> type:
@@ -292,76 +307,125 @@ def parts_of(x: Any) -> list[Any]:
         return [part for part in (x.__closure__, x.__defaults__, x.__kwdefaults__) if part is not None]
     if isinstance(x, np.ndarray):
         return [] if x.base is None else [x.base]
+    if t is Segment:
+        return [*x.alive, *x.arrays, *x.captured.values()]
     return gc.get_referents(x) if t in _TRAVERSED else []
 
 
-def _graph(
-    tape: list[Any], roots: tuple[Any, ...], wanted: set[int]
-) -> tuple[dict[int, Any], dict[int, int]]:
-    """(objects by identity, how many references to each): of what tape and roots hold, directly or not."""
-    nodes: dict[int, Any] = {}
-    counts: dict[int, int] = {}
-    todo = []
+class Inside:
+    """What pullbacks and tables refer to, directly or not, and how often: to find what is referred to from elsewhere.
 
-    def refer(x: Any) -> None:
-        key = id(x)
-        if key in counts:
-            counts[key] += 1
-        elif key in wanted or type(x) in _TRAVERSED or isinstance(x, np.ndarray):
-            counts[key] = 1
-            nodes[key] = x
-            todo.append(x)
-
-    marks = tape[1::3]
-    for entries in (tape[::3], tape[2::3]):
-        for x in compress(entries, map((0).__gt__, marks)):
-            refer(x)
-    slopes = tape[2::3]
-    for k in compress(range(len(slopes)), map(wanted.__contains__, map(id, slopes))):
-        if marks[k] >= 0:
-            refer(slopes[k])
-    del slopes, entries
-    for root in roots:
-        for x in gc.get_referents(root):
-            refer(x)
-    while todo:
-        for x in parts_of(todo.pop()):
-            refer(x)
-    return nodes, counts
-
-
-def held_elsewhere(tape: list[Any], roots: tuple[Any, ...], wanted: set[int]) -> list[Any]:
-    """Those of the objects with the identities `wanted` that something refers to besides `tape` and `roots`.
-
-    References are counted, as the garbage collector does it: an object with more of them than were found inside is
-    held from outside, and so is what it refers to. What is overlooked inside counts as outside, the safe side.
+    As the garbage collector does it: an object with more references than were found inside is held from outside, and
+    so is what it refers to. What is overlooked inside counts as outside, which is the safe side.
     """
-    nodes, counts = _graph(tape, roots, wanted)
-    values = list(nodes.values())
-    excess = [count - counts[key] for key, count in zip(nodes, map(getrefcount, values), strict=True)]
-    todo = [x for x, more in zip(values, excess, strict=True) if more > _INSIDE]
-    reached = {id(x) for x in todo}
-    while todo:
-        for x in parts_of(todo.pop()):
+
+    __slots__ = ("counts", "nodes", "todo", "wanted")
+
+    def __init__(self, wanted: set[int]) -> None:
+        self.wanted = wanted  # identities of the objects that the question is about
+        self.nodes: dict[int, Any] = {}
+        self.counts: dict[int, int] = {}
+        self.todo: list[Any] = []
+
+    def refer_to(self, values: Iterable[Any]) -> None:
+        """Count a reference to each of `values`."""
+        counts = self.counts
+        for x in values:
             key = id(x)
-            if key in nodes and key not in reached:
-                reached.add(key)
-                todo.append(x)
-    return [x for x in values if id(x) in reached and id(x) in wanted]
+            if key in counts:
+                counts[key] += 1
+            elif key in self.wanted or type(x) in _TRAVERSED or isinstance(x, np.ndarray):
+                counts[key] = 1
+                self.nodes[key] = x
+                self.todo.append(x)
+
+    def see_tape(self, tape: list[Any], start: int) -> None:
+        """Count what the tape refers to from entry `start` on."""
+        marks = tape[start + 1 :: 3]
+        is_step = list(map((0).__gt__, marks))
+        self.refer_to(compress(tape[start::3], is_step))
+        slopes = tape[start + 2 :: 3]
+        self.refer_to(compress(slopes, is_step))
+        self.refer_to(
+            slopes[k]
+            for k in compress(range(len(slopes)), map(self.wanted.__contains__, map(id, slopes)))
+            if not is_step[k]
+        )
+
+    def see_tables(self, level: Any) -> None:
+        """Count the references from the tables of a level further out."""
+        index, captured = level.index, level.captured
+        imported = getattr(index, "imported", ())
+        for key in self.wanted & self.nodes.keys():
+            if dict.__contains__(index, key) and dict.__getitem__(index, key) not in imported:
+                self.counts[key] += 1
+            if dict.__contains__(captured, key):
+                self.counts[key] += 1
+
+    def follow(self) -> None:
+        """Count what those refer to in turn."""
+        while self.todo:
+            self.refer_to(parts_of(self.todo.pop()))
+
+    def excess(self) -> list[tuple[Any, int]]:
+        """Every object, and how many more references it has than were counted."""
+        values = list(self.nodes.values())
+        counts = map(getrefcount, values)
+        return [(x, count - self.counts[id(x)]) for x, count in zip(values, counts, strict=True)]
+
+    def held_elsewhere(self) -> list[Any]:
+        """Those of the wanted objects that something else refers to as well."""
+        todo = [x for x, more in self.excess() if more > _INSIDE and type(x) is not Segment]
+        reached = {id(x) for x in todo}
+        while todo:
+            for x in parts_of(todo.pop()):
+                key = id(x)
+                if key in self.nodes and key not in reached:
+                    reached.add(key)
+                    todo.append(x)
+        return [x for key, x in self.nodes.items() if key in reached and key in self.wanted]
 
 
 def fingerprint(tape: list[Any]) -> int:
-    """A number that two tapes share if they say the same: indices, slopes, and what pullbacks keep.
+    """A number that two tapes share if they say the same: slopes, and what pullbacks keep, in any order.
 
-    Of arrays the shape, the sum and a few elements count.
+    Of arrays the shape, the sum and a few elements count. Indices do not: threads may have mixed them.
     """
     marks = tape[1::3]
-    outputs = tape[::3]
     slopes = tape[2::3]
     numbers: list[Any] = list(compress(slopes, map((0).__le__, marks)))
+    digests: dict[int, Any] = {}
+    total = len(marks)
+    for at, mark in enumerate(marks):
+        if mark == STEP:
+            total += _account([slopes[at]], numbers, digests)
+        elif mark == CALLED:
+            places = _DATA.get(slopes[at])
+            kept = tape[3 * at]
+            if places is None:
+                numbers += [x for x in kept if type(x) is float]
+            else:
+                total += _account([slopes[at].__name__, *[kept[k] for k in places]], numbers, digests)
+    try:
+        return zlib.crc32(np.sort(np.array(numbers, float)).tobytes(), total & 0xFFFFFFFF)
+    except TypeError:
+        return zlib.crc32(repr(sorted(map(repr, numbers))).encode(), total & 0xFFFFFFFF)
+
+
+#: Which arguments of a step that the reverse pass calls are data, not indices; of others only numbers count.
+_DATA: dict[Any, tuple[int, ...]] = {
+    **dict.fromkeys([*ARRAY_ARITHMETIC.values(), elementwise_back], (1, 2, 4)),
+    whole_sum_back: (3,),
+    whole_multiple_back: (2, 3),
+    read_number_back: (2, 3),
+    write_number_back: (1, 2),
+}
+
+
+def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any]) -> int:
+    """A number for what one step keeps; floats are put into `numbers`."""
     others: list[Any] = []
     seen: set[int] = set()
-    todo = [*compress(outputs, map((0).__gt__, marks)), *compress(slopes, map((0).__gt__, marks))]
     while todo:
         x = todo.pop()
         t = type(x)
@@ -369,25 +433,26 @@ def fingerprint(tape: list[Any]) -> int:
             numbers.append(x)
         elif t is int or t is str or t is bool:
             others.append(x)
+        elif t is complex:
+            numbers += (x.real, x.imag)
         elif isinstance(x, np.generic):
             others.append(x.tobytes())
         elif isinstance(x, np.ndarray):
-            if id(x) not in seen:
-                seen.add(id(x))
-                others.append(digest(x))
-        elif t is complex:
-            numbers += (x.real, x.imag)
-        elif t in _TRAVERSED and id(x) not in seen:
+            key = id(x)
+            if key not in digests:
+                digests[key] = digest(x)
+            others.append(digests[key])
+        elif id(x) in seen:
+            continue
+        elif t in (ArraySlot, NumberSlot):
+            todo.append(x.x)
+        elif hasattr(t, "account"):
+            others.append(x.account())
+        elif t in _TRAVERSED and t is not Segment:
             seen.add(id(x))
-            todo += parts_of(x)
-    try:
-        floats = array("d", numbers).tobytes()
-    except TypeError:
-        floats = repr(numbers).encode()
-    crc = zlib.crc32(repr(others).encode(), zlib.crc32(floats))
-    where = list(map(max, marks, repeat(STEP)))  # steps of either kind stand for each other
-    where += [o for o, i in zip(outputs, marks, strict=True) if i >= 0]
-    return zlib.crc32(array("q", where).tobytes(), crc)
+            others.append(t.__name__)
+            todo += parts_of(x) if t is not ReadNumber else (x.slot, x.key)
+    return zlib.crc32(repr(others).encode())
 
 
 def digest(a: np.ndarray) -> Any:
@@ -400,19 +465,18 @@ def digest(a: np.ndarray) -> Any:
         return a.shape, a.dtype.str, np.add.reduce(np.asarray(a), axis=None).tobytes(), few.tobytes()
 
 
-_INSIDE = 1 << 30
+_INSIDE = 0
 
 
 def _calibrate() -> int:
-    """The excess of references that `held_elsewhere` sees to objects which only the tape holds."""
-    x = [(float(k),) for k in range(3)]
+    """The excess of references to objects that only the tape refers to."""
     tape: list[Any] = []
-    while x:
-        tape += (x.pop(), STEP, None)
-    nodes, counts = _graph(tape, (), set())
-    values = list(nodes.values())
-    excess = [count - counts[key] for key, count in zip(nodes, map(getrefcount, values), strict=True)]
-    return max(excess)
+    for k in range(3):
+        tape += ((float(k),), STEP, None)
+    inside = Inside(set())
+    inside.see_tape(tape, 0)
+    inside.follow()
+    return max(more for x, more in inside.excess())
 
 
 _INSIDE = _calibrate()
@@ -475,6 +539,10 @@ class Kept:
         self.pairs = pairs  # (index at the level, index in the segment) of what came in and what went out
         self.size = size
         self.segment = segment  # its identities stay known to segments inside it
+
+    def account(self) -> int:
+        """What it shares with its like."""
+        return fingerprint(self.tape)
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """The reverse pass of the segment, as if its tape stood in the level's."""
