@@ -79,13 +79,21 @@ OF_REAL_VALUE = {  # name: (function, dy/du, dy/dv)
     "abs squared": (lambda z: abs(z) ** 2, 2 * U, 2 * V),
     "z z*": (lambda z: (z * z.conjugate()).real, 2 * U, 2 * V),
     "phase": (cmath.phase, -V / R2, U / R2),
-    "polar": (lambda z: cmath.polar(z)[0] * cmath.polar(z)[1], U / R2**0.5 * cmath.phase(Z) - V / R2**0.5, V / R2**0.5 * cmath.phase(Z) + U / R2**0.5),
+    "polar": (
+        lambda z: cmath.polar(z)[0] * cmath.polar(z)[1],
+        U / R2**0.5 * cmath.phase(Z) - V / R2**0.5,
+        V / R2**0.5 * cmath.phase(Z) + U / R2**0.5,
+    ),
     "np.abs": (np.abs, U / R2**0.5, V / R2**0.5),
     "np.angle": (np.angle, -V / R2, U / R2),
     "np.real": (np.real, 1, 0),
     "np.imag": (np.imag, 0, 1),
     "np.conj": (lambda z: np.imag(np.conj(z) * z * z), *((2 * U * V), (U * U + 3 * V * V))),  # |z|^2 v
-    "of math": (lambda z: math.exp(z.real) * math.sin(z.imag), math.exp(U) * math.sin(V), math.exp(U) * math.cos(V)),
+    "of math": (
+        lambda z: math.exp(z.real) * math.sin(z.imag),
+        math.exp(U) * math.sin(V),
+        math.exp(U) * math.cos(V),
+    ),
 }
 
 
@@ -113,8 +121,14 @@ OF_REAL_ARGUMENT = {
     "complex(t, t^2)": (lambda t: complex(t, t * t), lambda t: 1 + 2j * t),
     "rect": (lambda t: cmath.rect(t, 2.0 * t), lambda t: (1 + 2j * t) * cmath.exp(2j * t)),
     "negative root": (lambda t: cmath.sqrt(-t), lambda t: -0.5 / cmath.sqrt(-t)),
-    "power": (lambda t: (1 + 2j) * t**3 / (t + 1j), lambda t: (1 + 2j) * (3 * t * t * (t + 1j) - t**3) / (t + 1j) ** 2),
-    "numpy": (lambda t: np.exp(np.array([1j, 2j]) * t).sum(), lambda t: 1j * cmath.exp(1j * t) + 2j * cmath.exp(2j * t)),
+    "power": (
+        lambda t: (1 + 2j) * t**3 / (t + 1j),
+        lambda t: (1 + 2j) * (3 * t * t * (t + 1j) - t**3) / (t + 1j) ** 2,
+    ),
+    "numpy": (
+        lambda t: np.exp(np.array([1j, 2j]) * t).sum(),
+        lambda t: 1j * cmath.exp(1j * t) + 2j * cmath.exp(2j * t),
+    ),
 }
 
 

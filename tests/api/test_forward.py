@@ -71,7 +71,12 @@ def test_without_any_tangent_the_derivative_is_zero():
 
 def test_the_tangent_of_a_result_mirrors_its_structure():
     def f(x):
-        return {"list": [x, x * x], "tuple": (2.0 * x, "text", 3), "pair": Pair(x, 1.0), "array": np.array([x, 0.0])}
+        return {
+            "list": [x, x * x],
+            "tuple": (2.0 * x, "text", 3),
+            "pair": Pair(x, 1.0),
+            "array": np.array([x, 0.0]),
+        }
 
     y, y_dot = jvp(f, (3.0,), (1.0,))
     assert y["list"] == [3.0, 9.0] and y_dot["list"] == [1.0, 6.0]
@@ -92,7 +97,10 @@ def test_the_tangent_of_an_object_is_a_tangent_with_its_fields():
     ids=["a field", "all fields", "a Tangent"],
 )
 def test_the_tangent_of_an_object_is_given_by_field(dot):
-    assert jvp(lambda s: s.stiffness / s.mass, (Spring(6.0, "s", 3.0),), (dot,)) == (2.0, pytest.approx(2.0 / 3.0))
+    assert jvp(lambda s: s.stiffness / s.mass, (Spring(6.0, "s", 3.0),), (dot,)) == (
+        2.0,
+        pytest.approx(2.0 / 3.0),
+    )
 
 
 def test_tangents_of_nested_structures_may_leave_parts_out():
@@ -153,7 +161,11 @@ def test_exceptions_are_those_of_a_plain_call():
         ((1.0,), (1j,), r"tangents\[0\] is complex, but the argument it belongs to is real"),
         ((np.ones(2),), (np.ones(2) * 1j,), r"tangents\[0\] is complex"),
         (([1.0, 2.0],), ([1.0],), r"tangents\[0\] must be a sequence of 2 entries"),
-        (({"a": [1.0, np.ones(2)]},), ({"a": [1.0, np.ones(1)]},), r"tangents\[0\]\['a'\]\[1\] must be an array"),
+        (
+            ({"a": [1.0, np.ones(2)]},),
+            ({"a": [1.0, np.ones(1)]},),
+            r"tangents\[0\]\['a'\]\[1\] must be an array",
+        ),
         (({"a": 1.0},), ({"b": 1.0},), r"tangents\[0\] must be a mapping with keys among \['a'\]"),
         ((Spring(1.0, "s", 1.0),), ({"colour": 1.0},), "fields among"),
         ((Spring(1.0, "s", 1.0),), ({"name": 1.0},), r"tangents\[0\].name is given for a str"),
@@ -220,7 +232,11 @@ def test_linearize_takes_any_structure_of_arguments_and_result():
     f = lambda p, n: ([p["a"] ** n, p["b"] * p["a"]], "text")
     y, f_jvp = linearize(f, {"a": 2.0, "b": np.array([1.0, 3.0])}, 3.0)
     y_dot = f_jvp({"a": 1.0, "b": None}, None)
-    assert y_dot[0][0] == pytest.approx(12.0, rel=1e-15) and (y_dot[0][1] == [1.0, 3.0]).all() and y_dot[1] is None
+    assert (
+        y_dot[0][0] == pytest.approx(12.0, rel=1e-15)
+        and (y_dot[0][1] == [1.0, 3.0]).all()
+        and y_dot[1] is None
+    )
 
 
 def test_linearize_agrees_with_jvp_on_a_program_that_writes_arrays():
@@ -262,7 +278,9 @@ def test_the_linear_map_is_differentiated_with_what_it_depends_on():
 @pytest.mark.parametrize("order", range(1, 9))
 def test_derivatives_of_the_sine_to_order_8(order):
     for x in (-1.3, 0.0, 0.4, 2.0):
-        assert derivative(math.sin, order=order)(x) == pytest.approx(math.sin(x + order * math.pi / 2), abs=1e-13)
+        assert derivative(math.sin, order=order)(x) == pytest.approx(
+            math.sin(x + order * math.pi / 2), abs=1e-13
+        )
 
 
 @pytest.mark.parametrize("order", range(1, 9))
@@ -310,7 +328,12 @@ def test_the_complex_derivative_of_a_holomorphic_function(order):
     found = derivative(lambda z: cmath.exp(2.0j * z) / z, order=order)(z)
     # Leibniz: sum of C(n, k) (2i)^(n - k) e^(2iz) (-1)^k k! / z^(k + 1)
     expected = sum(
-        math.comb(order, k) * (2j) ** (order - k) * cmath.exp(2j * z) * (-1) ** k * math.factorial(k) / z ** (k + 1)
+        math.comb(order, k)
+        * (2j) ** (order - k)
+        * cmath.exp(2j * z)
+        * (-1) ** k
+        * math.factorial(k)
+        / z ** (k + 1)
         for k in range(order + 1)
     )
     assert found == pytest.approx(expected, rel=1e-12)
@@ -328,7 +351,14 @@ def test_a_complex_function_of_a_real_number_has_a_derivative():
 
 @pytest.mark.parametrize(
     "f",
-    [lambda z: z.conjugate(), abs, lambda z: z.real * z, lambda z: z * abs(z), lambda z: np.conj(z) * z, lambda z: z.imag],
+    [
+        lambda z: z.conjugate(),
+        abs,
+        lambda z: z.real * z,
+        lambda z: z * abs(z),
+        lambda z: np.conj(z) * z,
+        lambda z: z.imag,
+    ],
     ids=["conjugate", "abs", "real part", "z |z|", "numpy", "imag"],
 )
 def test_a_function_that_is_not_holomorphic_is_refused(f):
@@ -343,7 +373,9 @@ def test_where_a_complex_derivative_exists_by_chance_it_is_given():
 
 @pytest.mark.parametrize("order", [12, 20, 30])
 def test_derivatives_of_high_order(order):
-    assert derivative(lambda x: math.exp(0.5 * x), order=order)(0.7) == pytest.approx(0.5**order * math.exp(0.35), rel=1e-12)
+    assert derivative(lambda x: math.exp(0.5 * x), order=order)(0.7) == pytest.approx(
+        0.5**order * math.exp(0.35), rel=1e-12
+    )
     expected = math.factorial(order) / 0.8 ** (order + 1)
     assert derivative(lambda x: 1.0 / (1.0 - x), order=order)(0.2) == pytest.approx(expected, rel=1e-12)
 
@@ -383,7 +415,9 @@ def test_derivatives_of_0_d_arrays_inside_other_derivatives():
     assert jacobian(lambda z: holomorphic(z) * 1.0)(2.0 + 1j) == pytest.approx(12 * (2 + 1j) ** 2)
 
 
-@pytest.mark.parametrize("nothing", [None, "text", math.sin, lambda x: x], ids=["None", "text", "C", "a function"])
+@pytest.mark.parametrize(
+    "nothing", [None, "text", math.sin, lambda x: x], ids=["None", "text", "C", "a function"]
+)
 def test_a_result_without_numbers_has_no_derivative(nothing):
     for order in (1, 2):
         with pytest.raises(ArgumentError, match="holds no real or complex number"):

@@ -128,7 +128,11 @@ def test_has_aux_returns_the_second_result(mode):
 @every_mode
 def test_constants_and_entries_without_influence_give_zeros(mode):
     found = jacobian(lambda x: [5.0, np.ones(2), x[0]], mode=mode)(np.array([1.0, 2.0]))
-    assert found[0].tolist() == [0.0, 0.0] and found[1].tolist() == [[0.0, 0.0]] * 2 and found[2].tolist() == [1, 0]
+    assert (
+        found[0].tolist() == [0.0, 0.0]
+        and found[1].tolist() == [[0.0, 0.0]] * 2
+        and found[2].tolist() == [1, 0]
+    )
     assert jacobian(lambda x: 5, mode=mode)(2.0) == 0.0
 
 
@@ -193,7 +197,9 @@ def chain(x):
 def test_every_chunk_size_gives_the_same_jacobian(chunk_size):
     x = np.linspace(-1.0, 1.0, 7)
     expected = jacobian(chain, mode="reverse")(x)
-    np.testing.assert_allclose(jacobian(chain, mode="forward", chunk_size=chunk_size)(x), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        jacobian(chain, mode="forward", chunk_size=chunk_size)(x), expected, rtol=1e-12, atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
@@ -203,7 +209,11 @@ def test_chunks_that_cut_through_the_leaves_of_a_structure(chunk_size):
     found = jacobian(f, mode="forward", chunk_size=chunk_size)(p)
     assert found[0]["a"].tolist() == [3.0, 4.0] and found[0]["b"].tolist() == [[2.0, 0.0], [0.0, 2.0]]
     assert found[0]["c"][0].tolist() == [0.0, 0.0]
-    assert found[1]["c"]["a"] == 0.0 and found[1]["c"]["b"].tolist() == [25.0, 25.0] and found[1]["c"]["c"] == [70.0]
+    assert (
+        found[1]["c"]["a"] == 0.0
+        and found[1]["c"]["b"].tolist() == [25.0, 25.0]
+        and found[1]["c"]["c"] == [70.0]
+    )
 
 
 @given(st.integers(1, 5), st.integers(1, 5), st.integers(1, 6), st.integers(0, 2**32 - 1))
@@ -212,7 +222,9 @@ def test_forward_and_reverse_agree_on_random_linear_maps_and_their_squares(m, n,
     a, x = random.normal(size=(m, n)), random.normal(size=n)
     f = lambda x: (a @ x) ** 2
     expected = 2.0 * (a @ x)[:, None] * a
-    np.testing.assert_allclose(jacobian(f, mode="forward", chunk_size=chunk_size)(x), expected, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        jacobian(f, mode="forward", chunk_size=chunk_size)(x), expected, rtol=1e-12, atol=1e-14
+    )
     np.testing.assert_allclose(jacobian(f, mode="reverse")(x), expected, rtol=1e-12, atol=1e-14)
 
 
@@ -224,7 +236,12 @@ def test_a_function_is_called_once_for_each_chunk_and_once_in_reverse():
         return x * x
 
     x = np.arange(6.0)
-    for mode, chunk_size, expected in (("forward", None, 1), ("forward", 4, 2), ("forward", 1, 6), ("reverse", None, 1)):
+    for mode, chunk_size, expected in (
+        ("forward", None, 1),
+        ("forward", 4, 2),
+        ("forward", 1, 6),
+        ("reverse", None, 1),
+    ):
         calls.clear()
         jacobian(f, mode=mode, chunk_size=chunk_size)(x)
         assert len(calls) == expected
@@ -391,7 +408,12 @@ def test_a_hessian_of_several_arguments_and_structures():
 
 def test_a_hessian_of_an_object():
     found = hessian(lambda s: s.stiffness**2 * s.mass)(Spring(2.0, "s", 3.0))
-    assert (found.stiffness.stiffness, found.stiffness.mass, found.mass.stiffness, found.mass.mass) == (6, 4, 4, 0)
+    assert (found.stiffness.stiffness, found.stiffness.mass, found.mass.stiffness, found.mass.mass) == (
+        6,
+        4,
+        4,
+        0,
+    )
     assert found.name is None
 
 

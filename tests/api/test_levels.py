@@ -221,7 +221,9 @@ def test_order_8_and_9(modes):
     assert stacked(modes, lambda x: math.exp(0.5 * x) * x)(0.3) == pytest.approx(
         math.exp(0.15) * (0.5**n * 0.3 + n * 0.5 ** (n - 1)), rel=1e-12
     )
-    assert stacked(modes, lambda x: x**10)(1.1) == pytest.approx(math.perm(10, n) * 1.1 ** (10 - n), rel=1e-12)
+    assert stacked(modes, lambda x: x**10)(1.1) == pytest.approx(
+        math.perm(10, n) * 1.1 ** (10 - n), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("modes", list(itertools.product(MODES, repeat=3)), ids="-".join)
@@ -276,7 +278,9 @@ def test_every_operator_under_every_other():
         for outer in (grad, derivative, jacobian, lambda f: lambda x: linearize(f, x)[1](1.0)):
             assert outer(inner)(2.0) == pytest.approx(12.0, rel=1e-14), name
             assert outer(lambda x: x * inner(x))(2.0) == pytest.approx(36.0, rel=1e-14), name
-        assert grad(derivative(inner))(2.0) == derivative(grad(inner))(2.0) == pytest.approx(6.0, rel=1e-13), name
+        assert (
+            grad(derivative(inner))(2.0) == derivative(grad(inner))(2.0) == pytest.approx(6.0, rel=1e-13)
+        ), name
 
 
 def test_mixed_partial_derivatives_are_equal_in_any_order():

@@ -120,13 +120,18 @@ def test_forward_mode_passes_a_hook_by():
     f = lambda x: hook(seen.append, x) ** 3
     assert plaingrad.jvp(f, (2.0,), (1.0,)) == (8.0, 12.0)
     assert plaingrad.derivative(f, order=2)(2.0) == 12.0
-    assert plaingrad.jacobian(lambda x: hook(seen.append, x) ** 2, mode="forward")(np.arange(3.0)).shape == (3, 3)
+    assert plaingrad.jacobian(lambda x: hook(seen.append, x) ** 2, mode="forward")(np.arange(3.0)).shape == (
+        3,
+        3,
+    )
     assert seen == []
 
 
 def test_a_hook_is_run_by_the_reverse_pass_around_forward_mode():
     seen = []
-    f = lambda x: plaingrad.derivative(lambda y: hook(seen.append, y * x) * y)(x)  # d/dy (x y^2) = 2 x y at y = x
+    f = lambda x: plaingrad.derivative(lambda y: hook(seen.append, y * x) * y)(
+        x
+    )  # d/dy (x y^2) = 2 x y at y = x
     assert grad(f)(3.0) == 12.0
     assert len(seen) == 1
     tripled = lambda x: plaingrad.derivative(lambda y: hook(lambda bar: 3.0 * bar, x) * y)(1.0)  # x, hooked
