@@ -24,11 +24,9 @@ from tests.rules.numpy.checks import is_number, like, mapped
 from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
 from tests.rules.numpy.samples import REAL_ONLY, SAMPLES
 
-from plaingrad.api import recorded
 from plaingrad.rules import elementwise, special
 from plaingrad.rules.numpy import random_numbers, ufuncs
 from plaingrad.rules.python import arithmetic, averages, calls, constructors, containers, iteration
-from plaingrad.tangents import ZeroTangent
 
 rng = np.random.default_rng(11)
 
@@ -373,11 +371,6 @@ for _name in ("iand", "ior", "ixor", "ilshift", "irshift"):
 given(operator.ior, at({"a": 1.5}, {"b": 2.5}))
 given(operator.iconcat, at([1.5], [2.5]), at((1.5,), (2.5,)))
 given(print, program(lambda x: (print(x, [x], sep="", end="", file=NOWHERE), x)[1], 1.5))
-
-
-# Rules of plaingrad's own functions
-given(recorded.hooked, at(lambda bars: bars, (1.5, X)), program(lambda x: recorded.hooked(lambda bars: bars, (x, x * X)), 1.5))
-given(recorded.attached, program(lambda x, y: recorded.attached(lambda bars: (ZeroTangent,), (y, x), (2.0,)), 1.5, X))
 
 
 class Nowhere:
