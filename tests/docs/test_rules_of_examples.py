@@ -1,0 +1,80 @@
+"""Rules and functions of the examples in README.md and docs/ keep every promise; a rule without samples fails by name."""
+
+import contextlib
+import io
+import re
+
+import numpy as np
+import pytest
+from tests.docs.test_examples import PAGES, ROOT, blocks_of, run_python
+
+from plaingrad import rulebook
+from plaingrad.testing import check_rule
+
+V = np.array([0.3, -1.2, 2.0])
+APPROXIMATE = {"differences": False, "second_order": False}  # on purpose: clipped, straight-through, ...
+
+# By the name of the function: arguments, and what is to be left out of the check.
+SAMPLES = {
+    "softplus": [(0.7,), (-2.0,)],
+    "every_other": [(V,)],
+    "project_to_ball": [(np.array([3.0, 4.0]), 2.0), (np.array([0.3, 0.4]), 2.0)],
+    "checksum": [(2.5,)],
+    "key": [(2.5,)],
+    "erf": [(0.3,)],
+    "cosine": [(0.5,)],
+    "softclip": [(V, 2.0)],
+    "log_cosh": [(0.7,), (-2.0,)],
+    "rounded": [(V, APPROXIMATE)],
+    "residual_is_small": [(1e-12, 1e-8)],
+    "cube": [(1.5,)],
+    "clipped": [(0.5, APPROXIMATE)],
+}
+
+WRONG = {"cube": "must return a tuple"}  # on purpose, and what the report says
+
+# Functions of the pages that have no rule.
+FUNCTIONS = {
+    "check-in-tests.md": {"energy": [(np.array([[0.0, 0.1], [1.0, 2.0], [-1.0, 0.5]]),)]},
+    "wrong-gradient.md": {"decay": [(0.7, [1.0, 2.0])], "signal": [(2.0, 0.5)]},
+    "missing-rule.md": {"horner": [([2.0, 0.0, 1.0], 3.0)]},
+}
+
+
+def check(function, samples):
+    for *args, options in [sample if isinstance(sample[-1], dict) and sample[-1] is APPROXIMATE else (*sample, {}) for sample in samples]:
+        check_rule(function, *args, **options)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_the_page_defines_keeps_every_promise(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    before = {id(rule): rule for rule in rulebook.rules()}
+    entered = []
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            for block in blocks_of(page):
+                if block.language == "python":
+                    name = re.match(r"# (\w+\.py)\n", block.text)
+                    if name:
+                        (tmp_path / name[1]).write_text(block.text, encoding="utf-8")
+                    run_python(block, page, namespace)
+        entered = [rule for rule in rulebook.rules() if id(rule) not in before]
+        for rule in entered:
+            name = getattr(rule.function, "__name__", None) or repr(rule.function)
+            assert name in SAMPLES, f"{page.name} enters a rule for {name}: add samples to {__file__}"
+            if name in WRONG:
+                with pytest.raises(AssertionError, match=WRONG[name]):
+                    check(rule.function, SAMPLES[name])
+            else:
+                check(rule.function, SAMPLES[name])
+        for name, samples in FUNCTIONS.get(page.name, {}).items():
+            check(namespace[name], samples)
+    finally:
+        for rule in entered:
+            rulebook.remove(rule.function)
+        for rule in before.values():
+            if rulebook.find(rule.function) is None:
+                rulebook.add(rule)
+
