@@ -179,6 +179,8 @@ EXACT = {
     "convolve with zeros that vary": lambda x: np.convolve(x[:3], x[3:] - X[3:]),
     "product with zeros that vary": lambda x: (x[:4] - X[:4]).reshape(2, 2) @ x[4:],
     "einsum with zeros that vary": lambda x: np.einsum("ij,jk->ik", (x[:4] - X[:4]).reshape(2, 2), x[4:].reshape(2, 1)),
+    "products of nothing": lambda x: [x[:0] @ x[:0] + x[1], np.ones((2, 0)) @ x[:0].reshape(0, 3), x[:0].sum() + x[0]],
+    "nothing": lambda x: [x[:0], np.cumsum(x[:0]), np.outer(x[:0], x), np.sort(x[:0]), np.zeros((0, 2)) @ x[:2]],
     "kron": lambda x: np.kron(x[:2], x[2:4]),
     "einsum product": lambda x: np.einsum("ij,jk->ik", SQUARE, x.reshape(3, 2)),
     "einsum of two": lambda x: np.einsum("ij,kj->ki", in_rows(x), in_rows(x)[:1] * 2.0),

@@ -284,11 +284,10 @@ def contracted(call: Call, at: tuple[int, int], in_a: tuple[int, ...], in_b: tup
         ids = call.array(mine)
         table = np.transpose(ids, my_axes + mine_free)
         rows = math.prod(table.shape[: len(my_axes)])
-        table = table.reshape(rows, -1)  # (summed, own)
-        own = table.shape[1]
-        factor = np.transpose(np.asarray(other), its_axes + its_free).reshape(
-            rows, -1
-        )  # (summed, the other's)
+        own = math.prod(table.shape[len(my_axes) :])
+        factor = np.transpose(np.asarray(other), its_axes + its_free)
+        table = table.reshape(rows, own)  # (summed, own)
+        factor = factor.reshape(rows, math.prod(factor.shape[len(its_axes) :]))  # (summed, the other's)
         if at[0] in call.ids and at[1] in call.ids:
             at_which, which = None, None
         else:

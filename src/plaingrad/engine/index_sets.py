@@ -34,7 +34,7 @@ class IndexSets:
         self._starts = np.concatenate(
             [[0], np.arange(n + 1)]
         )  # set k: members from starts[k] to starts[k + 1]
-        self._members = np.arange(n)
+        self._members = np.arange(n, dtype=np.int32 if n < 1 << 31 else np.int64)
         # The sum of the weights of the members tells sets apart; a second sum and the size confirm it.
         self._checks = np.concatenate([[np.uint64(0)], self._weights[1, :n]])
         self._known = dict(zip(self._weights[0, :n].tolist(), range(1, n + 1)))

@@ -346,7 +346,7 @@ def find_pattern(
     finally:
         inputs.restore()
     columns, starts = level.sets.members(np.concatenate([np.zeros(0, np.int64), *ids]))
-    return starts, columns
+    return starts, columns.astype(np.int64)
 
 
 def leaves_of(node: Any, leaves: list[Any], seen: set[int]) -> None:
