@@ -415,3 +415,18 @@ def test_second_derivatives_at_corners():
     assert grad(grad(lambda x: abs(x) * x))(-1.5) == -2.0
     assert grad(grad(lambda x: max(x, 0.0) ** 2))(1.5) == 2.0
     assert grad(grad(lambda x: max(x, 0.0) ** 2))(-1.5) == 0.0
+
+
+def test_the_rule_of_a_python_function_is_followed_for_the_value_that_an_inner_derivative_returns():
+    def steep(x):
+        return x * x
+
+    plaingrad.scalar_rule(steep, lambda x, z: 5.0 * x)  # on purpose not the derivative of the body
+    try:
+        assert grad(lambda x: plaingrad.value_and_grad(steep)(x)[0])(2.0) == 10.0
+        assert grad(lambda x: plaingrad.jvp(steep, (x,), (1.0,))[0])(2.0) == 10.0
+        assert plaingrad.jvp(lambda x: plaingrad.value_and_grad(steep)(x)[0], (2.0,), (1.0,))[1] == 10.0
+        assert grad(lambda x: plaingrad.taylor(steep, x, 1)[0])(2.0) == 10.0
+        assert grad(grad(steep))(2.0) == 5.0
+    finally:
+        plaingrad.rulebook.uncover(steep)

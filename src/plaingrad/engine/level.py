@@ -234,10 +234,17 @@ class Level(Hooks):
             CURRENT.reset(token)
 
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The primal f(*args, **kwargs) of C code."""
-        if self.parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
+        """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
+        parent = self.parent
+        if parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
             return f(*args, **kwargs)
-        return self.outside(f, *args, **kwargs)
+        if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
+            return self.outside(f, *args, **kwargs)
+        token = CURRENT.set(parent)
+        try:
+            return parent.prep(f)(*args, **kwargs)
+        finally:
+            CURRENT.reset(token)
 
     # -- identity --------------------------------------------------------------------------------------------------
 
