@@ -186,7 +186,7 @@ class Rerun:
             inner = Shadow(segment.new_index())
         lend(shadow, inner, pairs)
         for i, slot in zip(self.outputs, slots, strict=True):
-            if i is not None:
+            if i is not None and shadow.bars[i] is not None:
                 seed(shadow, i, inner, slot)
         del y, slots
         here(reverse, tape, inner, [])
@@ -397,11 +397,12 @@ def patched(segment: Segment, patches: list[tuple[Any, Any, Any]]) -> Iterator[N
 
 def mark_of(x: Any, seen: frozenset[int] = frozenset()) -> Any:
     """What two results must share to count as the same: every number to the last bit, arrays by their checksum."""
-    kind = kind_of(type(x))
+    t = type(x)
+    if t is float:
+        return x.hex()
+    kind = kind_of(t)
     if kind == NUMBER:
-        if isinstance(x, (float, np.floating)):
-            return x.hex() if isinstance(x, float) else (x.dtype.str, x.tobytes())
-        return repr(x)
+        return (t, x.tobytes()) if isinstance(x, np.generic) else (t, repr(x))
     if kind == ARRAY:
         if x.dtype.kind == "O":
             return x.shape, tuple([mark_of(part, seen) for part in x.flat])

@@ -259,8 +259,9 @@ class Chain:
         return state
 
     def draws(self) -> list[Any]:
-        """The states of the generators of random numbers."""
-        return [(generator, state_of(generator)) for generator in self.generators]
+        """The states of the generators of random numbers; the same object as long as none has drawn."""
+        now = [(generator, state_of(generator)) for generator in self.generators]
+        return self.stored[-1].draws if self.stored and self.stored[-1].draws == now else now
 
     def check(self, segment: Segment, outputs: list[Any]) -> None:
         """Refuse steps whose values are used otherwise than through the slots `outputs`."""

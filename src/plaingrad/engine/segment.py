@@ -234,6 +234,8 @@ class Segment(ReverseLevel):
         self.sweep()
         expected = {id(owner_of(slot.x) if type(slot) is ArraySlot else slot.x) for slot in outputs}
         own = {id(x) for x in self.alive} | {id(x) for x in self.arrays}
+        if own <= expected and not dict.__len__(self.captured):
+            return []
         inside = Inside(own | dict.keys(self.captured))
         for root in (self.alive, self.arrays, self.captured, self.texts):
             inside.refer_to(gc.get_referents(root))
@@ -520,6 +522,9 @@ def seed(shadow: Shadow, i: int, inner: Shadow, slot: Any) -> None:
     if slot.index in inner.laid:
         flat, _ = inner.laid[slot.index]
         inner.laid[slot.index] = flat, extent(owner_of(slot.x))[0]
+        del shadow.laid[i]
+    shadow.owned.discard(i)
+    shadow.bars[i] = None  # nothing before the call knows it
 
 
 def here(f: Callable[..., Any], *args: Any) -> Any:
