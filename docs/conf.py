@@ -1,5 +1,6 @@
 """How the documentation is built: Sphinx with MyST; the rule table is printed from the rulebook."""
 
+import re
 import sys
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -31,7 +32,10 @@ def write_rule_table(app):
 
 def keep_stars(app, what, name, thing, options, lines):
     """Docstrings are plain text: a star in one is a star, as in `*args`, and begins no emphasis."""
-    lines[:] = [line.replace("*", "\\*") if "`" not in line else line for line in lines]
+    code = re.compile("(`[^`]*`)")
+    for k, line in enumerate(lines):
+        parts = code.split(line)
+        lines[k] = "".join(part if part[:1] == "`" else part.replace("*", "\\*") for part in parts)
 
 
 def setup(app):
