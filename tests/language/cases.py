@@ -9,6 +9,8 @@ import types
 import numpy as np
 
 import plaingrad
+from plaingrad.api.leaves import leaf_values, structures_of
+from plaingrad.engine.patterns import find_pattern
 from plaingrad.engine.push import push
 
 RTOL = 1e-12
@@ -154,6 +156,19 @@ def check(f, *args, gradient, setup=nothing, state=nothing, rtol=None):
     assert np.shape(chunk) == (2, *np.shape(plain_value))
     for k, along in enumerate((first, second)):
         assert_inner(chunk[k], found, along, rtol, f"tangent {k} of a chunk")
+
+    # Index sets: every number with a derivative is in the pattern
+    setup()
+    left_args = copy.deepcopy(args)
+    structures, leaves = structures_of(left_args)
+    values = []
+    _, columns = find_pattern(f, left_args, tuple(range(len(args))), {}, lambda y: values.append(y) or [y])
+    assert_as_plain(values[0], left_args)
+    starts = np.cumsum([0, *[leaf.size for leaf in leaves]])
+    for structure, x_bar in zip(structures, found, strict=True):
+        for position, bar in leaf_values(structure, x_bar).items():
+            missing = set((starts[position] + np.flatnonzero(bar)).tolist()) - set(columns.tolist())
+            assert not missing, f"the pattern misses {missing}"
 
 
 def direction(x_bar, random):
