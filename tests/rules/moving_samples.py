@@ -154,6 +154,7 @@ MADE = {
     itertools.count: lambda x: itertools.count(1),
     itertools.zip_longest: lambda x: itertools.zip_longest([x], [2.0, x], fillvalue=x),
     itertools.pairwise: lambda x: itertools.pairwise([x, 2.0, 3.0]),
+    **({itertools.batched: lambda x: itertools.batched([x, 2.0, x], 2)} if hasattr(itertools, "batched") else {}),
     itertools.permutations: lambda x: itertools.permutations([x, 2.0]),
     itertools.product: lambda x: itertools.product([x, 2.0], [3.0]),
     itertools.repeat: lambda x: itertools.repeat(x, 3),
@@ -725,11 +726,13 @@ INTERNAL = {
     "_is_converted": lambda x: complex(x) * x,
     "_made_of": lambda x: tuple.__new__(tuple, [x, 2.0]),
     "imported": lambda x: np.from_dlpack(Exporting()) * x,
-    "quotient_of": lambda x: divmod(x, 0.7)[1] * x,
     "_native_reversed": lambda x: list(reversed([x, 2.0])),
     "_run": lambda x: contextvars.copy_context().run(lambda y: x * y, x),
     "_method_call": lambda x: operator.methodcaller("get")(Holder(x)),
     "_write": lambda x: (print("", end=""), 2 * x)[1],
+    "order_of": lambda x: np.sort(np.array([x, 0.3, x, 2.5])) * A[0],
+    "are_well_conditioned": lambda x: np.linalg.det(np.diag(A) * x),
+    "bases_of": lambda x: np.linalg.det(np.diag(np.append(A, np.zeros(12))) * x),
     "first_places": lambda x: np.unique(A * x, return_index=True)[0],
     "other_results": lambda x: np.unique(A * x, return_counts=True)[0],
     "advanced": lambda x: (A * x).flat[[0, 2]],
@@ -770,6 +773,12 @@ def in_a_loop(f):
     return lambda x: asyncio.run(work(x))
 
 
+if isinstance(asyncio.current_task, types.BuiltinFunctionType):
+    given(asyncio.current_task, program(in_a_loop(lambda: asyncio.current_task().get_loop()), X))
+if hasattr(_thread, "start_joinable_thread"):
+    given(_thread.start_joinable_thread, program(lambda x: _threaded(x, lambda f, args: _thread.start_joinable_thread(lambda: f(*args)).join()), X))
+if hasattr(_thread, "daemon_threads_allowed"):
+    given(_thread.daemon_threads_allowed, program(lambda x: x * _thread.daemon_threads_allowed(), X))
 for _name in ("get_running_loop", "_get_running_loop"):
     given(getattr(asyncio, _name), program(in_a_loop(getattr(asyncio, _name)), X))
 
@@ -793,6 +802,15 @@ NEVER = {
     "_acquire_restore": "belongs to conditions", "_release_save": "belongs to conditions", "_register_task": "belongs to asyncio", "_unregister_task": "belongs to asyncio", "_enter_task": "belongs to asyncio", "_leave_task": "belongs to asyncio",
     "_set_running_loop": "belongs to asyncio", "get_event_loop": "makes a loop", "_get_event_loop": "makes a loop", "create_module": "belongs to the import system", "exec_module": "belongs to the import system", "module_repr": "belongs to the import system",
 }  # fmt: skip
+
+
+def is_never_called(rule):
+    """Whether the function is not for programs: its own library calls it, or to call it would end the tests."""
+    f, name = rule.function, getattr(rule.function, "__name__", "")
+    if name in NEVER or getattr(getattr(f, "__objclass__", None), "__name__", "") == "_ThreadHandle":
+        return True
+    machinery = ("_thread", "_asyncio", "_signal", "atexit")
+    return getattr(f, "__module__", None) in machinery and name.startswith("_") and f not in TABLE
 
 
 def samples_of(rule):
