@@ -190,10 +190,10 @@ class PatternLevel(Level):
             if kind == ARRAY and y is not args[0] and getattr(f, "__name__", "") not in WRAPPERS:
                 missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
             return y
-        if numbers and rule.kind == "scalar":
+        if numbers and kind == NUMBER:
             ids = 0
             for position, slot in inputs:
-                if dependence.has_partial(rule, position):
+                if rule.kind != "scalar" or dependence.has_partial(rule, position):
                     ids = self.sets.union_of_two(ids, slot.index)
             return self.file(y, ids, args)
         return self.file(y, self.result_sets(rule, f, args, kwargs, inputs, y), args)
