@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import cmath
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from plaingrad.api.leaves import (
 )
 from plaingrad.engine.jets import JetLevel
 from plaingrad.engine.kinds import NUMBER, kind_of
+from plaingrad.engine.mixed import push_inside
 from plaingrad.engine.push import push
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.errors import ArgumentError, NonScalarOutputError
@@ -255,15 +257,16 @@ def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
     """`f(x)`; inside a reverse-mode derivative, its own derivative by `x` is taken in forward mode.
 
     The reverse pass then keeps nothing of the run of `f` but dy/dx: for a long computation on few numbers. All
-    directions of `x` are pushed at once, and `f` runs once. What `f` reads besides `x` (captured variables, globals)
-    is differentiated too, in reverse mode as ever. In a plain call, and in forward mode, this is `f(x)`.
+    directions of `x` are pushed at once, and `f` runs once. What `f` reads besides `x` (captured variables, globals) is
+    differentiated too, in reverse mode as ever; and so is what it leaves elsewhere (in a list, an array, an attribute).
+    In a plain call, and in forward mode, this is `f(x)`.
 
     Args:
         f: a function of one argument.
         x: a number, an array, or lists, tuples and dicts of these; `f` may not change it in place.
 
     Raises:
-        ArgumentError: `x` or the result holds an object, or `f` changed `x`.
+        ArgumentError: `x` holds an object, or `f` changed `x`.
 
     Examples:
         >>> import plaingrad
@@ -289,20 +292,15 @@ def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
     before = Snapshot([own])
     directions = sum(leaf.directions for leaf in leaves)
     dots = unit_directions(leaves, 0, directions)
-    y, y_dot = push(f, (own,), (filled(structure, lambda leaf: dots[leaf.position]),), {}, chunk=directions)
+    x_dot = filled(structure, lambda leaf: dots[leaf.position])
+    known = [(leaf.x, fresh[leaf.position], dots[leaf.position]) for leaf in leaves]
+    y = push_inside(level, f, own, x_dot, directions, known, partial(recorded.pull_by_tangents, leaves))
     if before.is_changed():
         raise ArgumentError(
             "the function given to forwarddiff changed its argument in place; let it work on a copy.\n"
             "  See docs: errors#argument"
         )
-    y_structure, y_leaves = structure_of(y)
-    if not y_leaves:
-        return y
-    found = leaf_values(y_structure, y_dot)
-    pull = recorded.pull_by_columns(leaves, [found.get(n) for n in range(len(y_leaves))])
-    operands = tuple([leaf.x for leaf in y_leaves]), tuple([leaf.x for leaf in leaves])
-    values = level.apply(recorded.attachment(pull), recorded.attached, operands, {})
-    return with_leaves(y, y_structure, values, "a function given to forwarddiff returns")
+    return y
 
 
 def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:

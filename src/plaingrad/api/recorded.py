@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import ZeroTangent, is_zero
 
 
 def element(a: np.ndarray) -> Any:
@@ -175,46 +174,23 @@ def hook_on_leaves(fn: Any, spread: Any, gather: Any) -> Callable[[Any], Any]:
     return on_leaves
 
 
-def attachment(pull: Callable[[Any], Any]) -> Rule:
-    """The rule by which y_leaves, a tuple, depend on x_leaves as well: in the way that `pull` says.
-
-    What flows to x was pushed forward; what flows to anything else that y depends on is recorded as ever.
-    """
-
-    def attached_rrule(y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> Any:
-        def attached_pullback(bars: Any) -> tuple[Any, ...]:
-            return bars, pull(bars)
-
-        return copies(y_leaves), attached_pullback
-
-    return Rule(attached, "full", attached_rrule)
-
-
-def attached(y_leaves: tuple[Any, ...], x_leaves: tuple[Any, ...]) -> tuple[Any, ...]:
-    """`y_leaves`, where nothing is differentiated."""
-    return copies(y_leaves)
-
-
-def pull_by_columns(x_leaves: list[Any], dots: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
-    """The pullback to the leaves of x, from the tangents of each leaf of y along every direction of x."""
+def pull_by_tangents(x_leaves: list[Any], dots: list[Any]) -> Callable[[Any], tuple[Any, ...]]:
+    """The pullback to the tuple of leaves of x, from the tangents of values along every direction of x."""
 
     def pull(bars: Any) -> tuple[Any, ...]:
-        along: Any = 0.0
-        for y_bar, y_dot in zip(bars, dots, strict=True):
-            if y_dot is not None and not is_zero(y_bar):
-                along = along + np.real(np.reshape(y_dot, (len(y_dot), -1)) @ np.reshape(np.conj(y_bar), -1))
+        along: Any = None
+        for bar, dot in zip(bars, dots, strict=True):
+            part = np.real(np.reshape(dot, (len(dot), -1)) @ np.reshape(np.conj(bar), -1))
+            along = part if along is None else along + part
         found = []
         start = 0
         for x in x_leaves:
-            x_bar = ZeroTangent
-            if not isinstance(along, float):
-                x_bar = along[start : start + x.size]
-                if x.is_complex:
-                    x_bar = x_bar + 1j * along[start + x.size : start + x.directions]
-                x_bar = x_bar.reshape(x.shape) if x.is_array else x_bar[0]
-            found.append(x_bar)
+            x_bar = along[start : start + x.size]
+            if x.is_complex:
+                x_bar = x_bar + 1j * along[start + x.size : start + x.directions]
+            found.append(x_bar.reshape(x.shape) if x.is_array else x_bar[0])
             start += x.directions
-        return tuple(found)
+        return (tuple(found),)
 
     return pull
 
