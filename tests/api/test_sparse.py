@@ -138,6 +138,13 @@ def test_a_jacobian_with_a_dense_row_and_a_dense_column_takes_three_sweeps():
         assert np.allclose(sparse_jacobian(f, x, mode=mode).toarray(), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("mode, calls", [("forward", 1 + 2), ("reverse", 1 + 1)])
+def test_a_preferred_mode_is_taken(mode, calls):
+    f = Counted(lambda x: x[1:] * x[:-1])
+    sparse_jacobian(plaingrad.prefer_mode(mode)(f), np.ones(5), chunk_size=1)
+    assert f.calls == calls
+
+
 # -- sparse polynomials with exact derivatives -----------------------------------------------------------------------
 
 

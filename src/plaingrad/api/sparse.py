@@ -93,7 +93,7 @@ def sparse_jacobian(
         pattern: which entries may be nonzero: a SciPy sparse array or a dense one; None: found by `sparsity(f, x)`,
             which takes longer than all the rest.
         mode: "forward" groups columns, "reverse" groups rows; "auto" takes the fewer groups, or some of both where a
-            few dense rows and a few dense columns call for it.
+            few dense rows and a few dense columns call for it (or what `prefer_mode` said of `f`).
         chunk_size: how many forward sweeps are made together. `f` is called once for each chunk.
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
 
@@ -116,6 +116,8 @@ def sparse_jacobian(
         raise ArgumentError(
             f'mode must be "auto", "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument'
         )
+    if mode == "auto":
+        mode = getattr(f, "__plaingrad_mode__", "auto")
     kind = {"auto": "cheapest", "forward": "columns", "reverse": "rows"}[mode]
     return Task(f, x).solve(pattern, kind, chunk_size, check)
 
