@@ -134,9 +134,7 @@ class ReverseLevel(Level):
                     missing_rule(f, "It was given its output array by position; pass it by keyword, out=...")
                 return y  # a view of the argument, or the argument itself: nothing to record
             self._capture(args[1:])
-        elif rule.kind == "full":
-            self._capture_held(pullback, 0)
-        elif rule.kind != "scalar" or any(map(callable, rule.partials)):
+        elif rule.kind != "full" and (rule.kind != "scalar" or any(map(callable, rule.partials))):
             self._capture(args)
             if kwargs:
                 self._capture(tuple(kwargs.values()))
@@ -147,6 +145,8 @@ class ReverseLevel(Level):
             self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback, rule)))
             return y
         y, outputs = self.add_outputs(y)
+        if rule.kind == "full":  # only now: a result that the pullback holds needs no copy
+            self._capture_held(pullback, 0)
         if outputs is not None:
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
