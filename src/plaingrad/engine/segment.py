@@ -257,8 +257,8 @@ def hold(level: ReverseLevel) -> None:
     """Keep `level` from sweeping: segments remember its identities."""
     with _lock:
         count = _held[id(level)] = _held.get(id(level), 0) + 1
-        if count == 1:
-            level.sweeping.acquire()
+    if count == 1:
+        level.sweeping.acquire()  # waits for a sweep; what that drops, nobody can meet any more
 
 
 def release(level: ReverseLevel) -> None:
@@ -267,7 +267,8 @@ def release(level: ReverseLevel) -> None:
         count = _held[id(level)] = _held[id(level)] - 1
         if count == 0:
             del _held[id(level)]
-            level.sweeping.release()
+    if count == 0:
+        level.sweeping.release()
 
 
 def refuse_late_use(*_: object) -> NoReturn:
