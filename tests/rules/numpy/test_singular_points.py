@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plaingrad import grad
+from plaingrad import grad, jvp
 
 
 def test_elements_that_tie_for_the_maximum_share_equally():
@@ -97,3 +97,50 @@ def test_unscaled_noise_has_a_mean_all_the_same():
     loc_bar, scale_bar = grad(lambda m, s: np.random.default_rng(1).normal(m, s), argnums=(0, 1))(0.5, 0.0)
     assert loc_bar == 1.0
     assert scale_bar == np.random.default_rng(1).normal()
+
+
+@pytest.mark.parametrize("n", [3, 14])
+def test_the_determinant_of_a_singular_matrix_has_the_derivatives_of_a_polynomial(n):
+    diagonal = np.array([0.0, 0.0] + [2.0] * (n - 2))
+
+    def on_a_line(t):  # t**2 (2 + t)**(n - 2), in turned bases
+        return np.linalg.det(q @ (np.diag(diagonal) + t * np.eye(n)) @ q.T)
+
+    q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    powers = [0.0, 0.0, 2 * 2.0 ** (n - 2), 6 * (n - 2) * 2.0 ** (n - 3)]
+    f, derivatives = on_a_line, []
+    for _ in range(3):
+        f = grad(f)
+        derivatives.append(f(0.0))
+    np.testing.assert_allclose(derivatives, powers[1:], rtol=1e-9, atol=1e-9)
+
+
+def test_the_determinant_of_a_large_matrix_of_zeros_has_a_gradient_of_zeros():
+    assert not grad(np.linalg.det)(np.zeros((20, 20))).any()
+
+
+def test_singular_factors_give_nan_and_no_exception():
+    zero = np.zeros((2, 2))
+    assert np.isnan(grad(lambda a: np.linalg.qr(a)[0].sum())(zero)).all()
+    assert np.isnan(grad(lambda a: np.linalg.slogdet(a)[1])(zero)).all()
+    assert np.isnan(jvp(lambda a: np.linalg.slogdet(a)[1], (zero,), (np.eye(2),))[1])
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0])
+def test_a_norm_moves_with_its_order_also_at_the_orders_that_have_names(p):
+    x, h = np.array([3.1, -1.2, 0.7]), 1e-5
+    truth = (np.linalg.norm(x, p + h) - np.linalg.norm(x, p - h)) / (2 * h)
+    assert grad(lambda p: np.linalg.norm(x, p))(p) == pytest.approx(truth, rel=1e-8)
+    assert jvp(lambda p: np.linalg.norm(x, p), (p,), (1.0,))[1] == pytest.approx(truth, rel=1e-8)
+
+
+def test_a_fill_of_an_array_scalar_has_no_effect_as_in_a_plain_call():
+    def f(x):
+        x.fill(5.0)
+        return 2 * x
+
+    assert grad(f)(np.float64(1.5)) == 2.0
+
+
+def test_the_flat_iterator_of_an_array_scalar_gives_its_number():
+    assert grad(lambda x: sum(x.flat) * x)(np.float64(1.5)) == 3.0

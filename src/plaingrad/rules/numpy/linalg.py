@@ -9,7 +9,6 @@ import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.numpy.names import ABSENT, adjoint, array, axes_of, conj, functions, given, refuse
-from plaingrad.rules.numpy.reductions import products_of_others
 from plaingrad.rules.pushforwards import (
     both_forms,
     dot_of,
@@ -49,7 +48,7 @@ def inverse_or_nan(x: Any) -> Any:
 def solution_or_nan(a: Any, b: Any) -> Any:
     """A^-1 b; all nan where one of the matrices is singular."""
     try:
-        return la.solve(a, b)
+        return solved(a, b)
     except la.LinAlgError:
         return np.full_like(b, np.nan)
 
@@ -125,72 +124,92 @@ def solved(a: Any, b: Any) -> Any:
     return np.moveaxis(np.reshape(z, np.shape(columns_of_b)), 0, -2)
 
 
-def cofactors(a: Any) -> Any:
-    """d det / dA, conjugated, of singular matrices too: one by one as determinants, to all orders; of large ones by `adjugate`."""
+LARGE = 12  # rows: beyond, all minors at once take too much memory
+
+
+def cofactors(a: Any, z: Any = 0.0) -> Any:
+    """d det / dA: z A^-T, or, where A is nearly singular, what has the derivatives of a polynomial to every order."""
+    if np.all(z != 0) and np.all(np.isfinite(z)):
+        inverse = la.inv(a)
+        if are_well_conditioned(a, inverse):
+            return np.expand_dims(z, (-2, -1)) * np.swapaxes(inverse, -1, -2)
     n = np.shape(a)[-1]
     if n > LARGE:
-        return conj(adjugate(a))
+        return cofactors_of_large(a)
     if n < 2:
         return np.ones_like(a)
     others = np.array([[k for k in range(n) if k != i] for i in range(n)])
     minors = np.take(np.take(a, others, -2), others, -1)  # (..., row, kept rows, column, kept columns)
     signs = np.where((np.arange(n)[:, None] + np.arange(n)) % 2, -1, 1)
-    return conj(signs * la.det(np.swapaxes(minors, -3, -2)))
+    return signs * determinant(np.swapaxes(minors, -3, -2))
 
 
-LARGE = 12  # rows: beyond, all minors at once take too much memory
+def determinant(a: Any) -> Any:
+    """The determinant; of few rows as the polynomial that it is, so that no small number is divided by."""
+    n = np.shape(a)[-1]
+    if n == 1:
+        return a[..., 0, 0]
+    if n > 3:
+        return la.det(a)
+    if n == 2:
+        return a[..., 0, 0] * a[..., 1, 1] - a[..., 0, 1] * a[..., 1, 0]
+    return sum(a[..., 0, i] * (a[..., 1, j] * a[..., 2, k] - a[..., 1, k] * a[..., 2, j]) for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)))
 
 
-def adjugate(a: Any) -> Any:
-    """The cofactors: det U det V^H conj(U) (products of the other s) V^T."""
+def are_well_conditioned(a: Any, inverse: Any) -> bool:
+    """Whether differences of products of entries of the inverses, which second derivatives are, keep some digits."""
+    sizes = [np.abs(x).sum(axis=-2).max(axis=-1, initial=0) for x in (a, inverse)]
+    return bool(np.all(sizes[0] * sizes[1] < 1e7))
+
+
+def cofactors_of_large(a: Any) -> Any:
+    """By det A = c det B det(E - D B^-1 C), where c A = [B C; D E] in fixed bases in which only the small corner is singular."""
+    u, vh, factor, k = bases_of(a)
+    if k is None:
+        return np.zeros_like(a)  # so singular that many derivatives of the determinant vanish
+    rotated = adjoint(u) @ a @ adjoint(vh)
+    b, c, d, e = rotated[..., :k, :k], rotated[..., :k, k:], rotated[..., k:, :k], rotated[..., k:, k:]
+    inverse, size = la.inv(b), np.expand_dims(la.det(b), (-2, -1))
+    left, right = d @ inverse, inverse @ c
+    rest = e - d @ right
+    corner = size * cofactors(rest)
+    transposed = np.swapaxes(left, -1, -2) @ corner
+    back = np.swapaxes(right, -1, -2)
+    whole = size * np.expand_dims(determinant(rest), (-2, -1)) * np.swapaxes(inverse, -1, -2) + transposed @ back
+    slopes = np.concatenate(
+        [np.concatenate([whole, -transposed], -1), np.concatenate([-corner @ back, corner], -1)], -2
+    )
+    return np.expand_dims(factor, (-2, -1)) * (conj(u) @ slopes @ conj(vh))
+
+
+def bases_of(a: Any) -> Any:
+    """Singular vectors, the product of their determinants, and how many singular values are not small (None: too few)."""
     u, s, vh = la.svd(a)
-    return np.expand_dims(la.det(u) * la.det(vh), (-2, -1)) * ((conj(u) * columns(products_of_others(s))) @ conj(vh))
+    top = s[..., :1]
+    small = np.sum(s <= 1e-6 * top, axis=-1).max(initial=0)
+    null = np.sum(s <= np.finfo(s.dtype).eps * s.shape[-1] * top, axis=-1).max(initial=0)
+    k = s.shape[-1] - min(small, LARGE) if null <= LARGE else None
+    return u, vh, la.det(u) * la.det(vh), k
 
 
-@both_forms(adjugate)
-def adjugate_frule(a):
-    u, s, vh = la.svd(a)
-    sign = np.expand_dims(la.det(u) * la.det(vh), (-2, -1))
-
-    def adjugate_pushforward(dots):  # in the basis of U and V, of M = U^H A_dot V: P_ij is the product of all s but two
-        if not varies(dots[0]):
-            return ZeroTangent
-        m = adjoint(u) @ dots[0] @ adjoint(vh)
-        n = np.shape(s)[-1]
-        off = 1 - np.eye(n, dtype=s.dtype)
-        without = products_of_others(np.where(np.eye(n, dtype=bool), 1, np.expand_dims(s, -2))) * off
-        core = -np.swapaxes(m, -1, -2) * without
-        core = core + np.expand_dims(np.sum(np.expand_dims(diagonal_of(m), -2) * without, axis=-1), -2) * np.eye(n, dtype=s.dtype)
-        return sign * (conj(u) @ core @ conj(vh))
-
-    return sign * ((conj(u) * columns(products_of_others(s))) @ conj(vh)), adjugate_pushforward
+no_tangent(are_well_conditioned, bases_of)
 
 
 @rrule(la.det)
 def det_rrule(a):
     a = array(a)
     z = la.det(a)
-
-    def det_pullback(z_bar):
-        slope = np.expand_dims(z_bar, (-2, -1))
-        if np.all(z != 0) and np.all(np.isfinite(z)):
-            return (slope * np.expand_dims(conj(z), (-2, -1)) * adjoint(la.inv(a)),)
-        return (slope * cofactors(a),)
-
-    return z, det_pullback
+    return z, lambda z_bar: (np.expand_dims(z_bar, (-2, -1)) * conj(cofactors(a, z)),)
 
 
 @both_forms(la.det)
 def det_frule(a):
     z = la.det(a)
 
-    def det_pushforward(dots):  # z tr(A^-1 A_dot)
+    def det_pushforward(dots):
         if not varies(dots[0]):
             return ZeroTangent
-        m, a_dot = array(a), joined(dots[0], a)
-        if np.all(z != 0) and np.all(np.isfinite(z)):
-            return z * np.sum(np.swapaxes(la.inv(m), -1, -2) * a_dot, axis=(-2, -1))
-        return np.sum(conj(cofactors(m)) * a_dot, axis=(-2, -1))
+        return np.sum(cofactors(np.asarray(a), z) * joined(dots[0], a), axis=(-2, -1))
 
     return z, det_pushforward
 

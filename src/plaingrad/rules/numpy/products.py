@@ -483,7 +483,8 @@ def einsum_of_many_frule(labels, result, options, *arrays):
                 lead = [chunk] if np.ndim(x_dot) > np.ndim(arrays[k]) else []
                 words = [*labels[:k], [*lead, *labels[k]], *labels[k + 1 :]]
                 operands = [*arrays[:k], x_dot, *arrays[k + 1 :]]
-                z_dot = total(z_dot, einsum_of_many(words, [*lead, *result], options, *operands))
+                quick = {**options, "optimize": True} if len(arrays) > 2 or np.size(x_dot) > 1000 else options
+                z_dot = total(z_dot, einsum_of_many(words, [*lead, *result], quick, *operands))
         return z_dot
 
     return einsum_of_many(labels, result, options, *arrays), einsum_pushforward

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.indexing import add_along_axis
+from plaingrad.rules.numpy.indexing import add_along_axis, order_of
 from plaingrad.rules.numpy.names import (
     ABSENT,
     array,
@@ -614,7 +614,7 @@ def neighbours(a: Any, axis: Any, locate: Any) -> tuple[Any, ...]:
     """
     elements = merged(a, axes_of(axis, np.ndim(a)))
     n = np.shape(elements)[-1]
-    order = np.argsort(elements, -1, kind="stable")
+    order = order_of(elements, np.sort(elements, -1), -1)
     nan = np.isnan(np.take_along_axis(elements, order, -1))
     ramp = np.where(nan, np.nan, np.arange(float(n)))
     position = np.asarray(locate(ramp, order))
