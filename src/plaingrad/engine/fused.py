@@ -82,8 +82,6 @@ class ForwardBlocks(Blocks):
     def again(self, block: Block, *values: Any) -> None:
         """Record with the recorder for what is active now, and expect the same next time."""
         moving = tuple([k for k in range(block.inputs) if self.dot_of(id(values[k])) is not None])
-        if not moving and not self.is_reversed(values[: block.inputs]):
-            return
         recorder = self.variants.get((block, moving))
         if recorder is None:
             if sum(known is block for known, _ in self.variants) >= MANY:
@@ -92,10 +90,6 @@ class ForwardBlocks(Blocks):
             recorder = self.variants[block, moving] = self.bound(self.template(block, moving))
         self[block] = recorder
         recorder(*values)
-
-    def is_reversed(self, inputs: tuple[Any, ...]) -> bool:
-        """Whether cotangents flow to one of `inputs`."""
-        return False
 
     def template(self, block: Block, moving: tuple[int, ...]) -> FunctionType:
         """The recorder where the inputs `moving` have tangents."""
@@ -112,10 +106,6 @@ class PairedBlocks(ForwardBlocks):
         for name in ("n", "limit", "get", "push", "index", "sweep"):
             cells[f"outer_{name}"] = outer.cells[name]
         cells["outer_blocks"] = CellType(outer)
-
-    def is_reversed(self, inputs: tuple[Any, ...]) -> bool:
-        """Whether cotangents flow to one of `inputs`."""
-        return any(id(x) in self.level.index for x in inputs)
 
     def template(self, block: Block, moving: tuple[int, ...]) -> FunctionType:
         """The recorder where the inputs `moving` have tangents."""
@@ -247,18 +237,24 @@ def idle(block: Block, names: str = "i") -> str:
     return " and ".join([f"{names}{k} is None" for k in range(block.inputs)])
 
 
-def looked_up(block: Block, moving: tuple[int, ...], get: str) -> list[str]:
-    """Look up the tangents d of the inputs. If they are not those of `moving`, another recorder has to do it."""
+def looked_up(block: Block, moving: tuple[int, ...], get: str, nothing: str = "") -> list[str]:
+    """Look up the tangents d of the inputs. If they are not those of `moving`, another recorder has to do it.
+
+    If there are none, and `nothing` holds as well, there is nothing to do.
+    """
     surprises = [f"d{k} is {'' if k in moving else 'not '}None" for k in range(block.inputs)]
     return [
         *[f" d{k} = {get}(id(v{k}))" for k in range(block.inputs)],
         f" if {' or '.join(surprises)}:",
+        *([f"  if {idle(block, 'd')}{nothing}: return"] if moving else []),
         f"  return again(block(), {', '.join(values_of(block))})",
     ]
 
 
 def filed(outputs: list[int], dots: list[str], outer: str = "") -> list[str]:
     """File the tangents `dots` of the results `outputs` at the forward level."""
+    if not outputs:
+        return []
     lines = []
     for k, z_dot in zip(outputs, dots, strict=True):
         lines += [f" {outer}index[id(v{k})] = {z_dot}", f" {outer}push(v{k})"]
@@ -366,8 +362,9 @@ class Paired:
         entry = [*places(block), *kept_texts(block), *[known[x] for x in (*dots, *slopes)]]
         lines = [" nonlocal n, outer_n"]
         lines += [f" i{k} = get(id(v{k}))" for k in range(block.inputs)]
-        lines += looked_up(block, moving, "outer_get")
-        lines += [f" if {idle(block)}: return outer_blocks[block()]({', '.join(values_of(block))})"]
+        lines += looked_up(block, moving, "outer_get", f" and {idle(block)}")
+        only_pushed = f" outer_blocks[block()]({', '.join(values_of(block))})" if moving else ""
+        lines.append(f" if {idle(block)}: return{only_pushed}")
         lines += [f" n{k} = n = n + 1" for k in block.outputs]
         lines += [f" {line}" for line in statements]
         lines.append(f" extend((({', '.join(entry)},), PAIRED, adjoint))")
