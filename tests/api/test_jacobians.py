@@ -262,6 +262,22 @@ def test_a_function_that_changes_its_arguments_leaves_them_as_one_call_does(mode
     assert p["x"].tolist() == [2.0, 4.0, 6.0] and p["list"] == [0.5, 12.0] and p["n"] == 8
 
 
+def test_a_function_that_changes_its_arguments_is_called_twice_as_if_once():
+    calls = []
+
+    def f(x, log):
+        calls.append(1)
+        x *= 2.0
+        log.append(1.0)
+        return np.outer(x, x)
+
+    x, log = np.arange(1.0, 7.0), [0.0]
+    found = jacobian(f)(x, log)
+    assert len(calls) == 2 and x.tolist() == (2.0 * np.arange(1.0, 7.0)).tolist()
+    expected = 2.0 * (np.einsum("ik,j->ijk", np.eye(6), x) + np.einsum("jk,i->ijk", np.eye(6), x))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 def test_auto_takes_reverse_mode_for_one_result_and_forward_mode_for_many():
     from plaingrad.rewrite import CURRENT
 

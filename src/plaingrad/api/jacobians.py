@@ -56,7 +56,8 @@ def jacobian(
         f: any Python callable. Its result may be a number, an array, or lists, tuples, dicts and objects of these.
         argnums: which positional argument to differentiate, or a tuple of several; of any structure, as for `grad`.
         mode: "forward" costs about a call of `f` for every few inputs, "reverse" one call and a pullback for every
-            output; "auto" chooses by their numbers (and what `prefer_mode` said of `f`).
+            output; "auto" chooses by their numbers (and what `prefer_mode` said of `f`). For more than four inputs it
+            first records a call to see how many results there are, and if they are many, calls `f` once more.
         chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
 
@@ -281,13 +282,19 @@ class Task:
         if mode == "forward":
             self.push_all(chunk_size)
             return
+        before = self._snapshot() if mode == "auto" else None
         run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
         self._note(run.value)
         outputs = sum(leaf.directions for leaf in self.y_leaves)
-        if mode == "reverse" or outputs <= max(FEW_OUTPUTS, self.directions // 4):
+        if before is None or outputs <= max(FEW_OUTPUTS, self.directions // 4):
             self.pull_all(run)
         else:
+            before.restore()
             self.push_all(chunk_size)
+
+    def _snapshot(self) -> Snapshot:
+        """What the differentiated arguments hold, for a function that is called more than once."""
+        return Snapshot([self.args[n] for n in self.positions])
 
     def _result(self, value: Any) -> Any:
         if not self.has_aux:
@@ -354,7 +361,7 @@ class Task:
             self.pull_all(run)
             return
         size = 1 if self._is_exact() else min(chunk_size or self._good_chunk(), self.directions)
-        before = Snapshot([self.args[n] for n in self.positions]) if size < self.directions else None
+        before = self._snapshot() if size < self.directions else None
         columns: list[list[Any]] = []
         for start in range(0, self.directions, size):
             if start and before is not None:
