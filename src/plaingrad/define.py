@@ -49,6 +49,17 @@ def scalar(name: str, domain: Any, *partials: Any, functions: tuple[Any, ...] | 
         rulebook.add(Rule(function, "scalar", rule, partials=partials, domain=domain, source=source))
 
 
+def without_module(partial: Any) -> Any:
+    """A user's partial takes the arguments and the result; a row's takes the module called first."""
+    if not callable(partial):
+        return partial
+
+    def row_partial(m: Any, *args: Any) -> Any:
+        return partial(*args)
+
+    return row_partial
+
+
 def as_callable(function: Any) -> Callable[..., Any]:
     """`function`, or for a computed attribute (`complex.real`) the function that reads it."""
     if callable(function):

@@ -430,3 +430,16 @@ def test_the_rule_of_a_python_function_is_followed_for_the_value_that_an_inner_d
         assert grad(grad(steep))(2.0) == 5.0
     finally:
         plaingrad.rulebook.uncover(steep)
+
+
+@pytest.mark.parametrize("partial", [lambda x, z: 3 * x * x, lambda x, z: 3 * z / x], ids=["of x", "of z"])
+def test_the_partial_that_a_user_gave_is_differentiated_too(partial):
+    def cube(x):
+        return float(np.float64(x) ** 3)
+
+    plaingrad.scalar_rule(cube, partial)
+    slope = lambda x: plaingrad.jvp(cube, (x,), (1.0,))[1]
+    assert grad(grad(cube))(1.5) == pytest.approx(9.0)
+    assert grad(slope)(1.5) == pytest.approx(9.0)
+    assert plaingrad.jvp(slope, (1.5,), (1.0,))[1] == pytest.approx(9.0)
+    assert plaingrad.jvp(grad(cube), (1.5,), (1.0,))[1] == pytest.approx(9.0)

@@ -17,6 +17,7 @@ import numpy as np
 from plaingrad.engine import series
 from plaingrad.engine.pushing import aligned, chosen
 from plaingrad.rules.elementwise import COMPLEX_TYPES, REAL_TYPES, dunders, named
+from plaingrad.rules.numpy.products import einsum_of_many
 
 Jet = Callable[..., np.ndarray]
 
@@ -40,6 +41,19 @@ def swapped(jet: Jet) -> Jet:
     return lambda y, x, *more: jet(x, y, *more)
 
 
+def whole(x: Any, z: Any) -> Any:
+    """The series `x` with the shape of the result."""
+    shape = (x.shape[0], *np.shape(z))
+    return x if x.shape == shape else np.broadcast_to(x, shape)
+
+
+def spread(c: Any, like: Any, z: Any) -> Any:
+    """The constant `c` as a series of the shape of the result."""
+    return series.constant(
+        np.broadcast_to(np.asarray(c, like.dtype), np.shape(z)), like.shape[0], np.shape(z)
+    )
+
+
 # Arithmetic --------------------------------------------------------------------------------------------------
 
 
@@ -55,7 +69,8 @@ def divided(x: Any, y: Any, z: Any) -> Any:
 
 def inverted(x: Any, y: Any, z: Any) -> Any:
     """x / y for a constant x."""
-    return series.divide(series.constant(np.broadcast_to(x, y.shape[1:]), y.shape[0], y.shape[1:]), y)
+    y = whole(y, z)
+    return series.divide(spread(x, y, z), y)
 
 
 def product(x: Any, y: Any, z: Any) -> Any:
@@ -77,12 +92,6 @@ unary("absolute", series.absolute, (abs, operator.abs, np.absolute, math.fabs, n
 
 
 # Powers ------------------------------------------------------------------------------------------------------
-
-
-def whole(x: Any, z: Any) -> Any:
-    """The series `x` with the shape of the result."""
-    shape = (x.shape[0], *np.shape(z))
-    return x if x.shape == shape else np.broadcast_to(x, shape)
 
 
 def power(x: Any, y: Any, *modulus_and_z: Any) -> Any:
@@ -153,13 +162,6 @@ def one_constant(jet: Jet) -> tuple[Jet, Jet, Jet]:
         return jet(whole(x, z), whole(y, z), z)
 
     return first, second, both
-
-
-def spread(c: Any, like: Any, z: Any) -> Any:
-    """The constant `c` as a series of the shape of the result."""
-    return series.constant(
-        np.broadcast_to(np.asarray(c, like.dtype), np.shape(z)), like.shape[0], np.shape(z)
-    )
 
 
 binary((np.logaddexp,), *one_constant(series.logaddexp))
@@ -279,6 +281,36 @@ def bilinear(
             c = c + f(a_series[i], b_series[k - i], *others, **options)
         each.append(c)
     return np.stack(each)
+
+
+# Rules of any form whose functions are linear in each of the arguments that can vary.
+MULTILINEAR = frozenset((einsum_of_many, np.correlate, np.vdot))
+
+
+def multilinear(f: Any, args: Any, kwargs: dict[str, Any], positions: Any, dots: Any, lead: Any) -> Any:
+    """The coefficients of f(*args): c_k = the sum of f(a_i, b_j, ...) over i + j + ... = k."""
+    every = {
+        n: [args[n], *[chosen(x_dot, k) for k in range(lead[0])]]
+        for n, x_dot in zip(positions, dots, strict=True)
+    }
+    found = []
+    for k in range(1, lead[0] + 1):
+        c: Any = None
+        for orders in compositions(k, len(positions)):
+            operands = list(args)
+            for n, i in zip(positions, orders, strict=True):
+                operands[n] = every[n][i]
+            term = f(*operands, **kwargs)
+            c = term if c is None else c + term
+        found.append(c)
+    return np.stack(found)
+
+
+def compositions(k: int, parts: int) -> Any:
+    """The ways to write k as a sum of so many whole numbers from 0 on."""
+    if parts == 1:
+        return [(k,)]
+    return [(i, *rest) for i in range(k + 1) for rest in compositions(k - i, parts - 1)]
 
 
 # Linear algebra: order by order -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import jet_rows, pushing
 from plaingrad.engine.forward import QUIET, ForwardLevel
-from plaingrad.engine.jet_rows import DIRECT, JETS
+from plaingrad.engine.jet_rows import DIRECT, JETS, MULTILINEAR
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.level import argument_at, own_operators, rebuilt
 from plaingrad.engine.refuse import missing_rule
@@ -177,6 +177,10 @@ class JetLevel(ForwardLevel):
             for n, x_dot in zip(positions, dots, strict=True):
                 operands[n] = x_dot
             return self.file(y, self.computed(direct, *args, *operands, y), True)
+        if rule.function in MULTILINEAR and rule.own and all(n < len(args) for n in positions):
+            y = self.native(f, args, kwargs)
+            y_dot = self.computed(jet_rows.multilinear, f, args, kwargs, positions, dots, self.lead)
+            return self.file(y, y_dot, True)
         seed = [self.outside(pushing.chosen, x_dot, 0) for x_dot in dots]
         y, y_rate = self.beside(self._equation, self.parent, rule, args, kwargs, positions, xs, seed)
         if self._is_settled(y, args, rule):

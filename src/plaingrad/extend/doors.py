@@ -248,7 +248,7 @@ def scalar_rule(f: Callable[..., Any], *partials: Any, domain: Any = None) -> No
         0.5
     """
     _enter_row(
-        f, lambda function: define.scalar("", domain, *map(_without_module, partials), functions=(function,))
+        f, lambda function: define.scalar("", domain, *map(define.without_module, partials), functions=(function,))
     )
 
 
@@ -300,17 +300,6 @@ def stop_gradient(x: Any) -> Any:
         3.0
     """
     return stopped(x)
-
-
-def _without_module(partial: Any) -> Any:
-    """A user's partial takes the arguments and the result; a row's takes the module called first."""
-    if not callable(partial):
-        return partial
-
-    def row_partial(m: Any, *args: Any) -> Any:
-        return partial(*args)
-
-    return row_partial
 
 
 # -- entering ----------------------------------------------------------------------------------------------------------
