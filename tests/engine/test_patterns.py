@@ -181,6 +181,9 @@ EXACT = {
     "einsum with zeros that vary": lambda x: np.einsum("ij,jk->ik", (x[:4] - X[:4]).reshape(2, 2), x[4:].reshape(2, 1)),
     "products of nothing": lambda x: [x[:0] @ x[:0] + x[1], np.ones((2, 0)) @ x[:0].reshape(0, 3), x[:0].sum() + x[0]],
     "nothing": lambda x: [x[:0], np.cumsum(x[:0]), np.outer(x[:0], x), np.sort(x[:0]), np.zeros((0, 2)) @ x[:2]],
+    "linalg.tensordot": lambda x: np.tensordot(x[:4].reshape(2, 2), x[4:], 1),
+    "broadcast_to of a list": lambda x: np.broadcast_to([x[0], x[1]], (3, 2)) * 1.0,
+    "full_like": lambda x: np.full_like(x, x[2]),
     "kron": lambda x: np.kron(x[:2], x[2:4]),
     "einsum product": lambda x: np.einsum("ij,jk->ik", SQUARE, x.reshape(3, 2)),
     "einsum of two": lambda x: np.einsum("ij,kj->ki", in_rows(x), in_rows(x)[:1] * 2.0),
@@ -221,6 +224,12 @@ EXACT = {
     "logaddexp.reduce": lambda x: np.logaddexp.reduce(in_rows(x), 1),
     "cross": lambda x: np.cross(x.reshape(2, 3)[:1], [[1.0, 2.0, 3.0]])[:, 2:] * 1.0,
 }
+
+if hasattr(np, "matvec"):
+    EXACT["matvec"] = lambda x: np.matvec(x[:4].reshape(2, 2), x[4:])
+    EXACT["matvec of stacks"] = lambda x: np.matvec(np.ones((3, 1, 2)), x.reshape(3, 2))
+    EXACT["vecmat"] = lambda x: np.vecmat(x[:2], x[2:].reshape(2, 2))
+    EXACT["vecdot"] = lambda x: np.vecdot(x.reshape(3, 2), x[:2])
 
 # Those that depend on more than what moves here: on all that they might have read.
 WIDER = {

@@ -147,7 +147,7 @@ def elementwise(call: Call) -> Any:
 
 def filled(call: Call) -> Any:
     """np.full, np.full_like: the value, with broadcasting."""
-    return shaped(call.array(1), call.y) if set(call.ids) == {1} else None
+    return shaped(call.array(1), call.y)
 
 
 def interpolated(call: Call) -> Any:
@@ -339,11 +339,17 @@ def tensordot(call: Call) -> Any:
     return contracted(call, (0, 1), tuple(in_a), tuple(in_b))
 
 
-def vecdot(call: Call) -> Any:
-    """The last axes, element by element."""
+def of_vectors(call: Call) -> Any:
+    """np.vecdot, np.matvec, np.vecmat: sums over the last axis, in a matrix on the left over the last but one."""
     if call.kwargs or len(call.args) != 2:
         return None
-    return shaped(call.sets.reduce(call.sets.union(call.array(0), call.array(1)), (np.ndim(call.y),)), call.y)
+    name = call.rule.function.__name__
+    a, b = call.array(0), call.array(1)
+    a = call.sets.reduce(a, (a.ndim - 1,))
+    b = call.sets.reduce(b, (b.ndim - (2 if name == "vecmat" else 1),))
+    a = a[..., None] if name == "vecmat" else a
+    b = b[..., None] if name == "matvec" else b
+    return shaped(call.sets.union(a, b), call.y)
 
 
 def cross(call: Call) -> Any:
@@ -438,8 +444,8 @@ def by_labels(call: Call) -> Any:
     if flat.size >= LABELS:
         return None
     forward = found_by(lambda labels: pushed(call, labels), flat.size - 1, random)
-    if forward is not None and forward.shape == np.shape(call.y):
-        return flat[forward]
+    if forward is not None:  # the tangent of a result need only broadcast to its shape
+        return shaped(flat[forward], call.y)
     if isinstance(ids, list) or call.rule.rrule is None:
         return None
     back = found_by(lambda labels: pulled(call, labels), np.size(call.y), random)
@@ -538,6 +544,7 @@ HANDLERS: dict[Any, Handler] = {
         (np.sign, np.modf, np.frexp, np.divmod, indexing.umath.clip, interpolation.finite_numbers),
         elementwise,
     ),
+    **dict.fromkeys(functions("complex64", "complex128", "clongdouble"), elementwise),
     **dict.fromkeys(functions("full", "full_like"), filled),
     **dict.fromkeys(
         both("sum", "mean", "prod", "var", "std", "max", "min", "amax", "amin", "product"), reduction
@@ -597,9 +604,11 @@ HANDLERS: dict[Any, Handler] = {
     products.einsum_of_many: einsum,
     **dict.fromkeys(functions("outer"), outer),
     **dict.fromkeys(functions("outer", where=np.linalg), outer),
-    **dict.fromkeys(functions("tensordot"), tensordot),
-    **dict.fromkeys(functions("vecdot"), vecdot),
-    **dict.fromkeys(functions("cross"), cross),
+    **dict.fromkeys((*functions("tensordot"), *functions("tensordot", where=np.linalg)), tensordot),
+    **dict.fromkeys(
+        (*functions("vecdot", "matvec", "vecmat"), *functions("vecdot", where=np.linalg)), of_vectors
+    ),
+    **dict.fromkeys((*functions("cross"), *functions("cross", where=np.linalg)), cross),
     **dict.fromkeys((np.convolve, np.correlate), convolution),
     **dict.fromkeys(both("dot"), dot),
     np.inner: inner,
