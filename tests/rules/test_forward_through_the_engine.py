@@ -134,3 +134,48 @@ def check_second_order(function, args, kwargs):
 def test_second_derivatives_agree_in_all_pairs_of_modes(function):
     for args, kwargs in SAMPLES.get(function, []) + COMPOSED.get(function, []):
         check_second_order(function, args, kwargs)
+
+
+def check_chunks_and_levels(function, args, kwargs):
+    """A chunk inside each mode, and around reverse mode, against single tangents."""
+    rng = np.random.default_rng(11)
+    xs = [copy.deepcopy(x) for x in leaves((*args, *kwargs.values()))]
+    if not any(np.any(np.asarray(x) != 0) for x in xs):
+        return
+    with np.errstate(all="ignore"):
+        plain = after(function, args, kwargs, xs)
+        if any(np.asarray(z).dtype.char in "efFg" or not np.all(np.isfinite(z)) for z in plain):
+            return
+        weights = [rng.uniform(0.5, 1.5, np.shape(z)) for z in plain]
+        outer_dots, *inner_dots = ([tangent_like(rng, x) for x in xs] for _ in range(3))
+        chunk = [np.stack(pair) for pair in zip(*inner_dots)]
+
+        def f(values):
+            total = 0.0
+            for z, weight in zip(after(function, args, kwargs, values), weights):
+                total = total + np.sum(np.real(z) ** 2 * weight) + np.sum(np.imag(z) ** 2 * weight)
+            return total
+
+        def slopes_of_a_chunk(values):
+            first, second = push(f, (values,), (chunk,), {}, chunk=2)[1]
+            return first + 3 * second
+
+        def slopes_one_by_one(values):
+            first, second = [plaingrad.jvp(f, (values,), (dots,))[1] for dots in inner_dots]
+            return first + 3 * second
+
+        truth = plaingrad.jvp(slopes_one_by_one, (xs,), (outer_dots,))[1]
+        over_reverse = push(plaingrad.grad(f), (xs,), (chunk,), {}, chunk=2)[1]
+        found = {
+            "reverse over a chunk": inner(plaingrad.grad(slopes_of_a_chunk)(xs), outer_dots),
+            "forward over a chunk": plaingrad.jvp(slopes_of_a_chunk, (xs,), (outer_dots,))[1],
+            "a chunk over reverse": sum(inner([d[0] + 3 * d[1]], [outer]) for d, outer in zip(over_reverse, outer_dots)),
+        }
+        for mode, value in found.items():
+            assert abs(value - truth) <= 1e-8 * max(1.0, abs(truth)), f"{mode} gives {value}, not {truth}: {args} {kwargs}"
+
+
+@pytest.mark.parametrize("function", PUBLIC + [f for f in COMPOSED if f not in SAMPLES], ids=name_of)
+def test_chunks_and_other_levels_keep_apart(function):
+    for args, kwargs in (SAMPLES.get(function, []) + COMPOSED.get(function, []))[:3]:
+        check_chunks_and_levels(function, args, kwargs)
