@@ -11,11 +11,18 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.api import jvp, vjp
 from plaingrad.define import as_callable
-from plaingrad.engine.inputs import entries_of
 from plaingrad.rulebook import Rule
 from plaingrad.testing.fitting import largest, near
 from plaingrad.testing.states import World, changes, contents
-from plaingrad.testing.structures import copied, flat, inner_path, is_container, leaves_of, precision_of
+from plaingrad.testing.structures import (
+    copied,
+    flat,
+    inner_path,
+    is_container,
+    leaves_of,
+    parts_of,
+    precision_of,
+)
 from plaingrad.testing.words import first_line, short
 
 EXACT = 1e-9  # what two ways of computing one thing in double precision may differ by, relative to its terms
@@ -146,7 +153,7 @@ class Case:
         self.written = written
         self.given_y = contents(self.y, "the result")
         self.unit = precision_of(self.active, self.y)
-        self.exact = max(EXACT, 2e3 * self.unit)
+        self.exact = max(EXACT, 2e3 * self.unit, 1e-3 * self.rtol)
 
     def unlike(self, y: Any) -> list[str]:
         """How `y` differs from the result of a plain call; some loops of NumPy round by where memory lies."""
@@ -259,7 +266,7 @@ def identities(y: Any, seen: Any) -> list[str]:
         if isinstance(x, np.ndarray) or (is_container(x) and type(x) is not tuple):
             known[id(x)] = path
         if is_container(x) and len(known) < 1000:
-            for key, value in entries_of(x):
+            for key, value in parts_of(x):
                 note(value, inner_path(x, key, path), depth + 1)
 
     for n, x in enumerate(full):
@@ -277,7 +284,7 @@ def identities(y: Any, seen: Any) -> list[str]:
             if id(x) in known:
                 found.append(f"{path} is {known[id(x)]}")
         if is_container(x) and len(passed) < 1000:
-            for key, value in entries_of(x):
+            for key, value in parts_of(x):
                 look(value, inner_path(x, key, path), depth + 1)
 
     look(y, "the result", 0)

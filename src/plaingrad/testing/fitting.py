@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.inputs import entries_of
 from plaingrad.engine.kinds import MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, is_zero, project, unthunk
 from plaingrad.testing.structures import (
@@ -16,6 +15,7 @@ from plaingrad.testing.structures import (
     is_container,
     is_leaf,
     leaves_of,
+    parts_of,
     tangent_like,
     wide,
 )
@@ -56,7 +56,7 @@ def exactly(bar: Any, x: Any, path: str, optional: bool = False, depth: int = 0)
     else:
         return [f"{path} is {a(x)}, which has no tangent; its derivative is {a(bar)}, not None"]
     found = []
-    for key, value in entries_of(x):
+    for key, value in parts_of(x):
         try:
             entry = bar[key]
         except (KeyError, IndexError):
@@ -96,7 +96,7 @@ def loosely(bar: Any, x: Any, path: str) -> list[str]:
             return [
                 f"{path} is {a(x)}, but the pullback returns {a(bar)}; it must give one cotangent for each entry"
             ]
-        for key, value in entries_of(x):
+        for key, value in parts_of(x):
             if not any(True for _ in leaves_of(value, "")):
                 continue
             inner = inner_path(x, key, path)
@@ -128,12 +128,12 @@ def filled(t: Any, x: Any, chunk: int | None) -> Any:
         return t
     if not is_container(x):
         return NoTangent
-    parts = [filled(None if t is None else t[key], value, chunk) for key, value in entries_of(x)]
+    parts = [filled(None if t is None else t[key], value, chunk) for key, value in parts_of(x)]
     kind = kind_of(type(x))
     if kind == MAPPING:
-        return dict(zip([key for key, _ in entries_of(x)], parts, strict=True))
+        return dict(zip([key for key, _ in parts_of(x)], parts, strict=True))
     if kind == OBJECT:
-        return Tangent(type(x), dict(zip([key for key, _ in entries_of(x)], parts, strict=True)))
+        return Tangent(type(x), dict(zip([key for key, _ in parts_of(x)], parts, strict=True)))
     return tuple(parts) if isinstance(x, tuple) else parts
 
 
@@ -143,7 +143,7 @@ def as_rules_get_it(y_bar: Any, y: Any) -> Any:
         return y_bar
     if not is_container(y):
         return ZeroTangent
-    parts = [as_rules_get_it(None if y_bar is None else y_bar[key], value) for key, value in entries_of(y)]
+    parts = [as_rules_get_it(None if y_bar is None else y_bar[key], value) for key, value in parts_of(y)]
     return tuple(parts)
 
 

@@ -5,19 +5,21 @@ A state is a flat dictionary from a place, in words, to what is there; so two st
 
 from __future__ import annotations
 
+import builtins
 import functools
 import random
 from collections import deque
 from collections.abc import Callable, Iterator
+from enum import EnumType
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.inputs import entries_of, fields_of, has_fields
+from plaingrad.engine.inputs import fields_of, has_fields
 from plaingrad.engine.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.tangents import Tangent
-from plaingrad.testing.structures import DEPTH, inner_path
+from plaingrad.testing.structures import DEPTH, inner_path, parts_of
 
 PLAIN_TYPES = (
     str,
@@ -108,6 +110,9 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
     if kind == NUMBER:
         found[path] = Number(x)
         return
+    if isinstance(x, type):  # classes may be made anew by each call
+        found[path] = ("type", x.__qualname__)
+        return
     if isinstance(x, PLAIN_TYPES):
         found[path] = (type(x).__qualname__, bytes(x) if isinstance(x, bytearray) else x)
         return
@@ -126,7 +131,7 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
     elif kind in (SEQUENCE, MAPPING):
         size = len(x)
         found[path] = (type(x).__qualname__, f"{size} entries", *(map(repr, x) if kind == MAPPING else ()))
-        for key, value in entries_of(x):
+        for key, value in parts_of(x):
             _note(value, inner_path(x, key, path), found, seen, depth + 1)
     elif isinstance(x, (set, frozenset)):
         found[path] = (type(x).__qualname__, *sorted(map(repr, x)))
@@ -136,8 +141,8 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
         found[path] = (type(x).__qualname__, str(x))
     elif isinstance(x, (FunctionType, BuiltinFunctionType)):
         found[path] = ("function", x.__qualname__)
-    elif kind == OBJECT and has_fields(x) and not isinstance(x, Tangent):
-        fields = fields_of(x)
+    elif type(x) is Tangent or (kind == OBJECT and has_fields(x)):
+        fields = dict(parts_of(x)) if type(x) is Tangent else fields_of(x)
         found[path] = (type(x).__qualname__, *fields)
         for key, value in fields.items():
             _note(value, f"{path}.{key}", found, seen, depth + 1)
@@ -202,6 +207,8 @@ class World:
     def __init__(self, f: Any) -> None:
         self.places: dict[str, tuple[Callable[[], Any], Callable[[Any], None]]] = {}
         self.seen: set[int] = set()
+        self.spaces: dict[int, tuple[type, frozenset[str]]] = {}  # classes, and the names in them
+        self.absent: list[tuple[dict[str, Any], str]] = []  # globals that are not there yet
         self._reach(f, "the function")
 
     def contents(self) -> dict[str, Any]:
@@ -214,6 +221,13 @@ class World:
             except (KeyError, ValueError, AttributeError):
                 continue  # not bound now
             _note(value, name, found, seen, 0)
+        for cls, names in self.spaces.values():
+            for name in sorted(vars(cls).keys() - names):
+                if is_data(vars(cls)[name]):
+                    _note(vars(cls)[name], f"class attribute {cls.__qualname__}.{name}", found, seen, 0)
+        for space, name in self.absent:
+            if name in space:
+                _note(space[name], f"global `{name}`", found, seen, 0)
         found["NumPy's global random generator"] = generator_state(np.random.mtrand._rand)
         found["Python's global random generator"] = f"in state {hash(random.getstate()) & 0xFFFFFFFF:08x}"
         return found
@@ -229,6 +243,7 @@ class World:
                 continue
             undo.append(functools.partial(write, value))
             undo.extend(restorers(value, seen, 0))
+        undo.append(self._remove_what_is_new)
         undo.append(functools.partial(np.random.set_state, np.random.get_state()))
         undo.append(functools.partial(random.setstate, random.getstate()))
 
@@ -237,6 +252,14 @@ class World:
                 step()
 
         return put_back
+
+    def _remove_what_is_new(self) -> None:
+        for cls, names in self.spaces.values():
+            for name in vars(cls).keys() - names:
+                if is_data(vars(cls)[name]):
+                    delattr(cls, name)
+        for space, name in self.absent:
+            space.pop(name, None)
 
     def _reach(self, f: Any, label: str) -> None:
         if id(f) in self.seen or len(self.seen) > 300 or len(self.places) > LIMIT:
@@ -266,6 +289,8 @@ class World:
         for name in sorted(names):
             if name in f.__globals__:
                 self._name(f.__globals__, name, names, f"global `{name}`")
+            elif not hasattr(builtins, name):
+                self.absent.append((f.__globals__, name))
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -309,21 +334,36 @@ class World:
 
     def _class(self, cls: type) -> None:
         for base in cls.__mro__:
-            if not is_heap(base) or (base.__module__ or "").partition(".")[0] in (
+            known = (base.__module__ or "").partition(".")[0] in (
                 "numpy",
                 "plaingrad",
                 "abc",
                 "enum",
-            ):
+                "typing",
+            )
+            if known or not is_heap(base) or isinstance(base, EnumType) or id(base) in self.spaces:
                 continue
+            self.spaces[id(base)] = base, frozenset(vars(base))
             for name, value in list(vars(base).items()):
-                if not name.startswith("__") and is_data(value):
+                if not name.startswith("__") and is_data(value) and not hasattr(type(value), "__get__"):
                     self.places.setdefault(
                         f"class attribute {base.__qualname__}.{name}",
-                        (functools.partial(getattr, base, name), functools.partial(setattr, base, name)),
+                        (
+                            functools.partial(read_attribute, base, name),
+                            functools.partial(setattr, base, name),
+                        ),
                     )
-                elif isinstance(value, FunctionType):
-                    self._reach(value, name)
+                for f in (
+                    value,
+                    *(getattr(value, part, None) for part in ("__func__", "fget", "fset", "func")),
+                ):
+                    if isinstance(f, FunctionType):
+                        self._reach(f, name)
+
+
+def read_attribute(cls: type, name: str) -> Any:
+    """What a class itself has under a name."""
+    return vars(cls)[name]
 
 
 def set_cell(cell: Any, value: Any) -> None:

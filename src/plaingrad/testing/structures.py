@@ -35,7 +35,12 @@ def is_leaf(x: Any) -> bool:
 def is_container(x: Any) -> bool:
     """Whether numbers may be in `x`."""
     kind = kind_of(type(x))
-    return kind in (SEQUENCE, MAPPING) or (kind == OBJECT and not isinstance(x, Tangent) and has_fields(x))
+    return kind in (SEQUENCE, MAPPING) or type(x) is Tangent or (kind == OBJECT and has_fields(x))
+
+
+def parts_of(x: Any) -> list[tuple[Any, Any]]:
+    """(key, value) of every entry of a list, dictionary, object or `Tangent`."""
+    return [(name, x[name]) for name in x] if type(x) is Tangent else entries_of(x)
 
 
 def inner_path(x: Any, key: Any, path: str) -> str:
@@ -48,7 +53,7 @@ def leaves_of(x: Any, path: str, depth: int = 0, seen: frozenset[int] = frozense
     if is_leaf(x):
         yield Leaf(path, x)
     elif depth < DEPTH and is_container(x) and id(x) not in seen:
-        for key, value in entries_of(x):
+        for key, value in parts_of(x):
             yield from leaves_of(value, inner_path(x, key, path), depth + 1, seen | {id(x)})
 
 
@@ -61,7 +66,7 @@ def flat(t: Any, x: Any, depth: int = 0, seen: frozenset[int] = frozenset()) -> 
         return [t]
     found: list[Any] = []
     if depth < DEPTH and is_container(x) and id(x) not in seen:
-        for key, value in entries_of(x):
+        for key, value in parts_of(x):
             entry = None if t is None else entry_of(t, key)
             found.extend(flat(entry, value, depth + 1, seen | {id(x)}))
     return found
@@ -69,8 +74,8 @@ def flat(t: Any, x: Any, depth: int = 0, seen: frozenset[int] = frozenset()) -> 
 
 def entry_of(t: Any, key: Any) -> Any:
     """The tangent of one entry; None where there is none."""
-    if isinstance(t, Mapping):
-        return t.get(key)
+    if isinstance(t, Mapping):  # a field may be named `get`
+        return t[key] if key in t else None  # noqa: SIM401
     if isinstance(key, int) and key < len(t):
         return t[key]
     return None
@@ -83,7 +88,7 @@ def mapped(x: Any, change: Callable[[Any], Any], depth: int = 0, seen: frozenset
     if depth >= DEPTH or not is_container(x) or id(x) in seen:
         return x
     seen = seen | {id(x)}
-    values = [(key, value, mapped(value, change, depth + 1, seen)) for key, value in entries_of(x)]
+    values = [(key, value, mapped(value, change, depth + 1, seen)) for key, value in parts_of(x)]
     if isinstance(x, tuple):
         parts = [new for _, _, new in values]
         return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
@@ -102,7 +107,7 @@ def tangent_like(
     if depth >= DEPTH or not is_container(x) or id(x) in seen:
         return None
     seen = seen | {id(x)}
-    values = {key: tangent_like(value, make, depth + 1, seen) for key, value in entries_of(x)}
+    values = {key: tangent_like(value, make, depth + 1, seen) for key, value in parts_of(x)}
     kind = kind_of(type(x))
     if kind == MAPPING:
         return values
