@@ -946,6 +946,49 @@ def test_steps_in_place_change_the_callers_state_as_in_a_plain_loop(n):
     assert again == pytest.approx(u_bar, rel=1e-13)
 
 
+def test_steps_in_place_that_happen_to_change_no_value():
+    def diffuse(u):
+        u[1:-1] += 0.1 * (u[2:] - 2.0 * u[1:-1] + u[:-2])
+        return u
+
+    def f(u, n):
+        v = u.copy()
+        checkpoint_sequence(diffuse, v, n, 2)
+        return v[2]
+
+    step = np.eye(5)
+    for k in (1, 2, 3):
+        step[k, k - 1 : k + 2] += [0.1, -0.2, 0.1]
+    for n in (1, 2, 7):
+        u_bar = grad(f)(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), n)  # a straight line stays one
+        assert u_bar == pytest.approx(np.linalg.matrix_power(step, n)[2], rel=1e-14)
+
+    def again(pair):
+        pair[0] = pair[0] * 1.0
+        return pair
+
+    def g(x):
+        pair = [x, 2.0]
+        checkpoint_sequence(again, pair, 3, 2)
+        return pair[0] * pair[1]
+
+    assert grad(g)(5.0) == 2.0
+
+
+def test_steps_of_which_only_some_are_in_place_are_refused():
+    def step(state, when):
+        k, u = state
+        if k in when:
+            u *= 2.0
+        else:
+            u = u * 2.0
+        return k + 1, u
+
+    for when in ([0], [1], [2], [3], [0, 1, 2], [1, 2, 3]):
+        with pytest.raises(CheckpointError, match="in place"):
+            grad(lambda u: checkpoint_sequence(lambda s: step(s, when), (0, u * 1.0), 4, 2)[1].sum())(X)
+
+
 def test_steps_in_place_of_containers_and_objects():
     class System:
         def __init__(self, x):

@@ -108,8 +108,19 @@ class Again:
         plain: no derivative was being taken further out: the tape is then another one.
     """
 
-    __slots__ = ("args", "context", "draws", "errors", "f", "fingerprint", "imports")
-    __slots__ += ("kwargs", "mark", "patches", "plain")
+    __slots__ = (
+        "args",
+        "context",
+        "draws",
+        "errors",
+        "f",
+        "fingerprint",
+        "imports",
+        "kwargs",
+        "mark",
+        "patches",
+        "plain",
+    )
 
     def __init__(self, f: Any, args: Any, kwargs: Any, generators: list[Any]) -> None:
         memo: dict[int, Any] = {}

@@ -151,8 +151,13 @@ class Chain:
         "last",
         "last_mark",
         "n",
+        "outputs",
+        "patches",
+        "seen_through",
+        "segment",
+        "step",
+        "stored",
     )
-    __slots__ += ("outputs", "patches", "seen_through", "segment", "step", "stored")
 
     def __init__(self, level: ReverseLevel, step: Any, n: int, budget: int) -> None:
         self.base = level
@@ -181,32 +186,35 @@ class Chain:
             stored = copied(state)
             work = copied(stored) if self.n > 1 else stored
             self.stored.append(Stored(0, stored, before))
-            at = 0
+            at, changed, stays = 0, False, True
             if self.n > 1:
-                work = self._first_step(work, state)
-                at = 1
+                before_step = mark_of(work)
+                following, stays = self.advance(work, 1, stays)
+                changed = mark_of(work) != before_step
+                at, work = 1, following
             while True:
                 top = self.stored[-1].at
                 states = self.budget - len(self.stored) + 1
                 if self.n - top <= 1 or states == 1:
                     break
                 goal = top + first_part(self.n - top, states)
-                work = self.advance(work, goal - at)
+                work, stays = self.advance(work, goal - at, stays)
                 at = goal
                 self.stored.append(Stored(at, copied(work), self.draws()))
-            work = self.advance(work, self.n - 1 - at)
+            work, stays = self.advance(work, self.n - 1 - at, stays)
             drawn = self.draws()
         finally:
             CURRENT.reset(token)
         with Segment(level, level.parent) as segment:
             self.last_mark = mark_of(work)
             x, inputs = activated(segment, work)
+            within = contents(x)
             y = segment.run(self.step, (x,), {})
-            changed = mark_of(x) != self.last_mark
-            if self.n == 1:
-                self.in_place = changed
-            if (changed and not self.in_place) or (self.in_place and not in_place_of(y, x)):
-                self.refuse_in_place()
+            self.in_place = self.changes(segment, x, within, inputs, self.last_mark)
+            if changed or self.in_place:
+                if not (self.in_place and stays and in_place_of(y, x)):
+                    self.refuse_in_place()
+            within.clear()
             del x, work
             self.last = Recorded(segment, inputs, y)
             self.check(segment, [slot for slot in self.last.slots if slot is not None])
@@ -230,14 +238,13 @@ class Chain:
             return written_back(level, state, y)
         return y
 
-    def _first_step(self, work: Any, state: Any) -> Any:
-        """step(work), and a look at whether it changes its argument."""
-        before = mark_of(work)
-        following = CURRENT.get().prep(self.step)(work)
-        self.in_place = mark_of(work) != before
-        if self.in_place and not in_place_of(following, work):
-            self.refuse_in_place()
-        return following
+    def changes(self, segment: Segment, x: Any, within: list[Any], inputs: list[Any], mark: Any) -> bool:
+        """Whether the recorded step has changed its argument `x`, be it to the same values."""
+        if not segment.written.isdisjoint(inputs):
+            return True
+        now = contents(x)
+        same = len(now) == len(within) and all(a is b for a, b in zip(now, within, strict=True))
+        return not same or mark_of(x) != mark
 
     def refuse_in_place(self) -> None:
         """Refuse a step that changes its argument and returns something else."""
@@ -250,13 +257,16 @@ class Chain:
             anchor="checkpoint",
         )
 
-    def advance(self, state: Any, steps: int) -> Any:
-        """The state so many steps on."""
+    def advance(self, state: Any, steps: int, stays: bool = False) -> tuple[Any, bool]:
+        """(the state so many steps on, whether it `stays` the same object all the time)."""
         prep = CURRENT.get().prep
         step = self.step
         for _ in range(steps):
-            state = prep(step)(state)
-        return state
+            following = prep(step)(state)
+            if stays:
+                stays = in_place_of(following, state)
+            state = following
+        return state, stays
 
     def draws(self) -> list[Any]:
         """The states of the generators of random numbers; the same object as long as none has drawn."""
@@ -337,9 +347,9 @@ class Chain:
             steps = k + 1 - top.at
             states = self.budget - len(stored) + 1
             if steps == 1 or states == 1:
-                return self.advance(work, steps - 1)
+                return self.advance(work, steps - 1)[0]
             part = first_part(steps, states)
-            work = self.advance(work, part)
+            work, _ = self.advance(work, part)
             stored.append(Stored(top.at + part, work, self.draws()))
 
     def _step_back(
@@ -348,6 +358,7 @@ class Chain:
         """Record one step and reverse it: (cotangents of the state before it, mark of that state)."""
         before = mark_of(state)
         x, inputs = activated(segment, state)
+        within = contents(x)
         try:
             y = segment.run(self.step, (x,), {})
         except PlaingradError:
@@ -356,8 +367,9 @@ class Chain:
             differs(self.step, f"it raised {type(error).__name__}: {error}", error)
         if mark_of(y) != mark:
             differs(self.step, "its result is another one")
-        if not self.in_place and mark_of(x) != before:
+        if self.changes(segment, x, within, inputs, before) and not (self.in_place and in_place_of(y, x)):
             self.refuse_in_place()
+        within.clear()
         del x
         recorded = Recorded(segment, inputs, y)
         inner = recorded.borrow(shadow)
@@ -392,6 +404,25 @@ def leaves(x: Any, seen: set[int] | None = None) -> Iterator[Any]:
             seen.add(id(x))
             for _, part in entries_of(x):
                 yield from leaves(part, seen)
+
+
+def contents(x: Any) -> list[Any]:
+    """What the mutable containers in a state hold, in order."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        kind = kind_of(type(x))
+        if kind in (NUMBER, ARRAY, NOTHING) or is_shared(x) or id(x) in seen:
+            continue
+        seen.add(id(x))
+        if kind in (SEQUENCE, MAPPING) or has_fields(x):
+            parts = [part for _, part in entries_of(x)]
+            if not isinstance(x, tuple):
+                found += parts
+            todo += parts
+    return found
 
 
 def copied(x: Any, memo: dict[int, Any] | None = None, leaf: Callable[[Any], Any] | None = None) -> Any:

@@ -113,18 +113,20 @@ class Segment(ReverseLevel):
     Attributes:
         base: the level.
         watched: identities of owners of memory that is older than the segment.
+        written: indices of the active memory that was written.
         wrote_outside: memory was written that is older than the segment.
         wrote_unknown: identities of owners that were written, and of which nobody knows how old they are.
         imports: index at the level -> index in the segment.
     """
 
-    __slots__ = ("around", "base", "watched", "wrote_outside", "wrote_unknown")
+    __slots__ = ("around", "base", "watched", "written", "wrote_outside", "wrote_unknown")
 
     has_own_table = False
 
     def __init__(self, base: ReverseLevel, parent: Any) -> None:
         self.base = base
         self.watched: set[int] = set()
+        self.written: set[int] = set()
         self.wrote_outside = False
         self.wrote_unknown: set[int] = set()
         self.around: list[tuple[Any, int]] = []  # the levels further out, and how long their tapes are
@@ -182,6 +184,7 @@ class Segment(ReverseLevel):
         self.drop()
         self.wrote_outside = False
         self.wrote_unknown.clear()
+        self.written.clear()
         cells = self.blocks.cells
         cells["n"].cell_contents = -1
         cells["limit"].cell_contents = 4000
@@ -197,6 +200,7 @@ class Segment(ReverseLevel):
     # -- what is written ---------------------------------------------------------------------------------------------
 
     def _written(self, i: int) -> None:
+        self.written.add(i)
         if i in self.index.imported:
             self.wrote_outside = True
         super()._written(i)
