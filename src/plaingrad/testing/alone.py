@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import repeat
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero, unthunk
+from plaingrad.tangents.types import mapped
 from plaingrad.testing.case import Case
 from plaingrad.testing.fitting import (
     added,
@@ -94,7 +95,7 @@ def look_at_pullback(case: Case, y: Any, pullback: Callable[..., Any], seen: Any
 def evaluated_twice(case: Case, bar: Any, n: int) -> Any:
     """A cotangent, computed; a postponed one is asked twice and must be computed once."""
     if not isinstance(bar, Thunk):
-        return bar
+        return evaluated_inside(bar)
     value = bar.evaluate()
     if bar.evaluate() is not value:
         case.report(
@@ -102,7 +103,12 @@ def evaluated_twice(case: Case, bar: Any, n: int) -> Any:
         )
     while isinstance(value, Thunk):
         value = value.evaluate()
-    return value
+    return evaluated_inside(value)
+
+
+def evaluated_inside(bar: Any) -> Any:
+    """A cotangent with the postponed ones in it computed."""
+    return mapped(bar, lambda part: part) if isinstance(bar, (list, tuple, Mapping)) else bar
 
 
 def fit_cotangents(case: Case, bars: list[Any], args: list[Any]) -> bool:
