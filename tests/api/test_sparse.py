@@ -40,7 +40,7 @@ def reaction_jacobian(u):
     main, above, below = -2.0 + 2.0 * u, np.ones(len(u) - 1), np.ones(len(u) - 1)
     main[0], above[0] = 1.0, -1.0
     main[-1], below[-1] = 3.0 * u[-1] ** 2, -1.0
-    return sparse.diags_array([below, main, above], offsets=[-1, 0, 1], format="csr")
+    return sparse.csr_array(sparse.diags([below, main, above], [-1, 0, 1]))
 
 
 def rosenbrock(x):
@@ -51,7 +51,7 @@ def rosenbrock_hessian(x):
     main = np.zeros(len(x))
     main[:-1] = 1200.0 * x[:-1] ** 2 - 400.0 * x[1:] + 2.0
     main[1:] += 200.0
-    return sparse.diags_array([-400.0 * x[:-1], main, -400.0 * x[:-1]], offsets=[-1, 0, 1], format="csr")
+    return sparse.csr_array(sparse.diags([-400.0 * x[:-1], main, -400.0 * x[:-1]], [-1, 0, 1]))
 
 
 def largest(a):
