@@ -38,8 +38,8 @@ def check_rule(
       same exception; arguments, globals, closures, defaults and random generators are left as a plain call leaves them;
     - the rule alone, if there is one, in both directions: one cotangent an argument, of a type and shape that fit it;
       `NoTangent` only where there is no tangent space and `ZeroTangent` only where there is one; linear; the same when
-      called again; nothing captured, given or returned earlier is changed; `Thunk`s that are computed at most once, in
-      any order;
+      called again; nothing captured, given or returned earlier is changed; each `Thunk` computed at most once, in any
+      order;
     - the gradient: its exact types, shapes and dtypes; linear; the same for a postponed cotangent (a `Thunk`), for one
       output at a time, and for one argument at a time; in memory of its own; accumulated where `f` is called twice, and
       where one value is passed as two arguments;
