@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, PatternError
 
-MEMORY = 1 << 26  # bytes that the seeds of one chunk of sweeps may take
+MOST = 64  # sweeps made together, unless their seeds need more room than a task gives them
 TOLERANCE = 1e-6  # relative: how far the check of a pattern that was given may be off
 
 dependence.HANDLERS[recorded.copies] = lambda call: call.ids[0]  # what a hook is put on passes as it is
@@ -169,6 +169,8 @@ class Task:
         n: how many numbers they are.
     """
 
+    room: ClassVar[int] = 1 << 26  # bytes that the seeds of one chunk of sweeps may take
+
     def __init__(self, f: Callable[..., Any], x: Any) -> None:
         self.f = f
         self.x = x
@@ -263,7 +265,7 @@ class Task:
         self, colouring: Colouring, chunk_size: int | None, rows: int
     ) -> Iterator[tuple[Any, Any, Any]]:
         """(products, entries that they show, where) for each chunk of forward sweeps."""
-        size = max(1, min(64, MEMORY // (8 * max(self.n, rows, 1)))) if chunk_size is None else chunk_size
+        size = chunk_size or max(1, min(MOST, self.room // (8 * max(self.n, rows, 1))))
         for seeds, entries, where in colouring.chunks(size):
             yield self.products(seeds, rows), entries, where
 
@@ -359,6 +361,8 @@ class Task:
 
 class HessianTask(Task):
     """A sparse Hessian to be found: the Jacobian of the gradient, which is symmetric."""
+
+    room: ClassVar[int] = 1 << 24  # all intermediate values of a gradient have tangents at once
 
     def __init__(self, f: Callable[..., Any], x: Any) -> None:
         super().__init__(leaf_gradient(f, (0,)), x)
