@@ -337,6 +337,31 @@ def test_a_closure_with_a_rule_must_not_have_captured_what_is_differentiated():
         grad(lambda a: with_factor(a)(3.0))(2.0)
 
 
+@pytest.mark.parametrize(
+    "hide",
+    [lambda x: (v for v in [x]), lambda x: iter([x]), lambda x: map(float, [x]), lambda x: {x}, lambda x: {"a": x}.values()],
+    ids=["generator", "iterator", "map", "set", "view"],
+)
+def test_arguments_and_results_in_which_numbers_are_unseen_are_refused(hide):
+    def total(xs):
+        return math.fsum(xs)
+
+    rrule(total)(lambda xs: (total(xs), lambda y_bar: (NoTangent,)))
+    rrule(hide)(lambda x: (hide(x), lambda y_bar: (y_bar,)))
+    for f in (lambda x: total(hide(x)), lambda x: [v for v in hide(x)][0]):
+        for take in (grad, lambda f: lambda x: jvp(f, (x,), (1.0,))):
+            with pytest.raises(MissingRuleError, match="unseen|would be lost"):
+                take(f)(2.0)
+        remove_rule(hide)
+        rrule(hide)(lambda x: (hide(x), lambda y_bar: (y_bar,)))
+    remove_rule(hide)
+    remove_rule(total)
+    assert grad(lambda x: total([x, x]))(2.0) == 2.0
+    table = {"a": 1.0}
+    rrule(total)(lambda xs: (total(xs), lambda y_bar: (NoTangent,)))
+    assert grad(lambda x: x * total(table.values()) + total({1.0}))(2.0) == 1.0
+
+
 # -- forward rules -----------------------------------------------------------------------------------------------------
 
 

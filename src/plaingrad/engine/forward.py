@@ -459,7 +459,7 @@ class ForwardLevel(Level):
             return self._native_in_place(name, a, b)  # integers: the derivative ends here (or NumPy refuses)
         plain_name = name[1:]
         f = getattr(operator, plain_name)
-        rule = rulebook.find(f)
+        rule = rulebook.find_for(f, (a, b))
         if rule is None or not (rule.gives_derivative or rule.kind == "no_tangent"):
             missing_rule(
                 getattr(operator, name), "It writes an array that depends on the differentiated inputs."

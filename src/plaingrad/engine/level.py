@@ -10,11 +10,12 @@ import functools
 import operator
 import threading
 import weakref
+from array import array
 from collections import deque
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace, WrapperDescriptorType
+from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
+from plaingrad.tangents import has_tangent_space
 from plaingrad.tangents.fields import parts_of
 
 HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
@@ -47,6 +49,10 @@ UFUNCS = {  # what an operator on arrays is
     ]
     if hasattr(np, ufunc)
 }
+
+
+VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
+STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
 
 
 class Twin:
@@ -444,6 +450,12 @@ class Level(Hooks):
                     args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
                     return self.apply(rule, f, args, kwargs)
                 slot = self.slot_of(x)
+                if slot is None and kind == OBJECT and rule.users and self._hides_active(x):
+                    missing_rule(
+                        rule.function,
+                        f"Its argument {position} is a {type(x).__qualname__}, in which the rule would find "
+                        "differentiated numbers unseen; pass a list.",
+                    )
                 if slot is not None:
                     if kind == ARRAY and x.dtype.kind == "O":
                         return self._apply_to_objects(rule, f, args, kwargs)
@@ -462,9 +474,17 @@ class Level(Hooks):
         ):
             return self._apply_past_override(rule, f, args, kwargs)
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
+        if rule.users and hides_numbers(y):
+            missing_rule(rule.function, f"Its rule returned a {type(y).__qualname__}, whose derivative would be lost.")
         if type(y) is np.timedelta64 or (type(y) is np.ndarray and y.dtype.kind == "m"):
             missing_rule(f, "It makes time spans, which have no tangent.")
         return y
+
+    def _hides_active(self, x: Any) -> bool:
+        """Whether a rule could get active numbers out of `x` which are no entries or fields of it."""
+        if type(x) in (set, frozenset) or type(x).__name__.endswith(VIEWS):
+            return any(map(self.is_active, x))
+        return is_stream(x)
 
     def _apply_past_override(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """A C method of ndarray called from the Python override of a subclass: the array is met as a plain one."""
@@ -897,6 +917,21 @@ def fresh_number(y: Any) -> Any:
 def is_users_number(t: type) -> bool:
     """Whether `t` is a subclass of a number that has attributes and operators of its own."""
     return is_heap(t) and t is not Fraction and t is not Decimal
+
+
+def is_stream(x: Any) -> bool:
+    """Whether `x` hands out values one by one: a generator, an iterator, a view of a dictionary."""
+    t = type(x)
+    return t in foreign.GENERATORS or t in foreign.ITERATORS or t.__name__.endswith(STREAMS)
+
+
+def hides_numbers(y: Any) -> bool:
+    """Whether numbers may be in the result of a rule that cannot be filed: it is a set, a generator, a closure."""
+    if kind_of(type(y)) != OBJECT:
+        return False
+    if type(y) in (FunctionType, MethodType, functools.partial):
+        return has_tangent_space(y)
+    return type(y) in (set, frozenset, memoryview, array) or is_stream(y)
 
 
 def has_attributes(x: Any) -> bool:

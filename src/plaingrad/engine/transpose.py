@@ -15,7 +15,7 @@ import numpy as np
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.linear_maps import pulled, pushed
 from plaingrad.errors import MissingRuleError
-from plaingrad.tangents import ZeroTangent
+from plaingrad.tangents import ZeroTangent, has_tangent_space
 from plaingrad.tangents.fields import parts_of
 
 
@@ -23,6 +23,8 @@ def pushforward_of(
     pullback: Callable[[Any], Any], y: Any, positions: list[int], xs: list[Any], name: str
 ) -> Any:
     """`push(dots) -> y_dot` for the linear map that `pullback` transposes; `dots` has one entry per position."""
+    if not has_tangent_space(y):
+        return lambda dots: ZeroTangent
     run = _recorded(
         functools.partial(pulled, pullback, positions, xs, name, y), (unit_like(y),), "forward", name
     )
