@@ -380,6 +380,47 @@ def test_values_that_escape_keep_their_derivative_and_the_body_is_not_run_again(
     assert log == [4.0]
 
 
+def test_values_that_escape_around_a_checkpoint_inside():
+    log = []
+
+    def body(x):
+        y = x * x
+        log.append(y)
+        z = checkpoint(math.sin, y)
+        log.append(z)
+        return checkpoint(lambda z: z * y, z)
+
+    def f(x):
+        return checkpoint(body, x) + log[-2] * 10.0 + log[-1] * 100.0
+
+    y = 0.49
+    assert grad(f)(0.7) == pytest.approx((math.cos(y) * y + math.sin(y) + 10.0 + 100.0 * math.cos(y)) * 1.4)
+    assert len(log) == 2
+
+    def of_arrays(u):
+        v = u * u
+        log.append(v)
+        return checkpoint(lambda v: np.sin(v) * v, v).sum()
+
+    got = grad(lambda u: checkpoint(of_arrays, u) + (log[-1] * log[-1]).sum())(X)
+    assert got == pytest.approx((np.cos(X * X) * X * X + np.sin(X * X) + 2 * X * X) * 2 * X)
+
+
+def test_values_that_escape_in_a_derivative_of_a_derivative():
+    def f(x):
+        log = []
+
+        def body(y):
+            z = y * y * x
+            log.append(z)
+            return z
+
+        return grad(lambda y: checkpoint(body, y) * y + log[-1])(x)  # d/dy (x y^3 + x y^2) at y = x
+
+    assert f(2.0) == 3 * 8.0 + 2 * 4.0
+    assert grad(f)(2.0) == 9 * 4.0 + 4 * 2.0
+
+
 def test_arrays_and_views_that_escape():
     log = []
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.calls import FLAT
+from plaingrad.engine.holders import fingerprint, looked_into
 from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, patches_of, put, release
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import rebuilt
@@ -32,14 +33,12 @@ from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.segment import (
     Segment,
     file,
-    fingerprint,
     here,
     keep,
     leaves_of,
     lend,
     seed,
     take_back,
-    traverse,
 )
 from plaingrad.engine.tape import STEP, reverse
 from plaingrad.errors import CheckpointError, PlaingradError
@@ -90,7 +89,7 @@ def has_escaped(segment: Segment, slots: list[Any]) -> bool:
     return bool(segment.escaped(slots))
 
 
-@traverse
+@looked_into
 class Again:
     """What it takes to call a function as it was called before, and to see that it did the same.
 
@@ -168,7 +167,7 @@ class Again:
             return segment.run(frozen(self.f), held(self.args, memo), held(self.kwargs, memo))
 
 
-@traverse
+@looked_into
 class Rerun:
     """A call whose tape is made again in the reverse pass."""
 

@@ -31,13 +31,14 @@ from plaingrad.engine.checkpoint import (
     state_of,
     surroundings,
 )
+from plaingrad.engine.holders import fingerprint, looked_into
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.level import rebuilt
 from plaingrad.engine.memory import Shadow, owner_of
 from plaingrad.engine.refuse import name_of, refuse
 from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.engine.segment import Segment, file, fingerprint, here, lend, seed, take_back, traverse
+from plaingrad.engine.segment import Segment, file, here, lend, seed, take_back
 from plaingrad.engine.tape import STEP, add_to, redo, reverse
 from plaingrad.errors import ArgumentError, CheckpointError, PlaingradError
 from plaingrad.rewrite import CURRENT
@@ -79,7 +80,7 @@ def repeated(step: Callable[[Any], Any], state: Any, n: int, budget: int) -> Any
     return Chain(level, step, n, budget).forward(state)
 
 
-@traverse
+@looked_into
 class Stored:
     """A state in memory: how many steps lead to it, itself, and what the generators of random numbers were then."""
 
@@ -91,7 +92,7 @@ class Stored:
         self.draws = draws
 
 
-@traverse
+@looked_into
 class Recorded:
     """One recorded step: its tape, and where the cotangents of its argument and its result go."""
 
@@ -117,7 +118,7 @@ class Recorded:
         return [None if i is None else inner.bars[i] for i in self.inputs]
 
 
-@traverse
+@looked_into
 class Chain:
     """The step of a whole chain on the tape of its level.
 

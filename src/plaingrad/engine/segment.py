@@ -7,41 +7,18 @@ gets one step for the whole segment: the tape as it is, or the means to make it 
 
 from __future__ import annotations
 
-import functools
-import gc
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
-from sys import getrefcount
-from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
 
 import numpy as np
 
 from plaingrad.engine import adopt
-from plaingrad.engine.memory import Shadow, extent, owner_of, whole_multiple_back, whole_sum_back
+from plaingrad.engine.holders import PARTS, TABLES, Inside, fingerprint, looked_into
+from plaingrad.engine.memory import Shadow, extent, owner_of
 from plaingrad.engine.refuse import refuse
 from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.engine.tape import (
-    ARRAY_ARITHMETIC,
-    CALLED,
-    STEP,
-    ArraySlot,
-    InPlaceRule,
-    InPlaceSum,
-    NumberSlot,
-    ReadArray,
-    ReadNumber,
-    RuleStep,
-    Tree,
-    Write,
-    WriteCotangent,
-    elementwise_back,
-    read_number_back,
-    reverse,
-    write_number_back,
-)
+from plaingrad.engine.tape import STEP, ArraySlot, NumberSlot, Tree, Write, reverse
 from plaingrad.errors import CheckpointError
 from plaingrad.rewrite import CURRENT, PLAIN
 
@@ -197,6 +174,10 @@ class Segment(ReverseLevel):
         for values in (self.alive, self.arrays, self.captured, self.fresh):
             values.clear()
 
+    def parts(self) -> list[Any]:
+        """What its tables refer to; one that has ended is looked into from its step on the tape."""
+        return [*self.alive, *self.arrays, *self.captured.values()]
+
     # -- what is written ---------------------------------------------------------------------------------------------
 
     def _written(self, i: int) -> None:
@@ -241,12 +222,9 @@ class Segment(ReverseLevel):
         if own <= expected and not dict.__len__(self.captured):
             return []
         inside = Inside(own | dict.keys(self.captured))
-        for root in (self.alive, self.arrays, self.captured, self.texts):
-            inside.refer_to(gc.get_referents(root))
-        inside.see_tape(self.tape, 0)
-        for level, start in self.around:  # they know the same objects
-            inside.see_tables(level)
-            inside.see_tape(getattr(level, "tape", []), start)
+        inside.refer_to(self.texts.values())
+        for level, start in [(self, 0), *self.around]:  # those further out know the same objects
+            inside.see_level(level, start)
         inside.follow()
         seen = {id(x): x for x in inside.held_elsewhere()}
         for key, owner in seen.items():
@@ -292,201 +270,6 @@ class Ended(list[Any]):
     def extend(self, *_: object) -> NoReturn:
         """Nothing is recorded any more."""
         refuse_late_use()
-
-
-# -- who refers to what ------------------------------------------------------------------------------------------------
-
-_STEPS = (RuleStep, ReadNumber, ReadArray, Write, WriteCotangent, InPlaceSum, InPlaceRule)
-_TRAVERSED: set[type] = {tuple, list, dict, CellType, FunctionType, MethodType, functools.partial}
-_TRAVERSED.update((Segment, ArraySlot, NumberSlot, Tree, *_STEPS))
-
-
-def traverse(step: type) -> type:
-    """A class of steps, entered among those whose instances are looked into."""
-    _TRAVERSED.add(step)
-    return step
-
-
-def parts_of(x: Any) -> list[Any]:
-    """What `x` refers to, as far as pullbacks keep values there."""
-    t = type(x)
-    if t is FunctionType:
-        return [part for part in (x.__closure__, x.__defaults__, x.__kwdefaults__) if part is not None]
-    if isinstance(x, np.ndarray):
-        return [] if x.base is None else [x.base]
-    if t is Segment:
-        return [*x.alive, *x.arrays, *x.captured.values()]
-    return gc.get_referents(x) if t in _TRAVERSED else []
-
-
-class Inside:
-    """What pullbacks and tables refer to, directly or not, and how often: to find what is referred to from elsewhere.
-
-    As the garbage collector does it: an object with more references than were found inside is held from outside, and
-    so is what it refers to. What is overlooked inside counts as outside, which is the safe side.
-    """
-
-    __slots__ = ("counts", "nodes", "todo", "wanted")
-
-    def __init__(self, wanted: set[int]) -> None:
-        self.wanted = wanted  # identities of the objects that the question is about
-        self.nodes: dict[int, Any] = {}
-        self.counts: dict[int, int] = {}
-        self.todo: list[Any] = []
-
-    def refer_to(self, values: Iterable[Any]) -> None:
-        """Count a reference to each of `values`."""
-        counts = self.counts
-        for x in values:
-            key = id(x)
-            if key in counts:
-                counts[key] += 1
-            elif key in self.wanted or type(x) in _TRAVERSED or isinstance(x, np.ndarray):
-                counts[key] = 1
-                self.nodes[key] = x
-                self.todo.append(x)
-
-    def see_tape(self, tape: list[Any], start: int) -> None:
-        """Count what the tape refers to from entry `start` on."""
-        marks = tape[start + 1 :: 3]
-        is_step = list(map((0).__gt__, marks))
-        self.refer_to(compress(tape[start::3], is_step))
-        slopes = tape[start + 2 :: 3]
-        self.refer_to(compress(slopes, is_step))
-        self.refer_to(
-            slopes[k]
-            for k in compress(range(len(slopes)), map(self.wanted.__contains__, map(id, slopes)))
-            if not is_step[k]
-        )
-
-    def see_tables(self, level: Any) -> None:
-        """Count the references from the tables of a level further out."""
-        index, captured = level.index, level.captured
-        imported = getattr(index, "imported", ())
-        for key in self.wanted & self.nodes.keys():
-            if dict.__contains__(index, key) and dict.__getitem__(index, key) not in imported:
-                self.counts[key] += 1
-            if dict.__contains__(captured, key):
-                self.counts[key] += 1
-
-    def follow(self) -> None:
-        """Count what those refer to in turn."""
-        while self.todo:
-            self.refer_to(parts_of(self.todo.pop()))
-
-    def excess(self) -> list[tuple[Any, int]]:
-        """Every object, and how many more references it has than were counted."""
-        values = list(self.nodes.values())
-        counts = map(getrefcount, values)
-        return [(x, count - self.counts[id(x)]) for x, count in zip(values, counts, strict=True)]
-
-    def held_elsewhere(self) -> list[Any]:
-        """Those of the wanted objects that something else refers to as well."""
-        todo = [x for x, more in self.excess() if more > _INSIDE and type(x) is not Segment]
-        reached = {id(x) for x in todo}
-        while todo:
-            for x in parts_of(todo.pop()):
-                key = id(x)
-                if key in self.nodes and key not in reached:
-                    reached.add(key)
-                    todo.append(x)
-        return [x for key, x in self.nodes.items() if key in reached and key in self.wanted]
-
-
-def fingerprint(tape: list[Any]) -> int:
-    """A number that two tapes share if they say the same: slopes, and what pullbacks keep, in any order.
-
-    Of arrays the shape, the sum and a few elements count. Indices do not: threads may have mixed them.
-    """
-    marks = tape[1::3]
-    slopes = tape[2::3]
-    numbers: list[Any] = list(compress(slopes, map((0).__le__, marks)))
-    digests: dict[int, Any] = {}
-    total = len(marks)
-    for at, mark in enumerate(marks):
-        if mark == STEP:
-            total += _account([slopes[at]], numbers, digests)
-        elif mark == CALLED:
-            places = _DATA.get(slopes[at])
-            kept = tape[3 * at]
-            if places is None:
-                numbers += [x for x in kept if type(x) is float]
-            else:
-                total += _account([slopes[at].__name__, *[kept[k] for k in places]], numbers, digests)
-    try:
-        return zlib.crc32(np.sort(np.array(numbers, float)).tobytes(), total & 0xFFFFFFFF)
-    except TypeError:
-        return zlib.crc32(repr(sorted(map(repr, numbers))).encode(), total & 0xFFFFFFFF)
-
-
-#: Which arguments of a step that the reverse pass calls are data, not indices; of others only numbers count.
-_DATA: dict[Any, tuple[int, ...]] = {
-    **dict.fromkeys([*ARRAY_ARITHMETIC.values(), elementwise_back], (1, 2, 4)),
-    whole_sum_back: (3,),
-    whole_multiple_back: (2, 3),
-    read_number_back: (2, 3),
-    write_number_back: (1, 2),
-}
-
-
-def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any]) -> int:
-    """A number for what one step keeps; floats are put into `numbers`."""
-    others: list[Any] = []
-    seen: set[int] = set()
-    while todo:
-        x = todo.pop()
-        t = type(x)
-        if t is float:
-            numbers.append(x)
-        elif t is int or t is str or t is bool:
-            others.append(x)
-        elif t is complex:
-            numbers += (x.real, x.imag)
-        elif isinstance(x, np.generic):
-            others.append(x.tobytes())
-        elif isinstance(x, np.ndarray):
-            key = id(x)
-            if key not in digests:
-                digests[key] = digest(x)
-            others.append(digests[key])
-        elif id(x) in seen:
-            continue
-        elif t in (ArraySlot, NumberSlot):
-            todo.append(x.x)
-        elif hasattr(t, "account"):
-            others.append(x.account())
-        elif t in _TRAVERSED and t is not Segment:
-            seen.add(id(x))
-            others.append(t.__name__)
-            todo += parts_of(x) if t is not ReadNumber else (x.slot, x.key)
-    return zlib.crc32(repr(others).encode())
-
-
-def digest(a: np.ndarray) -> Any:
-    """A short account of the contents of an array."""
-    if a.dtype.kind not in "fciub":
-        return a.shape, a.dtype.str
-    flat = np.asarray(a).ravel() if a.flags.c_contiguous else np.asarray(a).flat
-    few = np.asarray(flat[:: max(1, a.size // 64)])
-    with np.errstate(all="ignore"):
-        return a.shape, a.dtype.str, np.add.reduce(np.asarray(a), axis=None).tobytes(), few.tobytes()
-
-
-_INSIDE = 0
-
-
-def _calibrate() -> int:
-    """The excess of references to objects that only the tape refers to."""
-    tape: list[Any] = []
-    for k in range(3):
-        tape += ((float(k),), STEP, None)
-    inside = Inside(set())
-    inside.see_tape(tape, 0)
-    inside.follow()
-    return max(more for x, more in inside.excess())
-
-
-_INSIDE = _calibrate()
 
 
 # -- the step of a segment on the tape of its level ----------------------------------------------------------------
@@ -538,7 +321,11 @@ def here(f: Callable[..., Any], *args: Any) -> Any:
     return (f if outer is PLAIN else outer.calls.inside(f))(*args)
 
 
-@traverse
+PARTS[Segment] = Segment.parts
+TABLES.add(Segment)
+
+
+@looked_into
 class Kept:
     """A segment whose tape was kept: what it computed is known to others, or it wrote to memory of others."""
 
