@@ -33,6 +33,7 @@ from plaingrad.engine.memory import (
     whole_multiple_back,
     whole_sum_back,
 )
+from plaingrad.engine.paired import paired_hooks
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.tape import (
     ARRAY_ARITHMETIC,
@@ -62,12 +63,13 @@ class ReverseLevel(Level):
     The table gives active numbers and memory an index, under which the reverse pass keeps their cotangents.
     """
 
-    __slots__ = ("new_index", "tape")
+    __slots__ = ("inputs", "new_index", "tape")
 
     has_own_table: ClassVar[bool] = True
 
     def __init__(self, parent: Any) -> None:
         self.tape: list[Any] = []
+        self.inputs = 0  # the indices below this one are those of arguments
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:
@@ -76,6 +78,8 @@ class ReverseLevel(Level):
         hot = make(self, self.index, self.alive, self.tape, self._sweep_numbers)
         self.new_index: Callable[[], int] = hot["new_index"]
         self.blocks = PairedBlocks(self, cells_of(hot)) if may_pair(self) else Blocks(cells_of(hot))
+        if may_pair(self):
+            hot = paired_hooks(self.blocks, hot)
         return hot
 
     def choose_arithmetic(self) -> None:
@@ -342,7 +346,7 @@ class ReverseLevel(Level):
             self.tape.extend((i, STEP, InPlaceSum(slot, b_slot, 1 if plain_name == "add" else -1)))
         else:
             f = getattr(operator, plain_name)
-            rule = rulebook.find(f)
+            rule = rulebook.find_for(f, (a, b))
             if rule is not None and rule.kind == "no_tangent":
                 self.write_array(self.native(f, (a, b), {}), a, Ellipsis)
                 return a

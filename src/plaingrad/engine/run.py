@@ -13,10 +13,11 @@ import numpy as np
 from plaingrad.engine.fused import may_pair
 from plaingrad.engine.inputs import Inputs
 from plaingrad.engine.memory import Shadow
+from plaingrad.engine.paired import file_tangent, reverse_pairs
 from plaingrad.engine.refuse import is_engine_frame, refuse
 from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.engine.structure import gradients
-from plaingrad.engine.tape import CALLED, PAIRED, STEP, add_to, redo, reverse
+from plaingrad.engine.structure import all_moved, gradients
+from plaingrad.engine.tape import CALLED, STEP, add_to, redo, reverse
 from plaingrad.errors import ChangedSinceError
 from plaingrad.rewrite import CURRENT, PLAIN
 
@@ -39,6 +40,7 @@ class Run:
     ) -> None:
         level = ReverseLevel(CURRENT.get())
         inputs = Inputs(level, args, argnums)
+        level.inputs = level.new_index()
         try:
             value = level.run(f, inputs.args, kwargs)
             self.slots = level.slot_of(
@@ -106,7 +108,7 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     try:
         inside(add_to)(shadow, slots, y_bar)
         reverse_numbers(outer, level, shadow, undone)
-        return inside(gradients)(nodes, shadow)
+        return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
     finally:
         inside(redo)(undone)
 
@@ -133,70 +135,6 @@ def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) ->
                 for at, dot_at in paired.dotted:
                     file_tangent(level.parent, o[at], o[dot_at])
             inside(paired.plain)(shadow, *o[: paired.count])
-
-
-def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
-    """The reverse pass at level `outer`, a forward level around `level`: cotangents go beside their tangents.
-
-    The tangents of cotangents are kept in `dots` by index, and filed at `outer` before any other step is taken.
-    """
-    inside = outer.calls.inside
-    dot_of = outer.index.get
-    bars = shadow.bars
-    dots: dict[int, Any] = {}
-
-    def file_dots() -> None:
-        for k, x_dot in dots.items():
-            file_tangent(outer, bars[k], x_dot)
-        dots.clear()
-
-    back = reversed(level.tape)
-    for partial, i, o in zip(back, back, back, strict=True):
-        if i >= 0:
-            z_bar = bars[o]
-            if z_bar is None:
-                continue
-            x_bar = bars[i]
-            if type(z_bar) is not float or type(partial) is not float:
-                file_dots()
-                term = outer.mul(z_bar, partial)
-                bars[i] = term if x_bar is None else outer.add(x_bar, term)
-                continue
-            z_dot = dots.get(o)
-            if z_dot is None:
-                z_dot = dot_of(id(z_bar))
-            moved = dot_of(id(partial))
-            term_dot = None if z_dot is None else z_dot * partial
-            if moved is not None:
-                term_dot = z_bar * moved if term_dot is None else term_dot + z_bar * moved
-            if x_bar is None:
-                bars[i] = z_bar * partial
-            else:
-                x_dot = dots.get(i)
-                if x_dot is None:
-                    x_dot = dot_of(id(x_bar))
-                bars[i] = x_bar + z_bar * partial
-                if x_dot is not None:
-                    term_dot = x_dot if term_dot is None else x_dot + term_dot
-            if term_dot is not None:
-                dots[i] = term_dot
-        elif i == PAIRED:
-            partial(bars, dots, dot_of, *o)
-        else:
-            if dots:
-                file_dots()
-            if i == CALLED:
-                inside(partial)(shadow, *o)
-            else:
-                inside(type(partial).back)(partial, shadow, undone)
-    file_dots()
-
-
-def file_tangent(level: Any, x: Any, x_dot: Any) -> None:
-    """File the number `x` as active at a forward level, if it is not."""
-    if id(x) not in level.index:
-        level.index[id(x)] = x_dot
-        level.alive.append(x)
 
 
 def checksum(a: np.ndarray) -> int:

@@ -56,7 +56,11 @@ class Straight:
         self._slopes: dict[str, str] = {}
 
     def emit(self, kind: str, *operands: str, name: str | None = None) -> str:
-        """The name of this operation on `operands`."""
+        """The name of this operation on `operands`, or the operand that it comes to."""
+        if kind == "mul" and "1.0" in operands and name is None:
+            return operands[operands[0] == "1.0"]
+        if kind == "neg" and not is_name(operands[0]):
+            return f"(-{operands[0]})"
         found = self._names.get((kind, operands)) if name is None else None
         if found is None:
             found = name or f"t{len(self.operations)}"

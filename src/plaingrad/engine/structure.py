@@ -5,7 +5,9 @@ A node mirrors one argument or one entry of it. Its `gradient` is ordinary Pytho
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from sys import getrefcount
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -127,6 +129,24 @@ def entry_gradient(node: Any, shadow: Shadow, made: dict[int, Any]) -> Any:
         return None
     found = made.get(id(node))
     return node.gradient(shadow, made) if found is None else found
+
+
+def all_moved(nodes: Iterable[Any], shadow: Shadow, seen: set[int] | None = None) -> bool:
+    """Whether the gradients are made of cotangents as they are: floats for floats."""
+    seen = set() if seen is None else seen
+    for node in nodes:
+        kind = type(node)
+        if kind is NumberNode:
+            if type(node.x) is not float or type(shadow.bars[node.index]) not in (float, NoneType):
+                return False
+        elif kind is SequenceNode:
+            if id(node) not in seen:
+                seen.add(id(node))
+                if not all_moved(node.entries, shadow, seen):
+                    return False
+        elif node is not None:
+            return False
+    return True
 
 
 def gradients(nodes: list[Any], shadow: Shadow) -> tuple[Any, ...]:
