@@ -641,8 +641,46 @@ def test_a_function_that_prefers_forward_mode_is_pushed_inside_reverse_mode():
     assert f(3.0, 4.0) == 96.0
     assert grad(f, argnums=(0, 1))(3.0, 4.0) == (32.0, 48.0)
     assert grad(lambda k: f(2.0, 3.0, k=k))(1.0) == 18.0
-    assert levels[1] == "ForwardLevel"
+    assert levels[1] == "ForwardLevel" and plaingrad.value_and_grad(f)(3.0, 4.0) == (96.0, 32.0)
+    assert grad(lambda x: f(x, 4.0) * x)(3.0) == 192.0
+    assert levels == levels[:1] + ["ForwardLevel", "ReverseLevel", "ForwardLevel", "ForwardLevel"]
     assert f.__name__ == "f"
+
+
+def test_the_gradient_of_a_function_that_prefers_forward_mode():
+    @prefer_mode("forward")
+    def f(p, n=2):
+        return (p["a"] * p["b"] ** n).sum()
+
+    found = grad(f)({"a": 3.0, "b": np.array([1.0, 2.0]), "c": "text"})
+    assert found["a"] == 5.0 and found["b"].tolist() == [6.0, 12.0] and found["c"] is None
+    value, (gradient,) = plaingrad.value_and_grad(f, argnums=(0,))({"a": 3.0, "b": np.array([1.0, 2.0])}, n=1)
+    assert value == 9.0 and gradient["a"] == 3.0
+    g = prefer_mode("forward")(lambda z: (abs(z) ** 2, "aux"))
+    assert grad(g, has_aux=True)(1 + 2j) == (2 + 4j, "aux")
+    assert plaingrad.value_and_grad(g, has_aux=True)(1 + 2j) == ((pytest.approx(5.0), "aux"), 2 + 4j)
+    assert plaingrad.hessian(prefer_mode("forward")(lambda x: x**4))(2.0) == 48.0
+    with pytest.raises(NonScalarOutputError):
+        grad(prefer_mode("forward")(lambda x: [x]))(1.0)
+
+
+def test_a_method_may_prefer_forward_mode():
+    levels = []
+
+    class Model:
+        def __init__(self, k):
+            self.k = k
+
+        @prefer_mode("forward")
+        def energy(self, x, *, scale):
+            levels.append(type(plaingrad.rewrite.CURRENT.get()).__name__)
+            return scale * self.k * x**2
+
+    f = lambda k, x, scale: Model(k).energy(x, scale=scale)
+    assert f(2.0, 3.0, 5.0) == 90.0
+    assert grad(f, argnums=(0, 1, 2))(2.0, 3.0, 5.0) == (45.0, 60.0, 18.0)
+    assert grad(grad(f, argnums=1), argnums=1)(2.0, 3.0, 5.0) == 20.0
+    assert levels[1] == "ForwardLevel"
 
 
 def test_a_function_of_many_numbers_is_not_pushed_whatever_it_prefers():

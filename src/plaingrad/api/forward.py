@@ -11,13 +11,20 @@ import numpy as np
 
 from plaingrad.api import recorded
 from plaingrad.api.gradients import vjp
-from plaingrad.api.jacobians import Snapshot, check_holomorphic, direction_type, unit_directions
+from plaingrad.api.jacobians import (
+    FEW_DIRECTIONS,
+    Snapshot,
+    check_holomorphic,
+    direction_type,
+    unit_directions,
+)
 from plaingrad.api.leaves import (
     Leaf,
     described,
     filled,
     fitting_tangents,
     here,
+    is_plain,
     leaf_values,
     structure_of,
     with_leaves,
@@ -33,7 +40,6 @@ from plaingrad.rewrite import CURRENT, PLAIN
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-FEW_DIRECTIONS = 256  # with more inputs a call in reverse mode is not turned into one in forward mode
 MOST_FACTORIAL = 170  # the last n whose n! is a float
 ASIDE = cmath.exp(
     1j
@@ -308,7 +314,7 @@ def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
 
     `jacobian(f)` with mode="auto" follows it. With "forward", a call of the function inside a reverse-mode derivative
     is what `forwarddiff` makes of it, if there are no more than 256 numbers among its arguments; so `grad` uses forward
-    mode for this function too.
+    mode for this function too. Objects among the arguments, `self` for one, and keyword arguments count as captured.
 
     Examples:
         >>> from plaingrad import jacobian
@@ -325,8 +331,10 @@ def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
         def in_mode(*args: Any, **kwargs: Any) -> Any:
             level = CURRENT.get()
             if mode == "forward" and isinstance(level, ReverseLevel):
-                if sum(leaf.directions for leaf in structure_of(args)[1]) <= FEW_DIRECTIONS:
-                    return forwarddiff(recorded.spread(f, kwargs), args)
+                moving = [n for n, x in enumerate(args) if is_plain(x) and level.is_active(x)]
+                x = tuple([args[n] for n in moving])
+                if moving and sum(leaf.directions for leaf in structure_of(x)[1]) <= FEW_DIRECTIONS:
+                    return forwarddiff(recorded.of_some(f, moving, args, kwargs), x)
             return f(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
 
         in_mode.__plaingrad_mode__ = mode

@@ -72,7 +72,14 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        run = Run(f, args, positions_in(positions, args), kwargs, _first if has_aux else _same)
+        at = positions_in(positions, args)
+        if getattr(f, "__plaingrad_mode__", None) == "forward":
+            from plaingrad.api.jacobians import pushed_gradient
+
+            found = pushed_gradient(f, args, kwargs, at, has_aux)
+            if found is not None:
+                return found[0], found[1] if isinstance(argnums, tuple) else found[1][0]
+        run = Run(f, args, at, kwargs, _first if has_aux else _same)
         if has_aux and not (type(run.value) is tuple and len(run.value) == 2):
             raise NonScalarOutputError(
                 f"with has_aux=True the function must return (y, aux), not {described(run.value)}"

@@ -39,6 +39,7 @@ Mode = Literal["auto", "forward", "reverse"]
 
 FEW_INPUTS = 4  # for so many, forward mode is taken without asking how many outputs there are
 FEW_OUTPUTS = 16  # for so many, a pullback each is cheaper than pushing a chunk
+FEW_DIRECTIONS = 256  # with more inputs, a call in reverse mode is not turned into one in forward mode
 CHUNK_BYTES = 1 << 20  # of the largest tangent of a chunk: more does not stay in the cache
 CHUNK_LEAST, CHUNK_MOST = 64, 1024
 
@@ -268,6 +269,7 @@ class Task:
                     "tangent.\n  See docs: errors#argument"
                 )
         self.directions = sum(leaf.directions for leaf in self.x_leaves)
+        self.y: Any = None
         self.aux: Any = None
         self.y_structure: Any = None
         self.y_leaves: list[Leaf] = []
@@ -307,7 +309,7 @@ class Task:
 
     def _note(self, value: Any) -> None:
         """Look at what `f` returned."""
-        y = self._result(value)
+        self.y = y = self._result(value)
         if self.has_aux:
             self.aux = value[1]
         self.y_structure, self.y_leaves = structure_of(y, as_real=True)
@@ -441,6 +443,19 @@ class Task:
             parts = tuple([filled(structure, of_y, made) for structure in self.x_structures])
             return parts if several else parts[0]
         return filled(self.y_structure, of_y)
+
+
+def pushed_gradient(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...], has_aux: bool
+) -> tuple[Any, tuple[Any, ...]] | None:
+    """(value, gradients) in forward mode, for a function that prefers it; None if it has too many inputs for that."""
+    task = Task(f, args, kwargs, positions, has_aux)
+    if not 0 < task.directions <= FEW_DIRECTIONS:
+        return None
+    task.push_all(task.directions)
+    unit_cotangent(task.y, f)
+    gradients = task.assembled(jacobian_entry, True)
+    return (task.y, task.aux) if has_aux else task.y, gradients
 
 
 class Snapshot:

@@ -342,6 +342,20 @@ def with_leaves(x: Any, structure: Any, values: Any, who: str) -> Any:
     )
 
 
+def is_plain(x: Any) -> bool:
+    """Whether `x` is a number, an array, or lists, tuples and dicts of these: what `with_leaves` can rebuild."""
+    waiting = [structure_of(x)[0]]
+    seen: set[int] = set()
+    while waiting:
+        node = waiting.pop()
+        if type(node) is Branch and id(node) not in seen:
+            seen.add(id(node))
+            if not isinstance(node.x, (list, tuple, deque, dict)):
+                return False
+            waiting += node.entries.values()
+    return True
+
+
 def leaf_values(structure: Any, derivative: Any) -> dict[int, Any]:
     """The entries of `derivative`, which has this structure, by the position of their leaf; zeros are left out."""
     found: dict[int, Any] = {}

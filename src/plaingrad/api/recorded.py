@@ -195,6 +195,15 @@ def pull_by_tangents(x_leaves: list[Any], dots: list[Any]) -> Callable[[Any], tu
     return pull
 
 
-def spread(f: Callable[..., Any], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
-    """`f` as a function of the tuple of its arguments."""
-    return lambda args: f(*args, **kwargs)
+def of_some(
+    f: Callable[..., Any], moving: list[int], args: tuple[Any, ...], kwargs: Any
+) -> Callable[[Any], Any]:
+    """`f` as a function of the tuple of some of its arguments."""
+
+    def of_moving(xs: tuple[Any, ...]) -> Any:
+        every = list(args)
+        for n, x in zip(moving, xs, strict=True):
+            every[n] = x
+        return f(*every, **kwargs)
+
+    return of_moving
