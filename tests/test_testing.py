@@ -369,6 +369,60 @@ def test_a_pushforward_that_is_not_linear_is_named(entered):
     assert named(complaint(weighted, 2.0, 3.0), "linearity", "pushforward of the frule")
 
 
+def test_a_wrong_primal_of_the_forward_half_is_named(entered):
+    entered(square, lambda x: (x * x, lambda z_bar: (2 * x * z_bar,)), lambda x: (x * x + 1e-9, lambda dots: 2 * x * dots[0]))
+    lines = complaint(square, 2.0)
+    assert named(lines, "primal", "by the frule") and named(lines, "primal", "under forward mode")
+
+
+def test_a_pushforward_that_changes_what_it_is_given_is_named(entered):
+    def square_frule(x):
+        def square_pushforward(dots):
+            dots[0][...] *= 2 * x
+            return dots[0]
+
+        return x * x, square_pushforward
+
+    entered(square, lambda x: (x * x, lambda z_bar: (2 * x * z_bar,)), square_frule)
+    assert named(complaint(square, X), "pushforward", "the tangents[0]")
+
+
+def test_a_tangent_of_the_wrong_shape_is_named(entered):
+    entered(square, lambda x: (x * x, lambda z_bar: (2 * x * z_bar,)), lambda x: (x * x, lambda dots: (2 * x * dots[0])[:2]))
+    assert complaint(square, X)
+
+
+def test_a_linear_row_of_a_function_that_is_not_linear_is_named():
+    def shifted(x):
+        return 2.0 * x + 1.0
+
+    plaingrad.linear_rule(shifted, lambda z_bar, x: 2.0 * z_bar)
+    try:
+        assert named(complaint(shifted, 3.0), "modes", "argument 0") or named(complaint(shifted, 3.0), "linearity")
+    finally:
+        rulebook.remove(shifted)
+
+
+def test_a_rule_of_duals_that_is_wrong_is_named():
+    @plaingrad.frule(weighted)
+    def weighted_frule(f, x, w):
+        return plaingrad.Dual(x.primal * w.primal, x.tangent * w.primal - w.tangent * x.primal)
+
+    try:
+        lines = complaint(weighted, 2.0, 3.0)
+        assert named(lines, "differences", "argument 1") and not named(lines, "differences", "argument 0")
+    finally:
+        rulebook.remove(weighted)
+
+
+def test_a_partial_derivative_of_a_row_that_is_wrong_is_named():
+    plaingrad.scalar_rule(weighted, lambda x, w, z: w, lambda x, w, z: -x)
+    try:
+        assert named(complaint(weighted, 2.0, 3.0), "differences", "argument 1: the gradient gives -2, differences 2")
+    finally:
+        rulebook.remove(weighted)
+
+
 def test_a_pullback_that_is_not_linear_is_named(entered):
     entered(square, lambda x: (x * x, lambda z_bar: (2 * x * z_bar + 1e-3,)))
     assert named(complaint(square, 2.0), "linearity", "argument 0", "not linear in y_bar")
@@ -513,6 +567,24 @@ def test_parts_can_be_switched_off(entered):
     entered(weighted, lambda x, w: (x * w, lambda z_bar: (z_bar * w, 1.5 * z_bar * x)))
     check_rule(weighted, 2.0, 3.0, differences=False, second_order=False)
     check_rule(weighted, 2.0, 3.0, argnums=0, second_order=False)
+
+
+# -- what the engine promises of thunks -----------------------------------------------------------------------------------
+
+
+def test_a_postponed_cotangent_is_computed_when_it_is_needed_and_once(entered):
+    computed = []
+
+    def weighted_rrule(x, w):
+        def weighted_pullback(z_bar):
+            return Thunk(lambda: computed.append("x") or z_bar * w), Thunk(lambda: computed.append("w") or z_bar * x)
+
+        return x * w, weighted_pullback
+
+    entered(weighted, weighted_rrule)
+    _, pullback = plaingrad.vjp(lambda x: weighted(x, 3.0), 2.0)
+    assert pullback(1.0) == (3.0,) and computed == ["x"]
+    assert plaingrad.vjp(lambda x: weighted(x, x), 2.0)[1](1.0) == (4.0,) and sorted(computed[1:]) == ["w", "x"]
 
 
 # -- check_grads --------------------------------------------------------------------------------------------------------

@@ -33,11 +33,19 @@ ALIASES = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """A derivative by differences, how far it may be off, and the rounding error that was to be expected."""
+    """A derivative by differences.
+
+    Attributes:
+        value: the derivative.
+        error: how far it may be off.
+        noise: the rounding error that was to be expected.
+        seen: the largest size of the function among the points that were tried.
+    """
 
     value: float
     error: float
     noise: float
+    seen: float = 0.0
 
 
 def moved(args: tuple[Any, ...], directions: list[Any], h: Any) -> tuple[Any, ...]:
@@ -118,9 +126,11 @@ def along(
     single = unit > 1e-10
     h = 2.0**-4 if single else FIRST_STEP
     tried: list[tuple[float, float]] = []
+    seen = 0.0
     for _ in range(5 if single else STEPS):
         central, size = difference(f, args, directions, y_bar, h)
         noise = 4 * unit * size / h if size < math.inf else math.inf
+        seen = max(seen, size if size < math.inf else 0.0)
         row = [central]
         tried.append((h, central))
         for j, left in enumerate(table[-1] if table else ()):
@@ -136,7 +146,7 @@ def along(
         h /= RATIO
     if thorough and best.value == best.value:
         rounding = max((abs(d - best.value) * step for step, d in tried[-4:] if d == d), default=0.0)
-        return Estimate(best.value, max(best.error, rounding / best_h), best.noise)
+        return Estimate(best.value, max(best.error, rounding / best_h), best.noise, seen)
     return best
 
 

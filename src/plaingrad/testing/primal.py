@@ -41,7 +41,9 @@ def look_at_primal(case: Case, forward: bool) -> bool:
             case.report("exception", f"a plain call returns; {mode} it raises {in_short(found)}")
         else:
             case.report_all("primal", [f"{words}, {mode} " for words in case.unlike(y)])
-            if ids != case.ids:
+            if ids != case.ids and not (
+                case.rule is not None and case.rule.users
+            ):  # a rule hands back what is its own
                 case.report(
                     "primal",
                     f"what is handed back: {mode} {told(ids)}, by a plain call {told(case.ids)}",
