@@ -116,6 +116,34 @@ def test_runs_and_hooks_agree(source, x, y, x_dot):
     assert taken_together == pytest.approx(one_by_one, rel=1e-11, abs=1e-12)
 
 
+@st.composite
+def element_programs(draw):
+    """The source of a function of x and y whose values are elements of a list or array `p`: nothing can be taken together."""
+    lines = draw(st.lists(st.sampled_from(LINES), min_size=1, max_size=8))
+    places = st.sampled_from(["p[0]", "p[1]", "p[2]", "p[3]", "p[4]"])
+    make = draw(st.sampled_from(["[{}]", "np.array([{}])"]))
+    source = ["def f(x, y):", "    p = " + make.format("x, y, 0.4, -0.9, x * y"), "    for k in range(2):"]
+    for line in lines:
+        text = line.format(z=draw(places), a=draw(places), b=draw(places))
+        source.append("        " + (text.replace("math.", "np.") if draw(st.booleans()) else text))
+    text = "\n".join([*source, "    return float(p[0] * p[3] + p[4] - p[2] / (p[1] * p[1] + 1.0))"])
+    for name in ("atan", "asinh"):
+        text = text.replace(f"np.{name}", f"np.arc{name[1:]}")
+    return text.replace("np.erf", "math.erf")
+
+
+@settings(max_examples=60, deadline=None)
+@given(element_programs(), st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.floats(-2.0, 2.0))
+def test_single_operations_that_know_both_levels_agree_with_those_that_go_through(source, x, y, x_dot):
+    scope = {"math": math, "np": np}
+    exec(source, scope)
+    f, xs, dots = scope["f"], (x, y), (x_dot, 1.0)
+    known = everything(f, xs, dots)
+    with unfused():
+        through = everything(f, xs, dots)
+    assert known == pytest.approx(through, rel=1e-11, abs=1e-12)
+
+
 def spiral(x, y, n):
     a, b = x, y
     for _ in range(n):
@@ -218,9 +246,18 @@ def test_a_constant_that_is_infinite_or_nan_poisons_nothing():
         ("1.0 / (a * a)", 1e-200 * 1e40),
     ],
 )
-def test_at_singular_points_runs_say_what_the_hooks_say(line, x):
-    scope = {"math": math}
-    exec(f"def f(x):\n    a = x * 1.0\n    b = {line}\n    return b + a", scope)
+@pytest.mark.parametrize("held", ["a", "[a]", "np.array([a])"])
+def test_at_singular_points_all_ways_say_what_the_hooks_say(line, x, held):
+    scope = {"math": math, "np": np}
+    if held != "a":
+        line = (
+            line.replace("math.", "np.")
+            .replace("(a)", "(p[0])")
+            .replace("a ", "p[0] ")
+            .replace("* a", "* p[0]")
+        )
+        line = line.replace("np.a", "np.arc") if "np.asin" in line or "np.acosh" in line else line
+    exec(f"def f(x):\n    a = x * 1.0\n    p = {held}\n    b = {line}\n    return float(b + a)", scope)
 
     def found():
         with np.errstate(all="ignore"):
@@ -231,6 +268,18 @@ def test_at_singular_points_runs_say_what_the_hooks_say(line, x):
     together = found()
     with unfused():
         assert together == pytest.approx(found(), rel=1e-12, nan_ok=True)
+
+
+def test_a_quotient_by_zero_is_that_of_its_type():
+    def f(x, y):
+        return (x * 1.0) / y[0]
+
+    with np.errstate(all="ignore"):
+        value, slope = push(f, (1.5, np.array([0.0])), (1.0, None), {})
+        g, g_dot = push(plaingrad.grad(f), (1.5, np.array([0.0])), (1.0, None), {})
+    assert (value, slope, g) == (math.inf, math.inf, math.inf) and not g_dot > 0
+    with pytest.raises(ZeroDivisionError):
+        push(plaingrad.grad(f), (1.5, [0.0]), (1.0, None), {})
 
 
 def test_a_run_that_fails_leaves_the_error_of_a_plain_call():
