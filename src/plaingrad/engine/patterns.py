@@ -23,7 +23,7 @@ from plaingrad.engine.index_sets import Ids, IndexSets
 from plaingrad.engine.inputs import Inputs
 from plaingrad.engine.kinds import ARRAY, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.level import Level, argument_at, holds_text, rebuilt, refuse_bits
-from plaingrad.engine.memory import address, extent, owner_of
+from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.run import users_frames
 from plaingrad.engine.structure import ArrayNode, NumberNode
@@ -134,8 +134,17 @@ class PatternLevel(Level):
 
     def write_ids(self, region: SetsOfMemory, a: np.ndarray, ids: Any) -> None:
         """The sets of the elements of `a` become `ids`."""
+        self.write_item(region, a, Ellipsis, ids)
+
+    def write_item(self, region: SetsOfMemory, a: np.ndarray, k: Any, ids: Any) -> None:
+        """The sets of a[k] become `ids`."""
+        if overlaps_itself(a) and a.size:  # which of several writes to one place lasts is not asked
+            whole = self.everything_in(ids)
+            for part in region.parts(a):
+                part[...] = self.sets.union_of_two(whole, self.everything_in(part))
+            return
         for part in region.parts(a):
-            part[...] = ids
+            part[k] = ids
 
     def ids_of(self, x: Any) -> Any:
         """The set of a number, the sets of an array in its shape, a list of those of a container's entries."""
@@ -269,8 +278,7 @@ class PatternLevel(Level):
                 return
             region = self._activate(a)
         self._written(region)
-        for part in region.parts(a):
-            part[k] = ids
+        self.write_item(region, a, k, ids)
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
         """a op= b in the memory of `a`."""
