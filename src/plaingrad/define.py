@@ -383,7 +383,7 @@ class Updating:
         self.definition = definition
         updated.__qualname__ = updated.__name__ = getattr(function, "__qualname__", repr(function))
         definition.__name__ = getattr(function, "__name__", "definition")
-        definition.updating = self  # type: ignore[attr-defined]
+        definition.updating = updated.updating = self  # type: ignore[attr-defined]
 
     def rrule(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The rule of `updated` from one that writes, into copies: pullback(y_bar, *bars of the new contents)."""

@@ -12,7 +12,8 @@ from plaingrad.rulebook import rules as entries
 
 def test_every_rule_is_listed():
     table = rules()
-    assert len(table) == sum(len(rule.variants) or 1 for rule in entries())
+    hidden = sum(hasattr(rule.function, "updating") for rule in entries())
+    assert len(table) == sum(len(rule.variants) or 1 for rule in entries()) - hidden
     assert all(info.kind for info in table) and table[0].function is next(entries()).function
 
 
@@ -41,6 +42,7 @@ def test_the_modes_of_a_rule_that_writes():
 
     rrule(into, mutates="z")(lambda z, x: (None, lambda y_bar, z_bar: (y_bar, z_bar)))
     assert rules(into)[0].modes == ("reverse",) and rules(into)[0].kind == "composed"
+    assert [info.function for info in rules() if info.source.startswith(__file__)].count(into) == 1
     defined_as(into)(into)
     assert rules(into)[0].modes == ("reverse", "forward")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from types import FunctionType
 from typing import Any, NamedTuple, overload
 
 from plaingrad import rulebook
@@ -91,7 +92,8 @@ def _entries(f: Any) -> Iterator[Rule]:
         one = rulebook.find(getattr(f, "__func__", f))
         found = () if one is None else (one,)
     for rule in found:
-        yield from rule.variants or (rule,)
+        if type(rule.function) is not FunctionType or not hasattr(rule.function, "updating"):
+            yield from rule.variants or (rule,)
 
 
 def _info(rule: Rule) -> RuleInfo:
