@@ -1,6 +1,7 @@
 """Jacobians, Hessians, products with them and Wirtinger pairs, against closed forms and one another."""
 
 import math
+import threading
 from collections import namedtuple
 from dataclasses import dataclass
 from decimal import Decimal
@@ -260,6 +261,46 @@ def test_a_function_that_changes_its_arguments_leaves_them_as_one_call_does(mode
     found = jacobian(f, mode=mode, chunk_size=chunk_size)(p)
     np.testing.assert_allclose(found["x"], np.diag([8.0, 16.0, 24.0]))
     assert p["x"].tolist() == [2.0, 4.0, 6.0] and p["list"] == [0.5, 12.0] and p["n"] == 8
+
+
+def test_an_object_that_a_function_changes_is_put_back_between_chunks():
+    class Model:
+        def __init__(self):
+            self.w = np.array([1.0, 2.0, 3.0])
+            self.k = 2.0
+
+    def f(model):
+        if hasattr(model, "cached"):
+            return model.cached * 0.0
+        model.cached = 1.0
+        model.k = model.k * 2.0
+        return model.w**2 * model.k
+
+    model = Model()
+    found = jacobian(f, mode="forward", chunk_size=1)(model)
+    np.testing.assert_allclose(found.w, np.diag([8.0, 16.0, 24.0]))
+    np.testing.assert_allclose(found.k, [2.0, 8.0, 18.0])
+    assert model.k == 4.0 and model.cached == 1.0
+
+
+def test_chunks_by_one_list_in_several_threads():
+    x = [1.0, 2.0, 3.0, 4.0]
+    f = lambda x: [v * v * x[0] for v in x]
+    expected = jacobian(f, mode="reverse")(x)
+    wrong = []
+
+    def work():
+        for _ in range(10):
+            found = jacobian(f, mode="forward", chunk_size=1)(x)
+            if found != expected:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == [] and x == [1.0, 2.0, 3.0, 4.0]
 
 
 def test_a_function_that_changes_its_arguments_is_called_twice_as_if_once():

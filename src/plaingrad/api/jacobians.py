@@ -29,10 +29,11 @@ from plaingrad.api.leaves import (
     wraps,
 )
 from plaingrad.engine.inputs import entries_of, has_fields, put
-from plaingrad.engine.kinds import ARRAY, MAPPING, SEQUENCE, kind_of
+from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, NonScalarOutputError, NotHolomorphicError
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -482,30 +483,45 @@ class Snapshot:
 
     def is_changed(self) -> bool:
         """Whether something is not as it was."""
-        for x, entries in self.containers.values():
-            now = entries_of(x)
-            if len(now) != len(entries) or any(
-                a is not b for (_, a), (_, b) in zip(now, entries, strict=True)
-            ):
-                return True
+        if any(has_changed(x, entries) for x, entries in self.containers.values()):
+            return True
         return not all(np.array_equal(x, saved, equal_nan=True) for x, saved in self.arrays)
 
     def restore(self) -> None:
         """Put everything back."""
         for x, entries in self.containers.values():
+            if not has_changed(x, entries):
+                continue
             if isinstance(x, (list, deque)):
-                if len(x) != len(entries) or any(a is not b for a, (_, b) in zip(x, entries, strict=True)):
-                    x.clear()
-                    x.extend([value for _, value in entries])
+                x.clear()
+                x.extend([value for _, value in entries])
             elif isinstance(x, dict):
                 x.clear()
                 x.update(entries)
             else:
+                for key in set(vars(x) if hasattr(x, "__dict__") else ()).difference(dict(entries)):
+                    delattr(x, key)
                 for key, value in entries:
                     put(x, key, value)
         for x, saved in self.arrays:
             if x.flags.writeable:
                 here(recorded.overwrite, x, saved)
+
+
+def has_changed(x: Any, entries: list[Any]) -> bool:
+    """Whether container `x` holds something else than `entries`.
+
+    Another thread that differentiates by the same container has equal numbers in the place of its numbers; they will
+    go again.
+    """
+    now = entries_of(x)
+    if [key for key, _ in now] != [key for key, _ in entries]:
+        return True
+    plain = CURRENT.get() is PLAIN
+    return any(
+        a is not b and not (plain and type(a) is type(b) and kind_of(type(a)) == NUMBER and a == b)
+        for (_, a), (_, b) in zip(now, entries, strict=True)
+    )
 
 
 def unit_directions(leaves: Sequence[Leaf], start: int, count: int) -> dict[int, Any]:
