@@ -471,6 +471,19 @@ def test_called_twice_the_result_is_the_same():
     assert np.array_equal(sparse_jacobian(reaction, u).toarray(), two.toarray())
 
 
+def test_colourings_are_kept_within_bounds(monkeypatch):
+    from plaingrad.api import sparse as door
+
+    monkeypatch.setattr(door, "KEPT", 20_000)
+    for n in range(20, 60):
+        sparse_jacobian(reaction, np.linspace(0.0, 1.0, n))
+    kept = list(door._colourings.values())
+    assert 1 <= len(kept) < 40
+    assert sum(map(door.size_of, kept)) <= 20_000
+    sparse_jacobian(reaction, np.linspace(0.0, 1.0, 1000))
+    assert len(door._colourings) == 1
+
+
 def test_the_jacobian_of_a_gradient_is_the_hessian():
     x = np.linspace(0.5, 1.5, 8)
     assert np.allclose(sparse_jacobian(grad(rosenbrock), x).toarray(), rosenbrock_hessian(x).toarray(), rtol=1e-12)

@@ -395,7 +395,7 @@ def symmetrised(starts: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np
 
 _colourings: OrderedDict[Any, tuple[Colouring, ...]] = OrderedDict()
 _colourings_lock = threading.Lock()
-KEPT = 8
+KEPT = 1 << 27  # bytes of colourings; the last one is kept whatever its size
 
 
 def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> tuple[Colouring, ...]:
@@ -416,9 +416,14 @@ def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> tupl
         made = ((colour_columns if kind == "columns" else colour_rows)(starts, columns, n),)
     with _colourings_lock:
         _colourings[key] = made
-        while len(_colourings) > KEPT:
+        while len(_colourings) > 1 and sum(map(size_of, _colourings.values())) > KEPT:
             _colourings.popitem(last=False)
     return made
+
+
+def size_of(colourings: tuple[Colouring, ...]) -> int:
+    """How many bytes some colourings take."""
+    return sum(a.nbytes for part in colourings for a in (part.colours, part.entries, part.sweep, part.place))
 
 
 # -- arithmetic, recorded where a derivative is being taken further out ------------------------------------------------
