@@ -4,8 +4,9 @@
     python -m benchmarks.sparse --size 100000   # one
     python -m benchmarks.sparse --check         # exit status 1 when a target is missed
 
-SciPy is needed: the extra `scipy`. Process time of one thread, the least of several turns. The table's columns are: calls of the plain function that the
-time is worth, and seconds, for finding the pattern, colouring it, the entries with the pattern known, and all together.
+SciPy is needed: the extra `scipy`. Process time of one thread, the least of several turns. The table's columns are:
+calls of the plain function that the time is worth, and seconds, for finding the pattern, colouring it, the entries
+with the pattern known, and all together.
 """
 
 import argparse
