@@ -90,10 +90,10 @@ def is_int(x: Any) -> bool:
 # -- what fits what ----------------------------------------------------------------------------------------------------
 
 
-def here(f: Callable[..., Any], *args: Any) -> Any:
+def here(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """f(*args) for a function of `plaingrad.api.recorded`: rewritten where a derivative is being taken around it."""
     level = CURRENT.get()
-    return f(*args) if level is PLAIN else level.calls.inside(f)(*args)
+    return f(*args, **kwargs) if level is PLAIN else level.calls.inside(f)(*args, **kwargs)
 
 
 class Fit:
