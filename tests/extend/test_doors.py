@@ -426,6 +426,25 @@ def test_a_forward_rule_for_an_object_gets_its_tangent():
     assert grad(lambda x: area(Box(x, "b"), x))(3.0) == pytest.approx(27.0)
 
 
+def test_tangents_of_objects_that_hold_themselves():
+    class Node:
+        def __init__(self, x):
+            self.x, self.me, self.seen = x, self, [self]
+
+    def read(node):
+        return node.me.x
+
+    @frule(read)
+    def rule(f, node):
+        assert type(node.tangent) is Tangent
+        return Dual(read(node.primal), 10 * node.tangent.x)
+
+    assert slope(lambda x: read(Node(x)), 2.0) == 10.0
+    remove_rule(read)
+    rrule(read)(lambda node: (read(node), lambda y_bar: (Tangent(Node, x=100 * y_bar),)))
+    assert slope(lambda x: read(Node(x)), 2.0) == 100.0
+
+
 def test_each_mode_by_a_rule_of_its_own():
     def f(x):
         return x
@@ -791,6 +810,16 @@ def test_rules_are_about_callables(door):
 def test_a_method_bound_to_one_object_cannot_have_a_rule():
     with pytest.raises(RuleError, match=r"bound to one object; give the rule for Scale\.times"):
         rrule(Scale(1.0).times)(lambda x: None)
+
+
+def test_an_argument_that_the_rule_takes_by_name_only_is_a_constant():
+    def scaled(x, *, by):
+        return x * by
+
+    rrule(scaled)(lambda x, *, by: (x * by, lambda y_bar: (y_bar * by,)))
+    assert grad(lambda x: scaled(x, by=2.0))(3.0) == 2.0
+    with pytest.raises(MissingRuleError, match=r"(?s)has a rule that does not serve here.*'by' depends on the inputs"):
+        grad(lambda x: scaled(3.0, by=x))(2.0)
 
 
 def test_keyword_arguments_alone_do_not_apply_a_rule():

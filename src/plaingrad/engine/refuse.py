@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, NoReturn
 
 from plaingrad.errors import MissingRuleError, PlaingradError
@@ -68,11 +68,13 @@ def refuse(error: type[PlaingradError], what: str, why: str, fix: str, anchor: s
 
 
 def missing_rule(f: Any, why: str) -> NoReturn:
-    """Refuse a call of `f`, which has neither a rule nor Python code."""
+    """Refuse a call of `f`, which has neither a rule nor Python code, or a rule that is not enough."""
     full = name_of(f)
     short = full.rsplit(".", 1)[-1]
+    ruled = isinstance(f, FunctionType)  # Python code comes here only for what its rule says
+    what = "has a rule that does not serve here" if ruled else "is C code without a derivative rule"
     raise MissingRuleError(
-        f"`{full}` {where()}, is C code without a derivative rule.\n  {why}\n"
+        f"`{full}` {where()}, {what}.\n  {why}\n"
         f"  If it does not matter: plaingrad.nondifferentiable({short}). Otherwise: @plaingrad.rrule({short}).\n"
         f"  See {DOCS}#missing-rule"
     )

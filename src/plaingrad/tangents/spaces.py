@@ -171,21 +171,36 @@ def _zero(x: Any, made: dict[int, Any]) -> Any:
 
 def explicit_tangent(x: Any, x_dot: Any) -> Any:
     """`x_dot` with zeros written out as numbers and arrays, and `NoTangent` where `x` has no tangent."""
+    return _explicit(x, x_dot, {})
+
+
+def _explicit(x: Any, x_dot: Any, made: dict[int, Any]) -> Any:
     x_dot = unthunk(x_dot)
     if x_dot is None or is_zero(x_dot):
         return zero_tangent(x)
+    if isinstance(x_dot, tuple) and isinstance(x, tuple):
+        parts = [_explicit(part, dot, made) for part, dot in zip(x, x_dot, strict=True)]
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    if id(x_dot) in made:
+        return made[id(x_dot)]
     if isinstance(x_dot, (list, tuple)) and isinstance(x, (list, tuple, deque)):
-        parts = [explicit_tangent(part, dot) for part, dot in zip(x, x_dot, strict=True)]
-        if isinstance(x, tuple):
-            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-        return parts
+        made[id(x_dot)] = whole = []
+        whole += [_explicit(part, dot, made) for part, dot in zip(x, x_dot, strict=True)]
+        return whole
     if isinstance(x_dot, dict) and isinstance(x, Mapping):
-        return {key: explicit_tangent(part, x_dot.get(key)) for key, part in x.items()}
-    if isinstance(x_dot, Mapping) and not isinstance(x, (int, float, np.ndarray)):
+        made[id(x_dot)] = whole = {}
+        for key, part in x.items():
+            whole[key] = _explicit(part, x_dot.get(key), made)
+        return whole
+    if isinstance(x_dot, Mapping) and not isinstance(x, (*NUMBERS, int, np.ndarray)):
         given = entries(x_dot)
-        return Tangent(
-            type(x), {name: explicit_tangent(part, given.get(name)) for name, part in parts_of(x).items()}
-        )
+        fields: dict[str, Any] = {}
+        made[id(x_dot)] = whole = Tangent(type(x), fields)
+        for name, part in parts_of(x).items():
+            fields[name] = _explicit(part, given.get(name), made)
+        return whole
+    if x_dot is x and not isinstance(x, (*NUMBERS, np.inexact, np.ndarray)):
+        return zero_tangent(x)  # an object for its own tangent: the engine found nothing in it
     return x_dot if has_tangent_space(x) else NoTangent
 
 
