@@ -287,6 +287,20 @@ def test_fifty_orders_do_not_overflow():
     assert np.all(np.isfinite(z)) and z[170] > 0
 
 
+@pytest.mark.parametrize("x", [0.3, 2.5, 40.0, -0.7, -3.2])
+def test_hurwitz_zeta(x):
+    for s in (2, 3, 10, 50, 200):
+        want = sum(mpmath.power(x + k, -s) for k in range(12)) + mpmath.zeta(s, x + 12)
+        assert float(series.zeta(s, x)) == pytest.approx(float(want), rel=1e-12)
+
+
+def test_the_gamma_function_to_order_200():
+    x = path(2.5, "line", 200)
+    want = [-mpmath.psi(0, 2.5), *[(-1) ** k * mpmath.zeta(k, 2.5) / k for k in range(2, 201)]]
+    got = series.lgamma(x, math.lgamma(2.5))[1:]
+    np.testing.assert_allclose(got, [-float(want[0]), *map(float, want[1:])], 1e-12)
+
+
 def test_compose_of_a_polynomial_is_exact():
     np.testing.assert_array_equal(series.compose([1.0, 2.0, 3.0], np.array([5.0, 1.0, 1.0, 0.0])), [1, 2, 5, 6])
 

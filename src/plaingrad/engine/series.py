@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.rules.special import digamma, polygamma
+from plaingrad.rules.special import BERNOULLI, digamma
 
 LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
 
@@ -477,8 +477,26 @@ def compose(c: Any, x: np.ndarray) -> np.ndarray:
 def lgamma(x: np.ndarray, z: Any) -> np.ndarray:
     """The logarithm of |gamma(x)| of one number, from z' = digamma(x) x'."""
     first = _plain(x[0])
-    c = [polygamma(k, first) / math.factorial(k) if k else digamma(first) for k in range(len(x) - 1)]
+    c = [(-1) ** (k + 1) * zeta(k + 1, first) if k else digamma(first) for k in range(len(x) - 1)]
     return integral(z, multiply(compose(c, x[:-1]), derivative(x)) if c else x[:-1])
+
+
+def zeta(s: int, x: float) -> Any:
+    """The sum of (x + i)**-s from i = 0 on, s > 1, by the Euler-Maclaurin formula (Abramowitz and Stegun 23.1.30).
+
+    Coefficient k of the digamma function is (-1)**(k + 1) zeta(k + 1, x).
+    """
+    terms = []
+    while x < 12 + s:
+        terms.append(np.power(x, -float(s)))
+        x = x + 1
+    power = np.power(x, -float(s))
+    terms += [power * x / (s - 1), 0.5 * power]
+    factor = power * s / x  # s (s + 1) ... (s + 2k - 2) / (2k)! x**(1 - s - 2k), times (2k)!
+    for k, bernoulli in enumerate(BERNOULLI, 1):
+        terms.append(bernoulli / math.factorial(2 * k) * factor)
+        factor = factor * (s + 2 * k - 1) * (s + 2 * k) / (x * x)
+    return math.fsum(terms)
 
 
 def gamma(x: np.ndarray, z: Any) -> np.ndarray:
