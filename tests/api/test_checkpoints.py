@@ -637,7 +637,13 @@ def test_what_depends_on_changed_state_is_refused():
 
 @pytest.mark.parametrize(
     "use",
-    [lambda x, k: x * k, lambda x, k: x**k, lambda x, k: np.sum(np.roll(np.array([x, 0.0]), k)[:1])],
+    [
+        lambda x, k: x * k,
+        lambda x, k: x**k,
+        lambda x, k: np.sum(np.roll(np.array([x, 0.0]), k)[:1]),
+        lambda x, k: (np.array([x, 0.0]) * (np.arange(2) < k - 1)).sum(),
+    ],
+    ids=["factor", "exponent", "shift", "mask"],
 )
 def test_another_derivative_at_the_same_value_is_refused(use):
     class Clock:

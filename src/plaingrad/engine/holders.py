@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plaingrad.engine.memory import whole_multiple_back, whole_sum_back
+from plaingrad.engine.memory import owner_of, whole_multiple_back, whole_sum_back
 from plaingrad.engine.tape import (
     ARRAY_ARITHMETIC,
     CALLED,
@@ -163,10 +163,11 @@ def _calibrate() -> int:
 _INSIDE = _calibrate()
 
 
-def fingerprint(tape: list[Any]) -> int:
+def fingerprint(tape: list[Any], active: dict[int, Any]) -> int:
     """A number that two tapes share if they say the same: slopes, and what pullbacks keep, in any order.
 
-    Of arrays the shape, the sum and a few elements count. Indices do not: threads may have mixed them.
+    Of arrays with identities in `active` the shape counts: what is in them follows from the rest. Of others the shape,
+    the sum and a few elements do. Indices do not: threads may have mixed them.
     """
     marks = tape[1::3]
     slopes = tape[2::3]
@@ -175,14 +176,14 @@ def fingerprint(tape: list[Any]) -> int:
     total = len(marks)
     for at, mark in enumerate(marks):
         if mark == STEP:
-            total += _account([slopes[at]], numbers, digests)
+            total += _account([slopes[at]], numbers, digests, active)
         elif mark == CALLED:
             places = _DATA.get(slopes[at])
             kept = tape[3 * at]
             if places is None:
                 numbers += [x for x in kept if type(x) is float]
             else:
-                total += _account([slopes[at].__name__, *[kept[k] for k in places]], numbers, digests)
+                total += _account([slopes[at].__name__, *[kept[k] for k in places]], numbers, digests, active)
     try:
         return zlib.crc32(np.sort(np.array(numbers, float)).tobytes(), total & 0xFFFFFFFF)
     except TypeError:
@@ -199,7 +200,7 @@ _DATA: dict[Any, tuple[int, ...]] = {
 }
 
 
-def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any]) -> int:
+def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any], active: dict[int, Any]) -> int:
     """A number for what one step keeps; floats are put into `numbers`."""
     others: list[Any] = []
     seen: set[int] = set()
@@ -217,7 +218,8 @@ def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any]) -> in
         elif isinstance(x, np.ndarray):
             key = id(x)
             if key not in digests:
-                digests[key] = digest(x)
+                is_active = dict.__contains__(active, key if x.base is None else id(owner_of(x)))
+                digests[key] = x.shape if is_active else digest(x)
             others.append(digests[key])
         elif id(x) in seen:
             continue

@@ -297,7 +297,7 @@ class Chain:
 
     def account(self) -> int:
         """What it shares with its like."""
-        return fingerprint(self.last.tape)
+        return fingerprint(self.last.tape, self.segment.index)
 
     # -- backward ----------------------------------------------------------------------------------------------------
 

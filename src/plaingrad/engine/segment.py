@@ -339,7 +339,7 @@ class Kept:
 
     def account(self) -> int:
         """What it shares with its like."""
-        return fingerprint(self.tape)
+        return fingerprint(self.tape, self.segment.index)
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """The reverse pass of the segment, as if its tape stood in the level's."""
