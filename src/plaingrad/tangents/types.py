@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from reprlib import recursive_repr
@@ -125,36 +125,41 @@ class Thunk:
         6.0
     """
 
-    __slots__ = ("_owner", "_pending", "_value")
+    __slots__ = ("_pending", "_value")
     __array_ufunc__ = None
 
     def __init__(self, compute: Callable[[], Any]) -> None:
         self._pending: list[Callable[[], Any]] | None = [compute]
-        self._owner = 0
         self._value: Any = None
 
     def evaluate(self) -> Any:
         """The cotangent itself."""
-        while True:
-            pending = self._pending
-            if pending is None:
-                return self._value
-            try:
-                compute = pending.pop()  # atomic: one thread gets it
-            except IndexError:
-                if self._owner == threading.get_ident():
-                    raise RuntimeError("a thunk asks for its own value") from None
-                time.sleep(1e-4)  # another thread is at it
-                continue
-            self._owner = threading.get_ident()
-            try:
-                self._value = compute()
-            except BaseException:
-                self._owner = 0
-                pending.append(compute)  # whoever asks next gets the error too
-                raise
-            self._pending = None
+        pending = self._pending
+        if pending is None:
             return self._value
+        try:
+            compute = pending.pop()  # atomic: one thread gets it
+        except IndexError:
+            return self._wait()
+        try:
+            value = compute()
+        except BaseException:
+            pending.append(compute)  # whoever asks next gets the error too
+            raise
+        self._value = value
+        self._pending = None
+        return value
+
+    def _wait(self) -> Any:
+        """The cotangent, when the thread that computes it is done."""
+        frame = sys._getframe(2)
+        while frame is not None:
+            if frame.f_code.co_name == "evaluate" and frame.f_locals.get("self") is self:
+                raise RuntimeError("a thunk asks for its own value")
+            frame = frame.f_back
+        while self._pending == []:
+            time.sleep(1e-4)
+        return self.evaluate()
 
     def __repr__(self) -> str:
         return "Thunk(...)" if self._pending is not None else f"Thunk({self._value!r})"
