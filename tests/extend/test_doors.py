@@ -654,6 +654,88 @@ def test_an_argument_that_is_written_and_returned_is_returned_itself():
     assert grad(lambda x: double(x).sum())(x).tolist() == [20.0, 20.0] and x.tolist() == [2.0, 2.0]
 
 
+def test_sorting_in_place_to_second_order_on_views_and_arguments():
+    def sort(z):
+        z.sort()
+
+    @rrule(sort, mutates=0)
+    def rule(z):
+        order = np.argsort(z, kind="stable")
+        sort(z)
+
+        def pullback(y_bar, z_bar):
+            old_bar = np.empty_like(z_bar)
+            old_bar[order] = z_bar
+            return (old_bar,)
+
+        return None, pullback
+
+    k = np.arange(3.0)
+
+    def f(x):
+        z = x * x
+        w = z * z
+        sort(z)
+        return (z * k).sum() + w.sum()
+
+    x = np.array([3.0, -1.0, 2.0])
+    rank = np.array([2.0, 0.0, 1.0])
+    assert np.allclose(grad(f)(x), 2 * x * rank + 4 * x**3)
+    assert jvp(f, (x,), (x,))[1] == pytest.approx(float(x @ (2 * x * rank + 4 * x**3)))
+    assert np.allclose(grad(lambda x: (grad(f)(x) * x).sum())(x), 4 * x * rank + 16 * x**3)
+
+    def in_a_view(x):
+        z = x * 1.0
+        sort(z[:2])
+        return (z * k).sum()
+
+    assert grad(in_a_view)(x).tolist() == [1.0, 0.0, 2.0]
+    argument = x.copy()
+    assert grad(lambda x: (sort(x), (x * k).sum())[1])(argument).tolist() == [2.0, 0.0, 1.0]
+    assert argument.tolist() == [-1.0, 2.0, 3.0]
+
+    def of_a_constant_that_is_read_before(x):
+        c = np.array([3.0, 1.0, 2.0])
+        before = (x * c).sum()
+        sort(c)
+        return before + (x * c).sum()
+
+    assert grad(of_a_constant_that_is_read_before)(x).tolist() == [4.0, 3.0, 5.0]
+
+
+def test_definitions_of_methods_that_write_into_their_object():
+    class Buffer:
+        def __init__(self, n):
+            self.data, self.end = np.zeros(n), 0
+
+        def push(self, x):
+            self.data[self.end] = x
+            self.end += 1
+
+        def __iadd__(self, other):
+            self.data += other
+            return self
+
+    @defined_as(Buffer.push)
+    def push(self, x):
+        self.data[self.end] = 10 * x
+        self.end += 1
+
+    @defined_as(Buffer.__iadd__)
+    def add(self, other):
+        self.data += 100 * other
+        return self
+
+    def f(x):
+        b = Buffer(2)
+        b.push(x)
+        b.push(x * x)
+        b += x
+        return b.data.sum() * b.end
+
+    assert slope(f, 3.0) == 2 * (10.0 + 60.0 + 200.0)
+
+
 def test_lists_and_dictionaries_that_are_written():
     def record(log, table, x):
         log.append(x * x)
