@@ -409,6 +409,12 @@ class ForwardLevel(Level):
         z = a[k] if self.parent is PLAIN else self.parent.getitem(a, k)
         if region is None:
             return z
+        if type(k) is int and self._is_plain_row(a):
+            dot = region.read(a)
+            if dot is not None:
+                self.add_number(z)
+                self.index[id(z)] = np.array(dot[:, k]) if self.lead else dot.item(k)
+            return z
         if isinstance(z, np.ndarray):
             if self.owns_region(owner_of(z)):
                 return z
@@ -421,11 +427,23 @@ class ForwardLevel(Level):
             return self.file_array(z, z_dot, True)
         return self.file_number(z, z_dot)
 
+    def _is_plain_row(self, a: np.ndarray) -> bool:
+        """Whether an element of `a`, and its tangent, can be read and written in one step."""
+        is_row = a.ndim == 1 and a.dtype is FLOAT64 and type(a) is np.ndarray
+        return is_row and self.parent is PLAIN and self.has_hot_hooks
+
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
         if self.texts and holds_text(v) and a.dtype.kind in "fc":
             self.calls.check_parsed(np.array(v, a.dtype))
         region = self.region(a)
+        if region is not None and type(k) is int and type(v) is float and self._is_plain_row(a):
+            self._meet_write(a if a.base is None else owner_of(a), a)
+            a[k] = v
+            self._written(region)
+            v_dot = self.index.get(id(v), 0.0)
+            region.writable(a)[(slice(None), k) if self.lead else k] = v_dot
+            return
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
             v = self.prep(np.array)(v)

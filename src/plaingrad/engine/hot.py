@@ -215,7 +215,20 @@ _POW = """
             slope = [mul 2.0 a] if b == 2 else [mul b [pow a (b - 1)]]
 {file}
             return z
+{square}
         return {name}_general(a, b)
+"""
+
+# NumPy's numbers overflow where Python's raise: a square is the only power of theirs whose slope is safe.
+_SQUARE = """
+        if type(a) is number64 and tb is int and b == 2:
+            z = a ** b
+            {active} = get(id(a))
+            if {active} is None:
+                return z
+            slope = 2.0 * float(a)
+{file}
+            return z
 """
 
 _NEG = """
@@ -299,9 +312,10 @@ def _reverse_source(nested: bool) -> str:
             parts.append(_BINARY.format(name=variant, z=z, mixed=mixed, **fields))
             names.append(variant)
     for variant in ("pow", "ipow"):
-        parts.append(
-            _POW.format(name=variant, active="i", file=short.format(slope="slope"), settled=_settled(nested))
-        )
+        file = short.format(slope="slope")
+        square = "" if nested else _SQUARE.format(active="i", file=file)
+        settled = _settled(nested)
+        parts.append(_POW.format(name=variant, active="i", file=file, square=square, settled=settled))
         names.append(variant)
     return _returning(parts, names, nested)
 
@@ -333,14 +347,10 @@ def _forward_source(nested: bool, chunked: bool) -> str:
             )
             names.append(variant)
     for variant in ("pow", "ipow"):
-        parts.append(
-            _POW.format(
-                name=variant,
-                active="x_dot",
-                file=short.format(dot=along_slope, quiet=quiet),
-                settled=_settled(nested),
-            )
-        )
+        file = short.format(dot=along_slope, quiet=quiet)
+        square = "" if nested else _SQUARE.format(active="x_dot", file=file)
+        settled = _settled(nested)
+        parts.append(_POW.format(name=variant, active="x_dot", file=file, square=square, settled=settled))
         names.append(variant)
     return _returning(parts, names, nested)
 
@@ -360,6 +370,7 @@ def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     namespace: dict[str, Any] = {
         "__name__": __name__,
+        "number64": np.float64,
         "reals": frozenset((float, int, np.float64)),
         "errstate": np.errstate,
         "CURRENT": CURRENT,
