@@ -532,6 +532,9 @@ def add_on_diagonal(values: Any, shape: tuple[int, ...], offset: int, axis1: int
 linear(
     add_on_diagonal,
     lambda z_bar, values, shape, offset, axis1, axis2: np.diagonal(z_bar, offset, axis1, axis2),
+    lambda values_dot, values, z, shape, offset, axis1, axis2: add_on_diagonal(
+        values_dot, (*lead_of((values_dot, values)), *shape), offset, *from_back((axis1, axis2), len(shape))
+    ),
 )
 
 
@@ -581,7 +584,8 @@ for f in both("trace"):
 for f in both("diagonal"):
     linear(f, diagonal_adjoint, diagonal_push)
 linear(np.diag, diag_adjoint, diag_push)
-linear(np.diagflat, lambda z_bar, v, k=0: np.reshape(np.diagonal(z_bar, k), np.shape(v)))
+linear(np.diagflat, lambda z_bar, v, k=0: np.reshape(np.diagonal(z_bar, k), np.shape(v)),
+       lambda v_dot, v, z, k=0: diag_push(flattened(v_dot, v), np.ravel(v), z, k))  # fmt: skip
 linear(np.tril, lambda z_bar, m, k=0: np.tril(z_bar, k) if np.ndim(m) > 1 else np.sum(np.tril(z_bar, k), axis=0),
        lambda m_dot, m, z, k=0: np.tril(as_rows(m_dot, m, z), k))  # fmt: skip
 linear(np.triu, lambda z_bar, m, k=0: np.triu(z_bar, k) if np.ndim(m) > 1 else np.sum(np.triu(z_bar, k), axis=0),

@@ -50,7 +50,18 @@ def add_along_axis(values: Any, indices: Any, axis: int, shape: tuple[int, ...])
     return summed(np.broadcast_to(flat, values.shape).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
 
 
-linear(add_along_axis, lambda z_bar, values, indices, axis, shape: np.take_along_axis(z_bar, indices, axis))
+def add_along_axis_push(values_dot, values, z, indices, axis, shape):
+    """The same places in an array with the leading axis of a chunk."""
+    if np.ndim(values_dot) == np.ndim(values):
+        return add_along_axis(values_dot, indices, axis, shape)
+    return add_along_axis(values_dot, indices[None], axis % len(shape) + 1, (len(values_dot), *shape))
+
+
+linear(
+    add_along_axis,
+    lambda z_bar, values, indices, axis, shape: np.take_along_axis(z_bar, indices, axis),
+    add_along_axis_push,
+)
 
 
 def add_at_indices(values: Any, indices: Any, axis: int, n: int) -> Any:
@@ -63,7 +74,13 @@ def add_at_indices(values: Any, indices: Any, axis: int, n: int) -> Any:
     return np.moveaxis(summed(flat.ravel(), rows.ravel(), n * k).reshape((n, *before, *after)), 0, axis)
 
 
-linear(add_at_indices, lambda z_bar, values, indices, axis, n: np.take(z_bar, indices, axis))
+linear(
+    add_at_indices,
+    lambda z_bar, values, indices, axis, n: np.take(z_bar, indices, axis),
+    lambda values_dot, values, z, indices, axis, n: add_at_indices(
+        values_dot, indices, axis + np.ndim(values_dot) - np.ndim(values), n
+    ),
+)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import numpy as np
 
 from plaingrad.define import composed, frule, no_tangent, rrule
 from plaingrad.rules.numpy.names import adjoint, array, bilinear, conj, functions, linear, methods, refuse_out
-from plaingrad.rules.pushforwards import both_forms, flattened, joined, pushed, total, varies
+from plaingrad.rules.pushforwards import both_forms, flattened, joined, lined_up, pushed, total, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 # ---------------------------------------------------------------------------------------------------------
@@ -247,23 +247,44 @@ for f in (np.tensordot, *functions("tensordot", where=np.linalg)):
 # ---------------------------------------------------------------------------------------------------------
 # Generalized ufuncs of NumPy 2: vecdot conjugates its first argument, vecmat too
 
-for f in functions("vecdot"):
+
+
+def enter_generalized(function: Any, adjoint_a: Any, adjoint_b: Any, core_a: int, core_b: int) -> None:
+    """A function of stacks of vectors and matrices, which have `core` axes; a chunk is one more stack."""
+
+    def lined(x_dot, x, core, other, other_core):
+        return lined_up(x_dot, x, max(np.ndim(x), np.ndim(other) - other_core + core))
+
     bilinear(
+        function, adjoint_a, adjoint_b,
+        (lambda a_dot, a, b: function(lined(a_dot, a, core_a, b, core_b), b),
+         lambda b_dot, a, b: function(a, lined(b_dot, b, core_b, a, core_a))),
+    )  # fmt: skip
+
+
+for f in functions("vecdot"):
+    enter_generalized(
         f,
         lambda z_bar, a, b: np.expand_dims(np.conjugate(z_bar), -1) * b,
         lambda z_bar, a, b: np.expand_dims(z_bar, -1) * a,
+        1,
+        1,
     )
 for f in functions("matvec"):
-    bilinear(
+    enter_generalized(
         f,
         lambda z_bar, a, b: np.expand_dims(z_bar, -1) * np.expand_dims(conj(b), -2),
         lambda z_bar, a, b: (adjoint(a) @ np.expand_dims(z_bar, -1))[..., 0],
+        2,
+        1,
     )
 for f in functions("vecmat"):  # z = conj(a) @ b
-    bilinear(
+    enter_generalized(
         f,
         lambda z_bar, a, b: (b @ np.expand_dims(np.conjugate(z_bar), -1))[..., 0],
         lambda z_bar, a, b: np.expand_dims(a, -1) * np.expand_dims(z_bar, -2),
+        1,
+        2,
     )
 
 

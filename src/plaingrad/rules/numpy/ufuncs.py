@@ -272,7 +272,11 @@ def sums_of_segments_adjoint(z_bar, array, indices, axis, dtype):
     return add_at_indices(rows, [i for _, i in pairs], axis % np.ndim(array), n)
 
 
-linear(sums_of_segments, sums_of_segments_adjoint)
+linear(
+    sums_of_segments,
+    sums_of_segments_adjoint,
+    lambda a_dot, a, z, indices, axis, dtype: sums_of_segments(a_dot, indices, axis % np.ndim(a) - np.ndim(a), dtype),
+)
 
 
 @composed(np.ufunc.reduceat, mutates=True)
