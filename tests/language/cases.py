@@ -11,6 +11,7 @@ import numpy as np
 import plaingrad
 from plaingrad.api.leaves import leaf_values, structures_of
 from plaingrad.engine.patterns import find_pattern
+from plaingrad.engine.jets import JetLevel
 from plaingrad.engine.push import push
 
 RTOL = 1e-12
@@ -157,6 +158,24 @@ def check(f, *args, gradient, setup=nothing, state=nothing, rtol=None):
     for k, along in enumerate((first, second)):
         assert_inner(chunk[k], found, along, rtol, f"tangent {k} of a chunk")
 
+    # Taylor coefficients 1 and 2 along the direction, in one run, against forward mode applied to itself
+    setup()
+    left_args = copy.deepcopy(args)
+    value, jets = push(f, left_args, both(first, nowhere(first)), {}, 2, JetLevel)
+    assert_as_plain(value, left_args)
+    assert np.shape(jets) == (2, *np.shape(plain_value))
+    assert_inner(jets[0], found, first, rtol, "coefficient 1")
+
+    def slope(*xs):
+        setup()
+        return plaingrad.jvp(f, xs, first)[1]
+
+    curvature = plaingrad.jvp(slope, copy.deepcopy(args), first)[1] / 2
+    size = max(abs(curvature), abs(jets[0]), 1e-3)
+    assert abs(jets[1] - curvature) <= max(rtol or 0.0, 1e-9) * size or same(float(jets[1]), float(curvature)), (
+        f"coefficient 2 of Taylor's series: {jets[1]!r} is not {curvature!r}"
+    )
+
     # Index sets: every number with a derivative is in the pattern
     setup()
     left_args = copy.deepcopy(args)
@@ -188,6 +207,20 @@ def direction(x_bar, random):
     if isinstance(x_bar, (complex, np.complexfloating)):
         return type(x_bar)(complex(*random.normal(size=2)))
     return type(x_bar)(random.normal())
+
+
+def nowhere(a):
+    """A tangent of zeros with the structure of `a`."""
+    if a is None:
+        return None
+    if isinstance(a, plaingrad.Tangent):
+        return plaingrad.Tangent(a.primal_type, {name: nowhere(a[name]) for name in a})
+    if isinstance(a, dict):
+        return {key: nowhere(part) for key, part in a.items()}
+    if isinstance(a, (list, tuple, collections.deque)):
+        parts = [nowhere(part) for part in a]
+        return type(a)(*parts) if hasattr(a, "_fields") else type(a)(parts)
+    return a * 0
 
 
 def both(a, b):

@@ -119,7 +119,9 @@ def number_tangent(x_dot: Any, x: Any, lead: Any) -> Any:
         x_dot = np.real(x_dot) if lead else x_dot.real
     if lead:
         if np.shape(x_dot) != lead:
-            return np.broadcast_to(x_dot, lead)
+            x_dot = np.broadcast_to(x_dot, lead)
+        if isinstance(x, float) and x_dot.dtype.kind == "O":  # of decimals or fractions
+            return np.array([float(d) for d in x_dot])
         return x_dot
     if type(x) is float or type(x) is np.float64:
         return float(x_dot) if type(x_dot) is not float else x_dot
