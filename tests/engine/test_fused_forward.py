@@ -207,6 +207,17 @@ def test_chunks_carry_every_direction():
     assert y == 9.0 and y_dot.tolist() == [6.0, -12.0, 0.0]
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_a_chunk_of_any_size_is_its_tangents_one_by_one(count):
+    rng = np.random.default_rng(count)
+    v, w = rng.normal(size=count), rng.normal(size=count)
+    _, wide = push(spiral, (0.6, -0.8, 3), (v, w, None), {}, count)
+    one_by_one = [
+        push(spiral, (0.6, -0.8, 3), (float(a), float(b), None), {})[1] for a, b in zip(v, w, strict=True)
+    ]
+    np.testing.assert_allclose(wide, one_by_one, rtol=1e-13)
+
+
 def test_a_constant_that_is_infinite_or_nan_poisons_nothing():
     def f(x, c):
         a = x * 2.0
