@@ -319,13 +319,40 @@ def cross_b_bar(z_bar, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     return np.moveaxis(np.cross(z3, conj(a3))[..., : np.shape(b)[axisb]], -1, axisb - np.ndim(b) if axisb >= 0 else axisb)
 
 
-bilinear(np.cross, cross_a_bar, cross_b_bar)
+def crossed(a, b, a_ndim, b_ndim, axisa, axisb, axisc, axis):
+    """np.cross where `a` and `b` may have an axis of a chunk in front of so many of their own."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    a, b = np.moveaxis(a, axisa % a_ndim - a_ndim, -1), np.moveaxis(b, axisb % b_ndim - b_ndim, -1)
+    ndim = max(a_ndim, b_ndim)
+    a, b = [
+        np.reshape(x, (*np.shape(x)[:1], *(1,) * (ndim - n), *np.shape(x)[1:])) if np.ndim(x) > n else x
+        for x, n in ((a, a_ndim), (b, b_ndim))
+    ]
+    if np.shape(a)[-1] == 2 and np.shape(b)[-1] == 2:
+        return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
+    return np.moveaxis(np.cross(a, b), -1, axisc % ndim - ndim)
+
+
+def cross_push_a(a_dot, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """a_dot x b."""
+    return crossed(a_dot, b, np.ndim(a), np.ndim(b), axisa, axisb, axisc, axis)
+
+
+def cross_push_b(b_dot, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """a x b_dot."""
+    return crossed(a, b_dot, np.ndim(a), np.ndim(b), axisa, axisb, axisc, axis)
+
+
+bilinear(np.cross, cross_a_bar, cross_b_bar, (cross_push_a, cross_push_b))
 for f in functions("cross", where=np.linalg):
     bilinear(
         f,
         lambda z_bar, a, b, axis=-1: cross_a_bar(z_bar, a, b, axis=axis),
         lambda z_bar, a, b, axis=-1: cross_b_bar(z_bar, a, b, axis=axis),
-    )
+        (lambda a_dot, a, b, axis=-1: cross_push_a(a_dot, a, b, axis=axis),
+         lambda b_dot, a, b, axis=-1: cross_push_b(b_dot, a, b, axis=axis)),
+    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------
