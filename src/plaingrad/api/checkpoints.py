@@ -74,9 +74,9 @@ def checkpoint_sequence(step: Callable[[State], State], state: State, n: int, bu
         n + r n - C(s + r, s + 1)
 
     calls of `step` (A. Griewank and A. Walther, "Algorithm 799: revolve", ACM Transactions on Mathematical Software 26
-    (2000), equation 4): no step is run more than r + 1 times. 20 states are enough for 10 600 steps with r = 4, and
-    for 230 000 with r = 6. One step at a time is recorded. A further reverse pass through the same run takes
-    `n` steps more.
+    (2000) 19-45): no step is run more than r + 1 times. 20 states are enough for 10 600 steps with r = 4, and
+    for 230 000 with r = 6. One step at a time is recorded. A further reverse pass through the same run begins with
+    the first state, and takes up to `n` steps more.
 
     Args:
         step: takes a state and returns the next. It may change its argument in place and return it. What else it

@@ -179,9 +179,7 @@ class Rerun:
     def __init__(self, base: ReverseLevel, again: Again, outputs: list[Any]) -> None:
         self.base = base
         self.again = again
-        self.outputs = (
-            outputs  # for each active leaf of the result its index at the level, None for one that came in
-        )
+        self.outputs = outputs  # the index at the level of each active leaf of the result; None if it came in
 
     def account(self) -> int:
         """What it shares with its like."""
@@ -194,6 +192,9 @@ class Rerun:
         with Segment(self.base, CURRENT.get()) as segment:
             y = self.again.run(segment)
             slots = list(leaves_of(segment.slot_of(y)))
+            came_in = [slot.index in segment.index.imported for slot in slots]
+            if came_in != [i is None for i in self.outputs]:
+                differs(self.again.f, "other parts of its result depend on the inputs")
             pairs = list(segment.imports.items())
             tape = segment.tape
             inner = Shadow(segment.new_index())

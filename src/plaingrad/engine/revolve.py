@@ -47,7 +47,7 @@ from plaingrad.rewrite import CURRENT
 def least_advances(n: int, states: int) -> int:
     """How many steps must be run without recording to reverse `n` of them with `states` states in memory.
 
-    r n - beta(s + 1, r - 1), where r is the smallest with beta(s, r) >= n (Griewank and Walther 2000, equation 4).
+    r n - beta(s + 1, r - 1), where r is the smallest with beta(s, r) >= n, by Griewank and Walther (2000).
     """
     if n <= 1:
         return 0
