@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.extend import frule, rrule
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero, unthunk
+from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, is_zero, unthunk
 from plaingrad.tangents.types import mapped
 from plaingrad.testing.case import Case
 from plaingrad.testing.fitting import (
@@ -230,3 +231,43 @@ def apply_rule(case: Case, half: Callable[..., Any], name: str) -> tuple[Any, An
     if case.state:
         case.report_all("state", [f"after the {name} {words}" for words in changes(case.left, left)])
     return result[0], result[1], seen
+
+
+def look_at_applied_rules(case: Case, y_bar: Any, bars: tuple[Any, ...], forward: bool) -> None:
+    """`rrule(f, *args)` and `frule(Dual(f, NoTangent), ...)`: the same numbers, that of `f` first."""
+    if case.mutates:
+        return
+    with case.part("applied"), np.errstate(all="ignore"):
+        _, _, (args, kwargs) = case.bound(())
+        y, pullback = rrule(case.f, *args, **kwargs)
+        case.report_all("primal", [f"{words}, by rrule(f, ...)" for words in case.unlike(y)])
+        found = pullback(copied(y_bar))
+        if len(found) != 1 + len(args):
+            case.report(
+                "applied", f"rrule(f, ...) gives {len(found)} cotangents for f and {len(args)} arguments"
+            )
+            return
+        parts = tuple([without_zeros(found[1 + n], case.args[n]) for n in case.positions])
+        case.compare_all("applied", parts, bars, "rrule(f, ...) gives another cotangent")
+    if not forward:
+        return
+    with case.part("applied"), np.errstate(all="ignore"):
+        dots = tangent_like(case.active, random_like(case.random))
+        expected = case.pushed(dots)
+        _, _, (args, kwargs) = case.bound(())
+        given = dict(zip(case.positions, copied(dots), strict=True))
+        duals = [Dual(x, given.get(n, NoTangent)) for n, x in enumerate(args)]
+        pair = frule(Dual(case.f, NoTangent), *duals, **kwargs)
+        case.report_all(
+            "primal", [f"{words}, by frule(Dual(f, ...), ...)" for words in case.unlike(pair.primal)]
+        )
+        y_dot = without_zeros(pair.tangent, case.y)
+        case.compare(
+            "applied", "the result", y_dot, expected, case.y, "frule(Dual(f, ...), ...) gives another tangent"
+        )
+
+
+def without_zeros(t: Any, x: Any) -> Any:
+    """A tangent of `x` with None for zeros of any kind."""
+    parts = iter(flat(t, x))
+    return tangent_like(x, lambda _: next(parts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from plaingrad.testing.alone import look_at_frule, look_at_rrule
+from plaingrad.testing.alone import look_at_applied_rules, look_at_frule, look_at_rrule
 from plaingrad.testing.case import Case, returning_what_is_written
 from plaingrad.testing.modes import look_at_modes, look_at_second_order
 from plaingrad.testing.numbers import look_at_differences
@@ -45,6 +45,7 @@ def check_rule(
       where one value is passed as two arguments;
     - its numbers: against central differences at many steps, extrapolated; against the complex step or mpmath where
       rounding blinds differences; and against forward mode, <y_bar, y_dot> = <x_bar, x_dot>;
+    - the rule applied by hand, `rrule(f, *args)` and `frule(Dual(f, NoTangent), ...)`;
     - chunks of tangents against one tangent at a time;
     - second derivatives: reverse over reverse and forward over reverse against differences of the gradient.
 
@@ -113,6 +114,8 @@ def run(
     if differences and case.smooth:
         with case.part("differences"):
             look_at_differences(case, y_bar, bars)
+    if case.smooth:
+        look_at_applied_rules(case, y_bar, bars, forward)
     if accumulation:
         look_at_accumulation(case, y_bar, bars)
     if forward:
