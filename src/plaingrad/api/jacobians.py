@@ -135,7 +135,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None 
 
 
 def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    """The Hessian of `f` times a direction, without the Hessian: the gradient of the slope along `tangents`.
+    """The Hessian of `f` times a direction, without the Hessian: the gradient, pushed along `tangents`.
 
     For many directions at one point, `linearize` the gradient once: `linearize(grad(f), x)[1](x_dot)` costs less than a
     gradient each.
@@ -159,15 +159,17 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
     """
     dots = fitting_tangents(primals, tangents)
     active = active_positions(primals)
+    _, y_dot = push(leaf_gradient(f, active), tuple(primals), dots, {})
 
-    @wraps(f)
-    def slope(*args: Any) -> Any:
-        y, y_dot = push(f, args, dots, {})
-        unit_cotangent(y, f)
-        return 0.0 if y_dot is None or y_dot is ZeroTangent else y_dot
+    def of_leaf(leaf: Leaf) -> Any:
+        dot = None if y_dot is None or y_dot is ZeroTangent else y_dot[leaf.position]
+        if dot is None or dot is ZeroTangent:
+            return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
+        return dot
 
-    run = Run(slope, tuple(primals), active, {})
-    found = dict(zip(active, run.pull(unit_cotangent(run.value, f)), strict=True))
+    structures, _ = structures_of([primals[n] for n in active])
+    made: dict[int, Any] = {}
+    found = {n: filled(structure, of_leaf, made) for structure, n in zip(structures, active, strict=True)}
     return tuple([found.get(n) for n in range(len(primals))])
 
 
