@@ -626,6 +626,27 @@ def test_rules_of_users_for_structures():
     assert_close(taylor(f, 0.7, 7), want, 1e-11)
 
 
+def bessel(n, x):
+    return float(mpmath.besselj(n, np.float64(x)))
+
+
+def test_functions_whose_derivatives_are_others_of_their_kind_do_not_cost_powers_of_two():
+    calls = []
+
+    def slope(n, x, z):
+        calls.append(n)
+        return (bessel(n - 1, x) - bessel(n + 1, x)) / 2
+
+    plaingrad.scalar_rule(bessel, None, slope)
+    got = taylor(lambda x: bessel(2, x * x), 1.3, 12)
+    assert_close(got, truth(lambda x: mpmath.besselj(2, x * x), 1.3, 12, digits=20), 1e-11)
+    assert len(calls) < 1500
+    arrays = np.vectorize(bessel)
+    assert_close(taylor(lambda x: arrays(2, x), np.array([1.69]), 6)[:, 0], truth(lambda x: mpmath.besselj(2, x), 1.69, 6, digits=20), 1e-11)
+    fourth = 4 * taylor(lambda x: bessel(1, x), 1.3, 4)[4]
+    assert grad(lambda x: taylor(lambda x: bessel(1, x), x, 3)[3])(1.3) == pytest.approx(fourth, rel=1e-10)
+
+
 def test_a_users_rule_for_a_shipped_function_is_followed():
     plaingrad.scalar_rule(math.sin, lambda x, z: 2.0 * math.cos(x))
     try:

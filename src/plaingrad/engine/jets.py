@@ -33,14 +33,18 @@ class JetLevel(ForwardLevel):
     Attributes:
         known: while the right-hand side of a rule's equation is evaluated: (rule, arguments, keyword arguments,
             result, coefficients of it), with nan for the coefficients that are still unknown.
+        shared: coefficients that one row's partial derivatives, and theirs in turn, have asked for; see `_key`.
+        tokens: what the arguments of that row are called in keys, by identity.
     """
 
-    __slots__ = ("known",)
+    __slots__ = ("known", "shared", "tokens")
 
     has_hot_hooks = False  # those of tangents
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.known: Any = None
+        self.shared: dict[Any, Any] | None = None
+        self.tokens: dict[int, Any] = {}
         super().__init__(parent, chunk)
 
     def hot_hooks(self) -> dict[str, Any]:
@@ -116,12 +120,19 @@ class JetLevel(ForwardLevel):
         constant = [(p, None) for p in values]
         if all(map(is_step, values)) or self.lead == (1,):
             return self.computed(jet_rows.along_slopes, constant, args, z, positions, dots)
+        shared = {} if self.shared is None else self.shared
+        key = self._key(rule, args, positions)
+        if key in shared and len(shared[key]) >= self.lead[0]:
+            return self.outside(jet_rows.beginning, shared[key], self.lead[0])
 
         def slopes(level: JetLevel, operands: list[Any]) -> Any:
             every = list(args)
             for n, x in zip(positions, operands[1:], strict=True):
                 every[n] = x
             inside = level.calls.inside
+            level.shared = shared
+            if key is not None:
+                level.tokens = {id(x): key[n + 1] for n, x in zip(positions, operands[1:], strict=True)}
             return tuple(
                 [inside(p)(m, *every, operands[0]) if callable(p) else v for p, v in zip(partials, values)]
             )
@@ -134,7 +145,25 @@ class JetLevel(ForwardLevel):
 
         firsts = [self.outside(jet_rows.beginning, x_dot, 1) for x_dot in dots]
         first = self.computed(jet_rows.along_slopes, constant, args, z, positions, firsts)
-        return None if first is None else self._solved(first, improved)
+        if first is None:
+            return None
+        z_dot = self._solved(first, improved)
+        if key is not None:
+            shared[key] = z_dot
+        return z_dot
+
+    def _key(self, rule: Rule, args: Any, positions: tuple[int, ...]) -> Any:
+        """What coefficients of a row are filed under while those of an outermost one are found; None: nowhere.
+
+        The derivatives of Bessel functions are others at the same place: without it they would cost 2**order.
+        """
+        key: list[Any] = [id(rule)]
+        for n, x in enumerate(args):
+            if n in positions:
+                key.append(("argument", n) if self.shared is None else self.tokens.get(id(x)))
+            else:
+                key.append((type(x), repr(x)) if isinstance(x, (int, float, complex, str)) else None)
+        return None if None in key else tuple(key)
 
     # -- products --------------------------------------------------------------------------------------------------
 
