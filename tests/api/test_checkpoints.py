@@ -459,6 +459,46 @@ def test_an_attribute_or_a_cached_property_that_is_set_inside():
     assert x_bar == pytest.approx(9.0 * (10 * 0.5 + 2.0))
 
 
+@pytest.mark.parametrize(
+    "call", [lambda cell, x: checkpoint(cell.step, x), lambda cell, x: checkpoint(Cell.step, cell, x)]
+)
+def test_an_object_that_keeps_its_last_result_and_goes_on_from_it(call):
+    def f(w, x, call):
+        cell = Cell(w)
+        total = 0.0
+        for k in range(4):
+            total = total + call(cell, x * k).sum()
+        return total
+
+    expected = grad(f, (0, 1))(0.4, X, lambda cell, x: cell.step(x))
+    got = grad(f, (0, 1))(0.4, X, call)
+    assert got[0] == pytest.approx(expected[0], rel=1e-14)
+    assert got[1] == pytest.approx(expected[1], rel=1e-14)
+
+
+class Cell:
+    def __init__(self, w):
+        self.w = w
+        self.h = np.zeros(4)
+
+    def step(self, x):
+        self.h = np.tanh(self.w * self.h + x)
+        return self.h
+
+
+def test_a_number_that_a_closure_goes_on_from():
+    def f(x):
+        total = [0.0]
+
+        def add(x):
+            total[0] = total[0] * 2.0 + x * x
+            return total[0]
+
+        return checkpoint(add, x) + checkpoint(add, 3.0 * x)  # x^2 + 2 x^2 + 9 x^2
+
+    assert grad(f)(1.5) == pytest.approx(24.0 * 1.5)
+
+
 def test_an_exception_that_carries_a_value():
     class Done(Exception):
         pass

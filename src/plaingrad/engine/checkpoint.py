@@ -68,6 +68,9 @@ def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
             keep(segment)
             return y
         imported = segment.index.imported
+        if is_stored([slot for slot in slots if slot.index not in imported], f, args, kwargs):
+            keep(segment)
+            return y
         filed: dict[int, int] = {}
         for slot in slots:
             if slot.index not in imported and slot.index not in filed:
@@ -279,22 +282,21 @@ def frozen(f: Any) -> Any:
     return functools.update_wrapper(copy, f)
 
 
-def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """(arrays, generators of random numbers) that `f` can reach: arguments, cells, defaults, self, named globals."""
-    arrays: list[Any] = []
-    generators: list[Any] = [random, np.random]
+def reachable(todo: list[Any]) -> Iterator[Any]:
+    """What functions among `todo` can reach: arguments, cells, defaults, self, named globals, and what is in these.
+
+    Of a container that holds nothing but plain numbers and the like, the container only.
+    """
     seen: set[int] = set()
-    todo: list[Any] = [f, args, kwargs]
     while todo and len(seen) < LOOKED_THROUGH:
         x = todo.pop()
         t = type(x)
         kind = kind_of(t)
-        if kind in (NUMBER, NOTHING) or id(x) in seen or isinstance(x, ModuleType):
+        if kind == NOTHING or id(x) in seen or isinstance(x, ModuleType):
             continue
         seen.add(id(x))
-        if kind == ARRAY:
-            arrays.append(x)
-        elif t is FunctionType:
+        yield x
+        if t is FunctionType:
             todo += x.__defaults__ or ()
             todo += (x.__kwdefaults__ or {}).values()
             for cell in x.__closure__ or ():
@@ -304,14 +306,36 @@ def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
             todo += [space[name] for name in x.__code__.co_names if name in space]
         elif t is MethodType:
             todo += (x.__func__, x.__self__)
-        elif isinstance(x, GENERATORS):
-            generators.append(x)
         elif kind in (SEQUENCE, MAPPING):
             if not FLAT.issuperset(map(type, parts := list(x.values() if kind == MAPPING else x))):
                 todo += parts
-        elif kind == OBJECT and has_fields(x):
+        elif kind == OBJECT and not isinstance(x, GENERATORS) and has_fields(x):
             todo += fields_of(x).values()
+
+
+def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], list[Any]]:
+    """(arrays, generators of random numbers) that `f` can reach."""
+    arrays: list[Any] = []
+    generators: list[Any] = [random, np.random]
+    for x in reachable([f, args, kwargs]):
+        if isinstance(x, np.ndarray):
+            arrays.append(x)
+        elif isinstance(x, GENERATORS):
+            generators.append(x)
     return arrays, generators
+
+
+def is_stored(slots: list[Any], f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a part of the result can be reached from `f`, too: its next run would begin with it."""
+    results = {id(slot.x) for slot in slots}
+    objects = [x for x in (*args, *kwargs.values()) if kind_of(type(x)) == OBJECT and held(x) is x]
+    for x in reachable([f, *objects]):
+        if id(x) in results:
+            return True
+        if type(x) in (list, tuple, dict):
+            if not results.isdisjoint(map(id, x.values() if type(x) is dict else x)):
+                return True
+    return False
 
 
 def errors_raised() -> dict[str, Any]:
