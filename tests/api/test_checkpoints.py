@@ -905,16 +905,6 @@ def test_a_sequence_outside_of_derivatives_in_forward_mode_and_of_no_steps():
 
 
 def test_no_more_states_are_in_memory_than_the_budget():
-    class State:
-        alive = 0
-        most = 0
-
-        def __init__(self, u):
-            self.u = u
-
-        def __new__(cls, *args):
-            return object.__new__(cls)
-
     size = 50_000
 
     def step(u):
