@@ -60,3 +60,7 @@ class RuleError(PlaingradError):
 
 class UnsupportedPythonError(PlaingradError, RuntimeError):
     """This CPython version, or one of its instructions, is unknown to the rewriter."""
+
+
+class NativeError(PlaingradError):
+    """A function cannot be differentiated natively: Numba cannot compile it, or a construct in it has no rule."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,10 +19,15 @@ from plaingrad.api.leaves import (
 )
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.run import Run
-from plaingrad.errors import NonScalarOutputError
+from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+Tier = Literal["auto", "plain", "native"]
 
 
-def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[..., Any]:
     """The function that returns df/d(argument).
 
     Args:
@@ -30,6 +36,8 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
             (taken as reals), complex numbers, float or complex arrays of any shape, and lists, tuples, dicts,
             namedtuples, dataclasses and other objects of these, nested.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the gradient.
+        tier: "plain" takes any Python; "native" derives a gradient from Numba's typed form of `f` and compiles it
+            (needs Numba); "auto": native for functions made by `numba.njit` where that is possible, else plain.
 
     Returns:
         A function of the same arguments as `f`. It returns the gradient, with the structure of the argument: an
@@ -41,6 +49,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
         NonScalarOutputError: `f` returned something else than one real number.
         ArgumentError: an argument has no tangent, or there is no such argument.
         MissingRuleError: the value depends on the argument through C code that has no rule.
+        NativeError: with `tier="native"`: Numba cannot compile `f`, or something in it has no native rule.
 
     Examples:
         >>> import math
@@ -49,7 +58,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
         >>> grad(lambda p: p["a"] * p["b"])({"a": 3.0, "b": 4.0})
         {'a': 4.0, 'b': 3.0}
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = value_and_grad(f, argnums, has_aux, tier)
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -59,7 +68,9 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
     return gradient
 
 
-def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[..., Any]:
     """The function that returns `(f(*args), gradient)`; see `grad`.
 
     With `has_aux` it returns `((y, aux), gradient)`.
@@ -69,10 +80,18 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         (12.0, (4.0, 3.0))
     """
     positions = positions_of(argnums)
+    native = chosen(tier, f, has_aux)
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
+        if native is not None and CURRENT.get() is PLAIN:
+            try:
+                y, found = native.value_and_gradient(f, args, at, kwargs)
+                return y, found if isinstance(argnums, tuple) else found[0]
+            except NativeError:
+                if tier == "native":
+                    raise
         if getattr(f, "__plaingrad_mode__", None) == "forward":
             from plaingrad.api.jacobians import pushed_gradient
 
@@ -89,6 +108,22 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient
+
+
+def chosen(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
+    """The native tier, if it is to be tried first for `f`; None for the plain tier."""
+    if tier not in ("auto", "plain", "native"):
+        raise ArgumentError(f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument')
+    if tier == "plain" or (tier == "auto" and (has_aux or not type(f).__module__.startswith("numba."))):
+        return None
+    if has_aux:
+        raise NativeError('has_aux=True is for tier="plain".\n  See docs: errors#native')
+    try:
+        return importlib.import_module("plaingrad.native.call")
+    except ImportError as error:
+        raise NativeError(
+            'tier="native" needs Numba: pip install "plaingrad[native]".\n  See docs: errors#native'
+        ) from error
 
 
 def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:

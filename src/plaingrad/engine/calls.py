@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import heapq
+import importlib
 import itertools
 import math
 import re
@@ -43,7 +44,7 @@ from plaingrad.engine.pushing import attribute
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
 from plaingrad.errors import RoundTripError
-from plaingrad.rewrite import is_rewritten, rewrite_function
+from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.rules.numpy.names import into
@@ -55,7 +56,8 @@ if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
-OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.rewrite", "plaingrad.rulebook")
+OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
+OWN += ("plaingrad.rewrite", "plaingrad.rulebook")
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.tape",
@@ -297,7 +299,29 @@ class Calls:
                 return self.prep(call)
         if not callable(f):
             return f  # the interpreter says so better
+        if t.__module__.startswith("numba.") and type(getattr(f, "py_func", None)) is FunctionType:
+            return self._compiled(f)
         return self.guarded(f)
+
+    def _compiled(self, f: Any) -> Any:
+        """A function that Numba compiles: one step by its derived native rule, else the Python function it was."""
+        level = self.level
+
+        def compiled(*args: Any, **kwargs: Any) -> Any:
+            values = (*args, *kwargs.values())
+            if not any(map(self.finds_active, values)):
+                if level.parent is PLAIN and not any(
+                    kind_of(type(x)) == ARRAY and id(x if x.base is None else x.base) in level.captured
+                    for x in values
+                ):
+                    return f(*args, **kwargs)
+            elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
+                native = importlib.import_module("plaingrad.native.call")
+                if native.takes(f, args):
+                    return level.apply(native.rule_of(f), f, args, {})
+            return self.prep(f.py_func)(*args, **kwargs)
+
+        return compiled
 
     def _decide_class(self, cls: type) -> Any:
         """A class is called natively if its constructors are Python code or only move references."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -109,6 +109,8 @@ class Level(Hooks):
         "twins",
         "unary",
     )
+
+    takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent
@@ -367,6 +369,8 @@ class Level(Hooks):
 
     def fresh_number(self, y: Any) -> Any:
         """A new object equal to the number `y`, which still depends on whatever `y` depends on further out."""
+        if type(y) is float:  # as `fresh_number` does
+            return y * 1.0 if self.parent is PLAIN else self.parent.mul(y, 1.0)
         return self.outside(fresh_number, y)
 
     def renewed(self, y: Any) -> Any:

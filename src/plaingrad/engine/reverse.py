@@ -69,7 +69,7 @@ class ReverseLevel(Level):
 
     def __init__(self, parent: Any) -> None:
         self.tape: list[Any] = []
-        self.inputs = 0  # the indices below this one are those of arguments
+        self.inputs = 0  # no argument has an index of this or above
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:

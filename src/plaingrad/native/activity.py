@@ -1,0 +1,161 @@
+"""Which variables of a program carry a derivative: those that depend on the inputs and that the result depends on.
+
+Arrays are memory: all names that may stand for one piece of memory form a class, found by following views and copies
+of references, and are active together.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import types
+
+from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
+
+VIEWS = frozenset(("T", "real", "imag", "flat"))
+VIEWING_METHODS = frozenset(("reshape", "ravel", "transpose", "view", "swapaxes", "squeeze"))
+VIEWING_FUNCTIONS = frozenset(
+    ("reshape", "ravel", "transpose", "swapaxes", "squeeze", "expand_dims", "asarray", "ascontiguousarray")
+    + ("atleast_1d", "atleast_2d", "broadcast_to", "flip", "fliplr", "flipud", "diag", "moveaxis", "rot90")
+)
+
+
+def is_real(t: Any) -> bool:
+    """Whether `t` is a type of floats or complex numbers."""
+    return isinstance(t, (types.Float, types.Complex))
+
+
+def is_array(t: Any) -> bool:
+    """Whether `t` is a type of arrays of floats or complex numbers."""
+    return isinstance(t, types.Array) and is_real(t.dtype)
+
+
+def has_tangent(t: Any) -> bool:
+    """Whether values of type `t` have a tangent."""
+    return is_real(t) or is_array(t) or (isinstance(t, types.BaseTuple) and any(map(has_tangent, t)))
+
+
+class Memory:
+    """Classes of array names that may share memory, and which of them are written."""
+
+    def __init__(self, program: Program) -> None:
+        self.parent: dict[str, str] = {}
+        self.written: set[str] = set()
+        self.types = program.types
+        for s in statements(program.body):
+            if isinstance(s, Let) and isinstance(self.types.get(s.target), types.Array):
+                for source in self.sources(s):
+                    self.join(s.target, source)
+        for s in statements(program.body):
+            if isinstance(s, (Store, InPlace)) and isinstance(s.array, Var):
+                self.written.add(self.of(s.array.name))
+            call = s.call if isinstance(s, Do) else s
+            if isinstance(call, Let):
+                self.written.update(self.of(name) for name in self.outputs(call))
+
+    def of(self, name: str) -> str:
+        """The class of `name`."""
+        while name in self.parent:
+            name = self.parent[name]
+        return name
+
+    def join(self, a: str, b: str) -> None:
+        """`a` and `b` may share memory."""
+        a, b = self.of(a), self.of(b)
+        if a != b:
+            self.parent[a] = b
+
+    def is_written(self, name: str) -> bool:
+        """Whether the memory of `name` is written anywhere."""
+        return self.of(name) in self.written
+
+    def sources(self, s: Let) -> list[str]:
+        """The arrays whose memory the result of `s` may lie in."""
+        if (
+            s.op in ("copy", "item")
+            or (s.op == "attribute" and s.detail in VIEWS)
+            or s.op == "method"
+            and s.detail[0] in VIEWING_METHODS
+        ):
+            found = s.args[:1]
+        elif (
+            s.op == "call" and getattr(getattr(s.args[0], "value", None), "__name__", "") in VIEWING_FUNCTIONS
+        ):
+            found = s.args[1:2]
+        elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
+            found = s.args[1:]  # it may hand an argument back
+        else:
+            found = ()
+        return [
+            a.name for a in found if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
+        ]
+
+    def outputs(self, s: Let) -> list[str]:
+        """The arrays that a call may write."""
+        found: tuple[Any, ...] = ()
+        if s.op == "method" and s.detail[0] in ("sort", "fill", "partition", "put", "itemset"):
+            found = s.args[:1]
+        elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
+            found = s.args[1:]
+        elif s.op == "call" and isinstance(s.detail, tuple) and "out" in s.detail:
+            found = (s.args[len(s.args) - len(s.detail) + s.detail.index("out")],)
+        elif s.op == "call":
+            value = getattr(s.args[0], "value", None)
+            if getattr(value, "__name__", "") in ("fill_diagonal", "shuffle", "copyto", "put"):
+                found = s.args[1:2]
+            nin = getattr(value, "nin", None)
+            if nin is not None and len(s.args) - 1 > nin:
+                found = s.args[1 + nin :]
+        return [
+            a.name for a in found if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
+        ]
+
+
+def is_users(f: Any) -> bool:
+    """Whether `f` is a Python function or a Numba dispatcher, whose derivative is derived."""
+    return hasattr(f, "py_func") or type(f).__name__ == "function" and not _is_numpys(f)
+
+
+def _is_numpys(f: Any) -> bool:
+    return str(getattr(f, "__module__", "")).startswith(("numpy", "math", "cmath", "builtins"))
+
+
+def active_variables(program: Program, memory: Memory, wanted: list[str], results: list[str]) -> set[str]:
+    """The variables with a derivative: reached from the parameters `wanted`, and reaching one of `results`."""
+    return _spread(program, memory, set(wanted), True) & _spread(program, memory, set(results), False)
+
+
+def _spread(program: Program, memory: Memory, found: set[str], onward: bool) -> set[str]:
+    types_of = program.types
+    found = {memory.of(name) for name in found}
+    everything = list(statements(program.body))
+    changed = True
+    while changed:
+        changed = False
+        for s in everything:
+            outs, ins = _flow(s, types_of, memory)
+            into, out_of = (outs, ins) if onward else (ins, outs)
+            if any(memory.of(a) in found for a in out_of):
+                for name in into:
+                    if memory.of(name) not in found:
+                        found.add(memory.of(name))
+                        changed = True
+    return {name for name, t in types_of.items() if has_tangent(t) and memory.of(name) in found}
+
+
+def _flow(s: Any, types_of: dict[str, Any], memory: Memory) -> tuple[list[str], list[str]]:
+    """(variables that a statement gives values with a tangent, variables that it takes them from)."""
+    ins = [a.name for a in operands(s) if isinstance(a, Var) and has_tangent(types_of.get(a.name))]
+    if isinstance(s, Let):
+        if s.op == "compare" or (s.op == "attribute" and s.detail not in VIEWS):
+            return [], []
+        outs = [s.target] if has_tangent(types_of.get(s.target)) else []
+        return [*outs, *memory.outputs(s)], ins
+    if isinstance(s, Do):
+        return memory.outputs(s.call), ins
+    if isinstance(s, (Store, InPlace)) and isinstance(s.array, Var) and is_array(types_of.get(s.array.name)):
+        return [s.array.name], ins
+    return [], []
+
+
+__all__ = ["RESULT", "For", "Memory", "active_variables", "has_tangent", "is_array", "is_real", "is_users"]

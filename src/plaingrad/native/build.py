@@ -1,0 +1,121 @@
+"""Derived programs compiled: by Numba, the GIL released, once for each function, argument types and mode."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+
+from plaingrad import rulebook
+from plaingrad.errors import NativeError
+from plaingrad.native.activity import Memory
+from plaingrad.native.emit import source
+from plaingrad.native.explode import exploded
+from plaingrad.native.forward import pushforward_program
+from plaingrad.native.frontend import is_dispatcher, program, python_function
+from plaingrad.native.reverse import pullback_program
+from plaingrad.native.tree import Program
+
+TRANSFORMS: dict[str, Callable[..., Program]] = {
+    "pullback": pullback_program,
+    "pushforward": pushforward_program,
+}
+OPTIONS = ("fastmath", "error_model", "boundscheck")  # of the user's dispatcher, which the derivative keeps
+
+_lock = threading.RLock()
+_built: dict[Any, Derived | NativeError] = {}
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A derived function: `run` is compiled, `run.py_func` the same in Python, `text` its source.
+
+    Attributes:
+        run: the dispatcher.
+        text: the source.
+        writes: whether it writes into its array arguments, as the function that it is derived from does.
+    """
+
+    run: Any
+    text: str
+    writes: bool
+
+
+class Recursive:
+    """Stands for a derived function inside its own program."""
+
+    is_own_name = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> Derived:
+    """The pullback or pushforward of `f` for arguments of types `signature`, of which `active` are differentiated.
+
+    Raises:
+        NativeError: it cannot be derived.
+    """
+    function = python_function(f)
+    options = tuple((k, v) for k, v in getattr(f, "targetoptions", {}).items() if k in OPTIONS and v)
+    key = (mode, function, signature, active, str(options), rulebook.changes())
+    with _lock:
+        found = _built.get(key)
+        if found is None:
+            try:
+                found = _derive(mode, f, function, signature, active, dict(options), {})
+            except NativeError as error:
+                found = error
+            if len(_built) > 1024:
+                _built.clear()
+            _built[key] = found
+    if isinstance(found, NativeError):
+        raise NativeError(str(found))
+    return found
+
+
+def _derive(
+    mode: str,
+    f: Any,
+    function: Any,
+    signature: Any,
+    active: Any,
+    options: dict[str, Any],
+    above: dict[Any, str],
+) -> Derived:
+    original = program(function, signature)
+    made_name = f"{original.name}_{mode}"
+    number = next(_numbers)
+
+    def callee(g: Any, types_of: Any, positions: Any) -> Any:
+        inner = python_function(g)
+        if inner.__code__ is function.__code__ and types_of == signature and positions == active:
+            return Recursive(made_name)
+        if (inner, types_of, positions) in above:
+            raise NativeError(
+                f"`{inner.__name__}` and `{original.name}` call each other; natively that has no derivative.\n"
+                "  To go on: tier='plain' differentiates them as they are.\n  See docs: errors#native"
+            )
+        inner_above = {**above, (function, signature, active): made_name}
+        return _derive(mode, g, inner, types_of, positions, options, inner_above).run
+
+    made = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
+    text, space = source(made)
+    filename = f"<plaingrad native {made.name} {number}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    space["__name__"] = f"plaingrad_native_{number}"
+    exec(compile(text, filename, "exec"), space)
+    space[made.name] = numba.njit(nogil=True, **options)(space[made.name])
+    parts, _, leaves = exploded(original)
+    memory = Memory(parts)
+    writes = any(memory.is_written(leaf) for names in leaves.values() for leaf in names)
+    return Derived(space[made.name], text, writes)
+
+
+__all__ = ["Derived", "derived", "is_dispatcher"]

@@ -1,0 +1,151 @@
+"""From a `Program` to Python source that Numba compiles, or CPython runs, with the user's lines in comments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plaingrad.native.tree import (
+    RESULT,
+    Break,
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Raise,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+)
+
+
+def source(program: Program) -> tuple[str, dict[str, Any]]:
+    """(source of the function, the objects that it refers to by name)."""
+    writer = _Writer()
+    writer.line(
+        0, f"def {program.name}({', '.join(program.params)}):", program.body[0].line if program.body else 0
+    )
+    writer.body(1, program.body)
+    writer.line(1, f"return {RESULT}", 0)
+    return "\n".join(writer.lines) + "\n", writer.space
+
+
+class _Writer:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.space: dict[str, Any] = {}
+        self.last = 0
+
+    def line(self, depth: int, text: str, line: int) -> None:
+        """One line; the user's line is named where it changes."""
+        mark = ""
+        if line and line != self.last:
+            mark = f"  # line {line}"
+            self.last = line
+        self.lines.append("    " * depth + text + mark)
+
+    def operand(self, x: Operand) -> str:
+        if isinstance(x, Var):
+            return x.name
+        if isinstance(x, Const):
+            return literal(x.value)
+        if getattr(x.value, "is_own_name", False):
+            return x.value.name
+        name = x.name
+        n = 1
+        while name in self.space and self.space[name] is not x.value:
+            name = f"{x.name}_{n}"
+            n += 1
+        self.space[name] = x.value
+        return name
+
+    def body(self, depth: int, body: list[Stmt]) -> None:
+        """Statements, one level in."""
+        if not body:
+            self.line(depth, "pass", 0)
+        for s in body:
+            self.statement(depth, s)
+
+    def statement(self, depth: int, s: Stmt) -> None:
+        """One statement with what is inside it."""
+        o = self.operand
+        if isinstance(s, Let):
+            self.line(depth, f"{s.target} = {self.expression(s)}", s.line)
+        elif isinstance(s, Store):
+            self.line(depth, f"{o(s.array)}[{o(s.index)}] = {o(s.value)}", s.line)
+        elif isinstance(s, InPlace):
+            self.line(depth, f"{o(s.array)} {s.op}= {o(s.value)}", s.line)
+        elif isinstance(s, Do):
+            self.line(depth, self.expression(s.call), s.line)
+        elif isinstance(s, If):
+            self.line(depth, f"if {o(s.test)}:", s.line)
+            self.body(depth + 1, s.then)
+            if s.orelse:
+                self.line(depth, "else:", 0)
+                self.body(depth + 1, s.orelse)
+        elif isinstance(s, For):
+            bounds = [o(s.start), o(s.stop), o(s.step)]
+            if s.step == Const(1):
+                bounds = bounds[:2] if s.start != Const(0) else bounds[1:2]
+            self.line(depth, f"for {s.target} in range({', '.join(bounds)}):", s.line)
+            self.body(depth + 1, s.body)
+        elif isinstance(s, Loop):
+            self.line(depth, "while True:", s.line)
+            self.body(depth + 1, s.body)
+        elif isinstance(s, Break):
+            self.line(depth, "break", s.line)
+        elif isinstance(s, Raise):
+            name = o(Ref(s.exception, s.exception.__name__))
+            self.line(depth, f"raise {name}({', '.join(map(o, s.args))})", s.line)
+
+    def expression(self, s: Let) -> str:
+        """The right-hand side."""
+        a = [self.operand(x) for x in s.args]
+        if s.op == "copy":
+            return a[0]
+        if s.op in ("binary", "compare"):
+            return f"{a[0]} {s.detail} {a[1]}"
+        if s.op == "unary":
+            return f"not {a[0]}" if s.detail == "not" else f"{s.detail}{a[0]}"
+        if s.op == "item":
+            return f"{a[0]}[{a[1]}]"
+        if s.op == "attribute":
+            return f"{a[0]}.{s.detail}"
+        if s.op == "tuple":
+            return f"({', '.join(a)}{',' if len(a) == 1 else ''})"
+        if s.op == "list":
+            return f"[{', '.join(a)}]"
+        if s.op == "slice":
+            return f"slice({', '.join(a)})"
+        if s.op == "call":
+            return f"{a[0]}({', '.join(_with_keywords(a[1:], s.detail))})"
+        if s.op == "method":
+            name, keywords = s.detail
+            return f"{a[0]}.{name}({', '.join(_with_keywords(a[1:], keywords))})"
+        raise AssertionError(s.op)
+
+
+def _with_keywords(args: list[str], keywords: tuple[str, ...]) -> list[str]:
+    if not keywords:
+        return args
+    return [
+        *args[: -len(keywords)],
+        *[f"{k}={a}" for k, a in zip(keywords, args[-len(keywords) :], strict=True)],
+    ]
+
+
+def literal(value: Any) -> str:
+    """A constant as source."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return f"float('{value}')"
+    if isinstance(value, complex):
+        return f"complex({literal(value.real)}, {literal(value.imag)})"
+    if value is None or isinstance(value, (int, float, str)):
+        text = repr(value)
+        return f"({text})" if text.startswith("-") else text
+    return value.__name__

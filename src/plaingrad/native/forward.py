@@ -1,0 +1,239 @@
+"""Forward mode: from a program to one that computes the tangent of every active variable beside the variable.
+
+The program made has the parameters of the given one, then a tangent for each differentiated parameter (an array for an
+array). It returns the results, then their tangents. Control flow stays as it is: pairs of variables, no pair objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from plaingrad.native import arrays
+from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
+from plaingrad.native.reverse import Transform
+from plaingrad.native.tree import (
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+)
+
+
+def pushforward_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """The program that returns the results of `program` and their tangents.
+
+    Args:
+        program: what is differentiated.
+        wanted: the parameters to differentiate.
+        callee: `callee(f, argument types, positions)` is the compiled pushforward of another function.
+    """
+    return Forward(program, wanted, callee).program()
+
+
+class Forward(Transform):
+    """The forward transform of one program."""
+
+    def program(self) -> Program:
+        """The derivative program."""
+        setup: list[Stmt] = []
+        for leaves in self.leaves.values():
+            for leaf in leaves:
+                if leaf in self.active and leaf not in self.inputs:
+                    setup.append(self.nothing(leaf))
+        body = self.body(self.exploded.body)
+        places = [
+            k for k, s in enumerate(body) if isinstance(s, Let) and s.op == "item" and s.target in self.inner
+        ]
+        start = places[-1] + 1 if places else 0
+        dots = [Var(f"{name}_d") if name in self.active else Const(0.0) for name in self.outputs]
+        out = [*body[:start], *setup, *body[start:]]
+        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
+        params = [*self.source.params, *[f"{name}_d" for name in self.inputs]]
+        return Program(f"{self.source.name}_pushforward", self.source.file, params, out)
+
+    def nothing(self, name: str) -> Stmt:
+        """A tangent of zero."""
+        if is_array(self.types[name]):
+            return Let(f"{name}_d", "call", (Ref(np.zeros_like, "zeros_like"), Var(name)), ())
+        return Let(f"{name}_d", "copy", (self.zero(self.types[name]),))
+
+    def dot(self, x: Operand) -> Operand | None:
+        """The tangent of an operand, None if it is zero."""
+        return Var(f"{x.name}_d") if self.is_active(x) else None  # type: ignore[union-attr]
+
+    def body(self, body: list[Stmt]) -> list[Stmt]:
+        """Statements with their tangents."""
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, If):
+                out.append(If(s.test, self.body(s.then), self.body(s.orelse), s.line))
+            elif isinstance(s, For):
+                out.append(For(s.target, s.start, s.stop, s.step, self.body(s.body), s.line))
+            elif isinstance(s, Loop):
+                out.append(Loop(self.body(s.body), s.line))
+            elif isinstance(s, Let):
+                self.let(s, out)
+            elif isinstance(s, Store):
+                self.store(s, out)
+            elif isinstance(s, InPlace):
+                self.in_place(s, out)
+            elif isinstance(s, Do) and any(self.is_active(Var(name)) for name in self.memory.outputs(s.call)):
+                self.types.setdefault(s.call.target, types.none)
+                self.call(s.call, out)
+            else:
+                out.append(s)
+        return out
+
+    def let(self, s: Let, out: list[Stmt]) -> None:
+        """An assignment."""
+        t = self.types.get(s.target)
+        users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
+        if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
+            out.append(s)  # a leaf of a tuple parameter: its tangent is a parameter too, or set to zero
+            return
+        if s.target not in self.active and not (users and self.reaches(s)):
+            out.append(s)
+            return
+        if users:
+            self.call(s, out)
+            return
+        z = f"{s.target}_d"
+        if isinstance(t, types.BaseTuple):
+            out.append(s)
+            return
+        if is_array(t):
+            self.array(s, z, out)
+            return
+        out.append(s)
+        if s.op == "item" and isinstance(self.type_of(s.args[0]), types.Array):
+            out.append(Let(z, "item", (Var(f"{s.args[0].name}_d"), s.args[1]), None, s.line))  # type: ignore[union-attr]
+        elif s.op == "copy":
+            x_dot = self.dot(s.args[0])
+            out.append(Let(z, "copy", (self.zero(t) if x_dot is None else x_dot,), None, s.line))
+        elif (
+            s.op in ("call", "method", "attribute")
+            and any(is_array(self.type_of(a)) for a in s.args)
+            or s.op == "binary"
+            and s.detail == "@"
+        ):
+            arrays.forward(self, s, out)
+        elif s.op == "attribute":
+            x_dot = self.dot(s.args[0])
+            assert x_dot is not None
+            if isinstance(self.type_of(s.args[0]), types.Complex):
+                out.append(Let(z, "attribute", (x_dot,), s.detail, s.line))
+            else:
+                out.append(Let(z, "copy", (x_dot if s.detail == "real" else Const(0.0),), None, s.line))
+        else:
+            self.scalar(s, z, out)
+
+    def reaches(self, s: Let) -> bool:
+        """Whether a call passes derivatives on: it has active arguments."""
+        return any(self.is_active(a) for a in s.args)
+
+    def scalar(self, s: Let, z: str, out: list[Stmt]) -> None:
+        """z_dot = the sum of dz/dx * x_dot; of arrays elementwise."""
+        total: Operand | None = None
+        for position, slope in self.slopes(s, out):
+            x_dot = self.dot(s.args[position])
+            if x_dot is None:
+                continue
+            if slope == -1:
+                x_dot = self.emit(out, "unary", (x_dot,), "-", s.line)
+            elif slope != 1:
+                x_dot = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+            total = x_dot if total is None else self.emit(out, "binary", (total, x_dot), "+", s.line)
+        t = self.types[s.target]
+        if total is None:
+            out.append(self.nothing(s.target))
+        elif is_real(t) and not isinstance(t, types.Complex) and self.mixes(s):
+            out.append(Let(z, "attribute", (total,), "real", s.line))
+        else:
+            out.append(Let(z, "copy", (total,), None, s.line))
+
+    def mixes(self, s: Let) -> bool:
+        """Whether an operand is complex."""
+        return any(isinstance(self.type_of(a), types.Complex) for a in s.args)
+
+    def array(self, s: Let, z: str, out: list[Stmt]) -> None:
+        """An assignment of an array: a view, another name, or new memory."""
+        sources = [a for a in s.args if isinstance(a, Var) and a.name in self.memory.sources(s)]
+        index = self.type_of(s.args[1]) if s.op == "item" else None
+        if s.op == "copy":
+            out += [s, Let(z, "copy", (Var(f"{s.args[0].name}_d"),), None, s.line)]  # type: ignore[union-attr]
+        elif sources and not isinstance(index, types.Array):
+            args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)
+            out += [s, Let(z, s.op, args, s.detail, s.line)]
+        elif sources:
+            out += [s, Let(z, "item", (Var(f"{sources[0].name}_d"), s.args[1]), None, s.line)]
+        else:
+            arrays.forward(self, s, out)
+
+    def store(self, s: Store, out: list[Stmt]) -> None:
+        """array[index] = value."""
+        out.append(s)
+        if self.is_active(s.array):
+            x_dot = self.dot(s.value)
+            out.append(
+                Store(Var(f"{s.array.name}_d"), s.index, Const(0.0) if x_dot is None else x_dot, s.line)
+            )  # type: ignore[union-attr]
+
+    def in_place(self, s: InPlace, out: list[Stmt]) -> None:
+        """array op= value."""
+        if self.is_active(s.array):
+            bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
+            x_dot = self.dot(s.value)
+            if s.op not in "+-*/":
+                raise self.refuse(f"`{s.op}=`", s.line)
+            if s.op in "+-":
+                if x_dot is not None:
+                    out.append(InPlace(bar, s.op, x_dot, s.line))
+            else:
+                out.append(InPlace(bar, s.op, s.value, s.line))
+                if x_dot is not None:
+                    slope: Operand = s.array
+                    if s.op == "/":
+                        square = self.emit(out, "binary", (s.value, s.value), "*", s.line)
+                        slope = self.emit(out, "binary", (s.array, square), "/", s.line)
+                    term = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+                    out.append(InPlace(bar, "+" if s.op == "*" else "-", term, s.line))
+        out.append(s)
+
+    def call(self, s: Let, out: list[Stmt]) -> None:
+        """A call of a function whose pushforward is derived."""
+        f, args, active = self.callee_of(s)
+        push = self.callee(f, tuple(self.argument_type(a) for a in args), tuple(active))
+        dots = [Var(f"{args[k].name}_d") for k in active]  # type: ignore[union-attr]
+        found = self.emit(out, "call", (Ref(push, f"{f.__name__}_pushforward"), *args, *dots), (), s.line)
+        leaves = self.result_leaves(s.target)
+        t = self.types.get(s.target)
+        place = 0
+        for leaf in leaves:
+            out.append(Let(leaf, "item", (found, Const(place)), None, s.line))
+            place += 1
+        for leaf in leaves:
+            if has_tangent(self.types.get(leaf)):
+                out.append(Let(f"{leaf}_d", "item", (found, Const(place)), None, s.line))
+                place += 1
+        if leaves != [s.target] and isinstance(t, types.BaseTuple):
+            self.gather(s.target, t, out)
+
+    def gather(self, name: str, t: Any, out: list[Stmt]) -> None:
+        """A tuple put together from its parts."""
+        for k, part in enumerate(t):
+            if isinstance(part, types.BaseTuple) and has_tangent(part):
+                self.gather(f"{name}_p{k}", part, out)
+        out.append(Let(name, "tuple", tuple(Var(f"{name}_p{k}") for k in range(len(t)))))

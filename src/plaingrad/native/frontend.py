@@ -1,0 +1,695 @@
+"""Numba's front end: from a function and argument types to a `Program`. The only file that knows Numba's internals.
+
+Numba decodes the bytecode, inlines closures, prunes branches, brings the program into SSA form and infers types, as
+it does before it compiles; then its typed IR is taken, and the compilation stops there.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import operator
+from collections.abc import Callable, Iterator
+from types import CellType, FunctionType, ModuleType
+from typing import Any
+
+import numba
+from numba.core import compiler, errors, ir, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+
+from plaingrad.errors import NativeError
+from plaingrad.native.structure import Graph, Irreducible, structured
+from plaingrad.native.tree import (
+    RESULT,
+    Break,
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Raise,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    operands,
+    statements,
+)
+
+SYMBOLS = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.pow: "**",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.matmul: "@",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.is_: "is",
+    operator.is_not: "is not",
+    operator.contains: "in",
+    operator.neg: "-",
+    operator.pos: "+",
+    operator.invert: "~",
+    operator.not_: "not",
+}
+COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
+
+
+class _Taken(Exception):
+    """Carries the typed IR out of Numba's pipeline."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _TakeTypedIR(AnalysisPass):
+    _name = "plaingrad_take_typed_ir"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        raise _Taken(state.func_ir, state.typemap, state.return_type)
+
+
+class _FrontEnd(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.add_pass(NopythonTypeInference, "type inference")
+        passes.add_pass(_TakeTypedIR, "take the typed IR")
+        passes.finalize()
+        return [passes]
+
+
+def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, dict[str, Any], Any]:
+    """(IR, type of every variable, type of the result) of the Python function `f` for these argument types."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    flags = compiler.Flags()
+    flags.nrt = True
+    try:
+        compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            f,
+            signature,
+            None,
+            flags,
+            {},
+            pipeline_class=_FrontEnd,
+        )
+    except _Taken as taken:
+        return taken.args
+    except errors.NumbaError as error:
+        raise NativeError(
+            f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
+            f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+        ) from error
+    raise AssertionError("the front end did not stop")
+
+
+def python_function(f: Any) -> Callable[..., Any]:
+    """The Python function behind a Numba dispatcher, or `f` itself."""
+    return getattr(f, "py_func", f)
+
+
+@functools.lru_cache(1024)
+def with_compiled_callees(f: FunctionType) -> FunctionType:
+    """`f` with the plain Python functions that it calls by a global or captured name made dispatchers."""
+    space = f.__globals__
+    found: dict[str, Any] = {}
+    for code in _codes(f.__code__):
+        for name in code.co_names:
+            if is_plain(space.get(name)):
+                found[name] = None if space[name] is f else dispatcher_of(space[name])
+    cells = f.__closure__
+    if cells:
+        cells = tuple(
+            [CellType(dispatcher_of(c.cell_contents)) if is_plain(_content(c)) else c for c in cells]
+        )
+    if not found and cells == f.__closure__:
+        return f
+    new = FunctionType(f.__code__, {**space, **found}, f.__name__, f.__defaults__, cells)
+    new.__kwdefaults__ = f.__kwdefaults__
+    new.__module__, new.__qualname__ = f.__module__, f.__qualname__
+    for name, value in found.items():
+        if value is None:  # it calls itself
+            new.__globals__[name] = numba.njit(new)
+    return new
+
+
+def _codes(code: Any) -> Iterator[Any]:
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, type(code)):
+            yield from _codes(inner)
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def is_plain(f: Any) -> bool:
+    """Whether `f` is somebody's Python function, not a library's."""
+    if not isinstance(f, FunctionType):
+        return False
+    return not str(f.__module__).startswith(("numpy", "numba", "math", "scipy"))
+
+
+@functools.lru_cache(1024)
+def dispatcher_of(f: FunctionType) -> Any:
+    """The dispatcher of a plain Python function."""
+    return numba.njit(with_compiled_callees(f))
+
+
+def is_dispatcher(f: Any) -> bool:
+    """Whether `f` was made by `numba.njit`."""
+    return hasattr(f, "py_func") and hasattr(f, "targetoptions")
+
+
+def program(f: Any, signature: tuple[Any, ...]) -> Program:
+    """`f`, a Python function or dispatcher, as a `Program` for these argument types.
+
+    Raises:
+        NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
+    """
+    function = with_compiled_callees(python_function(f))
+    for name in function.__code__.co_names:
+        other = function.__globals__.get(name)
+        if is_dispatcher(other) and other.py_func.__code__ is function.__code__:
+            other.compile(signature)  # Numba's type inference of a recursive function wants it begun already
+    func_ir, typemap, result = typed_ir(function, signature)
+    return _Translator(function, func_ir, typemap, result).program()
+
+
+class _Translator:
+    """From Numba's IR to a tree: constants and modules folded, phis made moves, iterators made counted loops."""
+
+    def __init__(self, function: Any, func_ir: Any, typemap: dict[str, Any], result: Any) -> None:
+        self.function = function
+        self.ir = func_ir
+        self.typemap = typemap
+        self.result = result
+        self.known: dict[str, Any] = {}  # name of a variable -> the operand it stands for
+        self.names: dict[str, str] = {}
+        self.nice: dict[str, str] = {}  # a nameless variable -> the user's name for it
+        self.types: dict[str, Any] = {}
+        self.iterators: dict[str, Any] = {}  # iterator variable -> what is iterated over
+        self.line = func_ir.loc.line
+        self.count = 0
+
+    # -- refusals --------------------------------------------------------------------------------------------------
+
+    def refuse(self, what: str) -> NativeError:
+        """The error that says that `what`, on the current line, cannot be done natively."""
+        return NativeError(
+            f"{what} at {self.function.__code__.co_filename}:{self.line}, in `{self.function.__name__}`, cannot be "
+            "differentiated natively.\n  To go on: tier='plain' differentiates it as it is.\n"
+            "  See docs: errors#native"
+        )
+
+    # -- the whole -------------------------------------------------------------------------------------------------
+
+    def program(self) -> Program:
+        blocks = self.ir.blocks
+        body: dict[Any, list[Stmt]] = {}
+        successors: dict[Any, tuple[Any, ...]] = {}
+        test: dict[Any, Operand] = {}
+        lines: dict[Any, int] = {}
+        moves: dict[tuple[Any, Any], list[Stmt]] = {}
+        phis: dict[Any, list[Any]] = {}
+        for label in sorted(blocks):
+            for s in blocks[label].body:
+                if isinstance(s, ir.Assign):
+                    self._note(s)
+        params = [self.name(f"arg.{name}") for name in self.ir.arg_names]
+        for param, name in zip(params, self.ir.arg_names, strict=True):
+            self.types[param] = self.typemap[f"arg.{name}"]
+        for label, block in sorted(blocks.items()):
+            out: list[Stmt] = []
+            for s in block.body[:-1] if block.is_terminated else block.body:
+                self.line = s.loc.line
+                if isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi":
+                    phis.setdefault(label, []).append(s)
+                else:
+                    out += self.statement(s)
+            end = block.terminator
+            self.line = lines[label] = end.loc.line
+            if isinstance(end, ir.Jump):
+                successors[label] = (end.target,)
+            elif isinstance(end, ir.Branch):
+                successors[label] = (end.truebr, end.falsebr)
+                test[label] = self.operand(end.cond)
+            elif isinstance(end, ir.Return):
+                out.append(Let(RESULT, "copy", (self.operand(end.value),), None, self.line))
+                successors[label] = ()
+            elif isinstance(end, (ir.StaticRaise, ir.Raise)):
+                out.append(self._raise(end))
+                successors[label] = ()
+            else:
+                raise self.refuse(f"`{end}`")
+            body[label] = out
+        for label, found in phis.items():
+            for source in {b for phi in found for b in phi.value.incoming_blocks}:
+                moves[source, label] = self._moves(found, source)
+        try:
+            tree = structured(Graph(min(blocks), body, successors, test, moves, lines))
+        except Irreducible:
+            raise self.refuse("a loop with two entries") from None
+        for name, t in self.typemap.items():
+            if not name.startswith("arg."):
+                self.types.setdefault(self.name(name), t)
+        for s in statements(tree):
+            if isinstance(s, Let) and s.target.startswith("exit_"):
+                self.types[s.target] = types.boolean if s.op == "compare" else types.int64
+        tree = self.counted(tree)
+        self._check(tree)
+        self.types[RESULT] = self.result
+        used = {a.name for s in statements(tree) for a in operands(s) if isinstance(a, Var)}
+        used |= {s.target for s in statements(tree) if isinstance(s, (Let, For))} | set(params) | {RESULT}
+        kept = {name: t for name, t in self.types.items() if name in used}
+        code = self.function.__code__
+        name = self.function.__name__
+        name = name if name.isidentifier() else "function"
+        return Program(name, code.co_filename, params, tree, kept, self.result)
+
+    def _check(self, tree: list[Stmt]) -> None:
+        for s in statements(tree):
+            if isinstance(s, Let) and s.op in ("getiter", "iternext", "pair_first", "pair_second"):
+                self.line = s.line
+                raise self.refuse("this iteration")
+
+    def _moves(self, phis: list[Any], source: Any) -> list[Stmt]:
+        """What the phis of a block take on the way from `source`: parallel moves, with copies where they cross."""
+        pairs = []
+        for phi in phis:
+            where = [k for k, b in enumerate(phi.value.incoming_blocks) if b == source]
+            value = phi.value.incoming_values[where[0]]
+            if value is ir.UNDEFINED or not isinstance(value, ir.Var):
+                continue
+            taken = self.operand(value)
+            target = self.name(phi.target.name)
+            if taken != Var(target):
+                pairs.append((target, taken, phi.loc.line))
+        targets = {target for target, _, _ in pairs}
+        out: list[Stmt] = []
+        later: list[Stmt] = []
+        for k, (target, taken, line) in enumerate(pairs):
+            crossing = (
+                isinstance(taken, Var)
+                and taken.name in targets
+                and any(earlier == taken.name for earlier, _, _ in pairs[:k])
+            )
+            if crossing:
+                self.count += 1
+                held = f"held_{self.count}"
+                self.types[held] = self.types[target] = self._type_of(target)
+                out.insert(0, Let(held, "copy", (taken,), None, line))
+                taken = Var(held)
+            later.append(Let(target, "copy", (taken,), None, line))
+        return out + later
+
+    def _type_of(self, target: str) -> Any:
+        for name, mine in self.names.items():
+            if mine == target:
+                return self.typemap[name]
+        raise KeyError(target)
+
+    # -- names and operands ----------------------------------------------------------------------------------------
+
+    def name(self, name: str) -> str:
+        """A Python identifier for a variable of the IR; the user's own names stay readable."""
+        mine = self.names.get(name)
+        if mine is None:
+            base = name[4:] if name.startswith("arg.") else name
+            if base.startswith("$"):
+                base = self.nice.get(name, "t")
+            base = "".join(c if c.isalnum() or c == "_" else "_" for c in base) or "t"
+            if base[0].isdigit() or base == RESULT:
+                base = "v_" + base
+            mine = base
+            taken = set(self.names.values())
+            n = 1
+            while mine in taken:
+                mine = f"{base}_{n}"
+                n += 1
+            self.names[name] = mine
+        return mine
+
+    def operand(self, v: Any) -> Operand:
+        """What a variable of the IR stands for."""
+        seen = v.name
+        while isinstance(self.known.get(seen), str):
+            seen = self.known[seen]
+        found = self.known.get(seen)
+        return Var(self.name(seen)) if found is None else found
+
+    def _note(self, s: Any) -> None:
+        """Remember variables that are another name for a constant, an object outside, or another variable."""
+        name, value = s.target.name, s.value
+        if isinstance(value, ir.Const):
+            self.known[name] = Const(value.value)
+        elif isinstance(value, (ir.Global, ir.FreeVar)):
+            self.known[name] = constant(value.value, value.name)
+        elif isinstance(value, ir.Var):
+            self.known[name] = value.name
+            if value.name.startswith("$") and not name.startswith("$"):
+                self.nice.setdefault(value.name, name)
+        elif isinstance(value, ir.Arg):
+            self.known[name] = f"arg.{value.name}"
+            self.typemap.setdefault(f"arg.{value.name}", self.typemap[name])
+        elif isinstance(value, ir.Expr):
+            if value.op in ("cast", "exhaust_iter"):
+                self.known[name] = value.value.name
+            elif value.op == "getattr":
+                owner = self.operand(value.value)
+                if isinstance(owner, Ref) and isinstance(owner.value, ModuleType):
+                    self.known[name] = constant(getattr(owner.value, value.attr), value.attr)
+            elif value.op == "call" and self.operand(value.func) == Const(bool):
+                self.known[name] = value.args[0].name
+            elif value.op == "inplace_binop" and isinstance(self.typemap[value.lhs.name], types.Array):
+                self.known[name] = value.lhs.name
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def statement(self, s: Any) -> list[Stmt]:
+        line = s.loc.line
+        if isinstance(s, ir.Assign):
+            return self._assign(s, line)
+        if isinstance(s, ir.SetItem):
+            return [Store(self.operand(s.target), self.operand(s.index), self.operand(s.value), line)]
+        if isinstance(s, ir.StaticSetItem):
+            index = self.operand(s.index_var) if s.index_var is not None else constant(s.index, "index")
+            return [Store(self.operand(s.target), index, self.operand(s.value), line)]
+        if isinstance(s, ir.Del):
+            return []
+        if isinstance(s, ir.Print):
+            args = (Const(print), *[self.operand(a) for a in s.args])
+            return [Do(Let("_", "call", args, (), line), line)]
+        raise self.refuse(f"`{type(s).__name__.lower()}`")
+
+    def _assign(self, s: Any, line: int) -> list[Stmt]:
+        target, value = s.target.name, s.value
+        if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
+            symbol = SYMBOLS[value.immutable_fn]
+            return [InPlace(self.operand(value.lhs), symbol, self.operand(value.rhs), line)]
+        if target in self.known:
+            return []
+        if not isinstance(value, ir.Expr):
+            raise self.refuse(f"`{type(value).__name__}`")
+        op = value.op
+        name = self.name(target)
+
+        def make(kind: str, args: Any, detail: Any = None) -> list[Stmt]:
+            return [Let(name, kind, tuple(args), detail, line)]
+
+        if op in ("binop", "inplace_binop"):
+            symbol = SYMBOLS[value.immutable_fn if op == "inplace_binop" else value.fn]
+            args = (self.operand(value.lhs), self.operand(value.rhs))
+            return make("compare" if symbol in COMPARISONS else "binary", args, symbol)
+        if op == "unary":
+            return make("unary", (self.operand(value.value),), SYMBOLS[value.fn])
+        if op == "getitem":
+            return make("item", (self.operand(value.value), self.operand(value.index)))
+        if op in ("static_getitem", "typed_getitem"):
+            index = (
+                self.operand(value.index_var)
+                if value.index_var is not None
+                else constant(value.index, "index")
+            )
+            return make("item", (self.operand(value.value), index))
+        if op == "getattr":
+            return self._attribute(name, value, line)
+        if op == "build_tuple":
+            return make("tuple", map(self.operand, value.items))
+        if op == "build_list":
+            return make("list", map(self.operand, value.items))
+        if op == "call":
+            return self._call(name, value, line)
+        if op in ("getiter", "iternext", "pair_first", "pair_second"):
+            return make(op, (self.operand(value.value),))
+        raise self.refuse(f"`{op}`")
+
+    def _attribute(self, name: str, value: Any, line: int) -> list[Stmt]:
+        t = self.typemap[value.value.name]
+        if isinstance(self.typemap.get(value.value.name), types.Module):
+            raise self.refuse(f"`.{value.attr}`")
+        self.iterators.pop(name, None)
+        return (
+            [Let(name, "attribute", (self.operand(value.value),), value.attr, line)] if t is not None else []
+        )
+
+    def _call(self, name: str, value: Any, line: int) -> list[Stmt]:
+        if value.vararg is not None or value.varkwarg is not None:
+            raise self.refuse("a call with *arguments")
+        args = [self.operand(a) for a in value.args]
+        keywords = tuple(key for key, _ in value.kws)
+        args += [self.operand(a) for _, a in value.kws]
+        callee = self.operand(value.func)
+        if callee == Const(slice):
+            return [Let(name, "slice", tuple(args), None, line)]
+        return [Let(name, "call", (callee, *args), keywords, line)]
+
+    def _raise(self, end: Any) -> Raise:
+        if isinstance(end, ir.StaticRaise):
+            args = tuple(Const(a) for a in end.exc_args or ())
+            return Raise(end.exc_class or RuntimeError, args, end.loc.line)
+        found = self.ir.get_definition(end.exception)
+        if isinstance(found, ir.Expr) and found.op == "call":
+            cls = self.operand(found.func)
+            return Raise(cls.value, tuple(map(self.operand, found.args)), end.loc.line)
+        cls = self.operand(end.exception)
+        if isinstance(cls, (Ref, Const)):
+            return Raise(cls.value, (), end.loc.line)
+        raise self.refuse("this raise")
+
+    # -- loops -----------------------------------------------------------------------------------------------------
+
+    def counted(self, body: list[Stmt]) -> list[Stmt]:
+        """`body` with iteration over ranges, arrays and tuples made counted loops, and methods made "method"s."""
+        definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
+        body = self._with_methods(body, definitions)
+        definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
+        return self._counted(body, definitions)
+
+    def _with_methods(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, Let) and s.op == "call" and isinstance(s.args[0], Var):
+                found = definitions.get(s.args[0].name)
+                if found is None or found.op != "attribute":
+                    self.line = s.line
+                    raise self.refuse("a call of a function that is computed")
+                s = Let(s.target, "method", (found.args[0], *s.args[1:]), (found.detail, s.detail), s.line)
+            elif (
+                isinstance(s, Let)
+                and s.op == "attribute"
+                and isinstance(self.types_of(s.target), types.BoundFunction)
+            ):
+                continue
+            elif isinstance(s, If):
+                then, orelse = (
+                    self._with_methods(s.then, definitions),
+                    self._with_methods(s.orelse, definitions),
+                )
+                s = If(s.test, then, orelse, s.line)
+            elif isinstance(s, Loop):
+                s = Loop(self._with_methods(s.body, definitions), s.line)
+            out.append(s)
+        return out
+
+    def types_of(self, name: str) -> Any:
+        """The Numba type of a variable of the tree."""
+        return self.types.get(name)
+
+    def _counted(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, If):
+                s = If(
+                    s.test, self._counted(s.then, definitions), self._counted(s.orelse, definitions), s.line
+                )
+            elif isinstance(s, Loop):
+                out += self._loop(s, definitions)
+                continue
+            elif isinstance(s, Let) and self._only_iterates(s):
+                continue
+            out.append(s)
+        return out
+
+    def _only_iterates(self, s: Let) -> bool:
+        """Whether a statement makes what a counted loop has made superfluous: a range, an iterator."""
+        if s.op == "copy":
+            return isinstance(self.types_of(s.target), types.IteratorType)
+        return s.op == "getiter" or (s.op == "call" and s.args[0] == Const(range))
+
+    def _loop(self, loop: Loop, definitions: dict[str, Let]) -> list[Stmt]:
+        parts = {
+            s.op: s
+            for s in loop.body
+            if isinstance(s, Let) and s.op in ("iternext", "pair_first", "pair_second")
+        }
+        if "iternext" not in parts:
+            return [Loop(self._counted(loop.body, definitions), loop.line)]
+        self.line = loop.line
+        rest = [s for s in loop.body if s not in parts.values()]
+        last = rest[-1] if rest else None
+        if not (
+            isinstance(last, If)
+            and last.test == Var(parts["pair_second"].target)
+            and _ends_in_break(last.orelse)
+        ):
+            raise self.refuse("this loop")
+        if len(rest) > 1:
+            raise self.refuse("a loop with statements before its test")
+        item = parts["pair_first"].target if "pair_first" in parts else None
+        inner = self._counted(last.then, definitions)
+        target, setup, (start, stop, step), bind = self._iterated(
+            parts["iternext"].args[0], item, definitions
+        )
+        after = last.orelse[:-1]
+        inner = [*bind, *inner]
+        if after and _breaks(inner):
+            self.count += 1
+            flag = f"broke_{self.count}"
+            self.types[flag] = types.boolean
+            inner = _flagged(inner, flag)
+            self.types[f"{flag}_not"] = types.boolean
+            return [
+                *setup,
+                Let(flag, "copy", (Const(False),), None, loop.line),
+                For(target, start, stop, step, inner, loop.line),
+                Let(f"{flag}_not", "unary", (Var(flag),), "not", loop.line),
+                If(Var(f"{flag}_not"), self._counted(after, definitions), [], loop.line),
+            ]
+        return [*setup, For(target, start, stop, step, inner, loop.line), *self._counted(after, definitions)]
+
+    def _iterated(self, iterator: Operand, item: str | None, definitions: dict[str, Let]) -> Any:
+        """(loop variable, statements before, (start, stop, step), statements at the top of the body)."""
+        found = definitions[iterator.name] if isinstance(iterator, Var) else None
+        while found is not None and found.op in ("copy", "getiter"):
+            source = found.args[0]
+            if found.op == "getiter":
+                made = definitions.get(source.name) if isinstance(source, Var) else None
+                if made is not None and made.op == "call" and made.args[0] == Const(range):
+                    bounds = made.args[1:]
+                    zero, one = Const(0), Const(1)
+                    full = {1: (zero, *bounds, one), 2: (*bounds, one), 3: bounds}[len(bounds)]
+                    self.count += 1
+                    name = item or f"k_{self.count}"
+                    self.types.setdefault(name, types.int64)
+                    return name, [], full, []
+                if made is not None and made.op == "call" and isinstance(made.args[0], Const):
+                    return self._over_pairs(made, item)
+                return self._over_items(source, item)
+            found = definitions.get(source.name) if isinstance(source, Var) else None
+        raise self.refuse("this iteration")
+
+    def _over_items(self, source: Operand, item: str | None) -> Any:
+        t = self.types_of(source.name) if isinstance(source, Var) else None
+        if not isinstance(t, (types.Array, types.UniTuple)):
+            raise self.refuse(f"iteration over {t}")
+        self.count += 1
+        k, n = f"k_{self.count}", f"n_{self.count}"
+        self.types[k] = self.types[n] = types.int64
+        setup = [Let(n, "call", (Const(len), source), (), self.line)]
+        bind = [Let(item, "item", (source, Var(k)), None, self.line)] if item else []
+        return k, setup, (Const(0), Var(n), Const(1)), bind
+
+    def _over_pairs(self, made: Let, item: str | None) -> Any:
+        """enumerate(items[, start]) and zip(items, ...)."""
+        sources = list(made.args[1:])
+        shift: Operand = Const(0)
+        counting = made.args[0] == Const(enumerate)
+        if counting and len(sources) == 2:
+            shift = sources.pop()
+        if made.args[0] not in (Const(enumerate), Const(zip)) or not sources:
+            raise self.refuse("this iteration")
+        k, setup, (start, stop, step), bind = self._over_items(sources[0], self._fresh())
+        parts = [Var(s.target) for s in bind]
+        if counting:
+            self.count += 1
+            place = f"at_{self.count}"
+            self.types[place] = types.int64
+            bind.append(Let(place, "binary", (Var(k), shift), "+", self.line))
+            parts.insert(0, Var(place))
+        for source in sources[1:]:
+            _, more, (_, end, _), (other,) = self._over_items(source, self._fresh())
+            shorter = self._fresh(types.int64)
+            setup += [*more, Let(shorter, "call", (Const(min), stop, end), (), self.line)]
+            stop = Var(shorter)
+            bind.append(Let(other.target, "item", (source, Var(k)), None, self.line))
+            parts.append(Var(other.target))
+        for s in bind:
+            if s.op == "item":
+                self.types[s.target] = item_type(self.types_of(s.args[0].name))
+        if item:
+            bind.append(Let(item, "tuple", tuple(parts), None, self.line))
+        return k, setup, (start, stop, step), bind
+
+    def _fresh(self, t: Any = None) -> str:
+        self.count += 1
+        name = f"part_{self.count}"
+        self.types[name] = t
+        return name
+
+
+def item_type(t: Any) -> Any:
+    """The type of an item of an array or tuple."""
+    if isinstance(t, types.Array):
+        return t.dtype if t.ndim == 1 else t.copy(ndim=t.ndim - 1, layout="C" if t.layout == "C" else "A")
+    return t.dtype
+
+
+def constant(value: Any, name: str) -> Operand:
+    """An object outside the program: a constant if it prints itself, else a reference."""
+    if value is None or type(value) in (int, float, complex, bool, str):
+        return Const(value)
+    if isinstance(value, type) or callable(value):
+        if getattr(builtins, getattr(value, "__name__", ""), None) is value:
+            return Const(value)
+    return Ref(value, name)
+
+
+def _ends_in_break(body: list[Stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], Break)
+
+
+def _breaks(body: list[Stmt]) -> bool:
+    """Whether `body` may leave its own loop."""
+    if not body:
+        return False
+    last = body[-1]
+    return isinstance(last, Break) or (isinstance(last, If) and (_breaks(last.then) or _breaks(last.orelse)))
+
+
+def _flagged(body: list[Stmt], flag: str) -> list[Stmt]:
+    """`body` that sets `flag` before it leaves its loop."""
+    if not body:
+        return body
+    last = body[-1]
+    if isinstance(last, Break):
+        return [*body[:-1], Let(flag, "copy", (Const(True),), None, last.line), last]
+    if isinstance(last, If):
+        return [*body[:-1], If(last.test, _flagged(last.then, flag), _flagged(last.orelse, flag), last.line)]
+    return body

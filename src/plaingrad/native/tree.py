@@ -1,0 +1,188 @@
+"""A numeric program as a tree: three-address statements, counted and general loops, no jumps but a loop's `Break`.
+
+What Numba's typed IR is turned into, and what the derivative programs are made of and printed from. Variables are
+names with a Numba type (`Program.types`); a variable may be assigned in several places (the arms of a branch, the end
+of a loop body), every other one once. The result is assigned to `RESULT` and returned at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+RESULT = "result"
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A number, string, bool or None."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ref:
+    """An object outside the program: a function, a module, a global or captured array."""
+
+    value: Any
+    name: str
+
+
+Operand = Var | Const | Ref
+
+
+@dataclass(slots=True)
+class Let:
+    """target = op(args).
+
+    Attributes:
+        target: the variable's name.
+        op: "copy", "binary", "unary", "compare", "call" (the callee first), "method" (the object first), "item"
+            (value, index), "attribute", "tuple", "slice" (start, stop[, step]), "list".
+        args: the operands.
+        detail: the operator's symbol, the attribute's or method's name; for calls the keyword names, which belong to
+            the last of `args`.
+        line: the user's line.
+    """
+
+    target: str
+    op: str
+    args: tuple[Operand, ...]
+    detail: Any = None
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Store:
+    """array[index] = value."""
+
+    array: Operand
+    index: Operand
+    value: Operand
+    line: int = 0
+
+
+@dataclass(slots=True)
+class InPlace:
+    """array op= value, in the memory of the array; `op` is the symbol of the operator, "+" for +=."""
+
+    array: Operand
+    op: str
+    value: Operand
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Do:
+    """A call for its effect: print, or a function that returns nothing."""
+
+    call: Let
+    line: int = 0
+
+
+@dataclass(slots=True)
+class If:
+    """A branch."""
+
+    test: Operand
+    then: list[Stmt]
+    orelse: list[Stmt]
+    line: int = 0
+
+
+@dataclass(slots=True)
+class For:
+    """for target in range(start, stop, step); a `Break` may stand where the body, or an arm at its end, ends."""
+
+    target: str
+    start: Operand
+    stop: Operand
+    step: Operand
+    body: list[Stmt]
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Loop:
+    """while True; it ends at a `Break`, which stands where the body, or an arm at its end, ends."""
+
+    body: list[Stmt]
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Break:
+    """Leave the innermost loop."""
+
+    line: int = 0
+
+
+@dataclass(slots=True)
+class Raise:
+    """raise exception(*args)."""
+
+    exception: Any
+    args: tuple[Operand, ...] = ()
+    line: int = 0
+
+
+Stmt = Let | Store | InPlace | Do | If | For | Loop | Break | Raise
+
+
+@dataclass(slots=True)
+class Program:
+    """A function.
+
+    Attributes:
+        name: of the user's function.
+        file: where it stands.
+        params: its parameters.
+        body: its statements; the last value of `RESULT` is returned.
+        types: the Numba type of every variable.
+        result: the Numba type of what is returned.
+    """
+
+    name: str
+    file: str
+    params: list[str]
+    body: list[Stmt]
+    types: dict[str, Any] = field(default_factory=dict)
+    result: Any = None
+
+
+def statements(body: list[Stmt]) -> Iterator[Stmt]:
+    """Every statement in `body`, outer ones first."""
+    for s in body:
+        yield s
+        if isinstance(s, If):
+            yield from statements(s.then)
+            yield from statements(s.orelse)
+        elif isinstance(s, (For, Loop)):
+            yield from statements(s.body)
+
+
+def operands(s: Stmt) -> tuple[Operand, ...]:
+    """What a statement itself reads (not the statements inside it)."""
+    if isinstance(s, Let):
+        return s.args
+    if isinstance(s, Do):
+        return s.call.args
+    if isinstance(s, Store):
+        return s.array, s.index, s.value
+    if isinstance(s, InPlace):
+        return s.array, s.value
+    if isinstance(s, If):
+        return (s.test,)
+    if isinstance(s, For):
+        return s.start, s.stop, s.step
+    if isinstance(s, Raise):
+        return s.args
+    return ()
