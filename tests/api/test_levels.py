@@ -13,7 +13,19 @@ import threading
 import numpy as np
 import pytest
 
-from plaingrad import derivative, forwarddiff, grad, hessian, hvp, jacobian, jvp, linearize, vjp, wirtinger
+from plaingrad import (
+    derivative,
+    forwarddiff,
+    grad,
+    hessian,
+    hvp,
+    jacobian,
+    jvp,
+    linearize,
+    stop_gradient,
+    vjp,
+    wirtinger,
+)
 
 MODES = {"forward": derivative, "reverse": grad}
 PAIRS = list(itertools.product(MODES, MODES))
@@ -281,6 +293,15 @@ def test_every_operator_under_every_other():
         assert (
             grad(derivative(inner))(2.0) == derivative(grad(inner))(2.0) == pytest.approx(6.0, rel=1e-13)
         ), name
+
+
+def test_stop_gradient_holds_in_every_mode_and_at_every_level():
+    f = lambda x: x * x * stop_gradient(x)
+    assert grad(f)(3.0) == derivative(f)(3.0) == 18.0
+    assert derivative(f, order=2)(3.0) == hessian(f)(3.0) == 6.0
+    for a, b in itertools.product(MODES.values(), repeat=2):
+        assert a(b(f))(3.0) == 6.0
+        assert a(lambda x: b(lambda y: y * stop_gradient(x))(1.0))(3.0) == 0.0
 
 
 def test_mixed_partial_derivatives_are_equal_in_any_order():
