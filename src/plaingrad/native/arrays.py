@@ -1,8 +1,9 @@
 """Rules of whole arrays: elementwise operations, reductions, products, creation.
 
-A rule is `rule(r, s, z, back, args)`: `r` the transform, `s` the statement, `z` the cotangent of its result, `back`
-the list to which the reverse statements go, `args` the operands as they will be on the way back (arrays that are written
-later are copies). `r.emit(back, op, args, detail, line)` makes a value, `r.add(back, x, term, line)` adds to a cotangent.
+A rule is `rule(r, s, z, back, args)`: `r` the transform, `s` the statement, `z` the cotangent of its result; `back` is
+the list to which the reverse statements go, `args` are the operands as they will be on the way back (arrays that are
+written later are copies). `r.emit(back, op, args, detail, line)` makes a value, `r.add(back, x, term, line)` adds to a
+cotangent.
 """
 
 from __future__ import annotations
