@@ -307,7 +307,7 @@ class ForwardLevel(Level):
             y, pullback = pair_of(rule, self.outside(rule.rrule, *args, **kwargs))
             if self._is_settled(y, args, rule):
                 return self._settled(y, args)
-            y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule.name)
+            y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule)
         return self.file(y, y_dot, rule.own and not any(y_dot is x_dot for x_dot in dots))
 
     def _is_settled(self, y: Any, args: Any, rule: Rule) -> bool:
@@ -326,8 +326,8 @@ class ForwardLevel(Level):
             return self.to_objects(args[0])
         return y
 
-    def _transposed(self, pullback: Any, y: Any, positions: Any, xs: Any, dots: Any, name: str) -> Any:
-        push = pushforward_of(pullback, y, positions, xs, name)
+    def _transposed(self, pullback: Any, y: Any, positions: Any, xs: Any, dots: Any, rule: Rule) -> Any:
+        push = pushforward_of(pullback, y, positions, xs, rule.name, rule.users)
         if not self.lead:
             return push(dots)
         each = [push([pushing.chosen(x_dot, k) for x_dot in dots]) for k in range(self.lead[0])]
@@ -520,6 +520,9 @@ class ForwardLevel(Level):
         kind = kind_of(type(x))
         is_zero = x_dot is None or x_dot is ZeroTangent or x_dot is NoTangent
         if kind == NUMBER:
+            if type(x) is float and type(x_dot) is float and not self.lead and self.has_hot_hooks:
+                self.index[id(x)] = x_dot
+                return
             if is_zero:
                 x_dot = np.zeros(self.lead) if self.lead else 0.0
             self.index[id(x)] = self.computed(pushing.number_tangent, x_dot, x, self.lead)

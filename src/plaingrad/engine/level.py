@@ -12,7 +12,7 @@ import threading
 import weakref
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType
@@ -461,6 +461,8 @@ class Level(Hooks):
                         "differentiated numbers unseen; pass a list.",
                     )
                 if slot is not None:
+                    if rule.users and type(slot) is Tree:
+                        attach(slot, x)
                     if kind == ARRAY and x.dtype.kind == "O":
                         return self._apply_to_objects(rule, f, args, kwargs)
                     inputs.append((position, slot))
@@ -921,6 +923,23 @@ def fresh_number(y: Any) -> Any:
 def is_users_number(t: type) -> bool:
     """Whether `t` is a subclass of a number that has attributes and operators of its own."""
     return is_heap(t) and t is not Fraction and t is not Decimal
+
+
+def attach(tree: Tree, x: Any) -> None:
+    """Note in the slots of a container what it is: the cotangents that a user's rule gives are compared with it."""
+    if tree.x is x:
+        return
+    tree.x = x
+    if isinstance(x, (list, tuple, deque)):
+        tree.count = len(x)
+        parts: Any = x
+    elif isinstance(x, np.ndarray):
+        return
+    else:
+        parts = x if isinstance(x, Mapping) else parts_of(x)
+    for key, inner in tree.slots.items():
+        if type(inner) is Tree:
+            attach(inner, parts[key])
 
 
 def is_stream(x: Any) -> bool:

@@ -236,8 +236,12 @@ def hook(a, b):
         if i is not None and a_dot is not None:
             number = a ** b
             a = float(a)
-            slope = b * a ** (b - 1)
-            slope_dot = b * (b - 1) * a ** (b - 2) * a_dot
+            if b == 2:
+                slope = 2.0 * a
+                slope_dot = 2.0 * a_dot
+            else:
+                slope = b * a ** (b - 1)
+                slope_dot = b * (b - 1) * a ** (b - 2) * a_dot
             z_dot = slope * a_dot
 {filed}
         if i is None and a_dot is None:

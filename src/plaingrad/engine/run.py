@@ -40,7 +40,7 @@ class Run:
     ) -> None:
         level = ReverseLevel(CURRENT.get())
         inputs = Inputs(level, args, argnums)
-        level.inputs = level.new_index()
+        level.inputs = len(level.alive) + len(level.arrays)
         try:
             value = level.run(f, inputs.args, kwargs)
             self.slots = level.slot_of(
