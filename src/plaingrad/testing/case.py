@@ -61,8 +61,17 @@ class Case:
         self.problems: list[str] = []
         self.world = World(f)
         self.put_back = self.world.saved()
-        self.changed = False  # a plain call changes something that outlives it
-        self.y: Any = None
+        self.y: Any = None  # what a plain call returns
+        self.error: BaseException | None = None  # or raises
+        self.left: dict[str, Any] = {}  # what is in the arguments and in the world after it
+        self.ids: list[str] = []  # which of the arguments it hands back
+        self.mutates = False  # it writes into its arguments
+        self.changed = False  # it changes something that outlives it
+        self.written: Callable[..., list[Any]] = lambda args, kwargs: []
+        self.smooth = (
+            self.rule is None or self.rule.kind != "no_tangent"
+        )  # else the result counts as a constant
+        self.state = True  # what is left changed is compared
 
     def report(self, check: str, words: str) -> None:
         """One line of the report."""

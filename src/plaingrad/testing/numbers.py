@@ -39,15 +39,17 @@ def look_at_differences(case: Case, y_bar: Any, bars: tuple[Any, ...]) -> None:
     flats = flat(bars, case.active)
     for n in case.positions:
         mine = [k for k, (m, _) in enumerate(leaves) if m == n]
-        entries = [(k, at, way) for k in mine for at, way in directions_in(leaves[k][1].x)]
-        if len(entries) <= FEW:
+        count = sum(np.size(leaves[k][1].x) for k in mine)
+        entries: list[Any] = []
+        if count <= FEW:
+            entries = [(k, at, way) for k in mine for at, way in directions_in(leaves[k][1].x)]
             chosen = [unit_direction(case, leaves, *entry) for entry in entries]
         else:
             chosen = [(f"argument {n}", random_direction(case, leaves, mine), 1.0) for _ in range(2)]
         wrong = [wrong_along(case, *direction, flats, y_bar) for direction in chosen]
         lines = [words for words in wrong if words]
-        if lines and len(entries) > FEW:
-            picked = entries
+        if lines and count > FEW:
+            picked = entries = [(k, at, way) for k in mine for at, way in directions_in(leaves[k][1].x)]
             if len(entries) > NAMED:
                 at = case.random.choice(len(entries), NAMED, replace=False)
                 picked = [entries[k] for k in sorted(at.tolist())]
