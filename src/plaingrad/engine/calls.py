@@ -20,6 +20,7 @@ import weakref
 from abc import ABCMeta
 from collections import defaultdict
 from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -80,6 +81,7 @@ CACHEABLE = frozenset(
     (*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType)
 )
 HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+EXACT = frozenset((Decimal, Fraction))
 FLAT = frozenset((float, complex, int, bool, str, type(None)))  # types of entries that hold nothing
 VIEWING = (
     "cast",
@@ -424,10 +426,13 @@ class Calls:
             return self._composed(rule, f)
 
         written = self.inside(into)
+        in_floats = rule.own and getattr(f, "__module__", None) == "math"
 
         def apply_rule(*args: Any, **kwargs: Any) -> Any:
             if kwargs and kwargs.get("out") is not None:
                 return written(f, args, kwargs)
+            if in_floats and not EXACT.isdisjoint(map(type, args)):  # which mix with no float
+                args = tuple([self.prep(float)(x) if type(x) in EXACT else x for x in args])
             return level.apply(rule, f, args, kwargs)
 
         if type(f) is FunctionType and f.__closure__ and not rule.own:

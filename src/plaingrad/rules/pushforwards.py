@@ -122,10 +122,27 @@ def real_if(z: Any, z_dot: Any) -> Any:
     return np.real(z_dot) if np.iscomplexobj(z_dot) and not np.iscomplexobj(z) else z_dot
 
 
+def of_each(f: Callable[..., Any], x_dot: Any, x: Any) -> Any:
+    """f(x_dot) for one tangent, or for each of a chunk, of a nested list."""
+    leaf_dot, leaf = x_dot, x
+    while isinstance(leaf, (list, tuple)):
+        leaf_dot, leaf = leaf_dot[0], leaf[0]
+    if np.ndim(leaf_dot) == np.ndim(leaf):
+        return f(x_dot)
+    return np.stack([f(chosen(x_dot, k)) for k in range(len(leaf_dot))])
+
+
+def chosen(x_dot: Any, k: int) -> Any:
+    """Tangent `k` of a chunk."""
+    return type(x_dot)([chosen(part, k) for part in x_dot]) if isinstance(x_dot, (list, tuple)) else x_dot[k]
+
+
 def as_number(z: Any, x_dot: Any) -> Any:
     """The tangent `x_dot` of a number as that of the equal number z, which is of another type."""
-    if isinstance(x_dot, np.ndarray):
-        return real_if(z, x_dot)
+    if isinstance(x_dot, np.ndarray):  # a chunk; Decimals and Fractions are in arrays of objects
+        if isinstance(z, Decimal):
+            return np.array([Decimal(float(part)) if isinstance(part, float) else part for part in x_dot], object)
+        return x_dot.astype(type(z)) if x_dot.dtype.kind == "O" and isinstance(z, (float, complex)) else real_if(z, x_dot)
     if type(z) is float:
         return float(x_dot.real)
     if type(z) is complex:

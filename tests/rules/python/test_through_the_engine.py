@@ -30,6 +30,7 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, value_and_grad
+from plaingrad.engine.push import push
 from plaingrad.errors import PlaingradError
 
 X = 1.7
@@ -531,10 +532,15 @@ def test_decimal_context():
     (lambda d: d % 1 + divmod(d, 1)[1], 2), (lambda d: +d - (-d), 2), (lambda d: sum([d, d * d, 1]), 1 + 2 * X),
     (lambda d: max(d, 1) * min(d, 9), 2 * X), (lambda d: sorted([d * 2, d])[0], 1), (lambda d: statistics.mean([d, d * d]), 0.5 + X),
     (lambda d: statistics.variance([d, 3 * d]), 4 * X), (lambda d: math.sqrt(d), 0.5 / math.sqrt(X)), (lambda d: math.prod([d, d]), 2 * X),
+    (lambda d: math.hypot(d, 1), X / math.hypot(X, 1)), (lambda d: math.atan2(d, 2), 2 / (4 + X**2)), (lambda d: math.fsum([d, 1.5, d]), 2),
+    (lambda d: math.dist([d, 0], [0, 1]), X / math.hypot(X, 1)), (lambda d: math.log(d, 3), 1 / (X * math.log(3))),
     (lambda d: 2**d, math.log(2) * 2**X), (lambda d: statistics.stdev([d, 3 * d]), math.sqrt(2)),
 ])
 def test_exact_numbers(number, f, slope):
     assert grad(lambda x: float(f(number(x))))(X) == pytest.approx(slope, rel=1e-9)
+    assert plaingrad.jvp(lambda x: float(f(number(x))), (X,), (1.0,))[1] == pytest.approx(slope, rel=1e-9)
+    chunk = push(lambda x: float(f(number(x))), (X,), (np.array([1.0, -2.0]),), {}, chunk=2)[1]
+    np.testing.assert_allclose(chunk, [slope, -2 * slope], rtol=1e-9)
 
 
 def test_the_gradient_of_a_decimal_argument():

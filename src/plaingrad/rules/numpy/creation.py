@@ -19,6 +19,7 @@ from plaingrad.rules.pushforwards import (
     joined,
     lead_of,
     lined_up,
+    of_each,
     pushed,
     real_if,
     reshaped,
@@ -73,6 +74,8 @@ def enter_same_elements(function: Any) -> None:
         def same_elements_pushforward(dots):
             if not varies(dots[0]):
                 return dots[0]
+            if isinstance(z, np.ndarray) and z.dtype.kind == "V":  # records
+                return of_each(lambda a_dot: function(a_dot, *options, **more), dots[0], a)
             a_dot = real_if(z, joined(dots[0], a))
             return a_dot if np.ndim(z) == np.ndim(a) else reshaped(a_dot, a, np.shape(z))
 
@@ -261,6 +264,16 @@ def linspace_frule(start, stop, num=50, endpoint=True, retstep=False, dtype=None
         return z_dot, total(*[pushed(lambda x_dot, w: x_dot * w, *pair) for pair in zip(ends, (-step, step))])
 
     return z, linspace_pushforward
+
+
+@composed(np.kaiser)
+def kaiser(M, beta):
+    """A window. (NumPy puts 0, M and beta into one array, and so an infinite slope at 0 beside the slope in beta.)"""
+    beta = np.array([0.0, beta])[1]
+    if M == 1:
+        return np.ones(1, beta.dtype)
+    alpha = (M - 1) / 2.0
+    return np.i0(beta * np.sqrt(1 - ((np.arange(0, M) - alpha) / alpha) ** 2.0)) / np.i0(beta)
 
 
 @composed(np.meshgrid)

@@ -116,6 +116,11 @@ def hypot_frule(*coordinates: Any) -> Any:
     return z, hypot_pushforward
 
 
+def in_floats(x: Any) -> Any:
+    """`x`, or the float that `math` makes of an exact number, which mixes with no float itself."""
+    return float(x) if isinstance(x, (Decimal, Fraction)) else x
+
+
 def _distance(n: int, *coordinates: Any) -> Any:
     """The distance of the point made of the first n coordinates from that of the others."""
     return math.dist(coordinates[:n], coordinates[n:])
@@ -154,7 +159,7 @@ def distance_frule(n: int, *coordinates: Any) -> Any:
 def dist(p: Any, q: Any, /) -> Any:
     """The Euclidean distance of two points."""
     p = tuple(p)
-    return _distance(len(p), *p, *q)
+    return _distance(len(p), *[in_floats(x) for x in (*p, *q)])
 
 
 def _exact_sum(*items: Any) -> Any:
@@ -180,7 +185,7 @@ def exact_sum_frule(*items: Any) -> Any:
 @composed(math.fsum)
 def fsum(seq: Any, /) -> Any:
     """A sum rounded once."""
-    return _exact_sum(*seq)
+    return _exact_sum(*[in_floats(x) for x in seq])
 
 
 @composed(math.prod)
