@@ -1,5 +1,6 @@
 """`check_rule` and `check_grads`: what is right passes, and each kind of mistake is caught and named."""
 
+import functools
 import math
 import random
 from collections import namedtuple
@@ -79,6 +80,44 @@ def named(lines, check, *words):
     (np.sum, (np.zeros((0, 3)),)),
 ])  # fmt: skip
 def test_a_right_derivative_passes(f, args):
+    check_rule(f, *args)
+
+
+class Pendulum:
+    def __init__(self, length):
+        self.length = length
+
+    def period(self, g):
+        return 2 * math.pi * math.sqrt(self.length / g)
+
+    @property
+    def double(self):
+        return 2 * self.length
+
+    def __call__(self, x):
+        return self.length * x
+
+
+def counted(x):
+    yield x
+    yield x * x
+
+
+@pytest.mark.parametrize("f, args", [
+    (Pendulum(2.0).period, (9.81,)),
+    (Pendulum.period, (Pendulum(2.0), 9.81)),
+    (Pendulum, (2.0,)),
+    (Pendulum(3.0), (2.0,)),
+    (lambda p: p.double, (Pendulum(2.0),)),
+    (functools.partial(math.hypot, 3.0), (4.0,)),
+    (functools.lru_cache(lambda x: x * x), (2.0,)),
+    (lambda x: list(counted(x)), (2.0,)),
+    (counted, (2.0,)),
+    (lambda t: t[0].sum() * t[1].sum(), ((X, X),)),
+    (lambda v: v * 2, (np.broadcast_to(X, (2, 3)),)),
+    (lambda a: a[::-1].T * 2, (np.ones((2, 3))[:, ::-1],)),
+], ids=lambda x: getattr(x, "__name__", type(x).__name__) if callable(x) else "")  # fmt: skip
+def test_callables_and_arguments_of_every_kind(f, args):
     check_rule(f, *args)
 
 
@@ -531,6 +570,26 @@ def test_a_rule_for_something_that_writes_but_does_not_is_named(entered):
 
     entered(fill, lambda a, x: (None, lambda z_bar: (ZeroTangent, ZeroTangent)))
     assert named(complaint(fill, X, 2.0), "state", "argument 0")
+
+
+def test_a_wrong_zero_of_what_is_overwritten_is_named():
+    def matmul_into(x, y, z):
+        np.matmul(x, y, out=z)
+
+    def rule(old_bar):
+        @plaingrad.rrule(matmul_into, mutates="z")
+        def matmul_into_rrule(x, y, z):
+            matmul_into(x, y, z)
+            return None, lambda result_bar, z_bar: (z_bar @ y.T, x.T @ z_bar, old_bar(z_bar))
+
+    args = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.5, 2.0], [-1.0, 1.0]]), np.ones((2, 2))
+    try:
+        rule(lambda z_bar: z_bar)
+        assert named(complaint(matmul_into, *args), "differences", "argument 2[0, 1]", "differences 0")
+        rule(lambda z_bar: ZeroTangent)
+        check_rule(matmul_into, *args)
+    finally:
+        plaingrad.remove_rule(matmul_into)
 
 
 def test_a_function_that_is_declared_constant_is_checked_to_be_one():

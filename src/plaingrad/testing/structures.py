@@ -147,8 +147,14 @@ def as_number(t: Any, x: Any) -> Any:
 def copied(x: Any, memo: dict[int, Any] | None = None) -> Any:
     """A deep copy; of what cannot be copied (a generator, a lock) the thing itself."""
     memo = {} if memo is None else memo
-    if type(x) in (tuple, list):
-        return type(x)([copied(part, memo) for part in x])
+    if id(x) in memo:
+        return memo[id(x)]
+    if type(x) is list:
+        memo[id(x)] = new = []
+        new.extend([copied(part, memo) for part in x])
+        return new
+    if type(x) is tuple:
+        return tuple([copied(part, memo) for part in x])
     if isinstance(x, np.ndarray) and x.dtype.kind != "O":
         return array_copy(x)
     try:
