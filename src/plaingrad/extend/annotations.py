@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing
 
 from plaingrad.errors import RuleError
 from plaingrad.rulebook import Classes, Types
