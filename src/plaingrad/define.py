@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.errors import RuleError
+from plaingrad.errors import CotangentError, RuleError
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
 
@@ -254,7 +254,10 @@ def projected_cotangents(rule: Rule, pullback: Any, y_bar: Any, projections: lis
             "one cotangent per argument.\n  See docs: errors#rule"
         )
     given = len(cotangents)
-    return tuple([f(cotangents[k] if k < given else NoTangent) for k, f in enumerate(projections)])
+    try:
+        return tuple([f(cotangents[k] if k < given else NoTangent) for k, f in enumerate(projections)])
+    except CotangentError as error:
+        raise RuleError(f"the rule for {rule.name} gives a cotangent that is none: {error}") from None
 
 
 def _name(function: Any) -> str:
@@ -302,7 +305,14 @@ def dual_step(
                 f"the frule of {_name(function)} returned {_described(outcome)}; it must return Dual(y, y_dot).\n"
                 "  See docs: errors#rule"
             )
-        return outcome.primal, outcome.tangent
+        y, y_dot = outcome
+        y_dot = unthunk(y_dot)
+        problem = rulebook.misfit(y_dot, y, summed=False)
+        if problem:
+            raise RuleError(
+                f"the frule of {_name(function)} gives as tangent of its result {problem}.\n  See docs: errors#rule"
+            )
+        return y, y_dot
 
     return step
 

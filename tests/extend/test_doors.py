@@ -834,6 +834,70 @@ def test_a_pullback_that_returns_no_tuple_is_named():
             ask()
 
 
+X3 = np.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("bar", "x"),
+    [
+        ("a", 1.0),
+        ([1.0], 1.0),
+        (len, 1.0),
+        (Tangent(Box, side=1.0), 1.0),
+        ("a", X3),
+        ([1.0, 1.0, 1.0], X3),
+        (np.ones(2), X3),
+        (np.array(["a"] * 3), X3),
+        (1.0, [1.0, 2.0]),
+        ([1.0], [1.0, 2.0]),
+        ({"a": 1.0}, [1.0, 2.0]),
+        (["a", 1.0], [1.0, 2.0]),
+        ([1.0], {"a": 1.0}),
+        ({"b": 1.0}, {"a": 1.0}),
+        ({"a": [1.0]}, {"a": 1.0}),
+        (1.0, Box(1.0)),
+        (Tangent(Box, width=1.0), Box(1.0)),
+        (Tangent(Scale, side=1.0), Box(1.0)),
+        ([1.0], Box(1.0)),
+    ],
+    ids=range(19),
+)
+def test_what_is_no_cotangent_of_the_argument_is_said_so(bar, x):
+    def wrong(x):
+        return 1.0
+
+    def total(y):
+        return y
+
+    rrule(wrong)(lambda x: (1.0, lambda y_bar: (bar,)))
+    x_dot = plaingrad.zero_tangent(x) if not isinstance(x, Box) else {"side": 1.0}
+    if isinstance(x, float):
+        x_dot = 1.0
+    for ask in (
+        lambda: grad(lambda x: total(wrong(x)))(x),
+        lambda: jvp(lambda x: total(wrong(x)), (x,), (x_dot,)),
+        lambda: rrule(wrong, x)[1](1.0),
+    ):
+        with pytest.raises(RuleError, match="rule for .*wrong gives"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("y", "y_dot"),
+    [(1.0, "a"), (1.0, X3), (X3, np.ones(2)), (X3, np.ones((2, 3))), ([1.0], [1.0, 2.0]), ({"a": 1.0}, {"b": 1.0})],
+    ids=range(6),
+)
+def test_what_is_no_tangent_of_the_result_is_said_so(y, y_dot):
+    def wrong(x):
+        return y
+
+    frule(wrong)(lambda f, x: Dual(y, y_dot))
+    first = lambda y: y if isinstance(y, float) else y["a"] if isinstance(y, dict) else y[0]
+    for ask in (lambda: jvp(wrong, (1.0,), (1.0,)), lambda: grad(lambda x: first(wrong(x)))(1.0)):
+        with pytest.raises(RuleError, match="wrong gives as tangent of its result"):
+            ask()
+
+
 def test_no_tangent_for_what_has_one_is_refused_also_inside_objects():
     def area(box):
         return box.side**2

@@ -252,7 +252,7 @@ class JetLevel(ForwardLevel):
             if self._is_settled(y, args, rule):
                 return y, None
             with np.errstate(**QUIET):
-                return y, unthunk(pushforward_of(pullback, y, positions, xs, rule.name)(dots))
+                return y, unthunk(pushforward_of(pullback, y, positions, xs, rule.name, rule.users)(dots))
         y, push = pair_of(rule, inside(rule.frule)(*args, **kwargs), "frule", "pushforward")
         if self._is_settled(y, args, rule):
             return y, None

@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 
 from plaingrad.errors import MissingRuleError, RuleError
+from plaingrad.rulebook import misfit
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, has_tangent_space, project, unthunk
 from plaingrad.tangents.fields import parts_of
 
 
 def pulled(
-    pullback: Callable[[Any], Any], positions: list[int], xs: list[Any], name: str, y: Any, y_bar: Any
+    pullback: Callable[[Any], Any],
+    positions: list[int],
+    xs: list[Any],
+    name: str,
+    y: Any,
+    strict: bool,
+    y_bar: Any,
 ) -> list[Any]:
     """The cotangents of the arguments at `positions`, whose primals are `xs`."""
     cotangents = pullback(structured(y_bar, y))
@@ -30,6 +37,11 @@ def pulled(
                 f"the rule for {name} gives no derivative for its argument {position}, which depends on the "
                 "differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
                 "  See docs: errors#missing-rule"
+            )
+        problem = misfit(x_bar, x) if strict else None
+        if problem:
+            raise RuleError(
+                f"the rule for {name} gives {problem} as cotangent of its argument {position}.\n  See docs: errors#rule"
             )
         found.append(fitted(x_bar, x))
     return found

@@ -17,8 +17,9 @@ import numpy as np
 
 from plaingrad.engine.memory import Shadow
 from plaingrad.errors import MissingRuleError, RuleError
-from plaingrad.rulebook import Rule
+from plaingrad.rulebook import Rule, keys_misfit, misfit
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unbroadcast, unthunk
+from plaingrad.tangents.fields import parts_of
 
 STEP = -1  # the input index of a triple that carries a step
 CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shadow, *arguments)
@@ -31,11 +32,12 @@ PAIRED = -3  # of one that holds tangents, too; see `engine.fused.Paired`
 class Tree:
     """The slots of a container's entries, by key."""
 
-    __slots__ = ("slots", "x")
+    __slots__ = ("count", "slots", "x")
 
-    def __init__(self, slots: dict[Any, Any], x: Any = ()) -> None:
+    def __init__(self, slots: dict[Any, Any], x: Any = (), count: int = 0) -> None:
         self.slots = slots
         self.x = x  # the container: a cotangent has its structure
+        self.count = count  # of its entries, then
 
 
 class NumberSlot:
@@ -157,27 +159,47 @@ class RuleStep:
                     "on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
                     "  See docs: errors#missing-rule"
                 )
-            if type(slot) is Tree:
+            if self.rule.users:
                 x_bar = unthunk(x_bar)
-                check_entries(slot, x_bar, self.rule, position)
+                check_cotangent(slot, x_bar, self.rule, position)
             add_to(shadow, slot, x_bar)
 
 
-def check_entries(slot: Tree, x_bar: Any, rule: Rule, position: int) -> None:
-    """Refuse a cotangent of a container that says of an active entry that it has none."""
+def check_cotangent(slot: Any, x_bar: Any, rule: Rule, position: int, of: str = "") -> None:
+    """Refuse what a user's rule gives for an argument where it is no cotangent of it, or says that there is none."""
     if x_bar is None or x_bar is ZeroTangent:
         return
-    for key, inner in slot.slots.items():
-        entry = entry_of(x_bar, key)
-        if entry is NoTangent and inner is not None and rule.users:
-            raise MissingRuleError(
-                f"the rule for {rule.name} gives no derivative for the entry {key!r} of its argument {position}, "
-                "which depends on the differentiated inputs.\n"
-                "  If that derivative is zero, the rule should say ZeroTangent.\n"
-                "  See docs: errors#missing-rule"
-            )
-        if type(inner) is Tree:
-            check_entries(inner, entry, rule, position)
+    if x_bar is NoTangent:
+        raise MissingRuleError(
+            f"the rule for {rule.name} gives no derivative for {of}its argument {position}, which depends on the "
+            "differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
+            "  See docs: errors#missing-rule"
+        )
+    if type(slot) is not Tree:
+        problem = misfit(x_bar, slot.x)
+    elif isinstance(slot.x, (list, tuple, deque)):
+        is_sequence = isinstance(x_bar, (list, tuple, deque)) or (
+            isinstance(x_bar, np.ndarray) and x_bar.ndim > 0
+        )
+        problem = None
+        if not is_sequence or len(x_bar) != slot.count:
+            problem = f"a {type(x_bar).__name__} for a {type(slot.x).__name__} of {slot.count}"
+    elif isinstance(slot.x, np.ndarray):
+        problem = None  # of objects
+    else:
+        known = {*slot.slots, *(slot.x if isinstance(slot.x, dict) else parts_of(slot.x))}
+        problem = keys_misfit(x_bar, slot.x, known)
+    if problem:
+        raise RuleError(
+            f"the rule for {rule.name} gives {problem} as cotangent of {of}its argument {position}.\n"
+            "  See docs: errors#rule"
+        )
+    if type(slot) is Tree:
+        for key, inner in slot.slots.items():
+            if inner is not None:
+                check_cotangent(
+                    inner, unthunk(entry_of(x_bar, key)), rule, position, f"the entry {key!r} of {of}"
+                )
 
 
 def array_sum_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:

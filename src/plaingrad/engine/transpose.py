@@ -20,13 +20,18 @@ from plaingrad.tangents.fields import parts_of
 
 
 def pushforward_of(
-    pullback: Callable[[Any], Any], y: Any, positions: list[int], xs: list[Any], name: str
+    pullback: Callable[[Any], Any],
+    y: Any,
+    positions: list[int],
+    xs: list[Any],
+    name: str,
+    strict: bool = False,
 ) -> Any:
     """`push(dots) -> y_dot` for the linear map that `pullback` transposes; `dots` has one entry per position."""
     if not has_tangent_space(y):
         return lambda dots: ZeroTangent
     run = _recorded(
-        functools.partial(pulled, pullback, positions, xs, name, y), (unit_like(y),), "forward", name
+        functools.partial(pulled, pullback, positions, xs, name, y, strict), (unit_like(y),), "forward", name
     )
     return lambda dots: run.pull(dots)[0]
 
