@@ -31,6 +31,7 @@ from plaingrad.tangents import (
     unthunk,
 )
 from plaingrad.tangents.fields import captured, cells_of
+from plaingrad.tangents.types import entries, primal_type_of
 
 WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrule` can be called as it is
 
@@ -128,6 +129,7 @@ class Opened:
                 f"the tangent of {_name(f)} must be a Tangent with the fields {list(self._fields())}, or NoTangent.\n"
                 "  See docs: errors#rule"
             )
+        f_dot = entries(f_dot)
         unknown = [name for name in f_dot if name not in self._fields()]
         if unknown:
             raise RuleError(f"{_name(f)} has no field {unknown[0]!r}.\n  See docs: errors#rule")
@@ -168,7 +170,7 @@ def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
 
 def _place(names: dict[str, Any], f_dot: Any, given: list[Any]) -> None:
     for name, place in names.items():
-        dot = unthunk(f_dot.get(name)) if f_dot is not None and not is_zero(f_dot) else None
+        dot = unthunk(entries(f_dot).get(name)) if f_dot is not None and not is_zero(f_dot) else None
         if type(place) is dict:
             _place(place, dot, given)
         elif dot is not None:
@@ -274,7 +276,7 @@ def _spoken(tangent: Any, made: dict[int, Any]) -> Any:
         whole.extend([_spoken(part, made) for part in tangent])
         return whole
     fields: dict[Any, Any] = {}
-    made[id(tangent)] = whole = Tangent(tangent.primal_type, fields) if type(tangent) is Tangent else fields
+    made[id(tangent)] = whole = Tangent(primal_type_of(tangent), fields) if type(tangent) is Tangent else fields
     for key in tangent:
         fields[key] = _spoken(tangent[key], made)
     return whole

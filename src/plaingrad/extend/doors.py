@@ -378,9 +378,10 @@ def _enter_half(function: Any, common: dict[str, Any], **half: Any) -> None:
     known = rulebook.same_types(function, common["types"])
     kept = {}
     if known is not None and known.kind in WRITTEN:
-        if "frule" in half and known.rrule is not None:
+        if "frule" in half:
             kept = {"rrule": known.rrule}
-            half.pop("names")
+            if known.rrule is not None:
+                half.pop("names")
         elif known.users:
             kept = {"frule": known.frule, "dual": known.dual}
     _enter(Rule(function, "full", **kept, **half, **common))
