@@ -190,6 +190,10 @@ class Rerun:
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Run the function again, and reverse that."""
+        self.pull(shadow)  # `back` may run rewritten; what it calls does not
+
+    def pull(self, shadow: Shadow) -> None:
+        """Record the call in a new segment, seed its results, and reverse it."""
         if all(i is None or shadow.bars[i] is None for i in self.outputs):
             return
         with Segment(self.base, CURRENT.get()) as segment:

@@ -303,6 +303,10 @@ class Chain:
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Reverse the chain, the last step first."""
+        self.pull(shadow, undone)  # `back` may run rewritten; what it calls does not
+
+    def pull(self, shadow: Shadow, undone: list[Any]) -> None:
+        """Reverse the last step, then one after the other of those before, each recorded again."""
         outputs = [(i, slot) for i, slot in zip(self.outputs, self.last.slots, strict=True) if i is not None]
         if all(shadow.bars[i] is None for i, _ in outputs) and self.seen_through:
             return

@@ -343,6 +343,10 @@ class Kept:
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """The reverse pass of the segment, as if its tape stood in the level's."""
+        self.pull(shadow, undone)  # `back` may run rewritten; what it calls does not
+
+    def pull(self, shadow: Shadow, undone: list[Any]) -> None:
+        """Lend the cotangents, reverse, take them back."""
         inner = Shadow(self.size)
         lend(shadow, inner, self.pairs)
         here(reverse, self.tape, inner, undone)
