@@ -51,7 +51,7 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
             return f"{_described(d)} for {_described(x)}"
         problems = [misfit(part, of, summed) for part, of in zip(d, x, strict=True)]
         return next((f"{problem}, its entry {k}" for k, problem in enumerate(problems) if problem), None)
-    if isinstance(x, (int, str, bytes, type(None))):
+    if isinstance(x, (int, str, bytes, type(None))) or (type(d) is type(x) and not isinstance(x, Mapping)):
         return None
     return keys_misfit(d, x, x if isinstance(x, Mapping) else parts_of(x)) or _fields_misfit(d, x, summed)
 

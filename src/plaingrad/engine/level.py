@@ -960,7 +960,7 @@ def hides_numbers(y: Any) -> bool:
 def has_attributes(x: Any) -> bool:
     """Whether `x` is an object of a class of the program, with fields that may hold numbers."""
     t = type(x)
-    return (is_heap(t) and not isinstance(x, type) and not t.__module__.startswith("plaingrad.")) or (
+    return (is_heap(t) and not isinstance(x, type) and not str(t.__module__).startswith("plaingrad.")) or (
         t is SimpleNamespace
     )
 

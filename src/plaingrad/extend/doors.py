@@ -35,7 +35,7 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     per positional parameter of the rule; `NoTangent` for one without tangent, `ZeroTangent` for a zero,
     `Thunk(compute)` for one that is to be computed only if asked for, a `Tangent` or dict of its fields for an object.
     It takes effect at once. If the parameters are annotated with classes, the rule is for arguments of these; see
-    {doc}`/how-to/write-a-rule`.
+    :doc:`/how-to/write-a-rule`.
 
     Applied, `pullback(y_bar)` returns the cotangent of `f` itself first: `NoTangent` for a plain function, a `Tangent`
     of its fields for a callable object, of `__self__` for a bound method, of the captured variables for a closure. Then
