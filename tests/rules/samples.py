@@ -126,7 +126,7 @@ def of_numpy(function):
     rng = np.random.default_rng(11)  # the same numbers whichever tests run before
     for args, kwargs in SAMPLES.get(function, []):
         samples.append(at(*args, kwargs=kwargs))
-        if function not in REAL_ONLY:
+        if function not in REAL_ONLY and not (function is np.complex128 and np.__version__ < "2"):  # there the array itself
             mixed = mapped(lambda x: like(x, x + 0.3j * rng.uniform(0.5, 1.5, np.shape(x))), args)
             samples.append(at(*mixed, kwargs=kwargs))
     for args, kwargs in SAMPLES.get(function, [])[:2]:
@@ -195,7 +195,7 @@ given(flat["copy"], program(lambda a: np.flatiter.copy(a.flat), M))
 given(flat["__array__"], program(lambda a: np.flatiter.__array__(a.flat), M))
 given(vars(np.generic)["choose"], program(lambda x: np.generic.choose(np.int64(1), [x, x * x]), 1.5))
 given(np.vectorize._vectorize_call, program(lambda a: np.vectorize(lambda x: x * math.sin(x))(a), X), program(lambda a, b: np.vectorize(lambda x, y: x * y)(a, b), M, X))
-if hasattr(np, "_core") and hasattr(np._core._multiarray_umath, "_array_converter"):
+if hasattr(getattr(getattr(np, "_core", None), "_multiarray_umath", None), "_array_converter"):
     given(np._core._multiarray_umath._array_converter, program(lambda a: np.average(a, axis=0), M), program(lambda a: np.apply_along_axis(lambda r: r * r.sum(), 0, a), M))
 
 # Methods of NumPy's scalars

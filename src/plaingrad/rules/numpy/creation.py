@@ -276,6 +276,9 @@ def kaiser(M, beta):
     return np.i0(beta * np.sqrt(1 - ((np.arange(0, M) - alpha) / alpha) ** 2.0)) / np.i0(beta)
 
 
+Grids = type(np.meshgrid([0.0]))  # a list before NumPy 2
+
+
 @composed(np.meshgrid)
 def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     """Each array along an axis of its own. (NumPy's own code sets shapes in place.)"""
@@ -288,7 +291,7 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
         grids.append(np.reshape(x, tuple(-1 if k == axis else 1 for k in range(ndim))))
     if not sparse:
         grids = list(np.broadcast_arrays(*grids, subok=True))
-    return tuple(grid.copy() for grid in grids) if copy else tuple(grids)
+    return Grids([grid.copy() for grid in grids] if copy else grids)
 
 
 def numbers_in_text(string: str, dtype: Any, count: int, sep: str, options: dict[str, Any]) -> Any:
@@ -658,5 +661,5 @@ class Converter:
         return arr[()] if scalar and np.ndim(arr) == 0 else arr
 
 
-if hasattr(np, "_core") and hasattr(np._core._multiarray_umath, "_array_converter"):
+if hasattr(getattr(getattr(np, "_core", None), "_multiarray_umath", None), "_array_converter"):
     composed(np._core._multiarray_umath._array_converter)(Converter)

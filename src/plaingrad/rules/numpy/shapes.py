@@ -50,7 +50,7 @@ linear(vars(np.generic)["base"], lambda z_bar, x: z_bar, itself)
 linear(vars(np.generic)["real"], lambda z_bar, x: z_bar, lambda x_dot, x, z: np.real(x_dot))
 linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j, lambda x_dot, x, z: np.imag(x_dot))
 composed(vars(np.generic)["flat"])(lambda x: np.array(x).flat)
-for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", "newbyteorder", types=(np.generic,)):
+for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()), itself)
 for f in methods("item", "tolist", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options: z_bar, lambda x_dot, x, z, *options: as_number(z, x_dot))
