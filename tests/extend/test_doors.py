@@ -755,6 +755,18 @@ def test_lists_and_dictionaries_that_are_written():
     assert grad(f)(3.0) == 1 + 6.0 + 2 * 12.0 + 20.0
 
 
+def test_a_rule_that_returns_nothing_must_say_what_is_written():
+    def fill(z, x):
+        z[:] = x
+
+    rrule(fill)(lambda z, x: (fill(z, x), lambda y_bar: (ZeroTangent, y_bar)))
+    rrule(Slim.__init__)(lambda self, x: (None, lambda y_bar: (ZeroTangent, y_bar)))
+    for f in (lambda x: (fill(np.zeros(2), x), x)[1], lambda x: Slim(x).value):
+        for take in (grad, lambda f: lambda x: jvp(f, (x,), (1.0,))):
+            with pytest.raises(RuleError, match="returned None.*(?s:.*)mutates"):
+                take(f)(2.0)
+
+
 def test_what_cannot_be_copied_cannot_be_said_to_be_written():
     def touch(box):
         box.side = 1.0

@@ -30,7 +30,7 @@ from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQU
 from plaingrad.engine.memory import overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
-from plaingrad.errors import AliasError
+from plaingrad.errors import AliasError, RuleError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
@@ -480,6 +480,13 @@ class Level(Hooks):
         ):
             return self._apply_past_override(rule, f, args, kwargs)
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
+        if y is None and rule.users:
+            raise RuleError(
+                f"the rule for {rule.name} was applied to differentiated values and returned None, which has no "
+                "derivative.\n  If the function writes into its arguments, say so: mutates=..., or plaingrad.defined_as; "
+                "for an `__init__`, give the rule for the class; if nothing matters, plaingrad.nondifferentiable.\n"
+                "  See docs: errors#rule"
+            )
         if rule.users and hides_numbers(y):
             missing_rule(rule.function, f"Its rule returned a {type(y).__qualname__}, whose derivative would be lost.")
         if type(y) is np.timedelta64 or (type(y) is np.ndarray and y.dtype.kind == "m"):
