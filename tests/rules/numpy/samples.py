@@ -260,8 +260,8 @@ for f, sample in [
     row(f, sample)
 
 # Behind the scenes
-umath = np._core.umath if hasattr(np, "_core") else np.core.umath
-multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
+umath = np._core.umath if hasattr(getattr(np, "_core", None), "umath") else np.core.umath
+multiarray = np._core.multiarray if hasattr(getattr(np, "_core", None), "multiarray") else np.core.multiarray
 stride_tricks = getattr(np.lib, "_stride_tricks_impl", np.lib.stride_tricks)
 row(umath.clip, args(m, -0.5, 0.5), args(m, real(4) - 2, 0.2), real_only=True)
 row(stride_tricks._broadcast_to, args(v, (3, 5), False, True), args(1.5, (2, 2), False, True))

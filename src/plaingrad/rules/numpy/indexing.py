@@ -345,7 +345,7 @@ def enter_clip(function: Any) -> None:
         return z, lambda dots: clipped_dot(dots[0], dot_of(dots, 1), dot_of(dots, 2), a, min, max, z)
 
 
-umath = np._core.umath if hasattr(np, "_core") else np.core.umath
+umath = np._core.umath if hasattr(getattr(np, "_core", None), "umath") else np.core.umath
 for f in (umath.clip, *methods("clip")):
     enter_clip(f)
 

@@ -12,7 +12,7 @@ from plaingrad.rules.numpy.names import array
 from plaingrad.rules.pushforwards import both_forms, dot_of, joined, lined_up, pushed, total, varies
 from plaingrad.tangents import NoTangent, Thunk
 
-multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray
+multiarray = np._core.multiarray if hasattr(getattr(np, "_core", None), "multiarray") else np.core.multiarray
 
 
 def enter_interp(function: Any) -> None:
