@@ -17,6 +17,8 @@ MODULES = ["plaingrad"] + [
 
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples_of(name):
+    if name.startswith("plaingrad.native."):
+        pytest.importorskip("numba")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     module = importlib.import_module(name)
     user = {"__name__": "__main__"}  # examples are a user's code, not this package's own
