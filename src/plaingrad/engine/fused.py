@@ -343,8 +343,8 @@ def make_adjoint(block: Block, reached: tuple[int, ...]) -> FunctionType:
     lines += [f" if {' or '.join(others)}:", f"  return mixed(block(), shadow, ({arguments},))"]
     lines += [f" {line}" for line in statements]
     for k, x_bar in zip(found, texts, strict=True):
-        lines += [f" if i{k} is not None:", f"  c = bars[i{k}]"]
-        lines.append(f"  bars[i{k}] = {x_bar} if c is None else c + {x_bar}")
+        lines += [f" if i{k} is not None:", f"  x_bar = {x_bar}", f"  c = bars[i{k}]"]
+        lines.append(f"  bars[i{k}] = x_bar if c is None else c + x_bar")
     return function_of(block, lines, {"mixed": mixed}, "adjoint")
 
 
@@ -393,9 +393,8 @@ class Paired:
         slopes = [x for x in code.needed(results, given) if code.operations[x][0] in FUNCTIONS]
         self.arguments = [*places(block), *kept, *dots, *slopes]
         self.count = len(places(block)) + len(kept)
-        self.dotted = [
-            (self.arguments.index(x), self.arguments.index(code.dots[x])) for x in kept if x in code.dots
-        ]
+        at = {x: place for place, x in enumerate(self.arguments)}
+        self.dotted = [(at[x], at[code.dots[x]]) for x in kept if x in code.dots]
         self.adjoint = self.make_adjoint(block, block.outputs, block.outputs)
         self.adjoint.paired = self  # type: ignore[attr-defined]
         statements, texts = code.lines([*results, *slopes], given)
@@ -450,15 +449,14 @@ class Paired:
         lines += [f" {line}" for line in statements]
         for k, x_bar, x_dot in zip(found, texts, x_dots, strict=False):
             dot = None if x_dot is None else next(written)
-            first = f"  if c is None: bars[i{k}] = {x_bar}"
-            lines += [f" if i{k} is not None:", f"  c = bars[i{k}]"]
-            lines.append(first if dot is None else f"{first}; dots[i{k}] = {dot}")
-            lines += ["  else:", f"   e = dots.get(i{k})", "   if e is None: e = dot_of(id(c))"]
-            lines.append(f"   bars[i{k}] = c + {x_bar}")
+            lines += [f" if i{k} is not None:", f"  x_bar = {x_bar}", f"  x_dot = {dot}", f"  c = bars[i{k}]"]
+            lines += ["  if c is not None:", "   x_bar = c + x_bar"]
+            lines += [f"   e = dots.get(i{k})", "   if e is None: e = dot_of(id(c))"]
             if dot is None:
                 lines.append(f"   if e is not None: dots[i{k}] = e")
             else:
-                lines.append(f"   dots[i{k}] = {dot} if e is None else e + {dot}")
+                lines += ["   if e is not None: x_dot = e + x_dot", f"  dots[i{k}] = x_dot"]
+            lines.append(f"  bars[i{k}] = x_bar")
         return function_of(block, lines, {"mixed": self.mixed}, "adjoint")
 
     def mixed(self, block: Block, bars: Any, dots: Any, dot_of: Any, entry: Any, tangents: Any) -> None:
