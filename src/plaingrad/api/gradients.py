@@ -80,11 +80,13 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     positions = positions_of(argnums)
-    native = chosen(tier, f, has_aux)
+    if tier not in ("auto", "plain", "native"):
+        raise ArgumentError(f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument')
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
+        native = chosen(tier, f, has_aux)
         if native is not None and CURRENT.get() is PLAIN:
             try:
                 y, found = native.value_and_gradient(f, args, at, kwargs)
@@ -112,8 +114,6 @@ def value_and_grad(
 
 def chosen(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
     """The native tier, if it is to be tried first for `f`; None for the plain tier."""
-    if tier not in ("auto", "plain", "native"):
-        raise ArgumentError(f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument')
     if tier == "plain" or (tier == "auto" and (has_aux or not type(f).__module__.startswith("numba."))):
         return None
     if has_aux:
