@@ -148,6 +148,41 @@ def test_a_partial_has_the_tangents_of_what_it_holds():
     assert f_bar.keywords == {"k": 3.0}
 
 
+def test_functions_among_the_arguments_have_tangents_too():
+    def apply(f, x):
+        return f(x) + f(x)
+
+    f_bar, g_bar, x_bar = rrule(apply, make(3.0, np.ones(2)), 5.0)[1](1.0)
+    assert f_bar is NoTangent and g_bar.a == 40.0 and g_bar.w.tolist() == [60.0, 60.0] and x_bar == 24.0
+    _, g_bar, x_bar = rrule(apply, functools.partial(product, 3.0), 2.0)[1](1.0)
+    assert g_bar.args == (8.0,) and x_bar == 24.0
+    _, g_bar, x_bar = rrule(apply, Line(2.0).at, 3.0)[1](1.0)
+    assert g_bar["__self__"] == Tangent(Line, slope=6.0) and x_bar == 4.0
+    assert rrule(apply, Line(2.0), 3.0)[1](1.0) == (NoTangent, Tangent(Line, slope=6.0), 4.0)
+    g = make(3.0, np.ones(2))
+    assert frule(Dual(apply), Dual(g, {"a": 1.0}), Dual(5.0, 1.0)) == Dual(120.0, 40.0 + 24.0)
+    assert frule(Dual(apply), Dual(math.sin), Dual(0.0, 1.0)) == Dual(0.0, 2.0)
+    assert grad(lambda a: rrule(apply, make(a, np.ones(2)), 5.0)[1](a)[2])(3.0) == 2 * 4 * 2 * 3.0
+
+
+def test_methods_that_a_closure_has_captured():
+    method = Line(2.0).at
+    f_bar, x_bar = rrule(lambda x: method(x) ** 2, 3.0)[1](1.0)
+    assert f_bar.method["__self__"].slope == 2 * 7.0 * 3.0 and x_bar == 2 * 7.0 * 2.0
+
+
+@pytest.mark.parametrize("hidden", [functools.partial(product, 3.0), [make(1.0, np.ones(1))], {"f": Line(1.0).at}], ids=range(3))
+def test_functions_that_lie_where_their_tangents_cannot_be_told_are_refused(hidden):
+    def captures(x):
+        return x if hidden else 0.0
+
+    with pytest.raises(ArgumentError, match="with functions in it|partial"):
+        rrule(captures, 2.0)
+    if not isinstance(hidden, functools.partial):
+        with pytest.raises(ArgumentError, match="argument 0 is a .* with functions in it"):
+            rrule(lambda h, x: x, hidden, 2.0)
+
+
 def test_what_has_no_tangent_is_said_so_at_every_depth():
     def f(o, n, xs, text):
         return o.slope * xs[0] * n

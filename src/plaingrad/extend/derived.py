@@ -30,7 +30,7 @@ from plaingrad.tangents import (
     project_to,
     unthunk,
 )
-from plaingrad.tangents.fields import captured, cells_of
+from plaingrad.tangents.fields import captured, cells_of, parts_of
 from plaingrad.tangents.types import entries, primal_type_of
 
 WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrule` can be called as it is
@@ -67,20 +67,33 @@ class Opened:
 
     def _cells(self, f: FunctionType, seen: dict[int, Any]) -> dict[str, Any]:
         """The places of the variables that `f` has captured in `parts`, and those of the closures among them."""
-        if id(f) in seen:
+        if id(f) in seen or str(f.__module__).startswith(
+            "plaingrad."
+        ):  # a pullback holds a tape, no numbers of its own
             return {}
         names = seen[id(f)] = {}
         for name, cell in cells_of(f).items():
             held = captured(cell).get("cell_contents")
             if type(held) is FunctionType:
                 names[name] = self._cells(held, seen)
+            elif type(held) is MethodType:
+                names[name] = {"__self__": self._place_of(held.__self__)}
             else:
-                place = next((k for k, known in enumerate(self.parts) if known is cell), None)
-                if place is None:
-                    place = len(self.parts)
-                    self.parts.append(cell)
-                names[name] = place
+                if hides_function(held, set()):
+                    raise ArgumentError(
+                        f"{_name(f)} has captured {name!r}, a {type(held).__qualname__} with functions in it that hold "
+                        "numbers, whose tangents cannot be told apart; pass it as an argument, or the numbers.\n"
+                        "  See docs: errors#argument"
+                    )
+                names[name] = self._place_of(cell)
         return names
+
+    def _place_of(self, part: Any) -> int:
+        place = next((k for k, known in enumerate(self.parts) if known is part), None)
+        if place is None:
+            place = len(self.parts)
+            self.parts.append(part)
+        return place
 
     @property
     def has_state(self) -> bool:
@@ -100,6 +113,15 @@ class Opened:
         else:
             prepared = level.prep(target)
         return prepared(*parts[: self.before], *args, **kwargs)
+
+    def rebuilt(self, parts: list[Any]) -> Any:
+        """The callable with `parts` for its own, to be called or handed on."""
+        if isinstance(self.f, functools.partial):
+            *inner, args, keywords = parts
+            return functools.partial(self.inner.rebuilt(inner), *args, **keywords)
+        if type(self.f) is MethodType:
+            return MethodType(self.target, parts[0])
+        return parts[0] if self.before else self.f
 
     def tangent(self, bars: list[Any]) -> Any:
         """The tangent of the callable, made of those of its parts."""
@@ -161,10 +183,14 @@ def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
     for name, place in names.items():
         if type(place) is dict:
             inner = _named(place, bars) if place is not names else {}
-            fields[name] = Tangent(FunctionType, inner) if any(map(_is_some, inner.values())) else NoTangent
+            cls = MethodType if "__self__" in place else FunctionType
+            fields[name] = Tangent(cls, inner) if any(map(_is_some, inner.values())) else NoTangent
         else:
             bar = bars[place]
-            fields[name] = NoTangent if bar is None or is_zero(bar) else bar["cell_contents"]
+            of_cell = type(bar) is Tangent and primal_type_of(bar) is CellType
+            fields[name] = (
+                NoTangent if bar is None or is_zero(bar) else bar["cell_contents"] if of_cell else bar
+            )
     return fields
 
 
@@ -185,6 +211,56 @@ def _name(f: Any) -> str:
     return getattr(f, "__qualname__", None) or repr(f)
 
 
+def hides_function(x: Any, seen: set[int]) -> bool:
+    """Whether there are functions in a container or object that hold numbers."""
+    if id(x) in seen or not has_tangent_space(x) or isinstance(x, np.ndarray):
+        return False
+    seen.add(id(x))
+    if isinstance(x, (FunctionType, MethodType, functools.partial)):
+        return True
+    if isinstance(x, (list, tuple)):
+        parts: Any = x
+    else:
+        parts = (x if isinstance(x, dict) else parts_of(x)).values()
+    return any(hides_function(part, seen) for part in parts)
+
+
+class Call:
+    """A call taken apart: the function, and those among its arguments that hold what has tangents."""
+
+    def __init__(self, f: Any, args: tuple[Any, ...]) -> None:
+        self.args = args
+        self.opened = {-1: Opened(f)}
+        for n, x in enumerate(args):
+            if isinstance(x, (FunctionType, MethodType, functools.partial)) and has_tangent_space(x):
+                self.opened[n] = Opened(x)
+            elif hides_function(x, set()):
+                raise ArgumentError(
+                    f"argument {n} is a {type(x).__qualname__} with functions in it that hold numbers, whose tangents "
+                    "cannot be told apart; pass the functions, or the numbers, as arguments.\n  See docs: errors#argument"
+                )
+        self.parts = [one.parts for one in self.opened.values()]
+
+    @property
+    def has_state(self) -> bool:
+        """Whether something that one of the functions holds has a tangent."""
+        return any(one.has_state for one in self.opened.values())
+
+    def run(self, derive: bool, parts: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call, with `parts` for what the functions hold."""
+        given = list(args)
+        for (n, one), own in zip(self.opened.items(), parts, strict=True):
+            if n >= 0:
+                given[n] = one.rebuilt(own)
+        return self.opened[-1].call(CURRENT.get(), derive, parts[0], tuple(given), kwargs)
+
+    def tangents(self, bars: Any) -> dict[int, Any]:
+        """The tangents of the function (-1) and of arguments that are functions, from those of their parts."""
+        if bars is None:
+            return dict.fromkeys(self.opened, NoTangent)
+        return {n: one.tangent(own) for (n, one), own in zip(self.opened.items(), bars, strict=True)}
+
+
 # -- reverse ---------------------------------------------------------------------------------------------------------
 
 
@@ -194,15 +270,15 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
         rule, leading, of_function = written(f, args, kwargs)
         if rule is not None:
             return _by_rule(rule, (*leading, *args), kwargs, len(leading), of_function)
-    opened = Opened(f)
-    active = [n + 1 for n, x in enumerate(args) if has_tangent_space(x)]
-    if opened.has_state:
+    call = Call(f, args)
+    active = [n + 1 for n, x in enumerate(args) if n not in call.opened and has_tangent_space(x)]
+    if call.has_state:
         active.insert(0, 0)
 
     def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
-        return opened.call(CURRENT.get(), derive, parts, args, kwargs)
+        return call.run(derive, parts, args, kwargs)
 
-    run = Run(derived_call, (opened.parts, *args), tuple(active), kwargs)
+    run = Run(derived_call, (call.parts, *args), tuple(active), kwargs)
     run.watch()
     held = list(run.level.captured.values())  # for the levels further out: the pullback reads these arrays
     y = run.value
@@ -213,8 +289,8 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
         assert held is not None
         found = run.pull(COTANGENT.of(here(unthunk, y_bar), y, "y_bar"))
         bars = {n: _spoken(bar, {}) for n, bar in zip(active, found, strict=True)}
-        f_bar = opened.tangent(bars[0]) if 0 in bars else NoTangent
-        return f_bar, *[bars.get(n + 1, NoTangent) for n in range(count)]
+        opened = call.tangents(bars.get(0))
+        return opened[-1], *[opened[n] if n in opened else bars.get(n + 1, NoTangent) for n in range(count)]
 
     return y, derived_pullback
 
@@ -276,7 +352,9 @@ def _spoken(tangent: Any, made: dict[int, Any]) -> Any:
         whole.extend([_spoken(part, made) for part in tangent])
         return whole
     fields: dict[Any, Any] = {}
-    made[id(tangent)] = whole = Tangent(primal_type_of(tangent), fields) if type(tangent) is Tangent else fields
+    made[id(tangent)] = whole = (
+        Tangent(primal_type_of(tangent), fields) if type(tangent) is Tangent else fields
+    )
     for key in tangent:
         fields[key] = _spoken(tangent[key], made)
     return whole
@@ -295,24 +373,31 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
                 "  See docs: errors#argument"
             )
     (f, f_dot), *pairs = duals
-    opened = Opened(f)
-    args = [pair.primal for pair in pairs]
+    args = tuple(pair.primal for pair in pairs)
+    call = Call(f, args)
     given = [unthunk(pair.tangent) for pair in pairs]
     for n, x_dot in enumerate(given):
-        TANGENT.of(x_dot, args[n], f"the tangent of argument {n}")
-    dots: list[Any] = [NoTangent if x_dot is None or is_zero(x_dot) else x_dot for x_dot in given]
-    with_state = opened.has_state and not (f_dot is None or is_zero(f_dot))
-    if not with_state and not (f_dot is None or is_zero(f_dot)):
+        if n not in call.opened:
+            TANGENT.of(x_dot, args[n], f"the tangent of argument {n}")
+    dots: list[Any] = [
+        NoTangent if x_dot is None or is_zero(x_dot) or n in call.opened else x_dot
+        for n, x_dot in enumerate(given)
+    ]
+    of_opened = [unthunk(f_dot) if n < 0 else given[n] for n in call.opened]
+    moving = [not (dot is None or is_zero(dot)) for dot in of_opened]
+    if moving[0] and not call.opened[-1].has_state:
         raise ArgumentError(
             f"{_name(f)} holds nothing that has a tangent; pass Dual({_name(f)}, NoTangent).\n"
             "  See docs: errors#argument"
         )
 
     def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
-        return opened.call(CURRENT.get(), derive, parts, args, kwargs)
+        return call.run(derive, parts, args, kwargs)
 
-    parts_dots = opened.dots(f_dot) if with_state else NoTangent
-    y, y_dot = _pushed(derived_call, (opened.parts, *args), (parts_dots, *dots), kwargs)
+    parts_dots: Any = NoTangent
+    if any(moving):
+        parts_dots = [one.dots(dot) for one, dot in zip(call.opened.values(), of_opened, strict=True)]
+    y, y_dot = _pushed(derived_call, (call.parts, *args), (parts_dots, *dots), kwargs)
     return Dual(y, explicit_tangent(y, _spoken(y_dot, {})))
 
 

@@ -248,7 +248,10 @@ def scalar_rule(f: Callable[..., Any], *partials: Any, domain: Any = None) -> No
         0.5
     """
     _enter_row(
-        f, lambda function: define.scalar("", domain, *map(define.without_module, partials), functions=(function,))
+        f,
+        lambda function: define.scalar(
+            "", domain, *map(define.without_module, partials), functions=(function,)
+        ),
     )
 
 
