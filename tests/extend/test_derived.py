@@ -183,6 +183,14 @@ def test_functions_that_lie_where_their_tangents_cannot_be_told_are_refused(hidd
             rrule(lambda h, x: x, hidden, 2.0)
 
 
+def test_an_object_that_holds_its_own_methods_is_an_argument_like_any():
+    line = Line(2.0)
+    line.again, line.later, line.plain = line.at, lambda x: line.slope * x, math.sin
+    f_bar, line_bar = rrule(lambda line: line.again(3.0), line)[1](1.0)
+    assert line_bar.slope == 3.0 and line_bar.again is NoTangent
+    assert rrule(line, 3.0)[1](1.0)[0].slope == 3.0
+
+
 def test_what_has_no_tangent_is_said_so_at_every_depth():
     def f(o, n, xs, text):
         return o.slope * xs[0] * n

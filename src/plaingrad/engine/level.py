@@ -483,8 +483,8 @@ class Level(Hooks):
         if y is None and rule.users:
             raise RuleError(
                 f"the rule for {rule.name} was applied to differentiated values and returned None, which has no "
-                "derivative.\n  If the function writes into its arguments, say so (mutates=..., plaingrad.defined_as); an "
-                "`__init__` is a rule for the class; if nothing matters, plaingrad.nondifferentiable.\n"
+                "derivative.\n  If the function writes into its arguments, say so (mutates=..., plaingrad.defined_as); "
+                "for an `__init__`, give the rule for the class; if nothing matters, plaingrad.nondifferentiable.\n"
                 "  See docs: errors#rule"
             )
         if rule.users and hides_numbers(y):

@@ -31,6 +31,7 @@ from plaingrad.tangents import (
     unthunk,
 )
 from plaingrad.tangents.fields import captured, cells_of, parts_of
+from plaingrad.tangents.spaces import holds_number
 from plaingrad.tangents.types import entries, primal_type_of
 
 WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrule` can be called as it is
@@ -212,12 +213,12 @@ def _name(f: Any) -> str:
 
 
 def hides_function(x: Any, seen: set[int]) -> bool:
-    """Whether there are functions in a container or object that hold numbers."""
-    if id(x) in seen or not has_tangent_space(x) or isinstance(x, np.ndarray):
+    """Whether functions in a container or object hold numbers that are not in it elsewhere too."""
+    if id(x) in seen or isinstance(x, np.ndarray) or not has_tangent_space(x):
         return False
-    seen.add(id(x))
     if isinstance(x, (FunctionType, MethodType, functools.partial)):
-        return True
+        return holds_number(x, set(seen))
+    seen.add(id(x))
     if isinstance(x, (list, tuple)):
         parts: Any = x
     else:
@@ -237,7 +238,8 @@ class Call:
             elif hides_function(x, set()):
                 raise ArgumentError(
                     f"argument {n} is a {type(x).__qualname__} with functions in it that hold numbers, whose tangents "
-                    "cannot be told apart; pass the functions, or the numbers, as arguments.\n  See docs: errors#argument"
+                    "cannot be told apart; pass the functions, or the numbers, as arguments.\n"
+                    "  See docs: errors#argument"
                 )
         self.parts = [one.parts for one in self.opened.values()]
 

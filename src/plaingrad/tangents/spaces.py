@@ -95,10 +95,11 @@ def has_tangent_space(x: Any, as_real: bool = False) -> bool:
     """Whether something in `x` is a real or complex number; with `as_real` an int by itself counts."""
     if as_real and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         return True
-    return _holds_number(x, set())
+    return holds_number(x, set())
 
 
-def _holds_number(x: Any, seen: set[int]) -> bool:
+def holds_number(x: Any, seen: set[int]) -> bool:
+    """Whether a real or complex number is in `x`, leaving aside the objects whose ids are in `seen`."""
     if isinstance(x, (*NUMBERS, np.inexact)):
         return True
     if isinstance(x, WITHOUT):
@@ -106,11 +107,11 @@ def _holds_number(x: Any, seen: set[int]) -> bool:
     if isinstance(x, np.ndarray):
         if x.dtype.kind != "O":
             return x.dtype.kind in "fc"
-        return any(_holds_number(part, seen) for part in x.ravel().tolist())
+        return any(holds_number(part, seen) for part in x.ravel().tolist())
     if id(x) in seen:
         return False
     seen.add(id(x))
-    return any(_holds_number(part, seen) for part in _parts(x).values())
+    return any(holds_number(part, seen) for part in _parts(x).values())
 
 
 def _parts(x: Any) -> Mapping[Any, Any]:
