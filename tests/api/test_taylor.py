@@ -342,6 +342,11 @@ def test_float32_and_fractions_keep_their_type():
     exact = taylor(lambda x: x * x / (1 + x), Fraction(1, 3), 3)
     assert list(exact) == [Fraction(1, 12), Fraction(7, 16), Fraction(27, 64), Fraction(-81, 256)]
     assert taylor(lambda x: x * x, Decimal("1.5"), 2).tolist() == [Decimal("2.25"), Decimal("3.0"), Decimal(1)]
+    for name in ("sqrt", "exp", "ln", "log10"):
+        got = taylor(lambda x: getattr(x * x, name)(), Decimal("1.5"), 6)
+        assert all(isinstance(c, Decimal) for c in got)
+        f = {"sqrt": mpmath.sqrt, "exp": mpmath.exp, "ln": mpmath.log, "log10": mpmath.log10}[name]
+        np.testing.assert_allclose([float(c) for c in got], truth(lambda x: f(x * x), 1.5, 6), 1e-14, 1e-20)
 
 
 # Structures --------------------------------------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import cmath
 import math
 import operator
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -405,4 +407,7 @@ def beginning(y_dot: Any, order: int) -> Any:
     missing = order - len(known)
     if missing == 0:
         return known
-    return np.concatenate((known, np.full((missing, *known.shape[1:]), np.nan, known.dtype)))
+    unknown: Any = np.nan
+    if known.dtype.kind == "O" and not any(isinstance(c, Fraction) for c in known.flat):
+        unknown = Decimal("nan")
+    return np.concatenate((known, np.full((missing, *known.shape[1:]), unknown, known.dtype)))
