@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import plaingrad
 from plaingrad import grad, jvp
 
 
@@ -144,3 +145,21 @@ def test_a_fill_of_an_array_scalar_has_no_effect_as_in_a_plain_call():
 
 def test_the_flat_iterator_of_an_array_scalar_gives_its_number():
     assert grad(lambda x: sum(x.flat) * x)(np.float64(1.5)) == 3.0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_columns_that_only_complete_a_basis_have_no_derivative():
+    a = np.arange(6.0).reshape(3, 2) ** 2
+    with pytest.raises(plaingrad.errors.MissingRuleError):
+        grad(lambda a: np.linalg.svd(a)[0][0, 2])(a)
+    u_dot = jvp(lambda a: np.linalg.svd(a)[0], (a,), (np.ones((3, 2)),))[1]
+    assert np.isnan(u_dot[:, 2]).all() and np.isfinite(u_dot[:, :2]).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_element_that_stays_beside_one_that_varies_has_a_tangent_of_zero():
+    def f(x):
+        return np.sqrt(np.array([0.0, x]))[0]
+
+    assert grad(f)(2.0) == 0.0
+    assert np.isnan(jvp(f, (2.0,), (1.0,))[1])
