@@ -17,6 +17,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.engine.fused import CELLS, PairedBlocks
 from plaingrad.engine.hot import OPERATORS
+from plaingrad.engine.inside import called_back, step_back
 from plaingrad.engine.memory import Shadow
 from plaingrad.engine.regions import Region
 from plaingrad.engine.straight import SPACE, Straight
@@ -95,7 +96,6 @@ def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> 
 
     The tangents of cotangents are kept in `dots` by index, and filed at `outer` before any other step is taken.
     """
-    inside = outer.calls.inside
     dot_of = outer.index.get
     bars = shadow.bars
     dots: dict[int, Any] = {}
@@ -142,9 +142,9 @@ def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> 
             if dots:
                 file_dots()
             if i == CALLED:
-                inside(partial)(shadow, *o)
+                called_back(outer, partial, shadow, o)
             else:
-                inside(type(partial).back)(partial, shadow, undone)
+                step_back(outer, partial, shadow, undone)
     for k in dots.keys() & range(level.inputs):
         file_tangent(outer, bars[k], dots[k])
 

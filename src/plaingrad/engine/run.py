@@ -12,6 +12,7 @@ import numpy as np
 
 from plaingrad.engine.fused import may_pair
 from plaingrad.engine.inputs import Inputs
+from plaingrad.engine.inside import called_back, step_back
 from plaingrad.engine.memory import Shadow
 from plaingrad.engine.paired import file_tangent, reverse_pairs
 from plaingrad.engine.refuse import is_engine_frame, refuse
@@ -126,9 +127,9 @@ def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) ->
                 x_bar = bars[i]
                 bars[i] = term if x_bar is None else outer.add(x_bar, term)
         elif i == CALLED:
-            inside(partial)(shadow, *o)
+            called_back(outer, partial, shadow, o)
         elif i == STEP:
-            inside(type(partial).back)(partial, shadow, undone)
+            step_back(outer, partial, shadow, undone)
         else:  # recorded together with tangents at `level.parent`, in another setting than this one
             paired = partial.paired
             if level.parent.calls.open:
