@@ -93,6 +93,8 @@ def look_at_second_order(case: Case, y_bar: Any, forward: bool, differences: boo
                     "second order",
                     f"forward over reverse gives {forwards:.10g}, reverse over reverse {ours:.10g}",
                 )
+        with case.part("second order"), np.errstate(all="ignore"):
+            look_at_pushed(case, y_bar, ours, weights, ways, scale)
     if not differences or case.unit > 1e-10:
         return
     with case.part("second order"), np.errstate(all="ignore"):
@@ -107,3 +109,23 @@ def look_at_second_order(case: Case, y_bar: Any, forward: bool, differences: boo
                 "second order",
                 f"reverse over reverse gives {ours:.10g}, differences of the gradient {found.value:.10g}",
             )
+
+
+def look_at_pushed(case: Case, y_bar: Any, ours: float, weights: list[Any], ways: Any, scale: float) -> None:
+    """Reverse over forward: the gradient of <y_bar, f'(x) weights>, along `ways`."""
+    x = case.active
+    if len(weights) != len(flat(ways, x)):
+        return  # an entry was deleted by the call
+    parts = iter(weights)
+    along_weights = tangent_like(x, lambda leaf: next(parts))
+    call, _, _ = case.bound(case.positions)
+
+    def pushed(*given: Any) -> Any:
+        return flat(jvp(call, given, along_weights)[1], case.y)
+
+    _, pullback = vjp(pushed, *[copied(part) for part in x])
+    backwards = inner(pullback(flat(copied(y_bar), case.y)), ways, x)
+    if not abs(ours - backwards) <= 100 * case.exact * scale and (ours == ours or backwards == backwards):
+        case.report(
+            "second order", f"reverse over forward gives {backwards:.10g}, reverse over reverse {ours:.10g}"
+        )

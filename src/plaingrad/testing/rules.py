@@ -47,7 +47,8 @@ def check_rule(
       rounding blinds differences; and against forward mode, <y_bar, y_dot> = <x_bar, x_dot>;
     - the rule applied by hand, `rrule(f, *args)` and `frule(Dual(f, NoTangent), ...)`;
     - chunks of tangents against one tangent at a time;
-    - second derivatives: reverse over reverse and forward over reverse against differences of the gradient.
+    - second derivatives: reverse over reverse, forward over reverse and reverse over forward against each other, and
+      against differences of the gradient.
 
     Args:
         f: the function.
