@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
 from plaingrad.api import recorded
+from plaingrad.api.gradients import Tier, chosen
 from plaingrad.api.leaves import COTANGENT, filled, here, leaf_values, structure_of, with_leaves
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
@@ -85,24 +87,41 @@ def nestlevel() -> int:
     return count
 
 
-def show(f: Callable[..., Any]) -> str:
-    """Print, and return, the instructions of `f` beside the rewritten ones that are run in its place.
+def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
+    """Print, and return, what is run in place of `f`.
+
+    Without `args`: the instructions of `f` beside the rewritten ones of the plain tier. With `args`, for a function
+    made by `numba.njit` or with `tier="native"`: the stages of the native tier for arguments of these types, as Python
+    source with the lines of `f` in comments. These are the structured program, the forward program (pushforward) and
+    the reverse program (pullback), with respect to all arguments that have a tangent.
 
     Args:
         f: a Python function, method, or object with a Python `__call__`; or a code object.
+        args: arguments that `f` could be called with. It is not called.
+        tier: "plain": always the bytecode; "native": always the native stages; "auto": as `grad` would choose.
 
     Raises:
-        ArgumentError: there is no Python bytecode behind `f`.
+        ArgumentError: there is no Python bytecode behind `f`, or the native stages are asked for without arguments.
+        NativeError: `f` has no native derivative for these arguments.
 
     Examples:
         >>> text = show(lambda x: x + 1.0)  # doctest: +ELLIPSIS
         <BLANKLINE>
         ...
     """
-    code = _code_of(f)
-    if code is None:
-        raise ArgumentError(f"{f!r} has no Python bytecode to show")
-    text = describe(code)
+    native = chosen(tier, f) if args or tier == "native" else None
+    if native is not None:
+        if not args:
+            raise ArgumentError("the native stages depend on the types of the arguments: show(f, *args).")
+        args = native.bound(f, args, {})
+        signature = native.signature_of(args)
+        stages = importlib.import_module("plaingrad.native.build").stages
+        text = stages(f, signature, native.differentiable(signature))
+    else:
+        code = _code_of(f)
+        if code is None:
+            raise ArgumentError(f"{f!r} has no Python bytecode to show")
+        text = describe(code)
     print(text)
     return text
 

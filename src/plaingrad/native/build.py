@@ -7,6 +7,7 @@ import linecache
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numba
@@ -34,7 +35,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A derived function: `run` is compiled, `run.py_func` the same in Python, `text` its source.
+    """A derived function: `run` is compiled, `python` is the same program for CPython, `text` its source.
 
     Attributes:
         run: the dispatcher.
@@ -45,6 +46,27 @@ class Derived:
     run: Any
     text: str
     writes: bool
+
+    @property
+    def python(self) -> Any:
+        """The same program, run by CPython, with everything that it calls: for a debugger."""
+        return uncompiled(self.run, {})
+
+
+def uncompiled(f: Any, known: dict[Any, Any]) -> Any:
+    """The Python function behind a dispatcher, with the dispatchers that it names undone likewise."""
+    f = python_function(f)
+    if f in known or not isinstance(f, FunctionType):
+        return known.get(f, f)
+    named = [f.__globals__.get(name) for name in f.__code__.co_names]
+    if not any(map(is_dispatcher, named)):
+        return f
+    space = dict(f.__globals__)
+    known[f] = FunctionType(f.__code__, space, f.__name__, f.__defaults__, f.__closure__)
+    for name in f.__code__.co_names:
+        if is_dispatcher(space.get(name)):
+            space[name] = uncompiled(space[name], known)
+    return known[f]
 
 
 class Recursive:
@@ -118,4 +140,26 @@ def _derive(
     return Derived(space[made.name], text, writes)
 
 
-__all__ = ["Derived", "derived", "is_dispatcher"]
+def stages(f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> str:
+    """The programs between `f` and its compiled derivatives, as source with the user's line numbers.
+
+    Raises:
+        NativeError: `f` cannot be derived in either mode.
+    """
+    original = program(python_function(f), signature)
+    kinds = ", ".join(map(str, signature))
+    parts = [f"# {original.name}({kinds}), structured\n{source(original)[0]}"]
+    refusals = []
+    for mode in ("pushforward", "pullback"):
+        try:
+            text = derived(mode, f, signature, active).text
+        except NativeError as error:
+            refusals.append(error)
+            text = "".join(f"# {line}\n" for line in str(error).splitlines())
+        parts.append(f"# {mode} of {original.name}\n{text}")
+    if len(refusals) == 2:
+        raise refusals[1]
+    return "\n".join(parts)
+
+
+__all__ = ["Derived", "derived", "is_dispatcher", "stages"]
