@@ -196,19 +196,22 @@ class Forward(Transform):
         if self.is_active(s.array):
             bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
             x_dot = self.dot(s.value)
+            self.refuse_overlap(s)
             if s.op not in "+-*/":
                 raise self.refuse(f"`{s.op}=`", s.line)
             if s.op in "+-":
                 if x_dot is not None:
                     out.append(InPlace(bar, s.op, x_dot, s.line))
             else:
-                out.append(InPlace(bar, s.op, s.value, s.line))
-                if x_dot is not None:
+                term: Operand | None = None
+                if x_dot is not None:  # before the line below: `value` may be `array` itself
                     slope: Operand = s.array
                     if s.op == "/":
                         square = self.emit(out, "binary", (s.value, s.value), "*", s.line)
                         slope = self.emit(out, "binary", (s.array, square), "/", s.line)
                     term = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+                out.append(InPlace(bar, s.op, s.value, s.line))
+                if term is not None:
                     out.append(InPlace(bar, "+" if s.op == "*" else "-", term, s.line))
         out.append(s)
 

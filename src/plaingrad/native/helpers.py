@@ -22,6 +22,20 @@ def grown(tape, size):  # type: ignore[no-untyped-def]
     return new
 
 
+@numba.njit
+def keep_array(tape, at, x):  # type: ignore[no-untyped-def]
+    """tape[at + 1] = x; entries in between, of iterations that had nothing to keep, are filled."""
+    while len(tape) < at + 2:
+        tape.append(x)
+    tape[at + 1] = x
+
+
+@numba.njit
+def kept_array(tape, at):  # type: ignore[no-untyped-def]
+    """What `keep_array` put at `at`; any array for an iteration that had nothing to keep."""
+    return tape[min(at + 1, len(tape) - 1)]
+
+
 @numba.njit(cache=True)
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""

@@ -280,6 +280,18 @@ class Transform:
 
         return types.unliteral(numba.typeof(a.value))
 
+    def refuse_overlap(self, s: InPlace) -> None:
+        """Refuse array op= value where value is another view of the array: Numba does it element after element."""
+        array, value = s.array, s.value
+        if (
+            isinstance(array, Var)
+            and isinstance(value, Var)
+            and array != value
+            and isinstance(self.types.get(value.name), types.Array)
+            and self.memory.of(value.name) == self.memory.of(array.name)
+        ):
+            raise self.refuse(f"`{s.op}=` with another view of the same array", s.line)
+
     def callee_of(self, s: Let) -> tuple[Any, tuple[Operand, ...], list[int]]:
         """(function, arguments, positions of the active ones) of a call of a function that is derived."""
         f = s.args[0].value  # type: ignore[union-attr]
@@ -389,16 +401,17 @@ class _Reverse(Transform):
     def let(self, s: Let) -> Parts:
         """An assignment."""
         t = self.types.get(s.target)
+        users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
         if s.target not in self.active:
+            if users and any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
+                return self.call(s)
             return Parts([s])
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             return Parts([s])  # a leaf of a tuple parameter
         if isinstance(t, types.BaseTuple):
             if s.op in ("copy", "tuple"):
                 return Parts([s])  # its parts are active, not the tuple
-            if s.op == "call" and is_users(getattr(s.args[0], "value", None)):
-                return self.call(s)
-            return arrays.reverse(self, s)
+            return self.call(s) if users else arrays.reverse(self, s)
         if is_array(t):
             return self.array(s)
         z = Var(f"{s.target}_b")
@@ -411,7 +424,7 @@ class _Reverse(Transform):
                 now = self.emit(back, "item", (place, s.args[1]), None, s.line)
                 total = self.emit(back, "binary", (now, z), "+", s.line)
                 back.append(Store(place, s.args[1], total, s.line))
-        elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
+        elif users:
             return self.call(s)
         elif self.is_of_arrays(s):
             return arrays.reverse(self, s)
@@ -504,17 +517,22 @@ class _Reverse(Transform):
         ):
             raise self.refuse("a write through an array of indices", s.line)
         value_type = self.type_of(s.value)
-        if self.is_active(s.value):
-            arriving = self.emit(back, "item", (bar, s.index), None, s.line)
-            if is_array(value_type):
+        if not self.is_active(s.value):
+            back.append(Store(bar, s.index, Const(0.0), s.line))
+            return Parts([s], back)
+        assert isinstance(s.value, Var)
+        arriving = self.emit(back, "item", (bar, s.index), None, s.line)
+        if is_array(value_type):
+            if self.memory.of(s.value.name) == self.memory.of(s.array.name):  # perhaps the very same elements
+                arriving = self.emit(back, "method", (arriving,), ("copy", ()), s.line)
+                back.append(Store(bar, s.index, Const(0.0), s.line))
                 self.add(back, s.value, arriving, s.line)
-            elif self.is_slice(s):
-                total = self.emit(back, "call", (Ref(np.sum, "sum_of"), arriving), (), s.line)
-                self.add(back, s.value, total, s.line)
-            else:
-                if isinstance(self.types[s.array.name].dtype, types.Complex):
-                    self.types[arriving.name] = types.complex128
-                self.add(back, s.value, arriving, s.line)
+                return Parts([s], back)
+        elif self.is_slice(s):
+            arriving = self.emit(back, "call", (Ref(np.sum, "sum_of"), arriving), (), s.line)
+        if isinstance(self.types[s.array.name].dtype, types.Complex):
+            self.types[arriving.name] = types.complex128
+        self.add(back, s.value, arriving, s.line)
         back.append(Store(bar, s.index, Const(0.0), s.line))
         return Parts([s], back)
 
@@ -543,6 +561,12 @@ class _Reverse(Transform):
                 term = self.emit(back, "call", (Ref(np.sum, "sum_of"), term), (), line)
             self.add(back, s.value, term, line)
 
+        self.refuse_overlap(s)
+        is_complex = isinstance(self.types[s.array.name].dtype, types.Complex)
+
+        def conjugate(x: Operand) -> Operand:
+            return self.emit(back, "call", (Ref(np.conj, "conj"), x), (), line) if is_complex else x
+
         if s.op in "+-":
             if varies:
                 arrive(bar if s.op == "+" else self.emit(back, "unary", (bar,), "-", line))
@@ -550,6 +574,7 @@ class _Reverse(Transform):
         if s.op not in "*/":
             raise self.refuse(f"`{s.op}=`", line)
         value = self.kept(s.value, forward, line)
+        term = None
         if varies:
             old = self.kept(s.array, forward, line)
             slope = old
@@ -557,8 +582,10 @@ class _Reverse(Transform):
                 square = self.emit(back, "binary", (value, value), "*", line)
                 minus = self.emit(back, "unary", (old,), "-", line)
                 slope = self.emit(back, "binary", (minus, square), "/", line)
-            arrive(self.emit(back, "binary", (bar, slope), "*", line))
-        back.append(InPlace(bar, s.op, value, line))
+            term = self.emit(back, "binary", (bar, conjugate(slope)), "*", line)
+        back.append(InPlace(bar, s.op, conjugate(value), line))
+        if term is not None:  # behind the line above: `value` may be `array` itself
+            arrive(term)
         return Parts([*forward, s], back)
 
     # -- calls -----------------------------------------------------------------------------------------------------
@@ -577,7 +604,11 @@ class _Reverse(Transform):
         ):  # a callee that writes its arguments must not write what is kept
             again.append(self.emit(back, "method", (h,), ("copy", ()), s.line) if h is not a else h)
         leaves = self.result_leaves(s.target)
-        seeds = [Var(f"{leaf}_b") for leaf in leaves if is_real(self.types.get(leaf))]
+        seeds: list[Operand] = [
+            Var(f"{leaf}_b") if leaf in self.active else self.zero(self.types[leaf])
+            for leaf in leaves
+            if is_real(self.types.get(leaf))
+        ]
         shadows = [Var(f"{args[k].name}_b") for k in active if is_array(self.type_of(args[k]))]  # type: ignore[union-attr]
         out = self.emit(
             back, "call", (Ref(pullback, f"{f.__name__}_pullback"), *again, *seeds, *shadows), (), s.line
@@ -590,7 +621,7 @@ class _Reverse(Transform):
                 self.add(back, args[k], part, s.line)
                 place += 1
         for leaf in leaves:
-            if is_real(self.types.get(leaf)):
+            if leaf in self.active and is_real(self.types.get(leaf)):
                 back.append(Let(f"{leaf}_b", "copy", (self.zero(self.types[leaf]),), None, s.line))
         return Parts([*forward, s], back)
 
@@ -752,8 +783,11 @@ class _Reverse(Transform):
             return not any(is_real(self.type_of(a)) for a in s.args)
         if s.op == "item":
             source = s.args[0]
-            if not isinstance(source, Var) or isinstance(self.types.get(source.name), types.BaseTuple):
+            if not isinstance(source, Var):
                 return True
+            if isinstance(self.types.get(source.name), types.BaseTuple):
+                made = self.definitions.get(source.name)
+                return source.name in self.source.params or made is not None and self.is_recomputable(made)
             return not self.memory.is_written(source.name)
         return s.op == "call" and getattr(s.args[0], "value", None) in (len, float, int, trips)
 
@@ -761,6 +795,16 @@ class _Reverse(Transform):
         """(statements that keep a variable's value, statements that bring it back)."""
         base = name[:-2] if name.endswith("_b") and name not in self.types else name
         t = self.types.get(base)
+        if isinstance(t, types.BaseTuple):
+            keep, back, parts = [], [], []
+            for k, part_type in enumerate(t):
+                part = self.fresh(f"{name}_at")
+                self.types[part] = part_type
+                kept, restored = self.on_tape(part, f"{part}_{tape}", at)
+                keep += [Let(part, "item", (Var(name), Const(k))), *kept]
+                back += restored
+                parts.append(Var(part))
+            return keep, [*back, Let(name, "tuple", tuple(parts))]
         if isinstance(t, types.Array):
             items = tuple([Const(0)] * t.ndim)
             empty = self.fresh("none")
@@ -780,11 +824,18 @@ class _Reverse(Transform):
                 first = Var(self.fresh("view"))
                 self.setup.append(Let(first.name, "item", (Var(empty), Const(Ellipsis)), None))
             self.setup.append(Let(tape, "list", (first,)))
-            keep: list[Stmt] = [Do(Let("_", "method", (Var(tape), Var(name)), ("append", ())))]
-            place = self.fresh("place")
+            keep: list[Stmt] = [
+                Do(
+                    Let(
+                        "_",
+                        "call",
+                        (Ref(helpers.keep_array, "keep_array"), Var(tape), Var(at), Var(name)),
+                        (),
+                    )
+                )
+            ]
             back: list[Stmt] = [
-                Let(place, "binary", (Var(at), Const(1)), "+"),
-                Let(name, "item", (Var(tape), Var(place))),
+                Let(name, "call", (Ref(helpers.kept_array, "kept_array"), Var(tape), Var(at)), ())
             ]
             return keep, back
         assert t is not None, (name, base, self.definitions.get(name))
