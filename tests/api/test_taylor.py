@@ -631,6 +631,77 @@ def test_rules_of_users_for_structures():
     assert_close(taylor(f, 0.7, 7), want, 1e-11)
 
 
+class Quadratic:
+    def __init__(self, weight, name):
+        self.weight, self.name = weight, name
+
+    def __call__(self, x):
+        return self.weight * x * x
+
+
+def test_rules_of_users_for_objects_and_for_dictionaries_as_results():
+    @plaingrad.rrule(Quadratic.__call__)
+    def quadratic_rrule(self, x):
+        return self.weight * x * x, lambda z_bar: ({"weight": z_bar * x * x}, z_bar * 2 * self.weight * x)
+
+    def two(x, y):
+        return {"product": x * y, "sum": [x + y, "text"]}
+
+    @plaingrad.rrule(two)
+    def two_rrule(x, y):
+        return two(x, y), lambda bars: (bars["product"] * y + bars["sum"][0], bars["product"] * x + bars["sum"][0])
+
+    def f(x):
+        found = two(x, Quadratic(x, "a name")(x * x))  # x, x^5
+        return found["product"] * found["sum"][0]
+
+    assert_close(taylor(f, 1.5, 8), truth(lambda x: x**6 * (x + x**5), 1.5, 8), 1e-12)
+
+
+def test_rules_of_users_that_write_into_an_argument():
+    def add_multiple(a, x, out):
+        out += a * x
+
+    @plaingrad.rrule(add_multiple, mutates="out")
+    def add_multiple_rrule(a, x, out):
+        out += a * x
+        return None, lambda y_bar, out_bar: (np.sum(out_bar * x), a * out_bar, out_bar)
+
+    def f(t):
+        out = np.array([t, 1.0])
+        add_multiple(t * t, np.array([t, 2.0]), out)
+        return out
+
+    assert_close(taylor(f, 1.5, 4), taylor(lambda t: np.array([t + t**3, 1 + 2 * t * t]), 1.5, 4))
+
+
+def test_rules_of_users_for_arrays_in_every_form():
+    def soft_maximum(x):
+        return np.log(np.sum(np.exp(x)))
+
+    def pullback_rule(x):
+        z = soft_maximum(x)
+        return z, lambda z_bar: (z_bar * np.exp(x - z),)
+
+    def pair_rule(f, x):
+        z = soft_maximum(x.primal)
+        return plaingrad.Dual(z, np.sum(np.exp(x.primal - z) * x.tangent))
+
+    def f(t):
+        return soft_maximum(np.array([t, t * t, 1.0]))
+
+    want = taylor(f, 0.5, 10)
+    for door, rule in [
+        (plaingrad.rrule, pullback_rule),
+        (plaingrad.frule, pair_rule),
+        (plaingrad.rrule, plaingrad.build_rrule(soft_maximum)),
+        (plaingrad.frule, plaingrad.build_frule(soft_maximum)),
+    ]:
+        door(soft_maximum)(rule)
+        assert_close(taylor(f, 0.5, 10), want, 1e-11)
+        plaingrad.remove_rule(soft_maximum)
+
+
 def bessel(n, x):
     return float(mpmath.besselj(n, np.float64(x)))
 

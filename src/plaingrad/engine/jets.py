@@ -7,6 +7,7 @@ y' = pushforward(x(t)) x'(t): its right-hand side, evaluated with series of orde
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from operator import mul as product
 from typing import Any
@@ -16,15 +17,16 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import jet_rows, pushing
+from plaingrad.engine.calls import fields_of
 from plaingrad.engine.forward import QUIET, ForwardLevel
 from plaingrad.engine.jet_rows import DIRECT, JETS, MULTILINEAR
-from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.level import argument_at, own_operators, rebuilt
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.level import argument_at, has_attributes, own_operators, put_field, rebuilt
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, ZeroTangent, unthunk
+from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
 
 
 class JetLevel(ForwardLevel):
@@ -210,7 +212,7 @@ class JetLevel(ForwardLevel):
             y = self.native(f, args, kwargs)
             y_dot = self.computed(jet_rows.multilinear, f, args, kwargs, positions, dots, self.lead)
             return self.file(y, y_dot, True)
-        seed = [self.outside(pushing.chosen, x_dot, 0) for x_dot in dots]
+        seed = [each_series(lambda c: self.outside(pushing.chosen, c, 0), x_dot, True) for x_dot in dots]
         y, y_rate = self.beside(self._equation, self.parent, rule, args, kwargs, positions, xs, seed)
         if self._is_settled(y, args, rule):
             return y
@@ -226,10 +228,12 @@ class JetLevel(ForwardLevel):
             return self._equation(level, rule, own_args, own_kwargs, positions, *operands)[1]
 
         def improved(order: int, y_dot: Any) -> Any:
-            rates = [each(lambda c: self.outside(jet_rows.rate, c, order), x_dot) for x_dot in dots]
-            values = [each(lambda c: self.outside(pushing.chosen, c, 0), rate) for rate in rates]
-            further = [each(lambda c: self.outside(jet_rows.but_first, c), rate) for rate in rates]
-            cut = [each(lambda c: self.outside(jet_rows.beginning, c, order), x_dot) for x_dot in dots]
+            rates = [
+                each_series(lambda c: self.outside(jet_rows.rate, c, order), x_dot, True) for x_dot in dots
+            ]
+            values = [each_series(lambda c: self.outside(pushing.chosen, c, 0), rate, True) for rate in rates]
+            further = [each_series(lambda c: self.outside(jet_rows.but_first, c), rate) for rate in rates]
+            cut = [each_series(lambda c: self.outside(jet_rows.beginning, c, order), x_dot) for x_dot in dots]
             found = self._at_order(
                 order,
                 (xs, values),
@@ -240,7 +244,7 @@ class JetLevel(ForwardLevel):
             return each(lambda of, *rate: self._integrated(of, *rate, order), y, *found)
 
         first = each(lambda of, rate: self._integrated(of, rate, None, 0), y, y_rate)
-        return filed(self, y, self._solved(first, improved), rule)
+        return self.file(y, self._solved(first, improved))
 
     def _equation(
         self, level: Any, rule: Rule, args: Any, kwargs: Any, positions: Any, xs: Any, dots: Any
@@ -449,43 +453,85 @@ def is_step(slope: Any) -> bool:
 
 def each(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """f of corresponding leaves of structures like `tree`; None for what has no coefficients."""
-    if tree is None:
+    if tree is None or (others and is_nothing(others[0])):
         return None
+    parts = parts_by_key(tree)
+    if parts is None:
+        return f(tree, *others)
+    found = {key: each(f, part, *[entry(other, key) for other in others]) for key, part in parts.items()}
+    if isinstance(tree, Tangent):
+        return Tangent(tree.primal_type, found)
     kind = kind_of(type(tree))
-    if kind in (SEQUENCE, MAPPING):
-        keys = tree if kind == MAPPING else range(len(tree))
-        parts = {key: each(f, tree[key], *[entry(other, key) for other in others]) for key in keys}
-        return parts if kind == MAPPING else list(parts.values())
-    return f(tree, *others)
+    if kind == SEQUENCE:
+        return list(found.values())
+    return found if kind == MAPPING else Tangent(type(tree), found)
+
+
+def each_series(f: Callable[[Any], Any], tree: Any, otherwise: Any = None) -> Any:
+    """As `each`, of coefficients; what stands for a leaf without any is left alone, or becomes `otherwise`."""
+    return each(lambda c: f(c) if is_series(c) else otherwise and c, tree)
+
+
+def is_series(c: Any) -> bool:
+    """Whether `c` is an array of coefficients."""
+    return isinstance(c, np.ndarray) and c.dtype.kind in "fcO"
+
+
+def is_nothing(y_dot: Any) -> bool:
+    """Whether `y_dot` stands for a zero."""
+    return y_dot is None or y_dot is ZeroTangent or y_dot is NoTangent
+
+
+def parts_by_key(x: Any) -> dict[Any, Any] | None:
+    """The entries of a container, tangent or object; None for a leaf."""
+    if isinstance(x, Tangent):
+        return {name: x[name] for name in x}
+    kind = kind_of(type(x))
+    if kind == SEQUENCE:
+        return dict(enumerate(x))
+    if kind == MAPPING:
+        return dict(x)
+    return fields_of(x) if kind == OBJECT and has_attributes(x) else None
 
 
 def entry(tree: Any, key: Any) -> Any:
     """One entry of a structure; where the whole of it is zero or without tangent, that."""
-    return tree[key] if isinstance(tree, (list, tuple, dict)) else tree
+    if isinstance(tree, (dict, Tangent)):
+        return tree[key] if key in list(tree) else None
+    return tree[key] if kind_of(type(tree)) == SEQUENCE else tree
 
 
 def has_nan(tree: Any) -> bool:
     """Whether some coefficient is nan."""
-    if isinstance(tree, (list, tuple)):
-        return any(map(has_nan, tree))
-    if isinstance(tree, dict):
-        return any(map(has_nan, tree.values()))
+    parts = parts_by_key(tree)
+    if parts is not None:
+        return any(map(has_nan, parts.values()))
     return isinstance(tree, np.ndarray) and bool(np.any(tree != tree))
 
 
 def filed(level: JetLevel, x: Any, x_dot: Any, rule: Rule) -> Any:
     """A copy of `x`, or of a structure with such leaves, filed at `level` with coefficients `x_dot`."""
     kind = kind_of(type(x))
-    if x_dot is None or kind == NOTHING:
+    if x_dot is None or (kind == NOTHING and not isinstance(x, Tangent)):
         return x
     if kind == NUMBER:
         return level.file_number(x, x_dot)
     if kind == ARRAY and x.dtype.kind in "fc":
         return level.file_array(level.outside(np.array, x), x_dot, False)
+    parts = parts_by_key(x)
+    if parts is None:
+        missing_rule(
+            rule.function, f"Taylor coefficients do not pass through its rule in a {type(x).__qualname__}."
+        )
+    found = {key: filed(level, part, entry(x_dot, key), rule) for key, part in parts.items()}
+    if isinstance(x, Tangent):
+        return Tangent(x.primal_type, found)
     if kind == SEQUENCE:
-        return rebuilt(x, [filed(level, part, entry(x_dot, k), rule) for k, part in enumerate(x)])
+        return rebuilt(x, list(found.values()))
     if kind == MAPPING:
-        return {key: filed(level, part, entry(x_dot, key), rule) for key, part in x.items()}
-    missing_rule(
-        rule.function, f"Taylor coefficients do not pass through its rule in a {type(x).__qualname__}."
-    )
+        return found
+    new = copy.copy(x)
+    for name, part in found.items():
+        if part is not parts[name]:
+            put_field(new, name, part, kind)
+    return new
