@@ -7,11 +7,15 @@ Ordinary Python over arrays: under a nested derivative it runs rewritten, at the
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
 
 from plaingrad.engine.memory import address, extent, owner_of
+
+
+MAKING = threading.RLock()  # held while a buffer is made: threads may fill one array
 
 
 class Region:
@@ -39,13 +43,17 @@ class Region:
         if x.base is not None:
             return self.view(x)
         if self.dot is None:
-            self.dot = np.zeros(self.lead + x.shape, x.dtype)
+            with MAKING:
+                if self.dot is None:
+                    self.dot = np.zeros(self.lead + x.shape, x.dtype)
         return self.dot
 
     def view(self, x: np.ndarray) -> np.ndarray:
         """The part of the buffer that corresponds to view `x`: same offset, same strides."""
         if self.flat is None:
-            self.lay(owner_of(x))
+            with MAKING:
+                if self.flat is None:
+                    self.lay(owner_of(x))
         if x.size == 0:
             return np.zeros(self.lead + x.shape, x.dtype)
         strides = self.flat.strides[: len(self.lead)] + x.strides
@@ -55,6 +63,17 @@ class Region:
         """Give the buffer the byte layout of `owner`."""
         start, size = extent(owner)
         lead = self.lead
+        dot = self.dot
+        if (
+            dot is not None
+            and isinstance(owner, np.ndarray)
+            and owner.dtype == dot.dtype
+            and owner.flags.c_contiguous
+            and dot.flags.c_contiguous
+        ):  # it has the layout: another thread may be writing into it
+            self.start = start
+            self.flat = dot.reshape((*lead, -1) if dot.size else (*lead, 0))
+            return
         if isinstance(owner, np.ndarray) and owner.dtype.kind in "fc":
             flat = np.zeros(
                 (*lead, size // owner.itemsize), owner.dtype
@@ -72,7 +91,8 @@ class Region:
             self.dot = whole
         else:
             self.dot = flat
-        self.flat, self.start = flat, start
+        self.start = start
+        self.flat = flat  # last: other threads look for it without the lock
 
 
 def may_lead(key: Any) -> bool:
