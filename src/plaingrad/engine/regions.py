@@ -14,7 +14,6 @@ import numpy as np
 
 from plaingrad.engine.memory import address, extent, owner_of
 
-
 MAKING = threading.RLock()  # held while a buffer is made: threads may fill one array
 
 
