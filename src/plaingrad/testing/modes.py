@@ -114,8 +114,6 @@ def look_at_second_order(case: Case, y_bar: Any, forward: bool, differences: boo
 def look_at_pushed(case: Case, y_bar: Any, ours: float, weights: list[Any], ways: Any, scale: float) -> None:
     """Reverse over forward: the gradient of <y_bar, f'(x) weights>, along `ways`."""
     x = case.active
-    if len(weights) != len(flat(ways, x)):
-        return  # an entry was deleted by the call
     parts = iter(weights)
     along_weights = tangent_like(x, lambda leaf: next(parts))
     call, _, _ = case.bound(case.positions)
