@@ -187,10 +187,8 @@ class ForwardLevel(Level):
 
     def computed(self, f: Callable[..., Any], *args: Any) -> Any:
         """f(*args), arithmetic on tangents, one level out and without warnings."""
-        if self.parent is PLAIN:
-            with np.errstate(**QUIET):
-                return f(*args)
-        return self.outside(f, *args)
+        with np.errstate(**QUIET):
+            return f(*args) if self.parent is PLAIN else self.outside(f, *args)
 
     # -- rules -----------------------------------------------------------------------------------------------------
 

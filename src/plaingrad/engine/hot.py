@@ -321,7 +321,7 @@ def _reverse_source(nested: bool) -> str:
 
 
 def _forward_source(nested: bool, chunked: bool) -> str:
-    quiet = "with errstate(all='ignore'): " if chunked and not nested else ""
+    quiet = "with errstate(all='ignore'): " if chunked else ""
     made = "                {quiet}x_dot = {dot}\n                n += 1" + _FILE.format(
         indent=" " * 16, what="x_dot", count="n"
     )
