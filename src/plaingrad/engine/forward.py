@@ -637,7 +637,7 @@ def parameters_of(frule: Any) -> tuple[str, ...]:
 def entry_of(x_dot: Any, key: Any) -> Any:
     """The tangent of one entry of a container or object; None where it is not given."""
     if isinstance(x_dot, (dict, Tangent)):
-        return x_dot[key] if key in x_dot else None  # a field may be named like any method
+        return x_dot[key] if key in x_dot else None  # noqa: SIM401 - a field may be named `get`
     return x_dot[key]
 
 
