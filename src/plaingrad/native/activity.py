@@ -10,13 +10,25 @@ from typing import Any
 
 from numba.core import types
 
+from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
 
 VIEWS = frozenset(("T", "real", "imag", "flat"))
 VIEWING_METHODS = frozenset(("reshape", "ravel", "transpose", "view", "swapaxes", "squeeze"))
 VIEWING_FUNCTIONS = frozenset(
     ("reshape", "ravel", "transpose", "swapaxes", "squeeze", "expand_dims", "asarray", "ascontiguousarray")
-    + ("atleast_1d", "atleast_2d", "broadcast_to", "flip", "fliplr", "flipud", "diag", "moveaxis", "rot90")
+    + (
+        "atleast_1d",
+        "atleast_2d",
+        "broadcast_to",
+        "flip",
+        "fliplr",
+        "flipud",
+        "moveaxis",
+        "rot90",
+        "real",
+        "imag",
+    )
 )
 
 
@@ -42,6 +54,7 @@ class Memory:
         self.parent: dict[str, str] = {}
         self.written: set[str] = set()
         self.types = program.types
+        self.program = program
         for s in statements(program.body):
             if isinstance(s, Let) and isinstance(self.types.get(s.target), types.Array):
                 for source in self.sources(s):
@@ -96,7 +109,7 @@ class Memory:
         if s.op == "method" and s.detail[0] in ("sort", "fill", "partition", "put", "itemset"):
             found = s.args[:1]
         elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
-            found = s.args[1:]
+            found = self.written_by(s)
         elif s.op == "call" and isinstance(s.detail, tuple) and "out" in s.detail:
             found = (s.args[len(s.args) - len(s.detail) + s.detail.index("out")],)
         elif s.op == "call":
@@ -109,6 +122,49 @@ class Memory:
         return [
             a.name for a in found if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
         ]
+
+    def written_by(self, s: Let) -> tuple[Any, ...]:
+        """The arguments that a function of the user's may write into."""
+        if not any(isinstance(a, Var) and _holds_arrays(self.types.get(a.name)) for a in s.args[1:]):
+            return ()
+        try:
+            args = bound_operands(s.args[0].value, s.args[1:], s.detail or ())  # type: ignore[union-attr]
+            kinds = argument_types(self.program, s)
+        except TypeError:
+            return s.args[1:]
+        writes = effects_of(s.args[0].value, kinds).writes  # type: ignore[union-attr]
+        return tuple(a for k, a in enumerate(args) if k in writes)
+
+
+def _holds_arrays(t: Any) -> bool:
+    return isinstance(t, types.Array) or (isinstance(t, types.BaseTuple) and any(map(_holds_arrays, t)))
+
+
+INERT = (
+    types.Integer,
+    types.Boolean,
+    types.NoneType,
+    types.UnicodeType,
+    types.StringLiteral,
+    types.SliceType,
+    types.RangeType,
+    types.EllipsisType,
+    types.Callable,
+    types.Module,
+    types.DType,
+    types.NumberClass,
+    types.BooleanLiteral,
+    types.IntegerLiteral,
+)
+
+
+def is_inert(t: Any) -> bool:
+    """Whether values of type `t` surely hold nothing that has a derivative."""
+    if isinstance(t, types.Array):
+        return isinstance(t.dtype, (types.Integer, types.Boolean))
+    if isinstance(t, types.BaseTuple):
+        return all(map(is_inert, t))
+    return t is None or isinstance(t, INERT)
 
 
 def is_users(f: Any) -> bool:
@@ -123,6 +179,11 @@ def _is_numpys(f: Any) -> bool:
 def active_variables(program: Program, memory: Memory, wanted: list[str], results: list[str]) -> set[str]:
     """The variables with a derivative: reached from the parameters `wanted`, and reaching one of `results`."""
     return _spread(program, memory, set(wanted), True) & _spread(program, memory, set(results), False)
+
+
+def varying_variables(program: Program, memory: Memory, wanted: list[str]) -> set[str]:
+    """The variables that depend on the parameters `wanted`."""
+    return _spread(program, memory, set(wanted), True)
 
 
 def _spread(program: Program, memory: Memory, found: set[str], onward: bool) -> set[str]:

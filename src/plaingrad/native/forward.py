@@ -104,6 +104,9 @@ class Forward(Transform):
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             out.append(s)  # a leaf of a tuple parameter: its tangent is a parameter too, or set to zero
             return
+        if not users and any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
+            arrays.forward_writes(self, s, out)
+            return
         if s.target not in self.active and not (users and self.reaches(s)):
             out.append(s)
             return
@@ -112,7 +115,10 @@ class Forward(Transform):
             return
         z = f"{s.target}_d"
         if isinstance(t, types.BaseTuple):
-            out.append(s)
+            if s.op in ("copy", "tuple"):
+                out.append(s)
+            else:
+                arrays.forward(self, s, out)
             return
         if is_array(t):
             self.array(s, z, out)
@@ -171,14 +177,11 @@ class Forward(Transform):
     def array(self, s: Let, z: str, out: list[Stmt]) -> None:
         """An assignment of an array: a view, another name, or new memory."""
         sources = [a for a in s.args if isinstance(a, Var) and a.name in self.memory.sources(s)]
-        index = self.type_of(s.args[1]) if s.op == "item" else None
         if s.op == "copy":
             out += [s, Let(z, "copy", (Var(f"{s.args[0].name}_d"),), None, s.line)]  # type: ignore[union-attr]
-        elif sources and not isinstance(index, types.Array):
+        elif sources and not arrays.is_copy(self, s):
             args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)
             out += [s, Let(z, s.op, args, s.detail, s.line)]
-        elif sources:
-            out += [s, Let(z, "item", (Var(f"{sources[0].name}_d"), s.args[1]), None, s.line)]
         else:
             arrays.forward(self, s, out)
 
@@ -196,7 +199,7 @@ class Forward(Transform):
         if self.is_active(s.array):
             bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
             x_dot = self.dot(s.value)
-            self.refuse_overlap(s)
+            self.checked_overlap(s, out)
             if s.op not in "+-*/":
                 raise self.refuse(f"`{s.op}=`", s.line)
             if s.op in "+-":

@@ -539,7 +539,7 @@ class _Translator:
 
     def _only_iterates(self, s: Let) -> bool:
         """Whether a statement makes what a counted loop has made superfluous: a range, an iterator."""
-        if s.op == "copy":
+        if s.op == "copy" or (s.op == "call" and s.args[0] in (Const(enumerate), Const(zip))):
             return isinstance(self.types_of(s.target), types.IteratorType)
         return s.op == "getiter" or (s.op == "call" and s.args[0] == Const(range))
 
@@ -663,6 +663,8 @@ def item_type(t: Any) -> Any:
 
 def constant(value: Any, name: str) -> Operand:
     """An object outside the program: a constant if it prints itself, else a reference."""
+    if value is numba.prange:
+        return Const(range)  # the derivative is serial
     if value is None or type(value) in (int, float, complex, bool, str):
         return Const(value)
     if isinstance(value, type) or callable(value):

@@ -8,7 +8,9 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.extending import overload
+from numba.extending import overload, register_jitable
+
+from plaingrad.errors import NativeError
 
 
 @numba.njit(cache=True)
@@ -34,6 +36,35 @@ def keep_array(tape, at, x):  # type: ignore[no-untyped-def]
 def kept_array(tape, at):  # type: ignore[no-untyped-def]
     """What `keep_array` put at `at`; any array for an iteration that had nothing to keep."""
     return tape[min(at + 1, len(tape) - 1)]
+
+
+@numba.njit
+def extent(a):  # type: ignore[no-untyped-def]
+    """(address of the first byte of an array, address behind its last)."""
+    low = high = a.ctypes.data
+    for k in range(a.ndim):
+        reach = a.strides[k] * (a.shape[k] - 1)
+        if reach > 0:
+            high += reach
+        else:
+            low += reach
+    return low, high + a.itemsize
+
+
+@numba.njit
+def check_disjoint(a, b):  # type: ignore[no-untyped-def]
+    """Raise if arrays overlap: Numba does a += b element after element, NumPy as if b were copied first."""
+    if a.size == 0 or b.size == 0:
+        return
+    low_a, high_a = extent(a)
+    low_b, high_b = extent(b)
+    if low_a < high_b and low_b < high_a:
+        if a.ndim == 1 and b.ndim == 1 and a.strides[0] == b.strides[0]:
+            if a.strides[0] != 0 and (low_a - low_b) % abs(a.strides[0]) != 0:
+                return  # every other element each
+        raise NativeError(
+            "an array is changed in place by an overlapping view of itself; pass a copy of the view"
+        )
 
 
 @numba.njit(cache=True)
@@ -93,7 +124,7 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
     return add_alike
 
 
-@numba.njit
+@register_jitable
 def power_slope(x, y):  # type: ignore[no-untyped-def]
     """d(x**y)/dx; 0 where y is 0."""
     if y == 0:
@@ -102,17 +133,21 @@ def power_slope(x, y):  # type: ignore[no-untyped-def]
         return 0.0 * x + 1.0
     if y == 2:
         return 2.0 * x
-    return y * x ** (y - 1)
+    return y * np.power(x, y - 1.0)
 
 
-@numba.njit
 def exponent_slope(x, y, z):  # type: ignore[no-untyped-def]
-    """d(x**y)/dy for real numbers; 0 where x is 0 and y is not negative."""
-    if x > 0:
-        return z * math.log(x)
-    if x == 0 and y >= 0:
-        return 0.0
-    return math.nan
+    """d(x**y)/dy = z log x, for a real power z log |x|; 0 where x is 0."""
+    if x == 0:
+        return 0.0 * z
+    return z * (np.log(x + 0j) if np.iscomplexobj(z) else np.log(abs(x)))
+
+
+@overload(exponent_slope)
+def _exponent_slope(x, y, z):  # type: ignore[no-untyped-def]
+    if isinstance(z, types.Complex):
+        return lambda x, y, z: 0.0 * z if x == 0 else z * np.log(x + 0j)
+    return lambda x, y, z: 0.0 * z if x == 0 else z * np.log(abs(x))
 
 
 @numba.vectorize

@@ -18,9 +18,20 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from plaingrad import rulebook
 from plaingrad.errors import NativeError
 from plaingrad.native import arrays, helpers, scalars
-from plaingrad.native.activity import Memory, active_variables, has_tangent, is_array, is_real, is_users
+from plaingrad.native.activity import (
+    Memory,
+    active_variables,
+    has_tangent,
+    is_array,
+    is_inert,
+    is_real,
+    is_users,
+    varying_variables,
+)
+from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
 from plaingrad.native.helpers import add_to, grown, trips
 from plaingrad.native.tree import (
@@ -84,6 +95,7 @@ class Transform:
         # what is written into an argument is seen by the caller, so its cotangent may come in with the shadow
         seen = [leaf for leaves in self.leaves.values() for leaf in leaves if is_array(self.types.get(leaf))]
         self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
+        self.refuse_what_is_lost(inputs)
         self.count = 0
         self.setup: list[Stmt] = []  # tapes, before anything else
         self.assigned = self._assignments(self.exploded.body)
@@ -91,6 +103,41 @@ class Transform:
         for s in statements(self.exploded.body):
             if isinstance(s, Let) and self.assigned[s.target] == 1:
                 self.definitions[s.target] = s
+
+    def refuse_what_is_lost(self, inputs: list[str]) -> None:
+        """Refuse values with a derivative that go where derivatives are not followed: lists, optional values, ..."""
+        varying = varying_variables(self.exploded, self.memory, inputs)
+
+        def varies(x: Operand) -> bool:
+            return isinstance(x, Var) and x.name in varying
+
+        for s in statements(self.exploded.body):
+            call = s.call if isinstance(s, Do) else s
+            if (
+                isinstance(s, Store)
+                and varies(s.value)
+                and not isinstance(self.type_of(s.array), types.Array)
+            ):
+                raise self.refuse(f"a write into a {self.type_of(s.array)}", s.line)
+            if not isinstance(call, Let):
+                continue
+            line = call.line or s.line
+            t = self.types.get(call.target)
+            if isinstance(s, Let) and any(map(varies, call.args)) and not has_tangent(t) and not is_inert(t):
+                raise self.refuse(f"a {t} that holds values with a derivative", line)
+            f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
+            if is_users(f):
+                continue
+            if call.op == "method":
+                owner = self.type_of(call.args[0])
+                known = is_real(owner) or isinstance(owner, (types.Array, types.BaseTuple)) or is_inert(owner)
+                if not known and any(map(varies, call.args)):
+                    raise self.refuse(f"`.{call.detail[0]}` of a {owner}", line)
+            if any(varies(Var(name)) for name in self.memory.outputs(call)) and call.op != "copy":
+                name = call.detail[0] if call.op == "method" else getattr(f, "__name__", f)
+                raise self.refuse(f"`{name}`, which writes into an array,", line)
+            if isinstance(f, np.ufunc) and any(map(varies, call.args)) and call.detail:
+                raise self.refuse(f"a keyword argument of `{f.__name__}`", line)
 
     def _assignments(self, body: list[Stmt]) -> dict[str, int]:
         found: dict[str, int] = {}
@@ -218,6 +265,9 @@ class Transform:
         """The slopes that a row of the rulebook tells."""
         row = scalars.row_of(f)
         if row is None:
+            rule = rulebook.find(f)
+            if rule is not None and rule.kind == "no_tangent":
+                return []  # steps: floor, sign, ...
             raise self.refuse(f"`{getattr(f, '__name__', f)}`", s.line)
         module = scalars.module_of(f, [self.type_of(a) for a in args])
         found: list[tuple[int, Any]] = []
@@ -280,8 +330,8 @@ class Transform:
 
         return types.unliteral(numba.typeof(a.value))
 
-    def refuse_overlap(self, s: InPlace) -> None:
-        """Refuse array op= value where value is another view of the array: Numba does it element after element."""
+    def checked_overlap(self, s: InPlace, out: list[Stmt]) -> None:
+        """A check, if array and value of array op= value may overlap, that they do not."""
         array, value = s.array, s.value
         if (
             isinstance(array, Var)
@@ -290,20 +340,30 @@ class Transform:
             and isinstance(self.types.get(value.name), types.Array)
             and self.memory.of(value.name) == self.memory.of(array.name)
         ):
-            raise self.refuse(f"`{s.op}=` with another view of the same array", s.line)
+            check = (Ref(helpers.check_disjoint, "check_disjoint"), array, value)
+            out.append(Do(Let("_", "call", check, (), s.line), s.line))
 
     def callee_of(self, s: Let) -> tuple[Any, tuple[Operand, ...], list[int]]:
         """(function, arguments, positions of the active ones) of a call of a function that is derived."""
         f = s.args[0].value  # type: ignore[union-attr]
-        if s.detail:
-            raise self.refuse("a call with keyword arguments of a function that is derived", s.line)
-        args = s.args[1:]
+        try:
+            args = bound_operands(f, s.args[1:], s.detail or ())
+        except TypeError:
+            raise self.refuse("a call with keyword-only arguments", s.line) from None
         for a in args:
             if isinstance(self.type_of(a), types.BaseTuple) and has_tangent(self.type_of(a)):
                 raise self.refuse("a tuple with derivatives, given to a function", s.line)
         t = self.types.get(s.target)
         if is_array(t) or (isinstance(t, types.BaseTuple) and any(map(is_array, t))):
             raise self.refuse("a call of a function that returns an array", s.line)
+        effects = effects_of(f, tuple(self.argument_type(a) for a in args))
+        owners = [
+            self.memory.of(a.name)
+            for a in args
+            if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
+        ]
+        if effects.writes and len(set(owners)) < len(owners):
+            raise self.refuse("an array given twice to a function that writes into its arguments", s.line)
         return f, args, [k for k, a in enumerate(args) if self.is_active(a)]
 
 
@@ -403,8 +463,8 @@ class _Reverse(Transform):
         t = self.types.get(s.target)
         users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
         if s.target not in self.active:
-            if users and any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
-                return self.call(s)
+            if any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
+                return self.call(s) if users else arrays.writes(self, s)
             return Parts([s])
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             return Parts([s])  # a leaf of a tuple parameter
@@ -484,10 +544,7 @@ class _Reverse(Transform):
             return self.call(s)
         if s.op == "copy":
             return Parts([s, Let(f"{s.target}_b", "copy", (Var(f"{s.args[0].name}_b"),), None, s.line)])  # type: ignore[union-attr]
-        index_type = self.type_of(s.args[1]) if s.op == "item" else None
-        if s.op == "item" and isinstance(index_type, types.Array):
-            return arrays.reverse(self, s)
-        if sources:
+        if sources and not arrays.is_copy(self, s):
             args = tuple(Var(f"{a.name}_b") if a is sources[0] else a for a in s.args)
             return Parts([s, Let(f"{s.target}_b", s.op, args, s.detail, s.line)])
         return arrays.reverse(self, s)
@@ -510,12 +567,8 @@ class _Reverse(Transform):
         assert isinstance(s.array, Var)
         bar = Var(f"{s.array.name}_b")
         back: list[Stmt] = []
-        index_type = self.type_of(s.index)
-        if isinstance(index_type, types.Array) or (
-            isinstance(index_type, types.BaseTuple)
-            and any(isinstance(part, types.Array) for part in index_type)
-        ):
-            raise self.refuse("a write through an array of indices", s.line)
+        if arrays.is_fancy(self, s.index):
+            return arrays.store(self, s)
         value_type = self.type_of(s.value)
         if not self.is_active(s.value):
             back.append(Store(bar, s.index, Const(0.0), s.line))
@@ -561,7 +614,7 @@ class _Reverse(Transform):
                 term = self.emit(back, "call", (Ref(np.sum, "sum_of"), term), (), line)
             self.add(back, s.value, term, line)
 
-        self.refuse_overlap(s)
+        self.checked_overlap(s, forward)
         is_complex = isinstance(self.types[s.array.name].dtype, types.Complex)
 
         def conjugate(x: Operand) -> Operand:
@@ -570,7 +623,7 @@ class _Reverse(Transform):
         if s.op in "+-":
             if varies:
                 arrive(bar if s.op == "+" else self.emit(back, "unary", (bar,), "-", line))
-            return Parts([s], back)
+            return Parts([*forward, s], back)
         if s.op not in "*/":
             raise self.refuse(f"`{s.op}=`", line)
         value = self.kept(s.value, forward, line)
@@ -593,6 +646,9 @@ class _Reverse(Transform):
     def call(self, s: Let) -> Parts:
         """A call of a function whose pullback is derived: it is run again on the way back, with its cotangents."""
         f, args, active = self.callee_of(s)
+        once = effects_of(f, tuple(self.argument_type(a) for a in args)).once
+        if once:  # it is run again on the way back
+            raise self.refuse(f"a call of `{f.__name__}`, which {once},", s.line)
         forward: list[Stmt] = []
         back: list[Stmt] = []
         signature = tuple(self.argument_type(a) for a in args)

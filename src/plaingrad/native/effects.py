@@ -1,0 +1,103 @@
+"""What a call of a function of the user's does besides returning a value: writes, random draws, printing."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+
+from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
+
+_known: dict[Any, Effects] = {}
+_open: set[Any] = set()  # functions being looked at: those that call themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Of one function, for one list of argument types.
+
+    Attributes:
+        writes: the positions of the arguments that it may write into.
+        once: what it does that must not be done again on the way back, in words; "" if nothing.
+    """
+
+    writes: frozenset[int]
+    once: str
+
+
+def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
+    """The effects of a Python function or dispatcher; the worst where it calls itself."""
+    from plaingrad.native.activity import Memory, is_users
+    from plaingrad.native.explode import exploded
+    from plaingrad.native.frontend import program, python_function
+
+    key = (python_function(f), signature)
+    found = _known.get(key)
+    if found is not None:
+        return found
+    if key[0].__code__ in _open:
+        return Effects(frozenset(range(len(signature))), "")
+    _open.add(key[0].__code__)
+    try:
+        whole, _, leaves = exploded(program(f, signature))
+        memory = Memory(whole)
+        writes = [k for k, p in enumerate(whole.params) if any(map(memory.is_written, leaves[p]))]
+        once = ""
+        for s in statements(whole.body):
+            call = s.call if isinstance(s, Do) else s
+            if isinstance(call, Let) and call.op == "call":
+                once = once or once_only(call)
+                callee = getattr(call.args[0], "value", None)
+                if is_users(callee):
+                    once = once or effects_of(callee, argument_types(whole, call)).once
+    finally:
+        _open.discard(key[0].__code__)
+    if len(_known) > 1024:
+        _known.clear()
+    _known[key] = Effects(frozenset(writes), once)
+    return _known[key]
+
+
+def once_only(s: Let) -> str:
+    """What a call does that must not be done twice; "" if nothing."""
+    f = getattr(s.args[0], "value", None)
+    module = str(getattr(f, "__module__", None) or "")
+    owner = getattr(f, "__self__", None)
+    if module in ("random", "numpy.random") or isinstance(owner, np.random.RandomState):
+        return "draws random numbers"
+    return "prints" if f is print else ""
+
+
+def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...]) -> tuple[Operand, ...]:
+    """The operands of a call by position: keywords put in their place, defaults filled in.
+
+    Raises:
+        TypeError: they do not fit the function's parameters.
+    """
+    from plaingrad.native.frontend import constant, python_function
+
+    positional = args[: len(args) - len(keywords)]
+    named = dict(zip(keywords, args[len(positional) :], strict=True))
+    arguments = inspect.signature(python_function(f)).bind(*positional, **named)
+    given = dict(arguments.arguments)
+    arguments.apply_defaults()
+    if arguments.kwargs:
+        raise TypeError("keyword-only parameters")
+    return tuple(
+        value if name in given else constant(value, name) for name, value in arguments.arguments.items()
+    )
+
+
+def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
+    """The Numba types of the arguments of a call, without those left to their defaults."""
+    found = bound_operands(getattr(s.args[0], "value", None), s.args[1:], s.detail or ())
+    return tuple(
+        types.unliteral(program.types[a.name] if isinstance(a, Var) else numba.typeof(a.value)) for a in found
+    )
+
+
+__all__ = ["Effects", "argument_types", "bound_operands", "effects_of", "once_only"]
