@@ -443,3 +443,9 @@ def test_the_partial_that_a_user_gave_is_differentiated_too(partial):
     assert grad(slope)(1.5) == pytest.approx(9.0)
     assert plaingrad.jvp(slope, (1.5,), (1.0,))[1] == pytest.approx(9.0)
     assert plaingrad.jvp(grad(cube), (1.5,), (1.0,))[1] == pytest.approx(9.0)
+
+
+def test_a_first_power_of_the_smallest_numbers_has_no_second_derivative():
+    for x in (2e-313, -2e-313, 5e-324, 0.0, 1.5):
+        assert plaingrad.grad(plaingrad.grad(lambda v: v**1))(x) == 0.0
+        assert plaingrad.grad(plaingrad.grad(lambda v: v**1.0))(x) == 0.0

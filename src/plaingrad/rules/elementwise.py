@@ -135,13 +135,16 @@ scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(
 # is right wherever the exponent is in truth constant, and 0 at base 0.
 
 
+SMALLEST_INVERTED = 5.6e-309  # 1 / x is inf below
+
+
 def power_slope(x: Any, y: Any) -> Any:
     """y x ** (y - 1); 0 where y is 0, also at x = 0. A shortcut must not lose how it depends on y."""
     if isinstance(y, np.ndarray):
         return y * x ** np.where((y == 0) & ((x == 0) | (x != x)), 1, y - 1)
     if y == 0 and isinstance(x, np.ndarray):
         return y * np.where((x == 0) | (x != x), 1, x) ** -1
-    if y == 0 and (x == 0 or x != x):
+    if y == 0 and (x != x or abs(x) < SMALLEST_INVERTED):
         return 0 * y
     if type(y) is int and y == 2:
         return 2 * x
