@@ -1,40 +1,833 @@
-"""Loops that rules of arrays call from generated code."""
+"""Loops and formulas that rules of arrays call from generated code; they run compiled and as plain Python alike.
+
+`*_bar` functions take the cotangent of the result, the result, and the operands of the function (in its own order)
+and return the cotangent of one operand; `*_dot` take the tangents, the result and the operands.
+"""
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+from numba.core import types
+from numba.extending import overload, register_jitable
+
+# Sums and shapes ------------------------------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True)
+@register_jitable
 def total(x):  # type: ignore[no-untyped-def]
     """The sum of all elements of an array; of a number the number."""
     return np.sum(np.asarray(x))
 
 
-@numba.njit
+@register_jitable
+def real_total(x):  # type: ignore[no-untyped-def]
+    """The real part of `total`."""
+    return np.sum(np.asarray(x)).real
+
+
+def fitted(z, term):  # type: ignore[no-untyped-def]
+    """`term` in new memory, with the shape and dtype of `z`; a tangent of z."""
+    out = np.empty_like(z)
+    out[...] = term.real if z.dtype.kind == "f" and np.iscomplexobj(term) else term
+    return out
+
+
+@overload(fitted)
+def _fitted(z, term):  # type: ignore[no-untyped-def]
+    real = isinstance(getattr(term, "dtype", term), types.Complex) and not isinstance(z.dtype, types.Complex)
+    if isinstance(term, types.Array) and term.ndim:
+        if real:
+
+            def fitted_real(z, term):  # type: ignore[no-untyped-def]
+                out = np.empty_like(z)
+                out[...] = term.real
+                return out
+
+            return fitted_real
+
+        def fitted_array(z, term):  # type: ignore[no-untyped-def]
+            out = np.empty_like(z)
+            out[...] = term
+            return out
+
+        return fitted_array
+
+    def fitted_number(z, term):  # type: ignore[no-untyped-def]
+        out = np.empty_like(z)
+        value = np.asarray(term)[()]
+        if real:
+            value = value.real
+        out[...] = value
+        return out
+
+    return fitted_number
+
+
+@register_jitable
 def expanded(z_bar, like, axis):  # type: ignore[no-untyped-def]
     """`z_bar`, the cotangent of a sum along `axis`, with that axis back, broadcast to the shape of `like`."""
     return np.broadcast_to(np.expand_dims(z_bar, axis if axis >= 0 else like.ndim + axis), like.shape)
 
 
-@numba.njit
-def dot_bar_a(z_bar, a, b):  # type: ignore[no-untyped-def]
+@register_jitable
+def sum_bar(z_bar, z, a, axis, dtype):  # type: ignore[no-untyped-def]
+    """Sums: every element that was added gets the cotangent."""
+    if a.ndim == 1 or axis is None:
+        return z_bar
+    return expanded(z_bar, a, axis)
+
+
+@register_jitable
+def mean_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """Mean of all elements."""
+    return z_bar / max(a.size, 1)
+
+
+@register_jitable
+def same_shape_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """Copies."""
+    return np.ascontiguousarray(z_bar).reshape(a.shape)
+
+
+@register_jitable
+def plain_bar(z_bar, z, a, other):  # type: ignore[no-untyped-def]
+    """Conversions, broadcasting: z_bar itself, summed where it is added."""
+    return z_bar
+
+
+@register_jitable
+def conj_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """conj(a)."""
+    return np.conj(z_bar)
+
+
+@register_jitable
+def flip_sign_of_shift(z_bar, z, a, shift):  # type: ignore[no-untyped-def]
+    """np.roll(a, shift)."""
+    return np.roll(np.ascontiguousarray(z_bar), -shift)
+
+
+@register_jitable
+def repeat_bar(z_bar, z, a, repeats):  # type: ignore[no-untyped-def]
+    """np.repeat(a, repeats) of all elements, one count or one for each."""
+    out = np.zeros(a.size, z_bar.dtype)
+    counts = np.asarray(repeats)
+    each = counts.ravel()
+    k = 0
+    for i in range(a.size):
+        n = each[0] if each.size == 1 else each[i]
+        for _ in range(n):
+            out[i] += z_bar[k]
+            k += 1
+    return out.reshape(a.shape)
+
+
+@register_jitable
+def diff_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.diff(a) along the last axis."""
+    out = np.zeros(a.shape, z_bar.dtype)
+    if a.shape[-1] > 1:
+        out[..., 1:] += z_bar
+        out[..., :-1] -= z_bar
+    return out
+
+
+@register_jitable
+def trace_bar(z_bar, z, a, offset):  # type: ignore[no-untyped-def]
+    """np.trace(a, offset)."""
+    out = np.zeros(a.shape, np.asarray(z_bar).dtype)
+    for i in range(a.shape[0]):
+        j = i + offset
+        if 0 <= j < a.shape[1]:
+            out[i, j] = z_bar
+    return out
+
+
+@register_jitable
+def diag_bar(z_bar, z, a, k):  # type: ignore[no-untyped-def]
+    """np.diag(a, k) of a vector or matrix."""
+    out = np.zeros(a.shape, z_bar.dtype)
+    rows, columns = max(-k, 0), max(k, 0)
+    if a.ndim == 1:
+        for i in range(a.size):
+            out[i] = z_bar[i + rows, i + columns]
+    else:
+        for i in range(z_bar.size):
+            out[i + rows, i + columns] = z_bar[i]
+    return out
+
+
+@register_jitable
+def tril_bar(z_bar, z, a, k):  # type: ignore[no-untyped-def]
+    """np.tril(a, k)."""
+    return np.tril(z_bar, k)
+
+
+@register_jitable
+def triu_bar(z_bar, z, a, k):  # type: ignore[no-untyped-def]
+    """np.triu(a, k)."""
+    return np.triu(z_bar, k)
+
+
+@register_jitable
+def extent(like, axis):  # type: ignore[no-untyped-def]
+    """The length along an axis."""
+    return like.shape[axis]
+
+
+@register_jitable
+def piece(z_bar, like, start, n, axis):  # type: ignore[no-untyped-def]
+    """Of a joined array the part that came from an array like `like`: `n` layers along `axis`, from `start` on."""
+    outer = 1
+    for k in range(axis):
+        outer *= z_bar.shape[k]
+    inner = 1
+    for k in range(axis + 1, z_bar.ndim):
+        inner *= z_bar.shape[k]
+    whole = np.ascontiguousarray(z_bar).reshape((outer, z_bar.shape[axis], inner))
+    return np.ascontiguousarray(whole[:, start : start + n, :]).reshape(like.shape)
+
+
+@register_jitable
+def places(a, index):  # type: ignore[no-untyped-def]
+    """The numbers of the elements a[index], counted in C order."""
+    return np.ascontiguousarray(np.arange(a.size).reshape(a.shape)[index])
+
+
+@register_jitable
+def scattered(z_bar, like, numbers):  # type: ignore[no-untyped-def]
+    """The cotangent of `a` where z = a[index]; `numbers` are its `places`."""
+    out = np.zeros(like.size, like.dtype)
+    terms = np.ascontiguousarray(z_bar).reshape(-1)
+    each = numbers.reshape(-1)
+    for k in range(each.size):
+        out[each[k]] += terms[k]
+    return out.reshape(like.shape)
+
+
+def withdrawn(bar, numbers):  # type: ignore[no-untyped-def]
+    """Of a[index] = value: the cotangent of the value; that of what was overwritten becomes zero."""
+    out = np.zeros(numbers.shape, bar.dtype)
+    for place in reversed(list(np.ndindex(numbers.shape))):  # the last of equal indices was written
+        at = np.unravel_index(numbers[place], bar.shape)
+        out[place] = bar[at]
+        bar[at] = 0
+    return out
+
+
+@overload(withdrawn)
+def _withdrawn(bar, numbers):  # type: ignore[no-untyped-def]
+    def taken(bar, numbers):  # type: ignore[no-untyped-def]
+        flat = bar.flatten()
+        each = numbers.reshape(-1)
+        out = np.zeros(each.size, bar.dtype)
+        for k in range(each.size - 1, -1, -1):
+            out[k] = flat[each[k]]
+            flat[each[k]] = 0
+        bar[...] = flat.reshape(bar.shape)
+        return out.reshape(numbers.shape)
+
+    return taken
+
+
+@register_jitable
+def take_bar(z_bar, z, a, indices):  # type: ignore[no-untyped-def]
+    """np.take(a, indices) of the flattened array."""
+    out = np.zeros(a.size, np.asarray(z_bar).dtype)
+    each = np.ascontiguousarray(np.asarray(indices)).reshape(-1)
+    terms = np.ascontiguousarray(np.asarray(z_bar)).reshape(-1)
+    for k in range(each.size):
+        out[each[k]] += terms[k]
+    return out.reshape(a.shape)
+
+
+@register_jitable
+def linspace_start_bar(z_bar, z, start, stop, num):  # type: ignore[no-untyped-def]
+    """np.linspace(start, stop, num) in `start`."""
+    found = z_bar[0] * 0.0
+    for k in range(z_bar.size):
+        found += z_bar[k] * (1.0 - k / max(z_bar.size - 1, 1))
+    return found
+
+
+@register_jitable
+def linspace_stop_bar(z_bar, z, start, stop, num):  # type: ignore[no-untyped-def]
+    """np.linspace(start, stop, num) in `stop`."""
+    found = z_bar[0] * 0.0
+    for k in range(z_bar.size):
+        found += z_bar[k] * (k / max(z_bar.size - 1, 1))
+    return found
+
+
+@register_jitable
+def linspace_dot(start_dot, stop_dot, z, start, stop, num):  # type: ignore[no-untyped-def]
+    """np.linspace(start, stop, num)."""
+    return np.linspace(start_dot, stop_dot, num)
+
+
+@register_jitable
+def array_of(*numbers):  # type: ignore[no-untyped-def]
+    """np.array([number, ...])."""
+    return np.array(numbers)
+
+
+# Reductions -----------------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def prod_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.prod(a): the product of the others, without division."""
+    x = a.flatten()
+    out = np.empty(x.size, x.dtype)
+    before = z * 0 + 1
+    for k in range(x.size):
+        out[k] = before
+        before = before * x[k]
+    after = z * 0 + 1
+    if not np.isfinite(z):
+        after = x.dtype.type(1) if x.size == 0 else x[0] * 0 + 1
+        before = after
+        for k in range(x.size):
+            out[k] = before
+            before = before * x[k]
+    for k in range(x.size - 1, -1, -1):
+        out[k] *= after
+        after = after * x[k]
+    return (z_bar * np.conj(out)).reshape(a.shape)
+
+
+@register_jitable
+def extremes(z, a):  # type: ignore[no-untyped-def]
+    """The shares of the elements that equal the extreme z of a; of the first nan if it is nan."""
+    x = a.flatten()
+    out = np.zeros(x.size, x.dtype)
+    count = 0
+    for k in range(x.size):
+        if x[k] == z:
+            count += 1
+            out[k] = 1
+        elif z != z and x[k] != x[k] and count == 0:
+            count = 1
+            out[k] = 1
+    return (out / max(count, 1)).reshape(a.shape)
+
+
+@register_jitable
+def extreme_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.max(a), np.min(a)."""
+    return z_bar * extremes(z, a)
+
+
+@register_jitable
+def extreme_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.max(a), np.min(a)."""
+    return np.sum(a_dot * extremes(z, a))
+
+
+@register_jitable
+def ptp_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.ptp(a)."""
+    return z_bar * (extremes(np.max(a), a) - extremes(np.min(a), a))
+
+
+@register_jitable
+def ptp_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.ptp(a)."""
+    return np.sum(a_dot * (extremes(np.max(a), a) - extremes(np.min(a), a)))
+
+
+@register_jitable
+def prod_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.prod(a)."""
+    return np.sum(a_dot * np.conj(prod_bar(z * 0 + 1, z, a)))
+
+
+@register_jitable
+def var_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.var(a)."""
+    return (a - np.mean(a)) * (2.0 * z_bar / max(a.size, 1))
+
+
+@register_jitable
+def var_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.var(a)."""
+    return np.sum((np.conj(a - np.mean(a)) * a_dot).real) * (2.0 / max(a.size, 1))
+
+
+@register_jitable
+def std_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.std(a); 0 where all elements are equal."""
+    return (a - np.mean(a)) * (z_bar / (max(a.size, 1) * z) if z != 0 else 0.0)
+
+
+@register_jitable
+def std_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.std(a); 0 where all elements are equal."""
+    return np.sum((np.conj(a - np.mean(a)) * a_dot).real) * (1.0 / (max(a.size, 1) * z) if z != 0 else 0.0)
+
+
+@register_jitable
+def nansum_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.nansum(a)."""
+    return np.where(np.isnan(a), np.zeros_like(a), np.full_like(a, z_bar))
+
+
+@register_jitable
+def nansum_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.nansum(a)."""
+    return np.sum(np.where(np.isnan(a), np.zeros_like(a_dot), a_dot))
+
+
+@register_jitable
+def nanmean_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.nanmean(a)."""
+    return nansum_bar(z_bar / max(np.sum(~np.isnan(a)), 1), z, a)
+
+
+@register_jitable
+def nanmean_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.nanmean(a)."""
+    return nansum_dot(a_dot, z, a) / max(np.sum(~np.isnan(a)), 1)
+
+
+@register_jitable
+def cumsum_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.cumsum(a) of all elements."""
+    out = np.empty(a.size, z_bar.dtype)
+    carry = z_bar.dtype.type(0)
+    for k in range(a.size - 1, -1, -1):
+        carry = carry + z_bar[k]
+        out[k] = carry
+    return out.reshape(a.shape)
+
+
+@register_jitable
+def cumprod_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.cumprod(a) of all elements, without division."""
+    x = np.conj(a.flatten())
+    out = np.empty(a.size, z_bar.dtype)
+    carry = z_bar.dtype.type(0)
+    for k in range(a.size - 1, -1, -1):
+        carry = carry + z_bar[k]
+        out[k] = carry * np.conj(z[k - 1]) if k else carry
+        carry = carry * x[k]
+    return out.reshape(a.shape)
+
+
+@register_jitable
+def cumprod_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.cumprod(a) of all elements."""
+    x = a.flatten()
+    x_dot = a_dot.flatten()
+    out = np.empty_like(z)
+    carry = z.dtype.type(0)
+    for k in range(x.size):
+        carry = carry * x[k] + (z[k - 1] * x_dot[k] if k else x_dot[k])
+        out[k] = carry
+    return out
+
+
+@register_jitable
+def sort_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.sort(a) of a vector; equal elements keep their order."""
+    order = np.argsort(a, kind="mergesort")
+    out = np.empty_like(a)
+    for k in range(a.size):
+        out[order[k]] = z_bar[k]
+    return out
+
+
+@register_jitable
+def sort_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.sort(a) of a vector."""
+    return a_dot[np.argsort(a, kind="mergesort")]
+
+
+# Choices --------------------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def where_x_bar(z_bar, z, condition, x, y):  # type: ignore[no-untyped-def]
+    """np.where(condition, x, y) in x."""
+    return np.where(condition, z_bar, np.zeros_like(z_bar))
+
+
+@register_jitable
+def where_y_bar(z_bar, z, condition, x, y):  # type: ignore[no-untyped-def]
+    """np.where(condition, x, y) in y."""
+    return np.where(condition, np.zeros_like(z_bar), z_bar)
+
+
+@register_jitable
+def where_dot(x_dot, y_dot, z, condition, x, y):  # type: ignore[no-untyped-def]
+    """np.where(condition, x, y)."""
+    return np.where(condition, x_dot, y_dot)
+
+
+@register_jitable
+def clip_a_bar(z_bar, z, a, low, high):  # type: ignore[no-untyped-def]
+    """np.clip(a, low, high) in a: 1 at the bounds too."""
+    inside = a == a
+    if low is not None:
+        inside = inside & (a >= low)
+    if high is not None:
+        inside = inside & (a <= high)
+    return np.where(inside | (a != a), z_bar, np.zeros_like(z_bar))
+
+
+@register_jitable
+def clip_low_bar(z_bar, z, a, low, high):  # type: ignore[no-untyped-def]
+    """np.clip(a, low, high) in low."""
+    below = a < low
+    if high is not None:
+        below = below & (low <= high)
+    return np.where(below, z_bar, np.zeros_like(z_bar))
+
+
+@register_jitable
+def clip_high_bar(z_bar, z, a, low, high):  # type: ignore[no-untyped-def]
+    """np.clip(a, low, high) in high."""
+    above = a > high
+    if low is not None:
+        above = above | (low > high)
+    return np.where(above, z_bar, np.zeros_like(z_bar))
+
+
+@register_jitable
+def clip_dot(a_dot, low_dot, high_dot, z, a, low, high):  # type: ignore[no-untyped-def]
+    """np.clip(a, low, high)."""
+    ones = np.ones_like(z)
+    out = clip_a_bar(ones, z, a, low, high) * a_dot
+    if low is not None:
+        out = out + clip_low_bar(ones, z, a, low, high) * low_dot
+    if high is not None:
+        out = out + clip_high_bar(ones, z, a, low, high) * high_dot
+    return out
+
+
+@register_jitable
+def interp_piece(x, xp):  # type: ignore[no-untyped-def]
+    """(the piece of the polygon that x lies on, whether it lies on one at all)."""
+    n = xp.size
+    if n < 2 or x < xp[0] or x > xp[n - 1]:
+        return (0 if n < 2 or x < xp[0] else n - 1), False
+    k = min(np.searchsorted(xp, x, side="right") - 1, n - 2)
+    return k, True
+
+
+@register_jitable
+def interp_x_bar(z_bar, z, x, xp, fp):  # type: ignore[no-untyped-def]
+    """np.interp(x, xp, fp) in x: the slope of the piece, 0 outside."""
+    points = np.asarray(x)
+    out = np.zeros(points.shape)
+    bars = np.asarray(z_bar)
+    for place in np.ndindex(points.shape):
+        k, inside = interp_piece(points[place], xp)
+        if inside and not points[place] == xp[xp.size - 1]:
+            out[place] = bars[place] * (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
+    return out
+
+
+@register_jitable
+def interp_fp_bar(z_bar, z, x, xp, fp):  # type: ignore[no-untyped-def]
+    """np.interp(x, xp, fp) in fp."""
+    points = np.asarray(x)
+    bars = np.asarray(z_bar)
+    out = np.zeros(fp.shape)
+    for place in np.ndindex(points.shape):
+        k, inside = interp_piece(points[place], xp)
+        if inside:
+            t = (points[place] - xp[k]) / (xp[k + 1] - xp[k])
+            out[k] += bars[place] * (1 - t)
+            out[k + 1] += bars[place] * t
+        else:
+            out[k] += bars[place]
+    return out
+
+
+@register_jitable
+def interp_dot(x_dot, fp_dot, z, x, xp, fp):  # type: ignore[no-untyped-def]
+    """np.interp(x, xp, fp)."""
+    slope = interp_x_bar(np.ones_like(np.asarray(x)), z, x, xp, fp)
+    return slope * x_dot + np.interp(x, xp, fp_dot)
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def dot_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """The cotangent of `a` in a @ b."""
     if a.ndim == 1 and b.ndim == 1:
         return z_bar * np.conj(b)
     if a.ndim == 1:
-        return np.dot(np.conj(b), z_bar)
+        return np.dot(np.conj(np.ascontiguousarray(b)), np.ascontiguousarray(z_bar))
     if b.ndim == 1:
         return np.outer(z_bar, np.conj(b))
-    return np.dot(z_bar, np.conj(b).T)
+    return np.dot(np.ascontiguousarray(z_bar), np.conj(np.ascontiguousarray(b)).T)
 
 
-@numba.njit
-def dot_bar_b(z_bar, a, b):  # type: ignore[no-untyped-def]
+@register_jitable
+def dot_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """The cotangent of `b` in a @ b."""
     if a.ndim == 1 and b.ndim == 1:
         return z_bar * np.conj(a)
     if a.ndim == 1:
         return np.outer(np.conj(a), z_bar)
-    return np.dot(np.conj(a).T, z_bar)
+    return np.dot(np.conj(np.ascontiguousarray(a)).T, np.ascontiguousarray(z_bar))
+
+
+@register_jitable
+def vdot_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.vdot(a, b) = sum(conj(a) b) in a."""
+    return (np.conj(z_bar) * b.flatten()).reshape(a.shape)
+
+
+@register_jitable
+def vdot_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.vdot(a, b) in b."""
+    return (z_bar * a.flatten()).reshape(b.shape)
+
+
+@register_jitable
+def outer_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.outer(a, b) in a."""
+    y = np.conj(b.flatten())
+    out = np.zeros(a.size, z_bar.dtype)
+    for i in range(z_bar.shape[0]):
+        for j in range(z_bar.shape[1]):
+            out[i] += z_bar[i, j] * y[j]
+    return out.reshape(a.shape)
+
+
+@register_jitable
+def outer_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.outer(a, b) in b."""
+    x = np.conj(a.flatten())
+    out = np.zeros(b.size, z_bar.dtype)
+    for i in range(z_bar.shape[0]):
+        for j in range(z_bar.shape[1]):
+            out[j] += z_bar[i, j] * x[i]
+    return out.reshape(b.shape)
+
+
+@register_jitable
+def kron_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.kron(a, b) of matrices in a."""
+    m, n = b.shape
+    out = np.zeros(a.shape, z_bar.dtype)
+    for i in range(z_bar.shape[0]):
+        for j in range(z_bar.shape[1]):
+            out[i // m, j // n] += z_bar[i, j] * np.conj(b[i % m, j % n])
+    return out
+
+
+@register_jitable
+def kron_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.kron(a, b) of matrices in b."""
+    m, n = b.shape
+    out = np.zeros(b.shape, z_bar.dtype)
+    for i in range(z_bar.shape[0]):
+        for j in range(z_bar.shape[1]):
+            out[i % m, j % n] += z_bar[i, j] * np.conj(a[i // m, j // n])
+    return out
+
+
+@register_jitable
+def cross_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.cross(a, b) in a."""
+    return np.cross(np.conj(b), z_bar)
+
+
+@register_jitable
+def cross_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.cross(a, b) in b."""
+    return np.cross(z_bar, np.conj(a))
+
+
+# Linear algebra -------------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def adjoint(a):  # type: ignore[no-untyped-def]
+    """The conjugate transpose."""
+    return np.ascontiguousarray(np.conj(a).T)
+
+
+@register_jitable
+def solve_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.linalg.solve(a, b) in b."""
+    return np.linalg.solve(adjoint(a), np.ascontiguousarray(z_bar))
+
+
+@register_jitable
+def solve_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
+    """np.linalg.solve(a, b) in a."""
+    b_bar = np.linalg.solve(adjoint(a), np.ascontiguousarray(z_bar))
+    if b.ndim == 1:
+        return -np.outer(b_bar, np.conj(z))
+    return -np.dot(np.ascontiguousarray(b_bar), adjoint(z))
+
+
+@register_jitable
+def solve_dot(a_dot, b_dot, z, a, b):  # type: ignore[no-untyped-def]
+    """np.linalg.solve(a, b)."""
+    right = b_dot - np.dot(np.ascontiguousarray(a_dot), np.ascontiguousarray(z))
+    return np.linalg.solve(np.ascontiguousarray(a), right)
+
+
+@register_jitable
+def inv_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.inv(a)."""
+    back = adjoint(z)
+    return -np.dot(np.dot(back, np.ascontiguousarray(z_bar)), back)
+
+
+@register_jitable
+def inv_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.inv(a)."""
+    whole = np.ascontiguousarray(z)
+    return -np.dot(np.dot(whole, np.ascontiguousarray(a_dot)), whole)
+
+
+@register_jitable
+def cofactors(a):  # type: ignore[no-untyped-def]
+    """The conjugate cofactors of a matrix, singular ones too, from its singular values."""
+    u, s, vh = np.linalg.svd(np.ascontiguousarray(a))
+    others = np.empty(s.size, s.dtype)
+    for k in range(s.size):
+        others[k] = 1
+        for i in range(s.size):
+            if i != k:
+                others[k] *= s[i]
+    unit = np.conj(np.linalg.det(np.ascontiguousarray(u)) * np.linalg.det(np.ascontiguousarray(vh)))
+    return unit * np.dot(np.ascontiguousarray(u * others), np.ascontiguousarray(vh))
+
+
+@register_jitable
+def det_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.det(a): its cofactors."""
+    return z_bar * cofactors(a)
+
+
+@register_jitable
+def det_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.det(a)."""
+    return np.sum(np.conj(cofactors(a)) * a_dot)
+
+
+@register_jitable
+def slogdet_bar(sign_bar, z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.slogdet(a) of a real matrix; the sign is constant."""
+    return z_bar * np.linalg.inv(np.ascontiguousarray(a)).T
+
+
+@register_jitable
+def slogdet_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.slogdet(a) of a real matrix."""
+    return 0.0, np.sum(np.linalg.inv(np.ascontiguousarray(a)).T * a_dot)
+
+
+@register_jitable
+def lower_half(p):  # type: ignore[no-untyped-def]
+    """The lower triangle with half of the diagonal."""
+    out = np.tril(p)
+    for i in range(p.shape[0]):
+        out[i, i] = out[i, i] * 0.5
+    return out
+
+
+@register_jitable
+def lower_bar(p):  # type: ignore[no-untyped-def]
+    """The cotangent of the lower triangle of a Hermitian matrix, of which only that triangle is read."""
+    whole = np.tril(p + np.conj(p).T)
+    for i in range(p.shape[0]):
+        whole[i, i] = p[i, i].real
+    return whole
+
+
+@register_jitable
+def hermitian(a_dot):  # type: ignore[no-untyped-def]
+    """The Hermitian matrix of which `a_dot` is the lower triangle."""
+    half = lower_half(a_dot)
+    return half + np.conj(half).T
+
+
+@register_jitable
+def cholesky_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.cholesky(a) (Murray 2016, arXiv:1602.07527); the triangle that is not read gets 0."""
+    back = adjoint(z)
+    p = lower_half(np.dot(back, np.ascontiguousarray(z_bar)))
+    half = np.linalg.solve(back, p)
+    return lower_bar(adjoint(np.linalg.solve(back, adjoint(half))))
+
+
+@register_jitable
+def cholesky_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.cholesky(a)."""
+    low = np.ascontiguousarray(z)
+    half = np.linalg.solve(low, hermitian(a_dot))
+    p = np.linalg.solve(low, adjoint(half))
+    return np.dot(low, lower_half(np.ascontiguousarray(p)))
+
+
+@register_jitable
+def norm_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.norm(a) of a vector or matrix; 0 at the origin."""
+    return a * (z_bar / z if z != 0 else 0.0)
+
+
+@register_jitable
+def norm_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.norm(a) of a vector or matrix."""
+    return np.sum((np.conj(a) * a_dot).real) * (1.0 / z if z != 0 else 0.0)
+
+
+@register_jitable
+def gaps(w):  # type: ignore[no-untyped-def]
+    """1 / (w[j] - w[i]), 0 on the diagonal."""
+    out = np.zeros((w.size, w.size), w.dtype)
+    for i in range(w.size):
+        for j in range(w.size):
+            if i != j:
+                out[i, j] = np.divide(1.0, w[j] - w[i])
+    return out
+
+
+@register_jitable
+def eigh_bar(w_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigh(a) (Giles 2008, 3.1); of equal eigenvalues no pole where the vectors are not used."""
+    w, v = z
+    v = np.ascontiguousarray(v)
+    middle = np.zeros_like(v)
+    if np.any(v_bar != 0):
+        middle = gaps(w) * np.dot(adjoint(v), np.ascontiguousarray(v_bar))
+    for i in range(w.size):
+        middle[i, i] = w_bar[i]
+    p = np.dot(np.dot(v, middle), adjoint(v))
+    return lower_bar(p)
+
+
+@register_jitable
+def eigvalsh_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigvalsh(a)."""
+    _, v = np.linalg.eigh(a)
+    return lower_bar(np.dot(np.ascontiguousarray(v * z_bar), adjoint(v)))
+
+
+@register_jitable
+def eigvalsh_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigvalsh(a)."""
+    _, v = np.linalg.eigh(a)
+    v = np.ascontiguousarray(v)
+    turned = np.dot(np.dot(adjoint(v), hermitian(a_dot)), v)
+    return np.diag(turned).real.copy()
+
+
+@register_jitable
+def eigh_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigh(a)."""
+    w, v = z
+    v = np.ascontiguousarray(v)
+    turned = np.dot(np.dot(adjoint(v), hermitian(a_dot)), v)
+    return np.diag(turned).real.copy(), np.dot(v, gaps(w) * turned)

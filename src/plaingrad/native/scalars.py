@@ -5,6 +5,7 @@ from __future__ import annotations
 import cmath
 import dis
 import functools
+import inspect
 import math
 import operator
 from types import FunctionType
@@ -14,7 +15,10 @@ import numba
 import numpy as np
 from numba.core import types
 
+from numba.extending import overload
+
 from plaingrad import rulebook
+from plaingrad.rules import elementwise
 
 OPERATORS = {"%": operator.mod, "**": operator.pow}
 
@@ -44,9 +48,9 @@ def compiled_partial(partial: Any) -> Any:
     """`partial(m, *args, z)` for calls from compiled code; the functions it calls are compiled along."""
     space = partial.__globals__
     for name in partial.__code__.co_names:
-        if isinstance(space.get(name), FunctionType):
+        if isinstance(space.get(name), FunctionType) and space[name] not in NATIVE:
             space = {**space, name: compiled_partial(space[name])}
-    return numba.njit(
+    return numba.njit(error_model="numpy")(  # a derivative never raises what the primal would not
         FunctionType(partial.__code__, space, partial.__name__, partial.__defaults__, partial.__closure__)
     )
 
@@ -59,4 +63,78 @@ def reads(partial: Any) -> frozenset[int]:
     for i in dis.get_instructions(partial):
         if i.opname.startswith("LOAD_FAST") or i.opname.startswith("LOAD_DEREF"):
             loaded.update(i.argval if isinstance(i.argval, tuple) else (i.argval,))
-    return frozenset(k for k, name in enumerate(names) if name in loaded)
+    rest = range(len(names), 8) if partial.__code__.co_flags & inspect.CO_VARARGS else ()
+    return frozenset(k for k, name in enumerate(names) if name in loaded) | frozenset(rest)
+
+
+# What partials call, as Numba shall compile it: without exceptions, for numbers and for arrays -------------------------
+
+
+def _is_complex(t: Any) -> bool:
+    return isinstance(getattr(t, "dtype", t), types.Complex)
+
+
+@overload(elementwise.over)
+def _over(a, b):  # type: ignore[no-untyped-def]
+    return lambda a, b: np.divide(a, b)
+
+
+@overload(elementwise._inverse)
+def _inverse(y, z):  # type: ignore[no-untyped-def]
+    return lambda y, z: np.divide(1.0, y)
+
+
+@overload(elementwise.is_complex)
+def _typed_complex(x):  # type: ignore[no-untyped-def]
+    found = _is_complex(x)
+    return lambda x: found
+
+
+@overload(elementwise.direction)
+def _direction(x, z):  # type: ignore[no-untyped-def]
+    if isinstance(z, types.Array):
+        return lambda x, z: x / np.where(z == 0, np.ones_like(z), z)
+    return lambda x, z: x / z if z != 0 else 0.0 * x
+
+
+@overload(elementwise._sign)
+def _sign(x):  # type: ignore[no-untyped-def]
+    if _is_complex(x):
+        direction = elementwise.direction
+        return lambda x: direction(np.conj(x), np.abs(x))
+    return lambda x: np.sign(x)
+
+
+@overload(elementwise._share)
+def _share(exp, x, y, z):  # type: ignore[no-untyped-def]
+    if isinstance(z, types.Array):
+
+        def shares(exp, x, y, z):  # type: ignore[no-untyped-def]
+            share = exp(x - z)
+            decides = np.isinf(z) & (x == z)
+            return np.where(
+                decides & (y == z),
+                np.full_like(share, 0.5),
+                np.where(decides, np.ones_like(share), share),
+            )
+
+        return shares
+
+    def share_of(exp, x, y, z):  # type: ignore[no-untyped-def]
+        if np.isinf(z) and x == z:
+            return 0.5 if y == z else 1.0
+        return exp(x - z)
+
+    return share_of
+
+
+NATIVE = frozenset(
+    (
+        elementwise.over,
+        elementwise._inverse,
+        elementwise.is_complex,
+        elementwise.direction,
+        elementwise._sign,
+        elementwise._share,
+    )
+)
