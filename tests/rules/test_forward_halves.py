@@ -126,6 +126,14 @@ def is_coarse(args, y):
     return any(np.asarray(x).dtype.char in "efFgG" for x in [*leaves(args), *leaves(y)])
 
 
+def alike(y, z):
+    """Equal, but for the last bits: those of NumPy's complex products depend on where arrays lie in memory."""
+    if isinstance(y, (list, tuple)):
+        return len(y) == len(z) and all(alike(a, b) for a, b in zip(y, z))
+    y, z = np.asarray(y), np.asarray(z)
+    return same(y, z) or (y.dtype == z.dtype and y.shape == z.shape and np.allclose(y, z, 1e-5 if is_coarse([y], z) else 1e-14, equal_nan=True))
+
+
 def check_forward(function, args, kwargs, steps=(1e-4, 1e-5, 1e-6)):
     """The value; <y_bar, y_dot> against the pullback and against differences; linearity, argument by argument."""
     rng = np.random.default_rng(len(repr(args)))
@@ -137,7 +145,7 @@ def check_forward(function, args, kwargs, steps=(1e-4, 1e-5, 1e-6)):
         dots = random_dots(rng, args)
         y_dots = flat_dots(push(dots), y)
         twice = flat_dots(push(tuple(d if is_zero(d) else mapped(lambda x: like(x, 2 * x), d) for d in dots)), y)
-    assert same(y, again), f"value {again!r}, not {y!r}"
+    assert alike(y, again), f"value {again!r}, not {y!r}"
     assert len(y_dots) == len(leaves(y))
     if not y_dots:
         return
@@ -213,7 +221,7 @@ def check_chunk(function, args, kwargs, n=3):
     with np.errstate(all="ignore"):
         y, push = rule.chunked_frule(*args, **kwargs)
         plain_y, plain_push = rule.frule(*args, **kwargs)
-    assert same(y, plain_y)
+    assert alike(y, plain_y)
     chunk = random_dots(rng, args, n)
     places = [k for k, d in enumerate(chunk) if not is_zero(d)]
     choices = [places] if len(places) < 2 else [places, *[[k] for k in places]]

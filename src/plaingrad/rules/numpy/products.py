@@ -329,7 +329,7 @@ def crossed(a, b, a_ndim, b_ndim, axisa, axisb, axisc, axis):
         np.reshape(x, (*np.shape(x)[:1], *(1,) * (ndim - n), *np.shape(x)[1:])) if np.ndim(x) > n else x
         for x, n in ((a, a_ndim), (b, b_ndim))
     ]
-    if a.shape[-1] == b.shape[-1] == 2:
+    if all(np.shape(x)[-1:] == (2,) for x in (a, b)):
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
     return np.moveaxis(np.cross(a, b), -1, axisc % ndim - ndim)
 
