@@ -14,6 +14,7 @@ import numba
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
+from plaingrad.native import cache
 from plaingrad.native.activity import Memory
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
@@ -111,13 +112,18 @@ def _derive(
     options: dict[str, Any],
     above: dict[Any, str],
 ) -> Derived:
+    key = cache.key_of(mode, function, signature, active, options)
+    kept = cache.load(key)
+    if kept is not None:
+        return Derived(getattr(kept, kept.NAME), kept.TEXT, kept.WRITES)
     original = program(function, signature)
     made_name = f"{original.name}_{mode}"
     number = next(_numbers)
 
     def callee(g: Any, types_of: Any, positions: Any) -> Any:
         inner = python_function(g)
-        if inner.__code__ is function.__code__ and types_of == signature and positions == active:
+        same = inner.__code__ is function.__code__ and inner.__closure__ == function.__closure__
+        if same and types_of == signature and positions == active:
             return Recursive(made_name)
         if (inner, types_of, positions) in above:
             raise NativeError(
@@ -129,14 +135,17 @@ def _derive(
 
     made = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
     text, space = source(made)
-    filename = f"<plaingrad native {made.name} {number}>"
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    space["__name__"] = f"plaingrad_native_{number}"
-    exec(compile(text, filename, "exec"), space)
-    space[made.name] = numba.njit(nogil=True, **options)(space[made.name])
     parts, _, leaves = exploded(original)
     memory = Memory(parts)
     writes = any(memory.is_written(leaf) for names in leaves.values() for leaf in names)
+    kept = cache.keep(key, made.name, text, space, OPTIONS=options, WRITES=writes)
+    if kept is not None:
+        return Derived(getattr(kept, kept.NAME), text, writes)
+    filename = f"<plaingrad native {made.name} {number}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
+    space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
+    exec(compile(text, filename, "exec"), space)
+    space[made.name] = numba.njit(nogil=True, **options)(space[made.name])
     return Derived(space[made.name], text, writes)
 
 
