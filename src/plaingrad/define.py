@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.errors import CotangentError, RuleError
+from plaingrad.errors import CotangentError, MissingRuleError, RuleError
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
 
@@ -60,6 +60,19 @@ def without_module(partial: Any) -> Any:
     return row_partial
 
 
+def missing_partial(name: str, position: int) -> Callable[..., Any]:
+    """A partial derivative that is not known: whoever needs it is refused."""
+
+    def unknown_partial(m: Any, *args: Any) -> Any:
+        raise MissingRuleError(
+            f"the rule for {name} gives no derivative for its argument {position}, which depends on the "
+            "differentiated inputs.\n  If that derivative is zero, the rule should give 0 there.\n"
+            "  See docs: errors#missing-rule"
+        )
+
+    return unknown_partial
+
+
 def as_callable(function: Any) -> Callable[..., Any]:
     """`function`, or for a computed attribute (`complex.real`) the function that reads it."""
     if callable(function):
@@ -99,7 +112,7 @@ def elementwise_rrule(function: Any, partials: tuple[Any, ...]) -> Callable[...,
             return tuple(
                 [
                     NoTangent if p is None else Thunk(lambda p=p: scaled(z_bar, p, m, args, z))
-                    for p in partials
+                    for p in partials[: len(args)]
                 ]
             )
 

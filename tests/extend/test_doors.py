@@ -317,7 +317,12 @@ def test_what_a_function_argument_has_captured_is_never_lost_without_a_word():
     def rule(f, x):
         return f(x), lambda y_bar: (NoTangent, y_bar)
 
-    for make in (lambda a: lambda x: a * x, lambda a: Scale(a), lambda a: Scale(a).times, lambda a: functools.partial(pow, a)):
+    for make in (
+        lambda a: lambda x: a * x,
+        lambda a: Scale(a),
+        lambda a: Scale(a).times,
+        lambda a: functools.partial(pow, a),
+    ):
         assert apply(make(2.0), 3.0) > 0
         with pytest.raises(MissingRuleError, match="its argument 0"):
             grad(lambda a: apply(make(a), 3.0))(2.0)
@@ -339,7 +344,13 @@ def test_a_closure_with_a_rule_must_not_have_captured_what_is_differentiated():
 
 @pytest.mark.parametrize(
     "hide",
-    [lambda x: (v for v in [x]), lambda x: iter([x]), lambda x: map(float, [x]), lambda x: {x}, lambda x: {"a": x}.values()],
+    [
+        lambda x: (v for v in [x]),
+        lambda x: iter([x]),
+        lambda x: map(float, [x]),
+        lambda x: {x},
+        lambda x: {"a": x}.values(),
+    ],
     ids=["generator", "iterator", "map", "set", "view"],
 )
 def test_arguments_and_results_in_which_numbers_are_unseen_are_refused(hide):
@@ -377,7 +388,10 @@ def test_a_forward_rule_serves_both_modes_and_higher_orders():
     assert slope(cube, 2.0) == 12.0
     assert grad(grad(cube))(2.0) == 12.0 and jvp(grad(cube), (2.0,), (1.0,))[1] == 12.0
     assert grad(lambda x: jvp(cube, (x,), (1.0,))[1])(2.0) == 12.0
-    assert np.allclose(plaingrad.jacobian(lambda v: np.array([cube(v[0]), cube(v[1])]))(np.array([1.0, 2.0])), np.diag([3, 12]))
+    assert np.allclose(
+        plaingrad.jacobian(lambda v: np.array([cube(v[0]), cube(v[1])]))(np.array([1.0, 2.0])),
+        np.diag([3, 12]),
+    )
 
 
 def test_a_forward_rule_is_evaluated_once_in_forward_mode():
@@ -494,11 +508,20 @@ def test_the_most_specific_rule_for_the_arguments_is_used():
     def for_arrays(x: np.ndarray, n: int = 2):
         return power(x, n), lambda y_bar: (100.0 * y_bar, NoTangent)
 
-    assert slope(power, 3.0) == slope(lambda x: power(x, 2), 3.0) == slope(lambda x: power(n=3, x=x), 3.0) == 10.0
+    assert (
+        slope(power, 3.0)
+        == slope(lambda x: power(x, 2), 3.0)
+        == slope(lambda x: power(n=3, x=x), 3.0)
+        == 10.0
+    )
     assert grad(lambda x: power(x).sum())(np.ones(2)).tolist() == [100.0, 100.0]
     assert slope(lambda x: power(x, 2.5), 3.0) == 1.0
     assert grad(power)(np.float64(2.0)) == 10.0  # a float too
-    assert [info.types for info in plaingrad.rules(power)] == ["", "(x: float, n: int)", "(x: numpy.ndarray, n: int)"]
+    assert [info.types for info in plaingrad.rules(power)] == [
+        "",
+        "(x: float, n: int)",
+        "(x: numpy.ndarray, n: int)",
+    ]
 
 
 def test_without_a_rule_that_fits_the_bytecode_is_differentiated_or_c_code_refused():
@@ -565,7 +588,7 @@ def test_rules_by_type_for_operators():
 def test_the_types_of_forward_rules_are_those_of_the_values_in_the_pairs():
     @frule(power)
     def for_floats(f, x: Dual[float], n: Dual = Dual(2)):
-        return Dual(x.primal ** n.primal, 10.0 * x.tangent)
+        return Dual(x.primal**n.primal, 10.0 * x.tangent)
 
     @rrule(power)
     def for_arrays(x: np.ndarray, n=2):
@@ -745,7 +768,11 @@ def test_lists_and_dictionaries_that_are_written():
     @rrule(record, mutates=("log", "table"))
     def rule(log, table, x):
         n = record(log, table, x)
-        return n, lambda n_bar, log_bar, table_bar: (log_bar[:-1], {}, 2 * x * log_bar[-1] + 10 * table_bar["last"])
+        return n, lambda n_bar, log_bar, table_bar: (
+            log_bar[:-1],
+            {},
+            2 * x * log_bar[-1] + 10 * table_bar["last"],
+        )
 
     def f(x):
         log, table = [x], {}
@@ -896,7 +923,14 @@ def test_what_is_no_cotangent_of_the_argument_is_said_so(bar, x):
 
 @pytest.mark.parametrize(
     ("y", "y_dot"),
-    [(1.0, "a"), (1.0, X3), (X3, np.ones(2)), (X3, np.ones((2, 3))), ([1.0], [1.0, 2.0]), ({"a": 1.0}, {"b": 1.0})],
+    [
+        (1.0, "a"),
+        (1.0, X3),
+        (X3, np.ones(2)),
+        (X3, np.ones((2, 3))),
+        ([1.0], [1.0, 2.0]),
+        ({"a": 1.0}, {"b": 1.0}),
+    ],
     ids=range(6),
 )
 def test_what_is_no_tangent_of_the_result_is_said_so(y, y_dot):
@@ -949,7 +983,9 @@ def test_a_postponed_cotangent_is_computed_only_where_it_is_needed():
     @rrule(product)
     def rule(x, y):
         def pullback(z_bar):
-            return Thunk(lambda: calls.append("x") or z_bar * y), Thunk(lambda: calls.append("y") or z_bar * x)
+            return Thunk(lambda: calls.append("x") or z_bar * y), Thunk(
+                lambda: calls.append("y") or z_bar * x
+            )
 
         return x * y, pullback
 
@@ -959,7 +995,9 @@ def test_a_postponed_cotangent_is_computed_only_where_it_is_needed():
     assert calls == ["x"] and unthunk(y_bar) == unthunk(y_bar) == 2.0 and calls == ["x", "y"]
 
 
-@pytest.mark.parametrize("door", [rrule, frule, defined_as, nondifferentiable, remove_rule], ids=lambda d: d.__name__)
+@pytest.mark.parametrize(
+    "door", [rrule, frule, defined_as, nondifferentiable, remove_rule], ids=lambda d: d.__name__
+)
 def test_rules_are_about_callables(door):
     with pytest.raises(RuleError):
         door(3.0)
@@ -976,7 +1014,9 @@ def test_an_argument_that_the_rule_takes_by_name_only_is_a_constant():
 
     rrule(scaled)(lambda x, *, by: (x * by, lambda y_bar: (y_bar * by,)))
     assert grad(lambda x: scaled(x, by=2.0))(3.0) == 2.0
-    with pytest.raises(MissingRuleError, match=r"(?s)has a rule that does not serve here.*'by' depends on the inputs"):
+    with pytest.raises(
+        MissingRuleError, match=r"(?s)has a rule that does not serve here.*'by' depends on the inputs"
+    ):
         grad(lambda x: scaled(3.0, by=x))(2.0)
 
 
@@ -1071,10 +1111,58 @@ def test_a_rule_that_takes_derivatives_itself():
         slope = grad(lambda t: t**3)(x)
         return x**3, lambda y_bar: (y_bar * slope,)
 
-    assert slope(inner, 2.0) == 12.0 and grad(grad(inner))(2.0) == 12.0 and grad(grad(grad(inner)))(2.0) == 6.0
+    assert (
+        slope(inner, 2.0) == 12.0 and grad(grad(inner))(2.0) == 12.0 and grad(grad(grad(inner)))(2.0) == 6.0
+    )
 
 
 def test_vjp_through_a_rule_with_several_uses():
     times_ten(power)
     y, pullback = vjp(lambda x: power(x) + power(2 * x), 3.0)
     assert pullback(1.0) == pullback(1.0) == (30.0,)
+
+
+def test_an_argument_without_partial_derivative_is_refused_in_every_mode():
+    for given in ((), (None,)):
+
+        def weighted(x, y):
+            return x * x * y
+
+        scalar_rule(weighted, lambda x, y, z: 2 * x * y, *given)
+        assert grad(weighted)(2.0, 3.0) == 12.0
+        assert jvp(weighted, (2.0, 3.0), (1.0, None)) == (12.0, 12.0)
+        for refused in (
+            lambda f=weighted: grad(f, argnums=1)(2.0, 3.0),
+            lambda f=weighted: grad(lambda x, y: f(x, y).sum(), argnums=1)(np.ones(2), np.ones(2)),
+            lambda f=weighted: jvp(f, (2.0, 3.0), (None, 1.0)),
+            lambda f=weighted: plaingrad.jacobian(lambda v: f(v[0], v[1]), mode="forward")([2.0, 3.0]),
+            lambda f=weighted: plaingrad.taylor(lambda y: f(2.0, y), 3.0, 2),
+            lambda f=weighted: grad(grad(lambda y: f(2.0, y)))(3.0),
+        ):
+            with pytest.raises(MissingRuleError, match="weighted gives no derivative for its argument 1"):
+                refused()
+
+
+def test_a_scalar_rule_needs_partial_derivatives_that_are_numbers_or_functions():
+    def cube(x):
+        return x**3
+
+    with pytest.raises(RuleError, match=r"scalar_rule\(cube, \.\.\.\) needs one partial derivative"):
+        scalar_rule(cube)
+    with pytest.raises(RuleError, match="partial derivative 0 .* is a str"):
+        scalar_rule(cube, "3 * x**2")
+    with pytest.raises(RuleError, match=r"the adjoint given to linear_rule\(cube, adjoint\) is a NoneType"):
+        linear_rule(cube, None)
+    assert grad(cube)(2.0) == 12.0
+
+
+def test_an_optional_argument_may_have_no_partial_derivative():
+    def scaled(x, factor=2.0):
+        return factor * x
+
+    scalar_rule(scaled, lambda x, *factor_and_z: factor_and_z[0] if len(factor_and_z) > 1 else 2.0)
+    assert grad(scaled)(3.0) == 2.0
+    assert grad(scaled)(3.0, 5.0) == 5.0
+    assert rrule(scaled, 3.0, 5.0)[0] == 15.0
+    with pytest.raises(MissingRuleError, match="scaled gives no derivative for its argument 1"):
+        grad(scaled, argnums=1)(3.0, 5.0)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType, MethodType
 from typing import Any, TypeVar, overload
 
+import numpy as np
+
 from plaingrad import define, rulebook
 from plaingrad.define import Updating
 from plaingrad.engine import adopt
@@ -20,6 +22,7 @@ from plaingrad.tangents import Dual
 
 F = TypeVar("F", bound=Callable[..., Any])
 Mutated = int | str | Sequence[int | str]
+MANY = 32  # arguments
 
 
 @overload
@@ -236,9 +239,12 @@ def scalar_rule(f: Callable[..., Any], *partials: Any, domain: Any = None) -> No
 
     Args:
         f: a function of one or more numbers, elementwise on arrays if it takes them.
-        partials: one per argument: a number, or `partial(*args, z)` with `z = f(*args)`; `None` for an argument
-            without tangent.
+        partials: one per argument: a number, or `partial(*args, z)` with `z = f(*args)`; `None` (or nothing, at the
+            end) for an argument without tangent: one that depends on the inputs is then refused.
         domain: for each argument a tuple of sample points where `f` is smooth; `testing.check_rule` uses them.
+
+    Raises:
+        RuleError: `f` is not callable, or something that is no partial derivative is among `partials`.
 
     Examples:
         >>> import math, plaingrad
@@ -247,12 +253,35 @@ def scalar_rule(f: Callable[..., Any], *partials: Any, domain: Any = None) -> No
         >>> plaingrad.grad(softplus)(0.0)
         0.5
     """
-    _enter_row(
-        f,
-        lambda function: define.scalar(
-            "", domain, *map(define.without_module, partials), functions=(function,)
-        ),
-    )
+    name = getattr(f, "__name__", repr(f))
+    if not partials:
+        raise RuleError(
+            f"scalar_rule({name}, ...) needs one partial derivative for each argument.\n  See docs: errors#rule"
+        )
+    for n, partial in enumerate(partials):
+        if not (
+            partial is None or callable(partial) or isinstance(partial, (int, float, complex, np.number))
+        ):
+            raise RuleError(
+                f"partial derivative {n} given to scalar_rule({name}, ...) is a {type(partial).__name__}; it must be "
+                "a number, or a function of the arguments and the result.\n  See docs: errors#rule"
+            )
+    full = (*partials, *[None] * (_most_arguments(f) - len(partials)))
+    row = [
+        define.missing_partial(name, n) if p is None else define.without_module(p) for n, p in enumerate(full)
+    ]
+    _enter_row(f, lambda function: define.scalar("", domain, *row, functions=(function,)))
+
+
+def _most_arguments(f: Any) -> int:
+    """How many positional arguments `f` takes; where that is not known, more than anybody gives."""
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return len(f.argtypes) if isinstance(getattr(f, "argtypes", None), (list, tuple)) else MANY
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return MANY
+    return sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
 
 
 def linear_rule(f: Callable[..., Any], adjoint: Callable[..., Any]) -> None:
@@ -265,6 +294,11 @@ def linear_rule(f: Callable[..., Any], adjoint: Callable[..., Any]) -> None:
         >>> plaingrad.grad(double)(5.0)
         2.0
     """
+    if not callable(adjoint):
+        raise RuleError(
+            f"the adjoint given to linear_rule({getattr(f, '__name__', repr(f))}, adjoint) is a "
+            f"{type(adjoint).__name__}; it must be a function adjoint(y_bar, x, *others).\n  See docs: errors#rule"
+        )
     _enter_row(f, lambda function: define.linear(function, adjoint))
 
 
