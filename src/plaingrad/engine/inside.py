@@ -29,6 +29,7 @@ from plaingrad.engine.tape import (
     array_product_back,
     array_quotient_back,
     array_sum_back,
+    elementwise_back,
 )
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, unthunk
 
@@ -138,6 +139,12 @@ def quotient_back(outer: Any, shadow: Shadow, n: int, z: Any, a: Any, i: Any, b:
         add_operand(outer, shadow, j, b, outer.mul(outer.neg(part), z))
 
 
+def row_back(outer: Any, shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: Any, args: Any) -> None:
+    """z = f(*args), elementwise in x."""
+    slope = outer.calls.inside(partial)(np, *args, z)
+    add_operand(outer, shadow, i, x, outer.mul(shadow.bars[n], slope))
+
+
 def same_sum_back(outer: Any, shadow: Shadow, n: int, i: int | None, j: int | None, negative: bool) -> None:
     """z = a + b or a - b of whole arrays of one shape, or of one and a number."""
     z_bar = shadow.bars[n]
@@ -158,6 +165,7 @@ _SHORT: dict[Callable[..., None], Callable[..., None]] = {
     array_difference_back: difference_back,
     array_product_back: product_back,
     array_quotient_back: quotient_back,
+    elementwise_back: row_back,
     whole_sum_back: same_sum_back,
     whole_multiple_back: multiple_back,
 }

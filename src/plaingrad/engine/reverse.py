@@ -66,6 +66,7 @@ class ReverseLevel(Level):
     __slots__ = ("inputs", "new_index", "tape")
 
     has_own_table: ClassVar[bool] = True
+    takes_native_rules: ClassVar[bool] = True
 
     def __init__(self, parent: Any) -> None:
         self.tape: list[Any] = []
@@ -110,8 +111,13 @@ class ReverseLevel(Level):
         self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
     ) -> Any:
         """Primal and pullback by the rule, and one step on the tape."""
-        if rule.kind == "scalar" and numbers:
-            return self._apply_to_numbers(rule, f, args, inputs)
+        if rule.kind == "scalar":
+            if numbers:
+                return self._apply_to_numbers(rule, f, args, inputs)
+            if rule.own and not kwargs and len(inputs) == 1:
+                z = self._row_of_array(rule, f, args, inputs[0])
+                if z is not None:
+                    return z
         rrule = rule.rrule
         if rrule is None:
             assert rule.frule is not None
@@ -302,20 +308,30 @@ class ReverseLevel(Level):
 
     def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
         """f(x) of a float64 array by a scalar row; None if it is something else."""
-        if x.dtype is not FLOAT64 or self.parent is not PLAIN:
+        if x.dtype is not FLOAT64:
             return None
         i = self.region(x)
         if i is None:
-            return f(x)
-        z = f(x)
-        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
+            return f(x) if self.parent is PLAIN else None
+        return self._row_of_array(rule, f, (x,), (0, ArraySlot(i, x)))
+
+    def _row_of_array(self, rule: Rule, f: Any, args: tuple[Any, ...], only: Any) -> Any:
+        """A scalar row on one active float64 array, beside plain numbers; None if it is something else."""
+        position, slot = only
+        x = slot.x
+        partial = rule.partials[position] if position < len(rule.partials) else None
+        if type(x) is not np.ndarray or x.dtype is not FLOAT64 or not callable(partial):
             return None
-        partial = rule.partials[0]
-        if not callable(partial):
+        if any(type(a) is not int and type(a) is not float for a in args if a is not x):
+            return None
+        z = self.native(f, args, {})
+        if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None or z.shape != x.shape:
+            return None
+        if id(z) in self.index:
             return None
         self._capture((x, z))
         n = self.add_region(z)
-        self.tape.extend(((n, z, x, i, partial), CALLED, elementwise_back))
+        self.tape.extend(((n, z, x, slot.index, partial, args), CALLED, elementwise_back))
         return z
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:

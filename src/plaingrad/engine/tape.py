@@ -251,11 +251,11 @@ ARRAY_ARITHMETIC = {
 }
 
 
-def elementwise_back(shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: Any) -> None:
-    """z = f(x) of a float64 array, elementwise."""
+def elementwise_back(shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: Any, args: Any) -> None:
+    """z = f(*args), elementwise in the float64 array x, one of args."""
     z_bar = shadow.read(n, z)
     if z_bar is not None:
-        shadow.add_array(i, x, z_bar * partial(np, x, z))
+        shadow.add_array(i, x, z_bar * partial(np, *args, z))
 
 
 def read_number_back(shadow: Shadow, n: int, i: int, a: np.ndarray, k: Any) -> None:
