@@ -25,7 +25,6 @@ import numpy as np
 from numba.core import config, types
 from numba.core.caching import FunctionCache
 
-import plaingrad
 from plaingrad import rulebook
 from plaingrad.native import scalars
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher
@@ -86,7 +85,7 @@ def _options(options: dict[str, Any]) -> str:
 @functools.cache
 def surroundings() -> str:
     """The versions, and the sources of plaingrad itself as they are now."""
-    root = Path(plaingrad.__file__).parent
+    root = Path(rulebook.__file__).parent
     sources = [(str(p.relative_to(root)), p.stat()) for p in sorted(root.rglob("*.py"))]
     stamps = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in sources]
     versions = (
