@@ -11,6 +11,8 @@ import dataclasses
 import math
 import sys
 from collections.abc import Callable
+from inspect import CO_VARARGS
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -255,7 +257,31 @@ def pair_of(rule: Rule, outcome: Any, half: str = "rrule", linear_map: str = "pu
             f"the {half} of {rule.name} returned {_described(outcome)}; it must return (y, {linear_map}).\n"
             "  See docs: errors#rule"
         )
+    rrule = rule.rrule
+    if (
+        rule.users
+        and half == "rrule"
+        and type(rrule) is FunctionType
+        and not rrule.__code__.co_flags & CO_VARARGS
+    ):
+        return outcome[0], counted(outcome[1], rule.name, rrule.__code__.co_argcount)
     return outcome
+
+
+def counted(pullback: Callable[[Any], Any], name: str, most: int) -> Callable[[Any], Any]:
+    """`pullback`, which may give no more cotangents than its rule has parameters: they would stand for others."""
+
+    def counted_pullback(*y_bars: Any) -> Any:
+        cotangents = pullback(*y_bars)
+        if type(cotangents) is tuple and len(cotangents) > most:
+            raise RuleError(
+                f"the pullback of the rule for {name} returned {len(cotangents)} cotangents, but the rule has {most} "
+                f"positional parameter{'' if most == 1 else 's'}; it must return one for each of these, and none for "
+                "the function itself.\n  See docs: errors#rule"
+            )
+        return cotangents
+
+    return counted_pullback
 
 
 def projected_cotangents(rule: Rule, pullback: Any, y_bar: Any, projections: list[Any]) -> tuple[Any, ...]:

@@ -1166,3 +1166,23 @@ def test_an_optional_argument_may_have_no_partial_derivative():
     assert rrule(scaled, 3.0, 5.0)[0] == 15.0
     with pytest.raises(MissingRuleError, match="scaled gives no derivative for its argument 1"):
         grad(scaled, argnums=1)(3.0, 5.0)
+
+
+def test_a_cotangent_for_the_function_itself_is_refused_and_not_taken_for_that_of_an_argument():
+    def product(x, y):
+        return x * y
+
+    @rrule(product)
+    def rule(x, y):
+        return x * y, lambda y_bar: (NoTangent, y_bar * y, y_bar * x)
+
+    for refused in (
+        lambda: grad(product, argnums=1)(2.0, 3.0),
+        lambda: jvp(product, (2.0, 3.0), (None, 1.0)),
+        lambda: plaingrad.jacobian(product, argnums=1, mode="forward")(2.0, 3.0),
+        lambda: plaingrad.taylor(lambda y: product(2.0, y), 3.0, 2),
+        lambda: grad(grad(lambda y: product(2.0, y)))(3.0),
+        lambda: rrule(product, 2.0, 3.0)[1](1.0),
+    ):
+        with pytest.raises(RuleError, match="returned 3 cotangents, but the rule has 2 positional parameters"):
+            refused()
