@@ -319,7 +319,7 @@ class Calls:
                     return f(*args, **kwargs)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
                 native = importlib.import_module("plaingrad.native.call")
-                if native.takes(f, args):
+                if level.outside(native.takes, f, args):
                     return level.apply(native.rule_of(f), f, args, {})
             return self.prep(f.py_func)(*args, **kwargs)
 

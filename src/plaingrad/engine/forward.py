@@ -58,6 +58,7 @@ class ForwardLevel(Level):
 
     region_class: ClassVar[type[Region]] = Region
     has_hot_hooks: ClassVar[bool] = True  # arithmetic on floats is what `engine.hot` does
+    takes_native_rules: ClassVar[bool] = True
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.lead: tuple[int, ...] = () if chunk is None else (chunk,)

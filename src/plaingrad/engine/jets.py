@@ -42,6 +42,7 @@ class JetLevel(ForwardLevel):
     __slots__ = ("known", "shared", "tokens")
 
     has_hot_hooks = False  # those of tangents
+    takes_native_rules = False  # their tangents are no derivatives
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.known: Any = None

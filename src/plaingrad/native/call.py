@@ -12,10 +12,27 @@ from numba.core import types
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native.activity import has_tangent, is_array, is_real
-from plaingrad.native.build import Derived, derived
-from plaingrad.native.frontend import is_dispatcher, python_function
+from plaingrad.native import build
+from plaingrad.native.build import Derived
+from plaingrad.native.effects import effects_of
+from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent
+
+
+def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> Derived:
+    """`build.derived`, with no derivative in force: Numba is not to be differentiated."""
+    return plainly(build.derived, mode, f, signature, active)
+
+
+def plainly(f: Any, *args: Any) -> Any:
+    """f(*args) with no derivative in force."""
+    token = CURRENT.set(PLAIN)
+    try:
+        return f(*args)
+    finally:
+        CURRENT.reset(token)
 
 
 def value_and_gradient(
@@ -140,14 +157,24 @@ def rule_of(dispatcher: Any) -> Rule:
     """The rule of a Numba function: its derived pullback and pushforward."""
 
     def native_rrule(*args: Any) -> Any:
-        y = dispatcher(*args)
+        y = plainly(dispatcher, *args)
 
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
             return pulled_back(dispatcher, args, y, y_bar)
 
         return y, native_pullback
 
-    return Rule(dispatcher, "full", native_rrule, source=f"native:{dispatcher.py_func.__qualname__}")
+    def native_frule(*args: Any) -> Any:
+        y = plainly(dispatcher, *args)
+
+        def native_pushforward(dots: tuple[Any, ...]) -> Any:
+            return pushed_forward(dispatcher, args, dots)
+
+        return y, native_pushforward
+
+    return Rule(
+        dispatcher, "full", native_rrule, native_frule, source=f"native:{dispatcher.py_func.__qualname__}"
+    )
 
 
 def pulled_back(f: Any, args: tuple[Any, ...], y: Any, y_bar: Any) -> tuple[Any, ...]:
@@ -156,11 +183,76 @@ def pulled_back(f: Any, args: tuple[Any, ...], y: Any, y_bar: Any) -> tuple[Any,
     positions = differentiable(signature)
     found = derived("pullback", f, signature, positions)
     shadows = shadows_of(args, positions)
-    out = found.run(*args, *seeds_of(y, y_bar), *shadows)
+    out = plainly(found.run, *args, *seeds_of(y, y_bar), *shadows)
     count = len(out) - sum(1 for k in positions for _ in _scalars(signature[k]))
     bars = cotangents(args, signature, positions, list(out[count:]), shadows)
     named = dict(zip(positions, bars, strict=True))
     return tuple([named.get(k, NoTangent) for k in range(len(args))])
+
+
+def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
+    """The tangent of the result of a Numba function."""
+    signature = signature_of(args)
+    zeros = (None, ZeroTangent, NoTangent)
+    positions = tuple(k for k in differentiable(signature) if not any(dots[k] is zero for zero in zeros))
+    if not positions:
+        return ZeroTangent
+    found = derived("pushforward", f, signature, positions)
+    given = [dot for k in positions for dot in seeds_of(args[k], dots[k])]
+    out = list(plainly(found.run, *args, *given))
+    y, y_dots = _result_of(found, f, signature, out)
+    return _as_tangent(y, y_dots)
+
+
+def _result_of(found: Derived, f: Any, signature: tuple[Any, ...], out: list[Any]) -> tuple[Any, list[Any]]:
+    """(the result of a pushforward's call, the tangents of its leaves)."""
+    y = _rebuilt(result_type(f, signature), out)
+    return y, out
+
+
+_result_types: dict[Any, Any] = {}
+
+
+def result_type(f: Any, signature: tuple[Any, ...]) -> Any:
+    """The Numba type of the result of a function."""
+    key = python_function(f), signature
+    if key not in _result_types:
+        _result_types[key] = types.unliteral(plainly(program, f, signature).result)
+    return _result_types[key]
+
+
+def _rebuilt(t: Any, out: list[Any]) -> Any:
+    if isinstance(t, types.BaseTuple) and has_tangent(t):
+        return tuple([_rebuilt(part, out) for part in t])
+    return out.pop(0)
+
+
+def _as_tangent(y: Any, dots: list[Any]) -> Any:
+    if isinstance(y, tuple):
+        return tuple([_as_tangent(part, dots) for part in y])
+    if isinstance(y, (float, complex, np.floating, np.complexfloating)):
+        return dots.pop(0)
+    if isinstance(y, np.ndarray) and y.dtype.kind in "fc":
+        return dots.pop(0)
+    return NoTangent
+
+
+def compiled_form(f: Any, args: tuple[Any, ...], mode: str) -> Any:
+    """`f` as a dispatcher whose derivative is taken natively, as one step.
+
+    Raises:
+        NativeError: its derivative cannot be derived for these arguments.
+    """
+    dispatcher = f if is_dispatcher(f) else dispatcher_of(f)
+    signature = signature_of(args)
+    derived(mode, dispatcher, signature, differentiable(signature))
+    if not takes(dispatcher, args):
+        raise NativeError(
+            f"`{getattr(f, '__name__', f)}` writes into its arguments, hands one back, draws random numbers or prints; "
+            "natively only grad and value_and_grad take such a function.\n"
+            "  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+        )
+    return dispatcher
 
 
 def _scalars(t: Any) -> list[Any]:
@@ -193,11 +285,16 @@ def differentiable(signature: tuple[Any, ...]) -> tuple[int, ...]:
 def takes(f: Any, args: tuple[Any, ...]) -> bool:
     """Whether a Numba function met by the plain tier is differentiated natively for these arguments.
 
-    One that writes into its arguments, or that cannot be derived, is differentiated as the Python function it was.
+    One that writes into its arguments, hands one back, draws random numbers or prints (it is run again on the way
+    back), or that cannot be derived, is differentiated as the Python function it was.
     """
     try:
         signature = signature_of(args)
-        return not derived("pullback", f, signature, differentiable(signature)).writes
+        effects = plainly(effects_of, f, signature)
+        if effects.writes or effects.aliases or effects.once:
+            return False
+        derived("pullback", f, signature, differentiable(signature))
+        return True
     except NativeError:
         return False
 

@@ -22,10 +22,12 @@ class Effects:
 
     Attributes:
         writes: the positions of the arguments that it may write into.
+        aliases: whether its result may share memory with an argument.
         once: what it does that must not be done again on the way back, in words; "" if nothing.
     """
 
     writes: frozenset[int]
+    aliases: bool
     once: str
 
 
@@ -40,12 +42,14 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     if found is not None:
         return found
     if key[0].__code__ in _open:
-        return Effects(frozenset(range(len(signature))), "")
+        return Effects(frozenset(range(len(signature))), True, "")
     _open.add(key[0].__code__)
     try:
-        whole, _, leaves = exploded(program(f, signature))
+        whole, results, leaves = exploded(program(f, signature))
         memory = Memory(whole)
         writes = [k for k, p in enumerate(whole.params) if any(map(memory.is_written, leaves[p]))]
+        owners = {memory.of(leaf) for p in whole.params for leaf in leaves[p]}
+        aliases = any(memory.of(name) in owners for name in results)
         once = ""
         for s in statements(whole.body):
             call = s.call if isinstance(s, Do) else s
@@ -58,7 +62,7 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
         _open.discard(key[0].__code__)
     if len(_known) > 1024:
         _known.clear()
-    _known[key] = Effects(frozenset(writes), once)
+    _known[key] = Effects(frozenset(writes), aliases, once)
     return _known[key]
 
 
