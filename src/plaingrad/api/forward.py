@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import vjp
+from plaingrad.api.gradients import Tier, in_tier, vjp
 from plaingrad.api.jacobians import (
     FEW_DIRECTIONS,
     Snapshot,
@@ -47,7 +47,11 @@ ASIDE = cmath.exp(
 
 
 def jvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    tier: Tier = "auto",
 ) -> tuple[Any, ...]:
     """`(y, y_dot)`: the value `f(*primals)` and its derivative along `tangents`.
 
@@ -57,6 +61,7 @@ def jvp(
         tangents: the direction, one entry for each argument, with its structure, shapes and realness; None (or
             `ZeroTangent`) for an argument that is held fixed, and for an entry that is or has no tangent.
         has_aux: `f` returns `(y, aux)`; the result is `(y, y_dot, aux)`.
+        tier: as for `grad`.
 
     Returns:
         The value, and y_dot with its structure: a list for a list, a dict for a dict, a `Tangent` for an object,
@@ -73,7 +78,7 @@ def jvp(
         ([9.0, 'text'], [6.0, None])
     """
     dots = fitting_tangents(primals, tangents)
-    y, y_dot = push(f, tuple(primals), dots, {})
+    y, y_dot = push(in_tier(tier, f, tuple(primals), "pushforward"), tuple(primals), dots, {})
     if not has_aux:
         return y, mirrored(y, y_dot)
     if not (type(y) is tuple and len(y) == 2):

@@ -81,7 +81,9 @@ def value_and_grad(
     """
     positions = positions_of(argnums)
     if tier not in ("auto", "plain", "native"):
-        raise ArgumentError(f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument')
+        raise ArgumentError(
+            f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument'
+        )
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -126,11 +128,26 @@ def chosen(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
         ) from error
 
 
-def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str) -> Callable[..., Any]:
+    """`f` in the form that the engine differentiates in this tier: a function that Numba compiles is one native step."""
+    native = chosen(tier, f)
+    if tier == "plain":
+        return getattr(f, "py_func", f) if type(f).__module__.startswith("numba.") else f
+    return f if tier == "auto" else native.compiled_form(f, args, mode)
+
+
+def vjp(
+    f: Callable[..., Any], *args: Any, tier: Tier = "auto"
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
     `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent. `y_bar`
     has the structure, shapes and dtypes of `y`. It may be called any number of times.
+
+    Args:
+        f: as for `grad`; its result may have any structure.
+        args: its arguments.
+        tier: as for `grad`.
 
     Raises:
         CotangentError: `y_bar` does not fit `y`.
@@ -142,7 +159,7 @@ def vjp(f: Callable[..., Any], *args: Any) -> tuple[Any, Callable[[Any], tuple[A
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     active = active_positions(args)
-    run = Run(f, args, active, {})
+    run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
     y = run.value
 

@@ -9,10 +9,11 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError, NonScalarOutputError
-from plaingrad.native.activity import has_tangent, is_array, is_real
 from plaingrad.native import build
+from plaingrad.native.activity import has_tangent, is_array, is_real
 from plaingrad.native.build import Derived
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
@@ -27,10 +28,19 @@ def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ..
 
 
 def plainly(f: Any, *args: Any) -> Any:
-    """f(*args) with no derivative in force."""
+    """f(*args) with no derivative in force.
+
+    Raises:
+        NativeError: Numba cannot compile what was derived.
+    """
     token = CURRENT.set(PLAIN)
     try:
         return f(*args)
+    except NumbaError as error:
+        raise NativeError(
+            f"Numba cannot compile the derivative, `{getattr(f, '__name__', f)}`:\n  {str(error).strip()}\n"
+            "  To go on: tier='plain' differentiates the function as it is.\n  See docs: errors#native"
+        ) from error
     finally:
         CURRENT.reset(token)
 
@@ -44,7 +54,7 @@ def value_and_gradient(
     found = pullback_for(f, args, positions)
     refuse_aliases(found, args)
     shadows, signature = shadows_of(args, positions), signature_of(args)
-    out = found.run(*args, 1.0, *shadows)
+    out = plainly(found.run, *args, 1.0, *shadows)
     value = out[0]
     if not isinstance(value, (float, np.floating)) or isinstance(value, complex):
         raise NonScalarOutputError(
