@@ -732,3 +732,24 @@ def test_forward_mode_in_eight_threads_at_once():
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_a_function_that_is_not_holomorphic_has_no_derivative_of_any_order(order):
+    for f in (lambda z: z.conjugate(), lambda z: z.real, lambda z: z * z + z.conjugate()):
+        with pytest.raises(plaingrad.NotHolomorphicError):
+            plaingrad.derivative(f, order=order)(1 + 2j)
+
+
+def test_the_order_of_a_derivative_may_be_an_integer_of_numpy():
+    assert plaingrad.derivative(lambda x: x**3, order=np.int64(2))(2.0) == 12.0
+
+
+def test_rounding_of_a_lower_derivative_that_is_zero_is_not_taken_for_a_function_that_is_not_holomorphic():
+    for at in (0.3 + 0.1j, 1.7 - 0.4j, -2.3 + 5.1j):
+
+        def stationary(z, at=at):
+            return z * z * z - 3.0 * (at * at) * z
+
+        assert abs(plaingrad.derivative(stationary, order=2)(at) - 6 * at) < 1e-12 * abs(6 * at)
+        assert abs(plaingrad.derivative(stationary, order=3)(at) - 6) < 1e-12

@@ -176,8 +176,9 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
         >>> derivative(cmath.exp)(1j) == cmath.exp(1j)
         True
     """
-    if not isinstance(order, int) or isinstance(order, bool) or order < 0:
+    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
         raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
+    order = int(order)
 
     @wraps(f)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
@@ -257,8 +258,13 @@ def by_taylor(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[
     def of_leaf(leaf: Leaf, dot: Any) -> Any:
         d = here(recorded.nth_from_taylor, dot, order, leaf)
         if leaf.position in again:
-            aside = here(recorded.nth_from_taylor, again[leaf.position], order, leaf)
+            found = again[leaf.position]
+            aside = here(recorded.nth_from_taylor, found, order, leaf)
             check_holomorphic(d, np.asarray(aside) * (1j / ASIDE**order), f)
+            # The n-th may be zero where lower ones tell that f is not holomorphic.
+            ahead = [np.asarray(here(recorded.chosen, dot, n, leaf)) for n in range(order)]
+            turned = [np.asarray(here(recorded.chosen, found, n, leaf)) for n in range(order)]
+            check_holomorphic(np.stack(ahead), np.stack([c * (1j / ASIDE ** (n + 1)) for n, c in enumerate(turned)]), f)
         return d
 
     return y, mirrored(y, y_dot, of_leaf)
