@@ -129,7 +129,7 @@ def chosen(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
 
 
 def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str) -> Callable[..., Any]:
-    """`f` in the form that the engine differentiates in this tier: a function that Numba compiles is one native step."""
+    """`f` as the engine differentiates it in this tier: what Numba compiles is one native step."""
     native = chosen(tier, f)
     if tier == "plain":
         return getattr(f, "py_func", f) if type(f).__module__.startswith("numba.") else f
