@@ -169,6 +169,8 @@ def is_inert(t: Any) -> bool:
 
 def is_users(f: Any) -> bool:
     """Whether `f` is a Python function or a Numba dispatcher, whose derivative is derived."""
+    if str(getattr(f, "__module__", "")).startswith("plaingrad.native"):
+        return False
     return hasattr(f, "py_func") or type(f).__name__ == "function" and not _is_numpys(f)
 
 

@@ -13,6 +13,24 @@ from numba.extending import overload, register_jitable
 # Sums and shapes ------------------------------------------------------------------------------------------------------
 
 
+def conj_of(x):  # type: ignore[no-untyped-def]
+    """conj(x), of real arrays x itself."""
+    return np.conj(x) if np.iscomplexobj(x) else x
+
+
+@overload(conj_of)
+def _conj_of(x):  # type: ignore[no-untyped-def]
+    if isinstance(getattr(x, "dtype", x), types.Complex):
+        return lambda x: np.conj(x)
+    return lambda x: x
+
+
+@register_jitable
+def number_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """The only element of an array."""
+    return z_bar
+
+
 @register_jitable
 def total(x):  # type: ignore[no-untyped-def]
     """The sum of all elements of an array; of a number the number."""
@@ -265,10 +283,14 @@ def linspace_dot(start_dot, stop_dot, z, start, stop, num):  # type: ignore[no-u
     return np.linspace(start_dot, stop_dot, num)
 
 
-@register_jitable
 def array_of(*numbers):  # type: ignore[no-untyped-def]
     """np.array([number, ...])."""
     return np.array(numbers)
+
+
+@overload(array_of)
+def _array_of(*numbers):  # type: ignore[no-untyped-def]
+    return lambda *numbers: np.array(numbers)
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------
@@ -279,17 +301,11 @@ def prod_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.prod(a): the product of the others, without division."""
     x = a.flatten()
     out = np.empty(x.size, x.dtype)
-    before = z * 0 + 1
+    before = np.ones(1, x.dtype)[0]
+    after = before
     for k in range(x.size):
         out[k] = before
         before = before * x[k]
-    after = z * 0 + 1
-    if not np.isfinite(z):
-        after = x.dtype.type(1) if x.size == 0 else x[0] * 0 + 1
-        before = after
-        for k in range(x.size):
-            out[k] = before
-            before = before * x[k]
     for k in range(x.size - 1, -1, -1):
         out[k] *= after
         after = after * x[k]
@@ -339,7 +355,7 @@ def ptp_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
 @register_jitable
 def prod_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.prod(a)."""
-    return np.sum(a_dot * np.conj(prod_bar(z * 0 + 1, z, a)))
+    return np.sum(a_dot * np.conj(prod_bar(1.0, z, a)))
 
 
 @register_jitable
@@ -394,7 +410,7 @@ def nanmean_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
 def cumsum_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.cumsum(a) of all elements."""
     out = np.empty(a.size, z_bar.dtype)
-    carry = z_bar.dtype.type(0)
+    carry = np.zeros(1, z_bar.dtype)[0]
     for k in range(a.size - 1, -1, -1):
         carry = carry + z_bar[k]
         out[k] = carry
@@ -406,7 +422,7 @@ def cumprod_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.cumprod(a) of all elements, without division."""
     x = np.conj(a.flatten())
     out = np.empty(a.size, z_bar.dtype)
-    carry = z_bar.dtype.type(0)
+    carry = np.zeros(1, z_bar.dtype)[0]
     for k in range(a.size - 1, -1, -1):
         carry = carry + z_bar[k]
         out[k] = carry * np.conj(z[k - 1]) if k else carry
@@ -420,7 +436,7 @@ def cumprod_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     x = a.flatten()
     x_dot = a_dot.flatten()
     out = np.empty_like(z)
-    carry = z.dtype.type(0)
+    carry = np.zeros(1, z.dtype)[0]
     for k in range(x.size):
         carry = carry * x[k] + (z[k - 1] * x_dot[k] if k else x_dot[k])
         out[k] = carry
@@ -435,6 +451,28 @@ def sort_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     for k in range(a.size):
         out[order[k]] = z_bar[k]
     return out
+
+
+@register_jitable
+def order_of(a):  # type: ignore[no-untyped-def]
+    """The places from which sorting takes the elements of a vector."""
+    return np.argsort(a, kind="mergesort")
+
+
+@register_jitable
+def unsort(bar, order):  # type: ignore[no-untyped-def]
+    """Bring the cotangents of a vector that was sorted in place back to where they belong."""
+    now = bar.copy()
+    for k in range(bar.size):
+        bar[order[k]] = now[k]
+
+
+@register_jitable
+def resort(a_dot, order):  # type: ignore[no-untyped-def]
+    """Sort tangents as their vector was sorted."""
+    now = a_dot.copy()
+    for k in range(a_dot.size):
+        a_dot[k] = now[order[k]]
 
 
 @register_jitable
@@ -523,7 +561,7 @@ def interp_x_bar(z_bar, z, x, xp, fp):  # type: ignore[no-untyped-def]
     bars = np.asarray(z_bar)
     for place in np.ndindex(points.shape):
         k, inside = interp_piece(points[place], xp)
-        if inside and not points[place] == xp[xp.size - 1]:
+        if inside and points[place] != xp[xp.size - 1]:
             out[place] = bars[place] * (fp[k + 1] - fp[k]) / (xp[k + 1] - xp[k])
     return out
 
@@ -559,28 +597,28 @@ def interp_dot(x_dot, fp_dot, z, x, xp, fp):  # type: ignore[no-untyped-def]
 def dot_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """The cotangent of `a` in a @ b."""
     if a.ndim == 1 and b.ndim == 1:
-        return z_bar * np.conj(b)
+        return z_bar * conj_of(b)
     if a.ndim == 1:
-        return np.dot(np.conj(np.ascontiguousarray(b)), np.ascontiguousarray(z_bar))
+        return np.dot(conj_of(np.ascontiguousarray(b)), np.ascontiguousarray(z_bar))
     if b.ndim == 1:
-        return np.outer(z_bar, np.conj(b))
-    return np.dot(np.ascontiguousarray(z_bar), np.conj(np.ascontiguousarray(b)).T)
+        return np.outer(z_bar, conj_of(b))
+    return np.dot(np.ascontiguousarray(z_bar), conj_of(np.ascontiguousarray(b)).T)
 
 
 @register_jitable
 def dot_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """The cotangent of `b` in a @ b."""
     if a.ndim == 1 and b.ndim == 1:
-        return z_bar * np.conj(a)
+        return z_bar * conj_of(a)
     if a.ndim == 1:
-        return np.outer(np.conj(a), z_bar)
-    return np.dot(np.conj(np.ascontiguousarray(a)).T, np.ascontiguousarray(z_bar))
+        return np.outer(conj_of(a), z_bar)
+    return np.dot(conj_of(np.ascontiguousarray(a)).T, np.ascontiguousarray(z_bar))
 
 
 @register_jitable
 def vdot_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.vdot(a, b) = sum(conj(a) b) in a."""
-    return (np.conj(z_bar) * b.flatten()).reshape(a.shape)
+    return (conj_of(z_bar) * b.flatten()).reshape(a.shape)
 
 
 @register_jitable
@@ -592,7 +630,7 @@ def vdot_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
 @register_jitable
 def outer_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.outer(a, b) in a."""
-    y = np.conj(b.flatten())
+    y = conj_of(b.flatten())
     out = np.zeros(a.size, z_bar.dtype)
     for i in range(z_bar.shape[0]):
         for j in range(z_bar.shape[1]):
@@ -603,7 +641,7 @@ def outer_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
 @register_jitable
 def outer_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.outer(a, b) in b."""
-    x = np.conj(a.flatten())
+    x = conj_of(a.flatten())
     out = np.zeros(b.size, z_bar.dtype)
     for i in range(z_bar.shape[0]):
         for j in range(z_bar.shape[1]):
@@ -618,7 +656,7 @@ def kron_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     out = np.zeros(a.shape, z_bar.dtype)
     for i in range(z_bar.shape[0]):
         for j in range(z_bar.shape[1]):
-            out[i // m, j // n] += z_bar[i, j] * np.conj(b[i % m, j % n])
+            out[i // m, j // n] += z_bar[i, j] * conj_of(b[i % m, j % n])
     return out
 
 
@@ -629,20 +667,20 @@ def kron_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     out = np.zeros(b.shape, z_bar.dtype)
     for i in range(z_bar.shape[0]):
         for j in range(z_bar.shape[1]):
-            out[i % m, j % n] += z_bar[i, j] * np.conj(a[i // m, j // n])
+            out[i % m, j % n] += z_bar[i, j] * conj_of(a[i // m, j // n])
     return out
 
 
 @register_jitable
 def cross_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.cross(a, b) in a."""
-    return np.cross(np.conj(b), z_bar)
+    return np.cross(conj_of(b), z_bar)
 
 
 @register_jitable
 def cross_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.cross(a, b) in b."""
-    return np.cross(z_bar, np.conj(a))
+    return np.cross(z_bar, conj_of(a))
 
 
 # Linear algebra -------------------------------------------------------------------------------------------------------
@@ -651,7 +689,7 @@ def cross_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
 @register_jitable
 def adjoint(a):  # type: ignore[no-untyped-def]
     """The conjugate transpose."""
-    return np.ascontiguousarray(np.conj(a).T)
+    return np.ascontiguousarray(conj_of(a).T)
 
 
 @register_jitable
@@ -665,7 +703,7 @@ def solve_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.linalg.solve(a, b) in a."""
     b_bar = np.linalg.solve(adjoint(a), np.ascontiguousarray(z_bar))
     if b.ndim == 1:
-        return -np.outer(b_bar, np.conj(z))
+        return -np.outer(b_bar, conj_of(z))
     return -np.dot(np.ascontiguousarray(b_bar), adjoint(z))
 
 
@@ -700,7 +738,7 @@ def cofactors(a):  # type: ignore[no-untyped-def]
         for i in range(s.size):
             if i != k:
                 others[k] *= s[i]
-    unit = np.conj(np.linalg.det(np.ascontiguousarray(u)) * np.linalg.det(np.ascontiguousarray(vh)))
+    unit = conj_of(np.linalg.det(np.ascontiguousarray(u)) * np.linalg.det(np.ascontiguousarray(vh)))
     return unit * np.dot(np.ascontiguousarray(u * others), np.ascontiguousarray(vh))
 
 
@@ -713,7 +751,7 @@ def det_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
 @register_jitable
 def det_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.linalg.det(a)."""
-    return np.sum(np.conj(cofactors(a)) * a_dot)
+    return np.sum(conj_of(cofactors(a)) * a_dot)
 
 
 @register_jitable
@@ -740,7 +778,7 @@ def lower_half(p):  # type: ignore[no-untyped-def]
 @register_jitable
 def lower_bar(p):  # type: ignore[no-untyped-def]
     """The cotangent of the lower triangle of a Hermitian matrix, of which only that triangle is read."""
-    whole = np.tril(p + np.conj(p).T)
+    whole = np.tril(p + conj_of(p).T)
     for i in range(p.shape[0]):
         whole[i, i] = p[i, i].real
     return whole
@@ -750,7 +788,7 @@ def lower_bar(p):  # type: ignore[no-untyped-def]
 def hermitian(a_dot):  # type: ignore[no-untyped-def]
     """The Hermitian matrix of which `a_dot` is the lower triangle."""
     half = lower_half(a_dot)
-    return half + np.conj(half).T
+    return half + conj_of(half).T
 
 
 @register_jitable
@@ -780,7 +818,7 @@ def norm_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
 @register_jitable
 def norm_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.linalg.norm(a) of a vector or matrix."""
-    return np.sum((np.conj(a) * a_dot).real) * (1.0 / z if z != 0 else 0.0)
+    return np.sum((conj_of(a) * a_dot).real) * (1.0 / z if z != 0 else 0.0)
 
 
 @register_jitable

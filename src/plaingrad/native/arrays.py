@@ -15,6 +15,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native import array_helpers as helpers
+from plaingrad.native import scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real
 from plaingrad.native.tree import Const, Do, Let, Operand, Ref, Stmt, Store, Var
 
@@ -61,7 +62,7 @@ def row(
     found: dict[str, Any] = {}
     for param in params.split():
         name, _, default = param.partition("=")
-        found[name] = eval(default) if default else MISSING  # noqa: S307 - the literals below
+        found[name] = eval(default) if default else MISSING
     made = Row(found, bars, dot, frozenset(values.split()), only)
     for name in names.split():
         function: Any = np
@@ -129,7 +130,7 @@ row("diag", "v k=0", SAME, "k", v=H.diag_bar)
 row("tril", "m k=0", SAME, "k", matrices, m=H.tril_bar)
 row("triu", "m k=0", SAME, "k", matrices, m=H.triu_bar)
 row("take", "a indices", SAME, "indices", a=H.take_bar)
-row("item", "a", SAME, a=H.sum_bar)
+row("item", "a", SAME, a=H.number_bar)
 row("linspace", "start stop num=50", H.linspace_dot, start=H.linspace_start_bar, stop=H.linspace_stop_bar)
 
 row("where", "condition x y", H.where_dot, "condition", x=H.where_x_bar, y=H.where_y_bar)
@@ -140,7 +141,15 @@ row("interp", "x xp fp", H.interp_dot, "x xp fp", real_numbers, x=H.interp_x_bar
 row("dot matmul", "a b", EACH, "a b", both_arrays, a=H.dot_bar_a, b=H.dot_bar_b)
 row("vdot", "a b", EACH, "a b", a=H.vdot_bar_a, b=H.vdot_bar_b)
 row("outer", "a b", EACH, "a b", both_arrays, a=H.outer_bar_a, b=H.outer_bar_b)
-row("kron", "a b", EACH, "a b", lambda a, b: both_arrays(a, b) and matrices(a, b), a=H.kron_bar_a, b=H.kron_bar_b)
+row(
+    "kron",
+    "a b",
+    EACH,
+    "a b",
+    lambda a, b: both_arrays(a, b) and matrices(a, b),
+    a=H.kron_bar_a,
+    b=H.kron_bar_b,
+)
 row("cross", "a b", EACH, "a b", lambda a, b: both_arrays(a, b) and a.ndim == b.ndim,
     a=H.cross_bar_a, b=H.cross_bar_b)  # fmt: skip
 
@@ -227,6 +236,8 @@ def reverse(r: Any, s: Let) -> Any:
         if any(r.is_active(a) and not is_array(r.type_of(a)) for a in s.args):
             raise r.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
         return Parts([s, *after])
+    if s.op == "call" and scalars.is_constant(key, [r.type_of(a) for a in s.args]):
+        return Parts([s, *after])
     refuse_written_copies(r, s, key)
     z = Var(f"{s.target}_b")
     if s.op == "item":
@@ -267,9 +278,7 @@ def refuse_written_copies(r: Any, s: Let, key: Any) -> None:
         raise r.refuse("`broadcast_to` of an array that is written", s.line)
 
 
-def by_row(
-    r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], back: list[Stmt]
-) -> None:
+def by_row(r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], back: list[Stmt]) -> None:
     """x_bar += helper(z_bar, z, *operands) for every active operand."""
     given = operands_of(r, s, made)
     operands: list[Operand] = []
@@ -323,18 +332,14 @@ def spread(r: Any, back: list[Stmt], x: Operand, term: Operand, line: int) -> No
     r.add(back, x, term, line)
 
 
-def elementwise(
-    r: Any, s: Let, z: Var, forward: list[Stmt], after: list[Stmt], back: list[Stmt]
-) -> None:
+def elementwise(r: Any, s: Let, z: Var, forward: list[Stmt], after: list[Stmt], back: list[Stmt]) -> None:
     """z = f(x, y) element by element: x_bar += z_bar * conj(dz/dx), summed over broadcast axes."""
     refuse_options(r, s)
     mixed = any(_complex(r.type_of(x)) for x in (*s.args, Var(s.target)))
     trial: list[Stmt] = []
-    count = r.count
     read = {a for _, slope in r.slopes(s, trial) if isinstance(slope, Var) for a in (slope,)}
     for x in trial:
         read |= {a for a in x.args if isinstance(a, Var)}  # type: ignore[union-attr]
-    r.count = count
     args = tuple(r.kept(a, forward, s.line) if a in read else a for a in s.args)
     target = kept_result(r, s, after).name if Var(s.target) in read else s.target
     for new, old in zip(args, s.args, strict=True):  # a kept copy is as active as what it was copied from
@@ -376,7 +381,14 @@ def number_at(r: Any, back: list[Stmt], z: Var, k: int, s: Let) -> Var:
 
 # Joining arrays -------------------------------------------------------------------------------------------------------
 
-JOINS = {np.concatenate: None, np.stack: "stack", np.hstack: "h", np.vstack: "v", np.column_stack: "c", np.dstack: "d"}
+JOINS = {
+    np.concatenate: None,
+    np.stack: "stack",
+    np.hstack: "h",
+    np.vstack: "v",
+    np.column_stack: "c",
+    np.dstack: "d",
+}
 
 
 def parts_of(r: Any, s: Let) -> tuple[list[str], int, bool]:
@@ -450,6 +462,8 @@ def is_copy(r: Any, s: Let) -> bool:
     name = name_of(s)
     if name in ("ravel", "ascontiguousarray"):
         return x.layout != "C"
+    if name == "imag" and not _complex(x):
+        return True
     return name == "broadcast_to" or (s.op == "call" and name not in ("real", "imag") and x.dtype != t.dtype)
 
 
@@ -492,28 +506,48 @@ def store(r: Any, s: Store) -> Any:
     return Parts([*forward, s], back)
 
 
+def may_write(s: Let) -> bool:
+    """Whether there is a rule for a call or method that writes into an array."""
+    return s.op == "method" and s.detail in (("fill", ()), ("sort", ()))
+
+
 def writes(r: Any, s: Let) -> Any:
-    """A call or method that writes into an active array."""
+    """A method that writes into an active array."""
     from plaingrad.native.reverse import Parts
 
-    if s.op == "method" and s.detail == ("fill", ()) or s.op == "method" and s.detail[0] == "fill":
-        bar = Var(f"{s.args[0].name}_b")  # type: ignore[union-attr]
-        back: list[Stmt] = []
+    bar = Var(f"{s.args[0].name}_b")  # type: ignore[union-attr]
+    back: list[Stmt] = []
+    if s.detail == ("fill", ()):
         if r.is_active(s.args[1]):
             spread(r, back, s.args[1], bar, s.line)
         back.append(Do(Let("_", "method", (bar, Const(0.0)), ("fill", ()), s.line), s.line))
         return Parts([s], back)
+    if s.detail == ("sort", ()) and real_vectors(r.type_of(s.args[0])):
+        order = ordering(r, s)
+        undo = Let("_", "call", (Ref(helpers.unsort, "unsort"), bar, Var(order.target)), (), s.line)
+        return Parts([order, s], [Do(undo, s.line)])
     raise r.refuse(f"`{name_of(s)}`, which writes into an array,", s.line)
 
 
+def ordering(r: Any, s: Let) -> Let:
+    """The statement that computes how a vector will be sorted."""
+    name = r.fresh("order")
+    r.types[name] = types.Array(types.int64, 1, "C")
+    return Let(name, "call", (Ref(helpers.order_of, "order_of"), s.args[0]), (), s.line)
+
+
 def forward_writes(t: Any, s: Let, out: list[Stmt]) -> None:
-    """A call or method that writes into an active array, with its tangent."""
-    if s.op == "method" and s.detail[0] == "fill":
+    """A method that writes into an active array, with its tangent."""
+    bar = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
+    if s.detail == ("fill", ()):
         x_dot = t.dot(s.args[1])
-        bar = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
-        out.append(s)
         filled = Let("_", "method", (bar, Const(0.0) if x_dot is None else x_dot), s.detail, s.line)
-        out.append(Do(filled, s.line))
+        out += [s, Do(filled, s.line)]
+        return
+    if s.detail == ("sort", ()) and real_vectors(t.type_of(s.args[0])):
+        order = ordering(t, s)
+        again = Let("_", "call", (Ref(helpers.resort, "resort"), bar, Var(order.target)), (), s.line)
+        out += [order, s, Do(again, s.line)]
         return
     raise t.refuse(f"`{name_of(s)}`, which writes into an array,", s.line)
 
@@ -531,6 +565,9 @@ def forward(t: Any, s: Let, out: list[Stmt]) -> None:
     if s.op == "call" and key in CREATION:
         if any(t.is_active(a) and not is_array(t.type_of(a)) for a in s.args):
             raise t.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
+        out.append(t.nothing(s.target))
+        return
+    if s.op == "call" and scalars.is_constant(key, [t.type_of(a) for a in s.args]):
         out.append(t.nothing(s.target))
         return
     if key is np.broadcast_to:
@@ -627,4 +664,15 @@ def forward_join(t: Any, s: Let, z: str, out: list[Stmt]) -> None:
     out.append(Let(z, "call", args, s.detail, s.line))
 
 
-__all__ = ["CREATION", "ROWS", "forward", "forward_writes", "is_copy", "is_fancy", "reverse", "store", "writes"]
+__all__ = [
+    "CREATION",
+    "ROWS",
+    "forward",
+    "forward_writes",
+    "is_copy",
+    "is_fancy",
+    "may_write",
+    "reverse",
+    "store",
+    "writes",
+]

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
 from plaingrad.errors import NativeError
 from plaingrad.native.activity import has_tangent
-from plaingrad.native.tree import RESULT, Const, For, If, Let, Loop, Operand, Program, Stmt, Var
+from plaingrad.native.array_helpers import array_of
+from plaingrad.native.tree import (
+    RESULT,
+    Const,
+    For,
+    If,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Ref,
+    Stmt,
+    Var,
+    operands,
+    statements,
+)
 
 
 def exploded(program: Program) -> tuple[Program, list[str], dict[str, list[str]]]:
@@ -18,13 +35,86 @@ def exploded(program: Program) -> tuple[Program, list[str], dict[str, list[str]]
     setup: list[Stmt] = []
     for name in program.params:
         leaves[name] = work.unpack(name, program.types[name], setup)
-    body = setup + work.body(program.body)
+    body = setup + work.body(without_lists(program.body, program.types, work.types))
     results = work.leaves(RESULT, program.result)
     return (
         Program(program.name, program.file, program.params, body, work.types, program.result),
         results,
         leaves,
     )
+
+
+def without_lists(body: list[Stmt], types_of: dict[str, Any], new: dict[str, Any]) -> list[Stmt]:
+    """`body` with np.array([x, ...]), also of lists of lists, as a call with the numbers for arguments."""
+    lists = {s.target: s for s in statements(body) if isinstance(s, Let) and s.op == "list"}
+    uses: dict[str, int] = {}
+    for s in statements(body):
+        for a in operands(s):
+            if isinstance(a, Var) and a.name in lists:
+                uses[a.name] = uses.get(a.name, 0) + 1
+    return _without(body, lists, uses, types_of, new) if lists else body
+
+
+def _without(body: list[Stmt], lists: Any, uses: Any, types_of: Any, new: Any) -> list[Stmt]:
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, If):
+            then, orelse = (_without(arm, lists, uses, types_of, new) for arm in (s.then, s.orelse))
+            out.append(If(s.test, then, orelse, s.line))
+        elif isinstance(s, For):
+            inner = _without(s.body, lists, uses, types_of, new)
+            out.append(replace(s, body=inner))
+        elif isinstance(s, Loop):
+            out.append(Loop(_without(s.body, lists, uses, types_of, new), s.line))
+        elif isinstance(s, Let) and s.op == "call" and len(s.args) == 2 and not s.detail:
+            found = lists.get(s.args[1].name) if isinstance(s.args[1], Var) else None
+            if found is None or getattr(s.args[0], "value", None) not in (np.array, np.asarray):
+                out.append(s)
+            else:
+                out += _array_of(s, found, lists, uses, types_of, new)
+        else:
+            out.append(s)
+    removed = {s.target for s in lists.values() if uses.get(s.target) == 0}
+    return [s for s in out if not (isinstance(s, Let) and s.op == "list" and s.target in removed)]
+
+
+def _array_of(s: Let, found: Let, lists: Any, uses: Any, types_of: Any, new: Any) -> list[Stmt]:
+    t = types_of[s.target]
+    if not has_tangent(t):
+        return [s]
+    rows = [lists.get(a.name) if isinstance(a, Var) else None for a in found.args]
+    nested = all(r is not None for r in rows) and t.ndim == 2
+    parts = [a for r in rows for a in r.args] if nested else list(found.args)  # type: ignore[union-attr]
+    kinds = [types_of.get(a.name) if isinstance(a, Var) else None for a in parts]
+    if not (nested or t.ndim == 1) or not all(k is None or isinstance(k, types.Number) for k in kinds):
+        return [s]
+    out: list[Stmt] = []
+    made: list[Operand] = []
+    for k, (a, kind) in enumerate(zip(parts, kinds, strict=True)):
+        if isinstance(a, Const):
+            a = Const(complex(a.value) if isinstance(t.dtype, types.Complex) else float(a.value))
+        elif kind != t.dtype:
+            name = f"{s.target}_n{k}"
+            new[name] = t.dtype
+            f = complex if isinstance(t.dtype, types.Complex) else float
+            out.append(Let(name, "call", (Const(f), a), (), s.line))
+            a = Var(name)
+        made.append(a)
+    args = (Ref(array_of, "array_of"), *made)
+    uses[found.target] -= 1
+    if nested:
+        flat = f"{s.target}_flat"
+        new[flat] = t.copy(ndim=1)
+        shape = f"{s.target}_shape"
+        new[shape] = types.UniTuple(types.int64, 2)
+        out.append(Let(flat, "call", args, (), s.line))
+        out.append(Let(shape, "tuple", (Const(len(rows)), Const(len(rows[0].args))), None, s.line))  # type: ignore[union-attr]
+        out.append(Let(s.target, "method", (Var(flat), Var(shape)), ("reshape", ()), s.line))
+        if uses[found.target] == 0:
+            for r in found.args:
+                uses[r.name] -= 1  # type: ignore[union-attr]
+        return out
+    return [*out, Let(s.target, "call", args, (), s.line)]
 
 
 class _Exploder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numba
 import numpy as np
 from numba.core import types
@@ -83,7 +81,7 @@ def add_to(target, term):  # type: ignore[no-untyped-def]
     if target.shape != np.shape(term) and np.ndim(term):
         stretched = tuple(k for k in range(target.ndim) if target.shape[k] == 1)
         term = np.sum(term, axis=stretched, keepdims=True)
-    target += term
+    target += term.real if target.dtype.kind == "f" and np.iscomplexobj(term) else term
 
 
 @overload(add_to)

@@ -14,7 +14,6 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import types
-
 from numba.extending import overload
 
 from plaingrad import rulebook
@@ -25,10 +24,26 @@ OPERATORS = {"%": operator.mod, "**": operator.pow}
 
 def row_of(function: Any) -> tuple[Any, ...] | None:
     """The partial derivatives of `function` if a scalar row tells them."""
-    rule = rulebook.find(function)
+    rule = rulebook.find(np.hypot if function is math.hypot else function)  # Numba's hypot takes two numbers
+    if rule is not None and rule.kind == "no_tangent":
+        return ()
     if rule is None or rule.kind != "scalar":
         return None
     return rule.partials
+
+
+STEPS = frozenset((np.sign, np.round, np.around))  # functions with rules of their own in the plain tier
+
+
+def is_constant(function: Any, kinds: list[Any]) -> bool:
+    """Whether the derivative of `function`, of operands of these types, is zero wherever it has one."""
+    try:
+        if function in STEPS:
+            return not any(_is_complex(t) for t in kinds)
+        rule = rulebook.find(function)
+    except TypeError:
+        return False
+    return rule is not None and rule.kind == "no_tangent"
 
 
 def module_of(function: Any, kinds: list[Any]) -> Any:
@@ -46,13 +61,16 @@ def module_of(function: Any, kinds: list[Any]) -> Any:
 @functools.lru_cache(None)
 def compiled_partial(partial: Any) -> Any:
     """`partial(m, *args, z)` for calls from compiled code; the functions it calls are compiled along."""
-    space = partial.__globals__
+    space = dict(partial.__globals__)
+    made = FunctionType(partial.__code__, space, partial.__name__, partial.__defaults__, partial.__closure__)
+    made.__module__ = __name__  # a module that exists: Numba looks it up for a function that calls itself
+    compiled = numba.njit(error_model="numpy")(made)  # a derivative never raises what the primal would not
     for name in partial.__code__.co_names:
-        if isinstance(space.get(name), FunctionType) and space[name] not in NATIVE:
-            space = {**space, name: compiled_partial(space[name])}
-    return numba.njit(error_model="numpy")(  # a derivative never raises what the primal would not
-        FunctionType(partial.__code__, space, partial.__name__, partial.__defaults__, partial.__closure__)
-    )
+        if space.get(name) is partial:
+            space[name] = compiled
+        elif isinstance(space.get(name), FunctionType) and space[name] not in NATIVE:
+            space[name] = compiled_partial(space[name])
+    return compiled
 
 
 @functools.lru_cache(None)
@@ -67,7 +85,7 @@ def reads(partial: Any) -> frozenset[int]:
     return frozenset(k for k, name in enumerate(names) if name in loaded) | frozenset(rest)
 
 
-# What partials call, as Numba shall compile it: without exceptions, for numbers and for arrays -------------------------
+# What partials call, as Numba shall compile it: without exceptions, for numbers and for arrays ----
 
 
 def _is_complex(t: Any) -> bool:
