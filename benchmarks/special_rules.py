@@ -89,7 +89,9 @@ def main():
     plaingrad.rrule(softmax)(softmax_rrule)
     with_rule, fast = peak(ask), seconds(ask, 1)
     arrays = [without / x.nbytes, with_rule / x.nbytes]
-    print(f"memory softmax: {arrays[0]:.0f} arrays derived, {arrays[1]:.0f} by rule: {without / with_rule:.1f}x")
+    print(
+        f"memory softmax: {arrays[0]:.0f} arrays derived, {arrays[1]:.0f} by rule: {without / with_rule:.1f}x"
+    )
     print(f"       time {slow * 1e3:.0f} ms derived, {fast * 1e3:.0f} ms by rule: {slow / fast:.1f}x")
 
 

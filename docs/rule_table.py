@@ -32,7 +32,12 @@ def rule_table() -> str:
         files.setdefault(file, {}).setdefault((int(line), rule.kind), []).append(rule)
     lines = []
     for file, rows in sorted(files.items()):
-        lines += [f"## {title(file)}", "", "| functions | given as | forward | derivative |", "|---|---|---|---|"]
+        lines += [
+            f"## {title(file)}",
+            "",
+            "| functions | given as | forward | derivative |",
+            "|---|---|---|---|",
+        ]
         for (_, kind), rules in sorted(rows.items()):
             names = ", ".join(code(name) for name in sorted({name_of(rule.function) for rule in rules}))
             formulas = ", ".join(code(text) for text in sorted({formula(rule) for rule in rules}) if text)

@@ -530,7 +530,9 @@ def test_an_exception_that_is_swallowed_is_named(entered):
 
 def test_another_exception_is_named(entered):
     entered(root, lambda x: (math.sqrt(x), lambda z_bar: (z_bar / (2 * math.sqrt(x)),)))
-    assert named(complaint(root, -2.0), "exception", "'no root'", "math domain error")
+    with pytest.raises(ValueError) as plain:
+        math.sqrt(-2.0)
+    assert named(complaint(root, -2.0), "exception", "'no root'", str(plain.value))
 
 
 def test_an_exception_of_the_rules_own_is_named(entered):

@@ -208,7 +208,7 @@ def test_work_on_inactive_lists_keeps_its_order_of_growth(name):
 
     seconds(100)
     small, large = seconds(500), seconds(4_000)
-    assert large < 24 * small + 0.02, f"{small:.4f} s for 500, {large:.4f} s for 4000: quadratic would be 64 times"
+    assert large < 40 * small + 0.05, f"{small:.4f} s for 500, {large:.4f} s for 4000: quadratic would be 64 times"
 
 
 def test_a_gradient_leaves_no_memory_behind():

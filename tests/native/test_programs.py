@@ -273,3 +273,22 @@ def test_tuples_have_gradients_of_their_structure():
     assert g[0][0] == (2.0, 1.0)
     np.testing.assert_array_equal(g[0][1], [0.5, 0.5, 0.5])
     assert g[1] == 3.0
+
+
+def test_a_derivative_that_numba_cannot_compile_is_taken_in_the_plain_tier():
+    @numba.njit
+    def f(x):
+        return math.lgamma(x) * x
+
+    expected = plaingrad.grad(f.py_func)(1.7)
+    assert math.isclose(plaingrad.grad(f)(1.7), expected, rel_tol=1e-13)
+    assert math.isclose(plaingrad.grad(lambda x: f(2.0 * x))(0.85), 2.0 * expected, rel_tol=1e-13)
+
+
+def test_a_class_that_answers_for_its_fields_with_anything_is_no_container():
+    class Odd:
+        def __getattribute__(self, name):
+            return 7 if name == "__dict__" else object.__getattribute__(self, name)
+
+    odd = Odd()
+    assert plaingrad.grad(lambda x: (x, odd)[0] * 2.0)(1.0) == 2.0

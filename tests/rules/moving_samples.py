@@ -803,7 +803,7 @@ NEVER = {
     "pause": "waits for a signal", "sigwait": "waits for a signal", "sigwaitinfo": "waits for a signal", "pidfd_send_signal": "needs another process", "exit": "ends the thread", "interrupt_main": "interrupts the tests",
     "_excepthook": "prints a traceback", "_clear": "forgets what other code registered", "_run_exitfuncs": "runs what other code registered", "_set_sentinel": "belongs to threading", "_at_fork_reinit": "for use after a fork",
     "_acquire_restore": "belongs to conditions", "_release_save": "belongs to conditions", "_register_task": "belongs to asyncio", "_unregister_task": "belongs to asyncio", "_enter_task": "belongs to asyncio", "_leave_task": "belongs to asyncio",
-    "_set_running_loop": "belongs to asyncio", "get_event_loop": "makes a loop", "_get_event_loop": "makes a loop", "create_module": "belongs to the import system", "exec_module": "belongs to the import system", "module_repr": "belongs to the import system",
+    "_set_running_loop": "belongs to asyncio", "get_event_loop": "makes a loop", "all_tasks": "belongs to asyncio", "future_add_to_awaited_by": "belongs to asyncio", "future_discard_from_awaited_by": "belongs to asyncio", "set_name": "renames the thread", "_get_event_loop": "makes a loop", "create_module": "belongs to the import system", "exec_module": "belongs to the import system", "module_repr": "belongs to the import system",
 }  # fmt: skip
 
 

@@ -264,7 +264,9 @@ def by_taylor(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[
             # The n-th may be zero where lower ones tell that f is not holomorphic.
             ahead = [np.asarray(here(recorded.chosen, dot, n, leaf)) for n in range(order)]
             turned = [np.asarray(here(recorded.chosen, found, n, leaf)) for n in range(order)]
-            check_holomorphic(np.stack(ahead), np.stack([c * (1j / ASIDE ** (n + 1)) for n, c in enumerate(turned)]), f)
+            check_holomorphic(
+                np.stack(ahead), np.stack([c * (1j / ASIDE ** (n + 1)) for n, c in enumerate(turned)]), f
+            )
         return d
 
     return y, mirrored(y, y_dot, of_leaf)

@@ -44,7 +44,7 @@ from plaingrad.engine.memo import Memo
 from plaingrad.engine.pushing import attribute
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
-from plaingrad.errors import RoundTripError
+from plaingrad.errors import NativeError, RoundTripError
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
@@ -318,9 +318,12 @@ class Calls:
                 ):
                     return f(*args, **kwargs)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
-                native = importlib.import_module("plaingrad.native.call")
+                native = level.outside(importlib.import_module, "plaingrad.native.call")
                 if level.outside(native.takes, f, args):
-                    return level.apply(native.rule_of(f), f, args, {})
+                    try:
+                        return level.apply(native.rule_of(f), f, args, {})
+                    except NativeError:
+                        pass
             return self.prep(f.py_func)(*args, **kwargs)
 
         return compiled

@@ -488,7 +488,9 @@ class Level(Hooks):
                 "  See docs: errors#rule"
             )
         if rule.users and hides_numbers(y):
-            missing_rule(rule.function, f"Its rule returned a {type(y).__qualname__}, whose derivative would be lost.")
+            missing_rule(
+                rule.function, f"Its rule returned a {type(y).__qualname__}, whose derivative would be lost."
+            )
         if type(y) is np.timedelta64 or (type(y) is np.ndarray and y.dtype.kind == "m"):
             missing_rule(f, "It makes time spans, which have no tangent.")
         return y

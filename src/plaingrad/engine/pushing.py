@@ -106,7 +106,9 @@ def stacked(each: list[Any]) -> Any:
     if isinstance(first, dict):
         return {key: stacked([y_dot[key] for y_dot in each]) for key in first}
     if isinstance(first, Tangent):
-        return Tangent(primal_type_of(first), {name: stacked([y_dot[name] for y_dot in each]) for name in first})
+        return Tangent(
+            primal_type_of(first), {name: stacked([y_dot[name] for y_dot in each]) for name in first}
+        )
     zero = next((y_dot * 0 for y_dot in each if y_dot is not ZeroTangent), 0.0)
     return np.stack([zero if y_dot is ZeroTangent else y_dot for y_dot in each])
 

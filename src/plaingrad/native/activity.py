@@ -42,6 +42,11 @@ def is_array(t: Any) -> bool:
     return isinstance(t, types.Array) and is_real(t.dtype)
 
 
+def part_types(t: Any) -> list[Any]:
+    """The types of the parts of a tuple type."""
+    return list(t)
+
+
 def has_tangent(t: Any) -> bool:
     """Whether values of type `t` have a tangent."""
     return is_real(t) or is_array(t) or (isinstance(t, types.BaseTuple) and any(map(has_tangent, t)))

@@ -16,7 +16,7 @@ from numba.core import types
 
 from plaingrad.native import array_helpers as helpers
 from plaingrad.native import scalars
-from plaingrad.native.activity import has_tangent, is_array, is_real
+from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.tree import Const, Do, Let, Operand, Ref, Stmt, Store, Var
 
 CREATION = frozenset(
@@ -250,7 +250,11 @@ def reverse(r: Any, s: Let) -> Any:
                 r.add(back, x, number_at(r, back, z, k, s), s.line)
     elif s.op == "call" and key in (np.full, np.full_like):
         x = s.args[2] if len(s.args) > 2 else None
-        if (s.detail and "fill_value" in s.detail) or x is None or r.is_active(s.args[1]) and key is np.full:
+        if (
+            (s.detail and "fill_value" in s.detail)
+            or x is None
+            or (len(s.args) > 1 and r.is_active(s.args[1]) and key is np.full)
+        ):
             raise r.refuse(f"this form of `{name_of(s)}`", s.line)
         if r.is_active(x):
             spread(r, back, x, z, s.line)
@@ -399,7 +403,7 @@ def parts_of(r: Any, s: Let) -> tuple[list[str], int, bool]:
     if not isinstance(t, types.BaseTuple) or (s.detail and tuple(s.detail) != ("axis",)) or len(s.args) > 3:
         raise r.refuse(f"this form of `{name_of(s)}`", s.line)
     names = [f"{given.name}_p{k}" for k in range(len(t))]  # type: ignore[union-attr]
-    ranks = {part.ndim if isinstance(part, types.Array) else 0 for part in t}
+    ranks = {part.ndim if isinstance(part, types.Array) else 0 for part in part_types(t)}
     if len(ranks) != 1 or 0 in ranks or not has_tangent(t):
         raise r.refuse(f"`{name_of(s)}` of arrays of several ranks", s.line)
     rank = ranks.pop()
@@ -446,7 +450,7 @@ def is_fancy(r: Any, x: Operand) -> bool:
     if isinstance(x, Ref):
         return isinstance(x.value, np.ndarray)
     return isinstance(t, types.Array) or (
-        isinstance(t, types.BaseTuple) and any(isinstance(part, types.Array) for part in t)
+        isinstance(t, types.BaseTuple) and any(isinstance(part, types.Array) for part in part_types(t))
     )
 
 

@@ -13,7 +13,7 @@ from numba.core.errors import NumbaError
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native import build
-from plaingrad.native.activity import has_tangent, is_array, is_real
+from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.build import Derived
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
@@ -168,6 +168,7 @@ def rule_of(dispatcher: Any) -> Rule:
 
     def native_rrule(*args: Any) -> Any:
         y = plainly(dispatcher, *args)
+        compile_pullback(dispatcher, args, y)
 
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
             return pulled_back(dispatcher, args, y, y_bar)
@@ -185,6 +186,20 @@ def rule_of(dispatcher: Any) -> Rule:
     return Rule(
         dispatcher, "full", native_rrule, native_frule, source=f"native:{dispatcher.py_func.__qualname__}"
     )
+
+
+def compile_pullback(f: Any, args: tuple[Any, ...], y: Any) -> None:
+    """Compile the pullback now, while the plain tier can still be taken instead.
+
+    Raises:
+        NativeError: Numba cannot compile it.
+    """
+    signature = signature_of(args)
+    positions = differentiable(signature)
+    run = derived("pullback", f, signature, positions).run
+    if hasattr(run, "compile"):
+        values = (*args, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
+        plainly(run.compile, tuple([numba.typeof(x) for x in values]))
 
 
 def pulled_back(f: Any, args: tuple[Any, ...], y: Any, y_bar: Any) -> tuple[Any, ...]:
@@ -233,7 +248,7 @@ def result_type(f: Any, signature: tuple[Any, ...]) -> Any:
 
 def _rebuilt(t: Any, out: list[Any]) -> Any:
     if isinstance(t, types.BaseTuple) and has_tangent(t):
-        return tuple([_rebuilt(part, out) for part in t])
+        return tuple([_rebuilt(part, out) for part in part_types(t)])
     return out.pop(0)
 
 
@@ -268,7 +283,7 @@ def compiled_form(f: Any, args: tuple[Any, ...], mode: str) -> Any:
 def _scalars(t: Any) -> list[Any]:
     if is_real(t):
         return [t]
-    return [s for part in t for s in _scalars(part)] if isinstance(t, types.BaseTuple) else []
+    return [s for part in part_types(t) for s in _scalars(part)] if isinstance(t, types.BaseTuple) else []
 
 
 def seeds_of(y: Any, y_bar: Any) -> list[Any]:

@@ -24,7 +24,8 @@ def fields_of(x: Any) -> dict[str, Any]:
     """The instance attributes and slots of `x`, by name; what a cell holds as `cell_contents`."""
     if type(x) is CellType:
         return captured(x)
-    fields = dict(getattr(x, "__dict__", {}))
+    held = getattr(x, "__dict__", None)
+    fields = dict(held) if isinstance(held, dict) else {}  # a class may answer with anything
     for name in slot_names(type(x)):
         try:
             fields[name] = object.__getattribute__(x, name)
