@@ -11,7 +11,7 @@ import plaingrad
 
 pytest.importorskip("numba")
 
-SEEDS = (0, 3, 10, 13, 36, 1000, 1003, 1005)
+SEEDS = (0, 3, 10, 13, 36, 1000, 1003, 1005, 20010)
 ARGNUMS = (0, 1, 2, 3, 4)
 
 

@@ -55,6 +55,7 @@ from plaingrad.native.tree import (
 )
 
 POWERS = (math.pow, np.power, pow)
+ZEROS = {types.float64: 0.0, types.int64: 0, types.boolean: False, types.complex128: 0j}
 CHEAP = frozenset(("copy", "attribute", "tuple", "slice"))
 DTYPES = {types.boolean: np.bool_, types.float32: np.float32, types.complex64: np.complex64}
 
@@ -98,6 +99,7 @@ class Transform:
         self.refuse_what_is_lost(inputs)
         self.count = 0
         self.setup: list[Stmt] = []  # tapes, before anything else
+        self.initial: dict[str, Stmt] = {}  # kept numbers that some way through the program leaves without a value
         self.assigned = self._assignments(self.exploded.body)
         self.definitions: dict[str, Let] = {}
         for s in statements(self.exploded.body):
@@ -402,6 +404,7 @@ class _Reverse(Transform):
         returned = [*[Var(name) for name in self.results], *zeros]
         body = [
             *self.setup,
+            *self.initial.values(),
             *main.forward,
             *zero,
             *seeds,
@@ -899,6 +902,8 @@ class _Reverse(Transform):
             return keep, back
         assert t is not None, (name, base, self.definitions.get(name))
         dtype = dtype_of(t)
+        if name not in self.source.params and t in ZEROS:  # another type would change that of the variable
+            self.initial[name] = Let(name, "copy", (Const(ZEROS[t]),))
         self.setup.append(
             Let(tape, "call", (Ref(np.empty, "empty"), Const(0), Ref(dtype, dtype_name(t))), ())
         )
