@@ -99,7 +99,8 @@ class Transform:
         self.refuse_what_is_lost(inputs)
         self.count = 0
         self.setup: list[Stmt] = []  # tapes, before anything else
-        self.initial: dict[str, Stmt] = {}  # kept numbers that some way through the program leaves without a value
+        # kept numbers that some way through the program leaves without a value
+        self.initial: dict[str, Stmt] = {}
         self.assigned = self._assignments(self.exploded.body)
         self.definitions: dict[str, Let] = {}
         for s in statements(self.exploded.body):
