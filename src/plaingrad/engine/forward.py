@@ -27,7 +27,6 @@ from plaingrad.engine.level import (
     has_attributes,
     holds_text,
     own_operators,
-    parameters,
     put_field,
     rebuilt,
     refuse_bits,
@@ -265,7 +264,7 @@ class ForwardLevel(Level):
         if not positions:
             return y
         found = dict(zip(positions, dots, strict=True))
-        named = parameters(rule)[:2]
+        named = rule.parameters[:2]
         options = {name: x for name, x in kwargs.items() if name not in named}
         y_dot = self.computed(
             pushing.bilinear, f, a, b, found.get(0), found.get(1), args[2:], options, self.lead
@@ -463,12 +462,6 @@ class ForwardLevel(Level):
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
         """a op= b in the memory of `a`, and of its tangent."""
-        if a.dtype.kind == "O":
-            if self.is_active(a) or self.is_active(b):
-                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
-                return a
-        if kind_of(type(b)) == SEQUENCE:
-            b = self.prep(np.array)(b)
         region = self.region(a)
         slot = self.slot_of(b)
         self._meet_write(a if a.base is None else owner_of(a), a)
@@ -627,12 +620,6 @@ ARRAY_TANGENTS = {
 def read_region(region: Region, x: np.ndarray) -> Any:
     """The tangent of `x`; for calls one level out."""
     return region.read(x)
-
-
-def parameters_of(frule: Any) -> tuple[str, ...]:
-    """The names of the positional parameters of a forward rule."""
-    code = getattr(frule, "__code__", None)
-    return code.co_varnames[: code.co_argcount] if code is not None else ()
 
 
 def entry_of(x_dot: Any, key: Any) -> Any:

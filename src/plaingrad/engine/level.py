@@ -196,7 +196,7 @@ class Level(Hooks):
         raise NotImplementedError
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
-        """a op= b in the memory of `a`."""
+        """a op= b in the memory of `a`; `b` is a number or an array."""
         raise NotImplementedError
 
     # -- opening and closing ---------------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ class Level(Hooks):
         for name, x in kwargs.items():
             slot = self.slot_of(x)
             if slot is not None:
-                names = parameters(rule)
+                names = rule.parameters
                 if name not in names:
                     missing_rule(
                         rule.function,
@@ -686,6 +686,11 @@ class Level(Hooks):
                 if z is not NotImplemented:
                     return z
         if ka == ARRAY:
+            if a.dtype.kind == "O" and (self.is_active(a) or self.is_active(b)):
+                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
+                return a
+            if kind_of(type(b)) == SEQUENCE:
+                b = self.prep(np.array)(b)
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
@@ -896,14 +901,9 @@ def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
     return compare
 
 
-def parameters(rule: Rule) -> tuple[str, ...]:
-    """The names of the positional parameters of a rule."""
-    return rule.parameters
-
-
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The argument that a rule knows by `position`."""
-    return args[position] if position < len(args) else kwargs[parameters(rule)[position]]
+    return args[position] if position < len(args) else kwargs[rule.parameters[position]]
 
 
 # -- small pieces that run one level out ----------------------------------------------------------------------------

@@ -282,12 +282,6 @@ class PatternLevel(Level):
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
         """a op= b in the memory of `a`."""
-        if a.dtype.kind == "O":
-            if self.is_active(a) or self.is_active(b):
-                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
-                return a
-        if kind_of(type(b)) == SEQUENCE:
-            b = self.prep(np.array)(b)
         region = self.region(a)
         inputs = [(n, slot) for n, slot in ((0, self.slot_of(a)), (1, self.slot_of(b))) if slot is not None]
         self._meet_write(a if a.base is None else owner_of(a), a)

@@ -148,11 +148,6 @@ def array_tangent(x_dot: Any, x: np.ndarray, lead: Any) -> Any:
     return x_dot
 
 
-def minus(x: Any) -> Any:
-    """-x."""
-    return -x
-
-
 def attribute(name: str, o: Any) -> Any:
     """o.name, with the name first: what a rule for a computed attribute is applied to."""
     return getattr(o, name)

@@ -336,12 +336,6 @@ class ReverseLevel(Level):
 
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
         """a op= b in the memory of `a`, with what the reverse pass needs put by."""
-        if a.dtype.kind == "O":
-            if self.is_active(a) or self.is_active(b):
-                a[...] = self._elementwise(getattr(operator, name[1:]), a, b)
-                return a
-        if kind_of(type(b)) == SEQUENCE:
-            b = self.prep(np.array)(b)
         i = self.region(a)
         b_slot = self.slot_of(b)
         plain_name = name[1:]

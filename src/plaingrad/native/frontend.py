@@ -39,6 +39,7 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    breaks,
     operands,
     statements,
 )
@@ -569,7 +570,7 @@ class _Translator:
         )
         after = last.orelse[:-1]
         inner = [*bind, *inner]
-        if after and _breaks(inner):
+        if after and breaks(inner):
             self.count += 1
             flag = f"broke_{self.count}"
             self.types[flag] = types.boolean
@@ -675,14 +676,6 @@ def constant(value: Any, name: str) -> Operand:
 
 def _ends_in_break(body: list[Stmt]) -> bool:
     return bool(body) and isinstance(body[-1], Break)
-
-
-def _breaks(body: list[Stmt]) -> bool:
-    """Whether `body` may leave its own loop."""
-    if not body:
-        return False
-    last = body[-1]
-    return isinstance(last, Break) or (isinstance(last, If) and (_breaks(last.then) or _breaks(last.orelse)))
 
 
 def _flagged(body: list[Stmt], flag: str) -> list[Stmt]:

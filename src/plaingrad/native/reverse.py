@@ -35,7 +35,6 @@ from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
 from plaingrad.native.helpers import add_to, grown, trips
 from plaingrad.native.tree import (
-    Break,
     Const,
     Do,
     For,
@@ -50,6 +49,7 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    breaks,
     operands,
     statements,
 )
@@ -708,7 +708,7 @@ class _Reverse(Transform):
         sp, at = f"sp_{mark}", f"at_{mark}"
         self.setup.append(Let(sp, "copy", (Const(0),)))
         top, body, restored = self.tapes(s, inner, mark, at)
-        counts = isinstance(s, Loop) or _breaks(s.body)
+        counts = isinstance(s, Loop) or breaks(s.body)
         n = f"n_{mark}"
         self.types[n] = self.types[sp] = types.int64
         forward: list[Stmt] = []
@@ -959,13 +959,6 @@ def _with_body(s: For | Loop, body: list[Stmt]) -> Stmt:
     return Loop(body, s.line)
 
 
-def _breaks(body: list[Stmt]) -> bool:
-    if not body:
-        return False
-    last = body[-1]
-    return isinstance(last, Break) or (isinstance(last, If) and (_breaks(last.then) or _breaks(last.orelse)))
-
-
 def kept_behind(body: list[Stmt], name: str, keep: list[Stmt]) -> list[Stmt]:
     """`body` with `keep` done as soon as `name` has its value for the iteration: in the smallest list of statements
     that holds all of its assignments, behind the last; in front of a jump out of the loop."""
@@ -978,7 +971,7 @@ def kept_behind(body: list[Stmt], name: str, keep: list[Stmt]) -> list[Stmt]:
             then = kept_behind(s.then, name, keep) if inside[0] is s.then else s.then
             orelse = kept_behind(s.orelse, name, keep) if inside[0] is s.orelse else s.orelse
             return [*body[:last], If(s.test, then, orelse, s.line), *body[last + 1 :]]
-        if _breaks([s]) or _raises([s]):  # it is assigned on several ways, of which some leave
+        if breaks([s]) or _raises([s]):  # it is assigned on several ways, of which some leave
             then = kept_behind(s.then, name, keep) if any(assigns(x, name) for x in s.then) else s.then
             orelse = (
                 kept_behind(s.orelse, name, keep) if any(assigns(x, name) for x in s.orelse) else s.orelse

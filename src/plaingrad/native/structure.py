@@ -234,20 +234,25 @@ def _followed(body: list[Any], rest: list[Any], label: Any, flags: Any) -> list[
     targets = sorted(set(others), key=str)
     code = {target: n for n, target in enumerate(targets, 1)}
     body = [Let(flag, "copy", (Const(0),)), *_without(label, _coded(body, code, flag, []))]
-    return [*body, *_dispatched(flag, targets, _lowered(rest, flags), flags)]
+    return [*body, *_dispatched(flag, targets, _lowered(rest, flags))]
 
 
-def _dispatched(flag: str, targets: list[Any], rest: list[Any], flags: Any) -> list[Any]:
-    """If no flag was raised `rest`, else an exit to the target it names; in tail position."""
-    test = f"{flag}_none"
-    leave: list[Any] = [Exit(targets[-1])]
+def _towards(flag: str, targets: list[Any]) -> list[Any]:
+    """An exit to the target that `flag` names, the first being number 1; in tail position."""
+    out: list[Any] = [Exit(targets[-1])]
     for n in range(len(targets) - 1, 0, -1):
         is_n = f"{flag}_is_{n}"
-        leave = [
+        out = [
             Let(is_n, "compare", (Var(flag), Const(n)), "=="),
-            If(Var(is_n), [Exit(targets[n - 1])], leave),
+            If(Var(is_n), [Exit(targets[n - 1])], out),
         ]
-    return [Let(test, "compare", (Var(flag), Const(0)), "=="), If(Var(test), rest, leave)]
+    return out
+
+
+def _dispatched(flag: str, targets: list[Any], rest: list[Any]) -> list[Any]:
+    """If no flag was raised `rest`, else an exit to the target it names; in tail position."""
+    test = f"{flag}_none"
+    return [Let(test, "compare", (Var(flag), Const(0)), "=="), If(Var(test), rest, _towards(flag, targets))]
 
 
 def _lowered_loop(node: _RawLoop, flags: Any) -> list[Any]:
@@ -259,14 +264,7 @@ def _lowered_loop(node: _RawLoop, flags: Any) -> list[Any]:
     flag = f"exit_{next(flags)}"
     code = {target: n for n, target in enumerate(targets, 1)}
     loop = Loop(_coded(body, code, flag, [Break()]), node.line)
-    chain: list[Any] = [Exit(targets[-1])]
-    for n in range(len(targets) - 1, 0, -1):
-        is_n = f"{flag}_is_{n}"
-        chain = [
-            Let(is_n, "compare", (Var(flag), Const(n)), "=="),
-            If(Var(is_n), [Exit(targets[n - 1])], chain),
-        ]
-    return [Let(flag, "copy", (Const(0),)), loop, *chain]
+    return [Let(flag, "copy", (Const(0),)), loop, *_towards(flag, targets)]
 
 
 def _exits(body: list[Any]) -> list[Any]:

@@ -169,6 +169,14 @@ def statements(body: list[Stmt]) -> Iterator[Stmt]:
             yield from statements(s.body)
 
 
+def breaks(body: list[Stmt]) -> bool:
+    """Whether `body` may leave its own loop."""
+    if not body:
+        return False
+    last = body[-1]
+    return isinstance(last, Break) or (isinstance(last, If) and (breaks(last.then) or breaks(last.orelse)))
+
+
 def operands(s: Stmt) -> tuple[Operand, ...]:
     """What a statement itself reads (not the statements inside it)."""
     if isinstance(s, Let):

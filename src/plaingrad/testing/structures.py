@@ -6,7 +6,6 @@ Some of this runs inside a differentiated function: it is ordinary Python.
 from __future__ import annotations
 
 import copy
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -238,8 +237,3 @@ def precision_of(*structures: Any) -> float:
             if dtype is not None:
                 unit = max(unit, float(np.finfo(dtype).eps))
     return unit
-
-
-def is_mutable(x: Any) -> bool:
-    """Whether a call can change `x` in place."""
-    return isinstance(x, (np.ndarray, list, dict, set, deque, bytearray)) or kind_of(type(x)) == OBJECT
