@@ -20,6 +20,8 @@ from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import pushforward_program
 from plaingrad.native.frontend import is_dispatcher, program, python_function
+from plaingrad.native.polish import polished
+from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import pullback_program
 from plaingrad.native.tree import Program
 
@@ -116,7 +118,7 @@ def _derive(
     kept = cache.load(key)
     if kept is not None:
         return Derived(getattr(kept, kept.NAME), kept.TEXT, kept.WRITES)
-    original = program(function, signature)
+    original = prepared(program(function, signature))
     made_name = f"{original.name}_{mode}"
     number = next(_numbers)
 
@@ -133,7 +135,7 @@ def _derive(
         inner_above = {**above, (function, signature, active): made_name}
         return _derive(mode, g, inner, types_of, positions, options, inner_above).run
 
-    made = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
+    made = polished(TRANSFORMS[mode](original, [original.params[k] for k in active], callee))
     text, space = source(made)
     parts, _, leaves = exploded(original)
     memory = Memory(parts)
@@ -155,7 +157,7 @@ def stages(f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> str:
     Raises:
         NativeError: `f` cannot be derived in either mode.
     """
-    original = program(python_function(f), signature)
+    original = prepared(program(python_function(f), signature))
     kinds = ", ".join(map(str, signature))
     parts = [f"# {original.name}({kinds}), structured\n{source(original)[0]}"]
     refusals = []

@@ -20,7 +20,7 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
-from plaingrad.native import arrays, helpers, scalars
+from plaingrad.native import arrays, helpers, loop_forms, scalars
 from plaingrad.native.activity import (
     Memory,
     active_variables,
@@ -698,7 +698,11 @@ class _Reverse(Transform):
     # -- loops -----------------------------------------------------------------------------------------------------
 
     def loop(self, s: For | Loop) -> Parts:
-        """A loop: forward with tapes, backward iteration by iteration."""
+        """A loop: in a special form, or forward with tapes, backward iteration by iteration."""
+        for form in loop_forms.FORMS:
+            parts = form(self, s)
+            if parts is not None:
+                return parts  # type: ignore[no-any-return]
         inner = self.body(s.body)
         if not inner.backward:
             return Parts([_with_body(s, inner.forward)])

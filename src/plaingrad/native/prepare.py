@@ -1,0 +1,16 @@
+"""What is done to a user's program before it is differentiated: each pass takes a program and returns a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from plaingrad.native.tree import Program
+
+PASSES: tuple[Callable[[Program], Program], ...] = ()
+
+
+def prepared(program: Program) -> Program:
+    """`program` as the transforms take it."""
+    for step in PASSES:
+        program = step(program)
+    return program
