@@ -17,7 +17,7 @@ from numba.core import types
 from plaingrad.native import array_helpers as helpers
 from plaingrad.native import scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
-from plaingrad.native.tree import Const, Do, Let, Operand, Ref, Stmt, Store, Var
+from plaingrad.native.tree import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
 
 CREATION = frozenset(
     (np.zeros, np.empty, np.ones, np.zeros_like, np.empty_like, np.ones_like, np.arange, np.eye, np.identity)
@@ -225,8 +225,6 @@ def call(r: Any, out: list[Stmt], f: Any, *args: Operand, line: int) -> Var:
 
 def reverse(r: Any, s: Let) -> Any:
     """The parts of a statement whose operands or result are arrays."""
-    from plaingrad.native.reverse import Parts
-
     t = r.types.get(s.target)
     key = key_of(s)
     forward: list[Stmt] = []
@@ -493,8 +491,6 @@ def store(r: Any, s: Store) -> Any:
 
     from numba.core.registry import cpu_target
 
-    from plaingrad.native.reverse import Parts
-
     t = r.types[s.array.name]  # type: ignore[union-attr]
     place_type = r.type_of(s.index)
     found = cpu_target.typing_context.resolve_function_type(operator.getitem, (t, place_type), {})
@@ -517,8 +513,6 @@ def may_write(s: Let) -> bool:
 
 def writes(r: Any, s: Let) -> Any:
     """A method that writes into an active array."""
-    from plaingrad.native.reverse import Parts
-
     bar = Var(f"{s.args[0].name}_b")  # type: ignore[union-attr]
     back: list[Stmt] = []
     if s.detail == ("fill", ()):

@@ -14,7 +14,7 @@ from numba.core import types
 
 from plaingrad.native import arrays
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
-from plaingrad.native.reverse import Transform
+from plaingrad.native.transform import Transform
 from plaingrad.native.tree import (
     Const,
     Do,

@@ -158,6 +158,14 @@ class Program:
     result: Any = None
 
 
+@dataclass(slots=True)
+class Parts:
+    """What becomes of a run of statements: the forward form, and the reverse one in the order it runs."""
+
+    forward: list[Stmt] = field(default_factory=list)
+    backward: list[Stmt] = field(default_factory=list)
+
+
 def statements(body: list[Stmt]) -> Iterator[Stmt]:
     """Every statement in `body`, outer ones first."""
     for s in body:
@@ -194,3 +202,30 @@ def operands(s: Stmt) -> tuple[Operand, ...]:
     if isinstance(s, Raise):
         return s.args
     return ()
+
+
+def reads_of(body: list[Stmt]) -> set[str]:
+    """The variables that statements read, at any depth."""
+    return {a.name for s in statements(body) for a in operands(s) if isinstance(a, Var)}
+
+
+def free_reads(body: list[Stmt], bound: set[str]) -> set[str]:
+    """The variables that statements read and do not give a value first."""
+    found: set[str] = set()
+    bound = set(bound)
+    for s in body:
+        found |= {a.name for a in operands(s) if isinstance(a, Var) and a.name not in bound}
+        if isinstance(s, Let):
+            bound.add(s.target)
+        elif isinstance(s, If):
+            found |= free_reads(s.then, bound) | free_reads(s.orelse, bound)
+        elif isinstance(s, For):
+            found |= free_reads(s.body, bound | {s.target})
+        elif isinstance(s, Loop):
+            found |= free_reads(s.body, bound)
+    return found
+
+
+def assigns(s: Stmt, name: str) -> bool:
+    """Whether a statement, or one inside it, assigns `name`."""
+    return any(isinstance(x, (Let, For)) and x.target == name for x in statements([s]))
