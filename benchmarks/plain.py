@@ -396,7 +396,7 @@ def report(figures: Iterator[Figure]) -> None:
             workload = figure.workload
             print(f"\n{workload}")
         verdict = f"   {figure.target:<8} {'MISSED' if figure.is_missed else 'ok'}" if figure.target else ""
-        print(f"  {figure.name:<26}{figure.value:>12.3f} {figure.unit:<16}{verdict}", flush=True)
+        print(f"  {figure.name:<34}{figure.value:>12.3f} {figure.unit:<16}{verdict}", flush=True)
 
 
 def measure(names: list[str], repeat: int, figures: list[Figure], failures: list[str]) -> Iterator[Figure]:

@@ -124,8 +124,8 @@ def pattern(scene: Scene) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     return indices, indptr, (3 * p, CAMERA * n + POINT * m + p)
 
 
-def jacobian(scene: Scene) -> tuple[np.ndarray, Sparse]:
-    """(residuals, their Jacobian): 2 p rows of the distances, then p rows of 1 - weight^2."""
+def entries(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
+    """(residuals, the entries of their Jacobian): 2 p rows of the distances, then p rows of 1 - weight^2."""
     p = scene.weights.size
     distances, pullback = plaingrad.vjp(lambda inputs: residuals(inputs, scene.features), gathered(scene))
     data = np.empty(2 * p * INPUTS + p)
@@ -135,9 +135,13 @@ def jacobian(scene: Scene) -> tuple[np.ndarray, Sparse]:
         seed[:, k] = 1.0
         rows[:, k] = pullback(seed)[0]
     data[2 * p * INPUTS :] = -2.0 * scene.weights
-    indices, indptr, shape = pattern(scene)
-    both = np.concatenate([distances.ravel(), 1.0 - scene.weights**2])
-    return both, Sparse(data, indices, indptr, shape)
+    return np.concatenate([distances.ravel(), 1.0 - scene.weights**2]), data
+
+
+def jacobian(scene: Scene) -> tuple[np.ndarray, Sparse]:
+    """(residuals, their Jacobian in cameras, points and weights)."""
+    values, data = entries(scene)
+    return values, Sparse(data, *pattern(scene))
 
 
 def main(arguments: list[str] | None = None) -> tuple[np.ndarray, Sparse]:

@@ -1,0 +1,7 @@
+"""The command line of the native benchmark."""
+
+import sys
+
+from benchmarks.native.measure import main
+
+sys.exit(main())

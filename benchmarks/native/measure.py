@@ -1,0 +1,275 @@
+"""Candidates take turns, their gradients are compared, and the figures are judged."""
+
+import argparse
+import ctypes
+import dataclasses
+import importlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from benchmarks.native import micro, problems
+from benchmarks.native.case import Case, Peer
+from benchmarks.plain import Figure, best_times, report
+
+WORKLOADS: dict[str, Callable[[], Case]] = {
+    make.__name__: make
+    for make in (
+        micro.lotka_volterra,
+        micro.newton,
+        micro.heat,
+        micro.reaction,
+        micro.heat_with_k,
+        micro.asian,
+        micro.logistic,
+        problems.mlp,
+        problems.gmm,
+        problems.ba,
+        problems.lstm,
+    )
+}
+SYSTEMS = ("jax", "torch", "autograd", "enzyme")  # modules of this folder, NAME_peers
+
+PRIMAL, OURS, CONTRACTED = "Numba, value only", "plaingrad", "plaingrad, user's contract"
+OBJECTIVE = "C, value only"
+C_FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+
+
+class Libraries:
+    """The C adjoints, compiled by gcc.
+
+    Attributes:
+        exact, fast: the micro-workloads, with and without -ffast-math; None without their file.
+        adbench: the problems of ADBench.
+    """
+
+    exact: Any = None
+    fast: Any = None
+    adbench: Any = None
+
+    def __init__(self, micro_file: str | None, folder: str) -> None:
+        compiler = shutil.which("gcc")
+        if compiler is None:
+            return
+
+        def built(name: str, source: str | Path, *flags: str) -> Any:
+            made = Path(folder) / f"{name}.so"
+            subprocess.run([compiler, *C_FLAGS, *flags, str(source), "-o", str(made), "-lm"], check=True)
+            return ctypes.CDLL(str(made))
+
+        self.adbench = built("adbench", Path(__file__).with_name("adbench.c"))
+        if micro_file is not None:
+            self.exact, self.fast = built("exact", micro_file), built("fast", micro_file, "-ffast-math")
+
+    def candidates(self, name: str, case: Case) -> Iterator[tuple[str, Callable[[], Any]]]:
+        """The C objective and the C adjoints of a workload; the best adjoint is called `case.best`."""
+        if case.in_c is None:
+            return
+        library = self.exact if hasattr(micro, name) else self.adbench
+        if name == "mlp":
+            library = self  # NumPy by hand needs no library
+        if library is None:
+            return
+        if case.objective_in_c is not None:
+            yield OBJECTIVE, case.objective_in_c(library)
+        for label, run in case.in_c(library).items():
+            yield (f"{label}, -O3 only" if name == "logistic" else label), run
+        if name == "logistic":  # the best needs sums in another order
+            yield case.best, case.in_c(self.fast)[case.best]
+
+
+def compare(name: str, label: str, ours: tuple[Any, np.ndarray], theirs: tuple[Any, np.ndarray]) -> None:
+    """Whether two candidates found the same.
+
+    Raises:
+        AssertionError: they did not.
+    """
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-9, atol=1e-9, err_msg=f"{name}: value, {label}")
+    wanted = np.ravel(theirs[1])
+    scale = np.max(np.abs(wanted))
+    np.testing.assert_allclose(
+        np.ravel(ours[1]), wanted, rtol=1e-8, atol=1e-9 * scale, err_msg=f"{name}: {label}"
+    )
+
+
+def peers_of(name: str, case: Case, systems: tuple[str, ...]) -> Iterator[tuple[str, Peer]]:
+    """The candidates of other systems; those that are missing or fail are named on standard error."""
+    for system in systems:
+        try:
+            module = importlib.import_module(f"benchmarks.native.{system}_peers")
+        except ImportError as error:
+            print(f"note: no {system}: {error}", file=sys.stderr)
+            continue
+        make = module.PEERS.get(name)
+        if make is None:
+            continue
+        try:
+            yield from make(case)
+        except Exception as error:  # a system that fails on this workload is left out, with a note
+            print(f"note: {name}, {system}: {type(error).__name__}: {str(error)[:200]}", file=sys.stderr)
+
+
+def measured(
+    name: str, libraries: Libraries, systems: tuple[str, ...], repeat: int, with_contract: bool
+) -> Iterator[Figure]:
+    """The figures of one workload."""
+    case = WORKLOADS[name]()
+    primal = numba.njit(case.f)
+    begun = time.perf_counter()
+    primal(*case.args)
+    first_value = time.perf_counter() - begun
+    ours = case.gradient(case.f)
+    begun = time.perf_counter()
+    found = ours(*case.args)
+    first_gradient = time.perf_counter() - begun
+    candidates: dict[str, Callable[[], Any]] = {
+        PRIMAL: lambda: primal(*case.args),
+        OURS: lambda: ours(*case.args),
+    }
+    if with_contract and case.ours is None:
+        contracted = case.gradient(numba.njit(fastmath={"contract"})(case.f))
+        candidates[CONTRACTED] = lambda: contracted(*case.args)
+    for label, run in libraries.candidates(name, case):
+        if label != OBJECTIVE:
+            compare(name, label, found, run())
+        candidates[label] = run
+    times = best_times(candidates, repeat)
+    for label, seconds in times.items():
+        yield Figure(case.title, label, 1e3 * seconds, "ms")
+    yield from ratios(case, times)
+    for label, peer in peers_of(name, case, systems):
+        try:
+            begun = time.perf_counter()
+            theirs = peer.run()
+            first = time.perf_counter() - begun
+            compare(name, label, found if peer.args is None else ours(*peer.args), theirs)
+            turns = best_times({OURS: candidates[OURS], label: peer.run}, min(repeat, peer.turns))
+        except Exception as error:  # as above
+            print(f"note: {name}, {label}: {type(error).__name__}: {str(error)[:300]}", file=sys.stderr)
+            continue
+        seconds = turns[label] * peer.times
+        note = f" ({peer.note})" if peer.note else ""
+        yield Figure(case.title, f"{label}{note}", 1e3 * seconds, "ms")
+        yield Figure(case.title, f"{label} / {OURS}", seconds / turns[OURS], "x")
+        if case.best in times:
+            yield Figure(case.title, f"{label} / {case.best}", seconds / times[case.best], "x")
+        yield Figure(case.title, f"{label}, first call", first, "s")
+    yield Figure(case.title, "first call, value only", first_value, "s")
+    limit = round(2.0 * first_value + 1.0, 2)
+    yield Figure(case.title, "first call, gradient", first_gradient, "s", at_most=limit)
+
+
+def ratios(case: Case, times: dict[str, float]) -> Iterator[Figure]:
+    """Our gradient as a multiple of Numba's primal and of the C adjoints."""
+    ours = times[OURS]
+    yield Figure(case.title, f"{OURS} / value", ours / times[PRIMAL], "x", at_most=case.of_primal)
+    if case.best in times:
+        limit = case.of_c if case.objective_of_c is None else None
+        yield Figure(case.title, f"{OURS} / {case.best}", ours / times[case.best], "x", at_most=limit)
+        if CONTRACTED in times:
+            yield Figure(case.title, f"{CONTRACTED} / {case.best}", times[CONTRACTED] / times[case.best], "x")
+        for label in times:
+            if label.startswith(f"{case.best},"):
+                yield Figure(case.title, f"{OURS} / {label}", ours / times[label], "x")
+    if OBJECTIVE in times:
+        limit = None if case.objective_of_c is None else round(case.of_c * case.objective_of_c, 3)
+        yield Figure(case.title, f"{OURS} / {OBJECTIVE}", ours / times[OBJECTIVE], "x", at_most=limit)
+
+
+SECOND = """
+import os, time
+from benchmarks.native import micro
+os.environ["PLAINGRAD_CACHE_DIR"] = {folder!r}
+import plaingrad.native.call
+case = micro.lotka_volterra()
+begun, worked = time.perf_counter(), time.process_time()
+plaingrad.value_and_grad(case.f, case.argnums, tier="native")(*case.args)
+print(time.perf_counter() - begun, time.process_time() - worked)
+"""
+
+
+def second_process(folder: str, repeat: int) -> Iterator[Figure]:
+    """The first call in a process where another one has compiled before, without imports."""
+    times = []
+    for _ in range(1 + repeat):
+        command = [sys.executable, "-c", SECOND.format(folder=folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        times.append(tuple(map(float, done.stdout.split())))
+    title = "from the cache on disk: Lotka-Volterra"
+    yield Figure(title, "first call, first process", times[0][0], "s")
+    yield Figure(title, "first call, later ones", min(times[1:])[0], "s", at_most=0.3)
+    yield Figure(title, "the same, processor time", min(cpu for _, cpu in times[1:]), "s")
+
+
+def parsed(arguments: list[str] | None) -> argparse.Namespace:
+    """The options of the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.native",
+        description="Time the native tier beside Numba, C and other systems.",
+    )
+    parser.add_argument("workloads", nargs="*", help=f"which ones: {', '.join(WORKLOADS)}; default: all")
+    parser.add_argument(
+        "--c", metavar="FILE", help="the C adjoints of the micro-workloads (shared/bench/micro.c)"
+    )
+    parser.add_argument(
+        "--peers", nargs="*", metavar="SYSTEM", choices=SYSTEMS, help=f"other systems, default all: {SYSTEMS}"
+    )
+    parser.add_argument(
+        "--contract", action="store_true", help="also with fastmath={'contract'} of the user's"
+    )
+    parser.add_argument("--repeat", type=int, default=5, help="turns of each candidate (default 5)")
+    parser.add_argument("--check", action="store_true", help="exit with status 1 when a target is missed")
+    parser.add_argument("--json", metavar="FILE", help="write the figures to FILE as well")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.workloads if name not in WORKLOADS]
+    if unknown:
+        parser.error(f"no workload named {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the workloads that were asked for; returns the exit status."""
+    options = parsed(arguments)
+    systems = () if options.peers is None else tuple(options.peers) or SYSTEMS
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = Libraries(options.c, folder)
+        peers = [f"Numba {numba.__version__}", f"NumPy {np.__version__}"]
+        peers.append("no gcc" if libraries.adbench is None else f"C by gcc {' '.join(C_FLAGS[:2])}")
+        print(
+            f"CPython {platform.python_version()}, {', '.join(peers)}; one thread, best of {options.repeat}"
+        )
+
+        def every() -> Iterator[Figure]:
+            for name in options.workloads or WORKLOADS:
+                yield from measured(name, libraries, systems, options.repeat, options.contract)
+            if not options.workloads:
+                yield from second_process(folder, options.repeat)
+
+        def kept() -> Iterator[Figure]:
+            for figure in every():
+                figures.append(figure)
+                yield figure
+
+        report(kept())
+    if options.json:
+        with open(options.json, "w") as file:
+            json.dump([dataclasses.asdict(figure) for figure in figures], file, indent=1)
+    judged = [figure for figure in figures if figure.target]
+    missed = [figure for figure in judged if figure.is_missed]
+    print(f"\n{len(judged) - len(missed)} of {len(judged)} targets met" + ("; missed:" if missed else "."))
+    for figure in missed:
+        print(
+            f"  {figure.workload}: {figure.name} is {figure.value:.2f} {figure.unit}, target {figure.target}"
+        )
+    return 1 if options.check and missed else 0
