@@ -621,19 +621,6 @@ def noise(x):
     return x * np.random.random()
 
 
-def draws_inside(x):
-    return noise(x) * x
-
-
-def copy_to_first(a, b):
-    a[0] = b[1] * 2
-    return a[0]
-
-
-def given_twice(v):
-    return copy_to_first(v, v)
-
-
 @pytest.mark.parametrize(
     "refused",
     [
@@ -641,8 +628,6 @@ def given_twice(v):
         (appended, 1.2),
         (maybe_none, 1.2, 3),
         (in_a_dict, 1.2),
-        (draws_inside, 1.2),
-        (given_twice, V),
     ],
     ids=lambda refused: refused[0].__name__,
 )

@@ -6,7 +6,7 @@ import itertools
 import linecache
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +19,7 @@ from plaingrad.native.activity import Memory
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import pushforward_program
-from plaingrad.native.frontend import is_dispatcher, program, python_function
+from plaingrad.native.frontend import is_dispatcher, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import pullback_program
@@ -29,7 +29,6 @@ TRANSFORMS: dict[str, Callable[..., Program]] = {
     "pullback": pullback_program,
     "pushforward": pushforward_program,
 }
-OPTIONS = ("fastmath", "error_model", "boundscheck")  # of the user's dispatcher, which the derivative keeps
 
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}
@@ -72,8 +71,16 @@ def uncompiled(f: Any, known: dict[Any, Any]) -> Any:
     return known[f]
 
 
-class Recursive:
-    """Stands for a derived function inside its own program."""
+@dataclass(slots=True)
+class _Begun:
+    """A function that is being derived, and the globals of those that call it and wait for it."""
+
+    name: str
+    spaces: list[dict[str, Any]] = field(default_factory=list)
+
+
+class ByName:
+    """Stands for a derived function inside its own program, or inside one that it calls."""
 
     is_own_name = True
 
@@ -88,13 +95,13 @@ def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ..
         NativeError: it cannot be derived.
     """
     function = python_function(f)
-    options = tuple((k, v) for k, v in getattr(f, "targetoptions", {}).items() if k in OPTIONS and v)
+    options = options_of(f)  # which the derivative keeps
     key = (mode, function, signature, active, str(options), rulebook.changes())
     with _lock:
         found = _built.get(key)
         if found is None:
             try:
-                found = _derive(mode, f, function, signature, active, dict(options), {})
+                found = _derive(mode, f, function, signature, active, options, {})
             except NativeError as error:
                 found = error
             if len(_built) > 1024:
@@ -112,30 +119,31 @@ def _derive(
     signature: Any,
     active: Any,
     options: dict[str, Any],
-    above: dict[Any, str],
+    above: dict[Any, _Begun],
 ) -> Derived:
     key = cache.key_of(mode, function, signature, active, options)
     kept = cache.load(key)
     if kept is not None:
         return Derived(getattr(kept, kept.NAME), kept.TEXT, kept.WRITES)
-    original = prepared(program(function, signature))
-    made_name = f"{original.name}_{mode}"
+    original = prepared(program(f, signature))
     number = next(_numbers)
+    me = _Begun(f"{original.name}_{mode}")
+    if any(other.name == me.name for other in above.values()):
+        me.name += f"_{number}"
+    inside = {**above, (function, signature, active): me}
+    callers: list[_Begun] = []
 
     def callee(g: Any, types_of: Any, positions: Any) -> Any:
         inner = python_function(g)
-        same = inner.__code__ is function.__code__ and inner.__closure__ == function.__closure__
-        if same and types_of == signature and positions == active:
-            return Recursive(made_name)
-        if (inner, types_of, positions) in above:
-            raise NativeError(
-                f"`{inner.__name__}` and `{original.name}` call each other; natively that has no derivative.\n"
-                "  To go on: tier='plain' differentiates them as they are.\n  See docs: errors#native"
-            )
-        inner_above = {**above, (function, signature, active): made_name}
-        return _derive(mode, g, inner, types_of, positions, options, inner_above).run
+        for (other, kinds, wanted), begun in inside.items():
+            same = inner.__code__ is other.__code__ and inner.__closure__ == other.__closure__
+            if same and types_of == kinds and positions == wanted:
+                callers.append(begun)
+                return ByName(begun.name)
+        return _derive(mode, g, inner, types_of, positions, options_of(g), inside).run
 
     made = polished(TRANSFORMS[mode](original, [original.params[k] for k in active], callee))
+    made.name = me.name
     text, space = source(made)
     parts, _, leaves = exploded(original)
     memory = Memory(parts)
@@ -148,6 +156,10 @@ def _derive(
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
     space[made.name] = numba.njit(nogil=True, **options)(space[made.name])
+    for begun in callers:
+        begun.spaces.append(space)
+    for other in me.spaces:
+        other[made.name] = space[made.name]
     return Derived(space[made.name], text, writes)
 
 
@@ -157,7 +169,7 @@ def stages(f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> str:
     Raises:
         NativeError: `f` cannot be derived in either mode.
     """
-    original = prepared(program(python_function(f), signature))
+    original = prepared(program(f, signature))
     kinds = ", ".join(map(str, signature))
     parts = [f"# {original.name}({kinds}), structured\n{source(original)[0]}"]
     refusals = []

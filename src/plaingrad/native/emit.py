@@ -15,18 +15,20 @@ from plaingrad.native.tree import (
     Let,
     Loop,
     Operand,
+    Place,
     Program,
     Raise,
     Ref,
     Stmt,
     Store,
     Var,
+    statements,
 )
 
 
 def source(program: Program) -> tuple[str, dict[str, Any]]:
     """(source of the function, the objects that it refers to by name)."""
-    writer = _Writer()
+    writer = _Writer(names_in(program))
     writer.line(
         0, f"def {program.name}({', '.join(program.params)}):", program.body[0].line if program.body else 0
     )
@@ -35,18 +37,26 @@ def source(program: Program) -> tuple[str, dict[str, Any]]:
     return "\n".join(writer.lines) + "\n", writer.space
 
 
+def names_in(program: Program) -> set[str]:
+    """The names that a program gives to itself and to its variables."""
+    assigned = {s.target for s in statements(program.body) if isinstance(s, (Let, For))}
+    return assigned | set(program.params) | {program.name}
+
+
 class _Writer:
-    def __init__(self) -> None:
+    def __init__(self, taken: set[str]) -> None:
+        self.taken = taken
         self.lines: list[str] = []
         self.space: dict[str, Any] = {}
-        self.last = 0
+        self.last: Any = 0
 
     def line(self, depth: int, text: str, line: int) -> None:
         """One line; the user's line is named where it changes."""
         mark = ""
-        if line and line != self.last:
-            mark = f"  # line {line}"
-            self.last = line
+        place = (int(line), line.function) if isinstance(line, Place) else line
+        if line and place != self.last:
+            mark = f"  # line {int(line)}" + (f" of {line.function}" if isinstance(line, Place) else "")
+            self.last = place
         self.lines.append("    " * depth + text + mark)
 
     def operand(self, x: Operand) -> str:
@@ -58,7 +68,7 @@ class _Writer:
             return x.value.name
         name = x.name
         n = 1
-        while name in self.space and self.space[name] is not x.value:
+        while name in self.taken or (name in self.space and self.space[name] is not x.value):
             name = f"{x.name}_{n}"
             n += 1
         self.space[name] = x.value

@@ -25,7 +25,10 @@ from plaingrad.native.tree import (
     Var,
     operands,
     statements,
+    where,
 )
+
+MOST_BRANCHES = 16  # for one access to a tuple by a variable index
 
 
 def exploded(program: Program) -> tuple[Program, list[str], dict[str, list[str]]]:
@@ -38,7 +41,7 @@ def exploded(program: Program) -> tuple[Program, list[str], dict[str, list[str]]
     body = setup + work.body(without_lists(program.body, program.types, work.types))
     results = work.leaves(RESULT, program.result)
     return (
-        Program(program.name, program.file, program.params, body, work.types, program.result),
+        replace(program, body=body, types=work.types),
         results,
         leaves,
     )
@@ -177,13 +180,12 @@ class _Exploder:
             inside = self.parts(s.args[0].name)
             if inside is not None:
                 if not isinstance(s.args[1], Const):
-                    if has_tangent(self.types.get(s.target)):
-                        raise NativeError(
-                            f"a tuple is indexed by a variable at {self.program.file}:{s.line}; natively that has no "
-                            "derivative.\n  To go on: use an array, or tier='plain'.\n  See docs: errors#native"
-                        )
-                    return [s]
+                    return [s, *self.chosen(s, inside)] if has_tangent(self.types.get(s.target)) else [s]
                 return self.copies(s.target, Var(inside[s.args[1].value]), s.line)
+        if s.op == "attribute" and isinstance(s.args[0], Var):
+            inside, fields = self.parts(s.args[0].name), getattr(self.types.get(s.args[0].name), "fields", ())
+            if inside is not None and s.detail in fields:
+                return self.copies(s.target, Var(inside[fields.index(s.detail)]), s.line)
         if parts is None:
             return [s]
         if s.op == "tuple":
@@ -191,11 +193,45 @@ class _Exploder:
             for part, value in zip(parts, s.args, strict=True):
                 out += self.copies(part, value, s.line)
             return [*out, s]
+        if s.op == "call" and getattr(s.args[0], "value", None) is getattr(
+            self.types[s.target], "instance_class", self
+        ):
+            return [*self.let(Let(s.target, "tuple", self.in_order(s), None, s.line))[:-1], s]
         if s.op == "copy":
             return self.copies(s.target, s.args[0], s.line)
         out = [s]
         self.unpack(s.target, self.types[s.target], out)
         return out
+
+    def chosen(self, s: Let, parts: list[str]) -> list[Stmt]:
+        """target = the part that a variable index tells, by a branch for every part."""
+        if len(parts) > MOST_BRANCHES:
+            raise NativeError(
+                f"a tuple of {len(parts)} parts is indexed by a variable at {where(s.line, self.program)}; natively "
+                "that has no derivative.\n  To go on: use an array, or tier='plain'.\n  See docs: errors#native"
+            )
+        out: list[Stmt] = []
+        for k, part in reversed(list(enumerate(parts))):
+            here = self.copies(s.target, Var(part), s.line)
+            if k == len(parts) - 1:
+                out = here
+                continue
+            tests = [f"{s.target}_is_{k}", f"{s.target}_is_minus_{k}", f"{s.target}_takes_{k}"]
+            self.types |= dict.fromkeys(tests, types.boolean)
+            out = [
+                Let(tests[0], "compare", (s.args[1], Const(k)), "==", s.line),
+                Let(tests[1], "compare", (s.args[1], Const(k - len(parts))), "==", s.line),
+                Let(tests[2], "binary", (Var(tests[0]), Var(tests[1])), "|", s.line),
+                If(Var(tests[2]), here, out, s.line),
+            ]
+        return out
+
+    def in_order(self, s: Let) -> tuple[Operand, ...]:
+        """The operands that a named tuple is made of, in the order of its fields."""
+        fields, keywords = self.types[s.target].fields, tuple(s.detail or ())
+        given = dict(zip(fields, s.args[1 : len(s.args) - len(keywords)], strict=False))
+        given |= dict(zip(keywords, s.args[len(s.args) - len(keywords) :], strict=True))
+        return tuple(given[name] for name in fields)
 
     def copies(self, target: str, value: Operand, line: int) -> list[Stmt]:
         """target = value, part by part."""

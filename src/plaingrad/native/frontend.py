@@ -7,8 +7,8 @@ it does before it compiles; then its typed IR is taken, and the compilation stop
 from __future__ import annotations
 
 import builtins
-import functools
 import operator
+import re
 from collections.abc import Callable, Iterator
 from types import CellType, FunctionType, ModuleType
 from typing import Any
@@ -75,6 +75,14 @@ SYMBOLS = {
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 
 
+# options of a dispatcher that its numbers and exceptions depend on
+OPTIONS = {"fastmath": False, "error_model": "python", "boundscheck": None}
+
+
+# endings and beginnings of names that the transforms make, and that a user's variable must not have
+RESERVED = re.compile(r"_(b|d|seed|p\d+|tape\d*)$|^exit_")
+
+
 class _Taken(Exception):
     """Carries the typed IR out of Numba's pipeline."""
 
@@ -126,34 +134,57 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
     raise AssertionError("the front end did not stop")
 
 
+def reached_from(f: Any) -> list[Any]:
+    """The dispatchers that a Python function calls by a global or captured name, and those that they call."""
+    found: list[Any] = []
+    todo = [f]
+    while todo:
+        g = todo.pop()
+        named = [g.__globals__.get(name) for code in _codes(g.__code__) for name in code.co_names]
+        named += [_content(c) for c in g.__closure__ or ()]
+        for other in named:
+            if is_dispatcher(other) and not any(other is known for known in found):
+                found.append(other)
+                todo.append(other.py_func)
+    return found
+
+
 def python_function(f: Any) -> Callable[..., Any]:
     """The Python function behind a Numba dispatcher, or `f` itself."""
     return getattr(f, "py_func", f)
 
 
-@functools.lru_cache(1024)
 def with_compiled_callees(f: FunctionType) -> FunctionType:
     """`f` with the plain Python functions that it calls by a global or captured name made dispatchers."""
+    return python_function(dispatcher_of(f))  # type: ignore[return-value]
+
+
+_dispatchers: dict[FunctionType, Any] = {}
+
+
+def dispatcher_of(f: FunctionType) -> Any:
+    """The dispatcher of a plain Python function, with those that it calls compiled along; itself too."""
+    found = _dispatchers.get(f)
+    if found is not None:
+        return found
     space = f.__globals__
-    found: dict[str, Any] = {}
-    for code in _codes(f.__code__):
-        for name in code.co_names:
-            if is_plain(space.get(name)):
-                found[name] = None if space[name] is f else dispatcher_of(space[name])
-    cells = f.__closure__
-    if cells:
-        cells = tuple(
-            [CellType(dispatcher_of(c.cell_contents)) if is_plain(_content(c)) else c for c in cells]
-        )
-    if not found and cells == f.__closure__:
-        return f
-    new = FunctionType(f.__code__, {**space, **found}, f.__name__, f.__defaults__, cells)
-    new.__kwdefaults__ = f.__kwdefaults__
-    new.__module__, new.__qualname__ = f.__module__, f.__qualname__
-    for name, value in found.items():
-        if value is None:  # it calls itself
-            new.__globals__[name] = numba.njit(new)
-    return new
+    names = {name for code in _codes(f.__code__) for name in code.co_names if is_plain(space.get(name))}
+    cells = [c for c in f.__closure__ or () if is_plain(_content(c))]
+    new = f
+    if names or cells:
+        closure = tuple([CellType() if c in cells else c for c in f.__closure__ or ()])
+        new = FunctionType(f.__code__, dict(space), f.__name__, f.__defaults__, closure or None)
+        new.__kwdefaults__ = f.__kwdefaults__
+        new.__module__, new.__qualname__ = f.__module__, f.__qualname__
+    if len(_dispatchers) > 4096:
+        _dispatchers.clear()
+    found = _dispatchers[f] = _dispatchers[new] = numba.njit(new)  # before its callees, which may call it
+    for name in names:
+        new.__globals__[name] = dispatcher_of(space[name])
+    for old, cell in zip(f.__closure__ or (), new.__closure__ or (), strict=True):
+        if old is not cell:
+            cell.cell_contents = dispatcher_of(old.cell_contents)
+    return found
 
 
 def _codes(code: Any) -> Iterator[Any]:
@@ -177,10 +208,10 @@ def is_plain(f: Any) -> bool:
     return not str(f.__module__).startswith(("numpy", "numba", "math", "scipy"))
 
 
-@functools.lru_cache(1024)
-def dispatcher_of(f: FunctionType) -> Any:
-    """The dispatcher of a plain Python function."""
-    return numba.njit(with_compiled_callees(f))
+def options_of(f: Any) -> dict[str, Any]:
+    """Of the options of a dispatcher, those that its numbers and exceptions depend on and that are not as usual."""
+    given = getattr(f, "targetoptions", {})
+    return {k: given[k] for k, usual in OPTIONS.items() if given.get(k) and given[k] != usual}
 
 
 def is_dispatcher(f: Any) -> bool:
@@ -195,12 +226,13 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
         NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
     """
     function = with_compiled_callees(python_function(f))
-    for name in function.__code__.co_names:
-        other = function.__globals__.get(name)
-        if is_dispatcher(other) and other.py_func.__code__ is function.__code__:
+    for other in reached_from(function):
+        if other.py_func.__code__ is function.__code__:
             other.compile(signature)  # Numba's type inference of a recursive function wants it begun already
     func_ir, typemap, result = typed_ir(function, signature)
-    return _Translator(function, func_ir, typemap, result).program()
+    made = _Translator(function, func_ir, typemap, result).program()
+    made.function = f
+    return made
 
 
 class _Translator:
@@ -217,7 +249,7 @@ class _Translator:
         self.types: dict[str, Any] = {}
         self.iterators: dict[str, Any] = {}  # iterator variable -> what is iterated over
         self.line = func_ir.loc.line
-        self.count = 0
+        self.taken: set[str] = set()  # names of the tree
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
@@ -245,7 +277,9 @@ class _Translator:
                     self._note(s)
         params = [self.name(f"arg.{name}") for name in self.ir.arg_names]
         for param, name in zip(params, self.ir.arg_names, strict=True):
-            self.types[param] = self.typemap[f"arg.{name}"]
+            t = self.types[param] = self.typemap[f"arg.{name}"]
+            if isinstance(t, types.Dispatcher):
+                self.known[f"arg.{name}"] = Ref(t.dispatcher, name)
         for label, block in sorted(blocks.items()):
             out: list[Stmt] = []
             for s in block.body[:-1] if block.is_terminated else block.body:
@@ -322,9 +356,8 @@ class _Translator:
                 and any(earlier == taken.name for earlier, _, _ in pairs[:k])
             )
             if crossing:
-                self.count += 1
-                held = f"held_{self.count}"
-                self.types[held] = self.types[target] = self._type_of(target)
+                self.types[target] = self._type_of(target)
+                held = self._fresh("held", self.types[target])
                 out.insert(0, Let(held, "copy", (taken,), None, line))
                 taken = Var(held)
             later.append(Let(target, "copy", (taken,), None, line))
@@ -348,13 +381,9 @@ class _Translator:
             base = "".join(c if c.isalnum() or c == "_" else "_" for c in base) or "t"
             if base[0].isdigit() or base == RESULT:
                 base = "v_" + base
-            mine = base
-            taken = set(self.names.values())
-            n = 1
-            while mine in taken:
-                mine = f"{base}_{n}"
-                n += 1
-            self.names[name] = mine
+            if RESERVED.search(base) or hasattr(builtins, base):
+                base += "_"
+            mine = self.names[name] = self._unused(base)
         return mine
 
     def operand(self, v: Any) -> Operand:
@@ -461,15 +490,22 @@ class _Translator:
         )
 
     def _call(self, name: str, value: Any, line: int) -> list[Stmt]:
-        if value.vararg is not None or value.varkwarg is not None:
-            raise self.refuse("a call with *arguments")
+        if value.varkwarg is not None:
+            raise self.refuse("a call with **arguments")
         args = [self.operand(a) for a in value.args]
+        setup: list[Stmt] = []
+        if value.vararg is not None:
+            rest = self.operand(value.vararg)
+            for k, t in enumerate(self.typemap[value.vararg.name]):
+                part = self._fresh("part", t)
+                setup.append(Let(part, "item", (rest, Const(k)), None, line))
+                args.append(Var(part))
         keywords = tuple(key for key, _ in value.kws)
         args += [self.operand(a) for _, a in value.kws]
         callee = self.operand(value.func)
         if callee == Const(slice):
-            return [Let(name, "slice", tuple(args), None, line)]
-        return [Let(name, "call", (callee, *args), keywords, line)]
+            return [*setup, Let(name, "slice", tuple(args), None, line)]
+        return [*setup, Let(name, "call", (callee, *args), keywords, line)]
 
     def _raise(self, end: Any) -> Raise:
         if isinstance(end, ir.StaticRaise):
@@ -571,17 +607,14 @@ class _Translator:
         after = last.orelse[:-1]
         inner = [*bind, *inner]
         if after and breaks(inner):
-            self.count += 1
-            flag = f"broke_{self.count}"
-            self.types[flag] = types.boolean
+            flag, other = self._fresh("broke", types.boolean), self._fresh("finished", types.boolean)
             inner = _flagged(inner, flag)
-            self.types[f"{flag}_not"] = types.boolean
             return [
                 *setup,
                 Let(flag, "copy", (Const(False),), None, loop.line),
                 For(target, start, stop, step, inner, loop.line),
-                Let(f"{flag}_not", "unary", (Var(flag),), "not", loop.line),
-                If(Var(f"{flag}_not"), self._counted(after, definitions), [], loop.line),
+                Let(other, "unary", (Var(flag),), "not", loop.line),
+                If(Var(other), self._counted(after, definitions), [], loop.line),
             ]
         return [*setup, For(target, start, stop, step, inner, loop.line), *self._counted(after, definitions)]
 
@@ -596,9 +629,7 @@ class _Translator:
                     bounds = made.args[1:]
                     zero, one = Const(0), Const(1)
                     full = {1: (zero, *bounds, one), 2: (*bounds, one), 3: bounds}[len(bounds)]
-                    self.count += 1
-                    name = item or f"k_{self.count}"
-                    self.types.setdefault(name, types.int64)
+                    name = item or self._fresh("k", types.int64)
                     return name, [], full, []
                 if made is not None and made.op == "call" and isinstance(made.args[0], Const):
                     return self._over_pairs(made, item)
@@ -610,9 +641,7 @@ class _Translator:
         t = self.types_of(source.name) if isinstance(source, Var) else None
         if not isinstance(t, (types.Array, types.UniTuple)):
             raise self.refuse(f"iteration over {t}")
-        self.count += 1
-        k, n = f"k_{self.count}", f"n_{self.count}"
-        self.types[k] = self.types[n] = types.int64
+        k, n = self._fresh("k", types.int64), self._fresh("n", types.int64)
         setup = [Let(n, "call", (Const(len), source), (), self.line)]
         bind = [Let(item, "item", (source, Var(k)), None, self.line)] if item else []
         return k, setup, (Const(0), Var(n), Const(1)), bind
@@ -626,17 +655,15 @@ class _Translator:
             shift = sources.pop()
         if made.args[0] not in (Const(enumerate), Const(zip)) or not sources:
             raise self.refuse("this iteration")
-        k, setup, (start, stop, step), bind = self._over_items(sources[0], self._fresh())
+        k, setup, (start, stop, step), bind = self._over_items(sources[0], self._fresh("part"))
         parts = [Var(s.target) for s in bind]
         if counting:
-            self.count += 1
-            place = f"at_{self.count}"
-            self.types[place] = types.int64
+            place = self._fresh("at", types.int64)
             bind.append(Let(place, "binary", (Var(k), shift), "+", self.line))
             parts.insert(0, Var(place))
         for source in sources[1:]:
-            _, more, (_, end, _), (other,) = self._over_items(source, self._fresh())
-            shorter = self._fresh(types.int64)
+            _, more, (_, end, _), (other,) = self._over_items(source, self._fresh("part"))
+            shorter = self._fresh("n", types.int64)
             setup += [*more, Let(shorter, "call", (Const(min), stop, end), (), self.line)]
             stop = Var(shorter)
             bind.append(Let(other.target, "item", (source, Var(k)), None, self.line))
@@ -648,10 +675,17 @@ class _Translator:
             bind.append(Let(item, "tuple", tuple(parts), None, self.line))
         return k, setup, (start, stop, step), bind
 
-    def _fresh(self, t: Any = None) -> str:
-        self.count += 1
-        name = f"part_{self.count}"
+    def _fresh(self, base: str, t: Any = None) -> str:
+        name = self._unused(base)
         self.types[name] = t
+        return name
+
+    def _unused(self, base: str) -> str:
+        name, n = base, 1
+        while name in self.taken:
+            name = f"{base}_{n}"
+            n += 1
+        self.taken.add(name)
         return name
 
 

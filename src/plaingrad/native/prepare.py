@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from plaingrad.native.inline import inlined
 from plaingrad.native.tree import Program
 
-PASSES: tuple[Callable[[Program], Program], ...] = ()
+PASSES: tuple[Callable[[Program], Program], ...] = (inlined,)
 
 
 def prepared(program: Program) -> Program:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,15 @@ from plaingrad.native.tree import (
     Store,
     Var,
     statements,
+    where,
 )
 
 POWERS = (math.pow, np.power, pow)
+
+
+def last_number(names: Iterable[str]) -> int:
+    """The greatest n of names that end in _n."""
+    return max((int(end) for name in names if (end := name.rpartition("_")[2]).isdecimal()), default=0)
 
 
 class Transform:
@@ -60,7 +66,7 @@ class Transform:
         seen = [leaf for leaves in self.leaves.values() for leaf in leaves if is_array(self.types.get(leaf))]
         self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
         self.refuse_what_is_lost(inputs)
-        self.count = 0
+        self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.setup: list[Stmt] = []  # tapes, before anything else
         # kept numbers that some way through the program leaves without a value
         self.initial: dict[str, Stmt] = {}
@@ -131,7 +137,7 @@ class Transform:
     def refuse(self, what: str, line: int) -> NativeError:
         """The error that says that `what` has no native derivative."""
         return NativeError(
-            f"{what} at {self.source.file}:{line}, in `{self.source.name}`, has no native derivative rule.\n"
+            f"{what} at {where(line, self.source)}, has no native derivative rule.\n"
             "  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
         )
 

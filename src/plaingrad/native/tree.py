@@ -14,6 +14,19 @@ from typing import Any
 RESULT = "result"
 
 
+class Place(int):
+    """A line number that also knows its file and its function: of a statement taken over from another function."""
+
+    file: str
+    function: str
+
+    def __new__(cls, line: int, file: str, function: str) -> Place:
+        """The line `line` of `file`, in `function`."""
+        new = super().__new__(cls, line)
+        new.file, new.function = file, function
+        return new
+
+
 @dataclass(frozen=True, slots=True)
 class Var:
     """A variable."""
@@ -148,6 +161,7 @@ class Program:
         body: its statements; the last value of `RESULT` is returned.
         types: the Numba type of every variable.
         result: the Numba type of what is returned.
+        function: the Python function or dispatcher that it was made of.
     """
 
     name: str
@@ -156,6 +170,7 @@ class Program:
     body: list[Stmt]
     types: dict[str, Any] = field(default_factory=dict)
     result: Any = None
+    function: Any = None
 
 
 @dataclass(slots=True)
@@ -164,6 +179,13 @@ class Parts:
 
     forward: list[Stmt] = field(default_factory=list)
     backward: list[Stmt] = field(default_factory=list)
+
+
+def where(line: int, program: Program) -> str:
+    """The file, line and function that a line number of `program` means, for messages."""
+    if isinstance(line, Place):
+        return f"{line.file}:{int(line)}, in `{line.function}`"
+    return f"{program.file}:{line}, in `{program.name}`"
 
 
 def statements(body: list[Stmt]) -> Iterator[Stmt]:
