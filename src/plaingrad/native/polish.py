@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from plaingrad.native.dead import without_dead
+from plaingrad.native.single import single_assignment
 from plaingrad.native.tree import Program
 
-PASSES: tuple[Callable[[Program], Program], ...] = ()
+PASSES: tuple[Callable[[Program], Program], ...] = (single_assignment, without_dead)
 
 
 def polished(program: Program) -> Program:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from plaingrad.native.cells import cells_first
 from plaingrad.native.inline import inlined
 from plaingrad.native.tree import Program
 
-PASSES: tuple[Callable[[Program], Program], ...] = (inlined,)
+PASSES: tuple[Callable[[Program], Program], ...] = (inlined, cells_first)
 
 
 def prepared(program: Program) -> Program:

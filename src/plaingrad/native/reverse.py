@@ -89,7 +89,9 @@ class Reverse(Transform):
             Let("result", "tuple", tuple(returned)),
         ]
         params = [*self.source.params, *seed_names, *[shadows[name] for name in arrays_in]]
-        return Program(f"{self.source.name}_pullback", self.source.file, params, body)
+        kinds = {**self.types, **{f"{name}_b": self.types[name] for name in bars}}
+        own = frozenset((*self.made, *[f"{name}_b" for name in bars]))
+        return Program(f"{self.source.name}_pullback", self.source.file, params, body, kinds, own=own)
 
     # -- statements ------------------------------------------------------------------------------------------------
 

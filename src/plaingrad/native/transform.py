@@ -67,6 +67,7 @@ class Transform:
         self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
         self.refuse_what_is_lost(inputs)
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
+        self.made: set[str] = set()  # temporaries of the derivative
         self.setup: list[Stmt] = []  # tapes, before anything else
         # kept numbers that some way through the program leaves without a value
         self.initial: dict[str, Stmt] = {}
@@ -152,6 +153,7 @@ class Transform:
     def emit(self, out: list[Stmt], op: str, args: tuple[Operand, ...], detail: Any, line: int) -> Var:
         """A new variable for op(args)."""
         name = self.fresh("d")
+        self.made.add(name)
         out.append(Let(name, op, args, detail, line))
         return Var(name)
 
