@@ -91,9 +91,9 @@ def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
     """Print, and return, what is run in place of `f`.
 
     Without `args`: the instructions of `f` beside the rewritten ones of the plain tier. With `args`, for a function
-    made by `numba.njit` or with `tier="native"`: the stages of the native tier for arguments of these types, as Python
-    source with the lines of `f` in comments. These are the structured program, the forward program (pushforward) and
-    the reverse program (pullback), with respect to all arguments that have a tangent.
+    made by `numba.njit` or with `tier="native"`: the stages of the native tier for arguments of these types, with the
+    lines of `f` in comments. These are Numba's typed IR and, as Python source, the structured program, the program of
+    forward mode (pushforward) and that of reverse mode (pullback), with respect to all arguments that have a tangent.
 
     Args:
         f: a Python function, method, or object with a Python `__call__`; or a code object.

@@ -19,7 +19,7 @@ from plaingrad.native.activity import Memory
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import pushforward_program
-from plaingrad.native.frontend import is_dispatcher, options_of, program, python_function
+from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import pullback_program
@@ -164,14 +164,18 @@ def _derive(
 
 
 def stages(f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> str:
-    """The programs between `f` and its compiled derivatives, as source with the user's line numbers.
+    """What stands between `f` and its compiled derivatives, with the user's line numbers: typed IR, then programs.
 
     Raises:
         NativeError: `f` cannot be derived in either mode.
     """
     original = prepared(program(f, signature))
     kinds = ", ".join(map(str, signature))
-    parts = [f"# {original.name}({kinds}), structured\n{source(original)[0]}"]
+    typed = "".join(f"# {line}\n" for line in listing(f, signature).splitlines())
+    parts = [
+        f"# {original.name}({kinds}), typed IR of Numba\n{typed}",
+        f"# {original.name}({kinds}), structured\n{source(original)[0]}",
+    ]
     refusals = []
     for mode in ("pushforward", "pullback"):
         try:

@@ -722,3 +722,34 @@ def _flagged(body: list[Stmt], flag: str) -> list[Stmt]:
     if isinstance(last, If):
         return [*body[:-1], If(last.test, _flagged(last.then, flag), _flagged(last.orelse, flag), last.line)]
     return body
+
+
+def listing(f: Callable[..., Any], signature: tuple[Any, ...]) -> str:
+    """The typed IR of `f` as text: block by block, with the types of variables and the lines of `f`."""
+    typed, kinds, _ = typed_ir(python_function(f), signature)
+    lines, last = [], 0
+    for label, block in sorted(typed.blocks.items()):
+        lines.append(f"block {label}:")
+        for statement in block.body:
+            text = str(statement)
+            if isinstance(statement, ir.Assign):
+                kind = kinds.get(statement.target.name)
+                shown = "" if isinstance(kind, (types.Callable, types.Module)) else f": {kind}"
+                text = f"{statement.target.name}{shown} = {_value_text(statement.value)}"
+            mark = f"  # line {statement.loc.line}" if statement.loc.line != last else ""
+            last = statement.loc.line
+            lines.append(f"    {text}{mark}")
+    return "\n".join(lines) + "\n"
+
+
+def _value_text(value: Any) -> str:
+    """The right-hand side of an assignment of the IR, without what Numba repeats."""
+    if isinstance(value, (ir.Global, ir.FreeVar)):
+        return f"global {value.name}"
+    if isinstance(value, ir.Expr) and value.op == "call":
+        named = [f"{name}={x.name}" for name, x in value.kws]
+        return f"{value.func.name}({', '.join([x.name for x in value.args] + named)})"
+    if isinstance(value, ir.Expr) and value.op == "phi":
+        pairs = zip(value.incoming_values, value.incoming_blocks, strict=True)
+        return "phi(" + ", ".join(f"{getattr(x, 'name', x)} from {label}" for x, label in pairs) + ")"
+    return str(value)
