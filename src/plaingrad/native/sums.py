@@ -19,6 +19,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from plaingrad.native.activity import is_array, is_real
+from plaingrad.native.split import split
 from plaingrad.native.tree import (
     Break,
     Const,
@@ -28,7 +29,6 @@ from plaingrad.native.tree import (
     InPlace,
     Let,
     Loop,
-    Operand,
     Parts,
     Raise,
     Ref,
@@ -38,6 +38,7 @@ from plaingrad.native.tree import (
     free_reads,
     operands,
     reads_of,
+    renamed,
     statements,
 )
 
@@ -311,7 +312,8 @@ def _one_pass(rt: Reverse, s: For, inner: Parts, totals: list[str]) -> Parts:
         body += renamed(inner.backward, {**values, **factors})
         for x in outer:
             _scale(rt, x, factors[f"{x}_b"], total, before, after, line)
-    return Parts([*before, For(s.target, s.start, s.stop, s.step, body, line)], after)
+    whole = split(rt, For(s.target, s.start, s.stop, s.step, body, line))
+    return Parts([*before, *whole], after)
 
 
 def _scale(
@@ -354,40 +356,6 @@ def _values_at_the_top(rt: Reverse, s: For, inner: Parts) -> tuple[list[Stmt], d
         rt.types[names[name]] = rt.types[name]
         top.append(Let(names[name], "copy", (Var(name),), None, s.line))
     return top, names
-
-
-def renamed(body: list[Stmt], names: dict[str, str]) -> list[Stmt]:
-    """`body` with other names for variables."""
-
-    def new(a: Operand) -> Operand:
-        return Var(names.get(a.name, a.name)) if isinstance(a, Var) else a
-
-    def let(s: Let) -> Let:
-        return Let(names.get(s.target, s.target), s.op, tuple(map(new, s.args)), s.detail, s.line)
-
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, Let):
-            out.append(let(s))
-        elif isinstance(s, Do):
-            out.append(Do(let(s.call), s.line))
-        elif isinstance(s, Store):
-            out.append(Store(new(s.array), new(s.index), new(s.value), s.line))
-        elif isinstance(s, InPlace):
-            out.append(InPlace(new(s.array), s.op, new(s.value), s.line))
-        elif isinstance(s, If):
-            out.append(If(new(s.test), renamed(s.then, names), renamed(s.orelse, names), s.line))
-        elif isinstance(s, For):
-            target = names.get(s.target, s.target)
-            start, stop, step = map(new, (s.start, s.stop, s.step))
-            out.append(For(target, start, stop, step, renamed(s.body, names), s.line))
-        elif isinstance(s, Loop):
-            out.append(Loop(renamed(s.body, names), s.line))
-        elif isinstance(s, Raise):
-            out.append(Raise(s.exception, tuple(map(new, s.args)), s.line))
-        else:
-            out.append(s)
-    return out
 
 
 # What the program calls -----------------------------------------------------------------------------------------------

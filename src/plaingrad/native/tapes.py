@@ -46,6 +46,11 @@ def loop(rt: Reverse, s: For | Loop) -> Parts:
         parts = form(rt, s)
         if parts is not None:
             return parts  # type: ignore[no-any-return]
+    return general(rt, s)
+
+
+def general(rt: Reverse, s: For | Loop) -> Parts:
+    """A loop forward with tapes, backward iteration by iteration."""
     inner = rt.body(s.body)
     if not inner.backward:
         return Parts([_with_body(s, inner.forward)])

@@ -255,3 +255,37 @@ def free_reads(body: list[Stmt], bound: set[str]) -> set[str]:
 def assigns(s: Stmt, name: str) -> bool:
     """Whether a statement, or one inside it, assigns `name`."""
     return any(isinstance(x, (Let, For)) and x.target == name for x in statements([s]))
+
+
+def renamed(body: list[Stmt], names: dict[str, str]) -> list[Stmt]:
+    """`body` with other names for variables."""
+
+    def new(a: Operand) -> Operand:
+        return Var(names.get(a.name, a.name)) if isinstance(a, Var) else a
+
+    def let(s: Let) -> Let:
+        return Let(names.get(s.target, s.target), s.op, tuple(map(new, s.args)), s.detail, s.line)
+
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, Let):
+            out.append(let(s))
+        elif isinstance(s, Do):
+            out.append(Do(let(s.call), s.line))
+        elif isinstance(s, Store):
+            out.append(Store(new(s.array), new(s.index), new(s.value), s.line))
+        elif isinstance(s, InPlace):
+            out.append(InPlace(new(s.array), s.op, new(s.value), s.line))
+        elif isinstance(s, If):
+            out.append(If(new(s.test), renamed(s.then, names), renamed(s.orelse, names), s.line))
+        elif isinstance(s, For):
+            target = names.get(s.target, s.target)
+            start, stop, step = map(new, (s.start, s.stop, s.step))
+            out.append(For(target, start, stop, step, renamed(s.body, names), s.line))
+        elif isinstance(s, Loop):
+            out.append(Loop(renamed(s.body, names), s.line))
+        elif isinstance(s, Raise):
+            out.append(Raise(s.exception, tuple(map(new, s.args)), s.line))
+        else:
+            out.append(s)
+    return out
