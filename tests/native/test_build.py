@@ -53,7 +53,9 @@ def line_of(f, text):
 def test_a_numba_function_is_shown_stage_by_stage_with_the_lines_of_the_user(capsys):
     text = plaingrad.show(numba.njit(loop), 0.5, 3)
     assert capsys.readouterr().out == text + "\n"
-    structured, forward, reverse = text.split("# loop", 1)[1].split("\ndef ")[1:]
+    typed, structured, forward, reverse = text.split("\ndef ")
+    assert "#     s: float64 = x" in typed
+    assert f"# line {line_of(loop, 'for _')}" in typed
     assert structured.startswith("loop(x, n):")
     assert forward.startswith("loop_pushforward(x, n")
     assert reverse.startswith("loop_pullback(x, n")
@@ -111,6 +113,7 @@ def test_the_native_tier_runs_where_numba_is_told_not_to_compile():
     program = textwrap.dedent(
         """
         import math
+        import numba
         import plaingrad
 
         def loop(x, n):
@@ -119,7 +122,22 @@ def test_the_native_tier_runs_where_numba_is_told_not_to_compile():
                 s = s * math.sin(s)
             return s
 
-        print(repr(plaingrad.grad(loop, tier="native")(0.7, 3)))
+        @numba.njit
+        def twice(x):
+            return 2.0 * loop(x, 3)
+
+        @numba.njit
+        def power(x, n):
+            return x if n == 1 else x * power(x, n - 1)
+
+        y, pullback = plaingrad.vjp(twice, 0.7, tier="native")
+        print(
+            plaingrad.grad(loop, tier="native")(0.7, 3),
+            0.5 * plaingrad.grad(twice, tier="native")(0.7),
+            0.5 * pullback(1.0)[0],
+            0.5 * plaingrad.jvp(twice, (0.7,), (1.0,), tier="native")[1],
+            plaingrad.grad(power, tier="native")(0.7, 3),
+        )
         """
     )
     done = subprocess.run(
@@ -130,4 +148,6 @@ def test_the_native_tier_runs_where_numba_is_told_not_to_compile():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout) == pytest.approx(loop_derivative(0.7, 3)[1], rel=1e-14)
+    slope = loop_derivative(0.7, 3)[1]
+    wanted = [slope, slope, slope, slope, 3 * 0.7**2]
+    assert [float(x) for x in done.stdout.split()] == pytest.approx(wanted, rel=1e-14)

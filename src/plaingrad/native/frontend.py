@@ -17,7 +17,7 @@ import numba
 from numba.core import compiler, errors, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
-from numba.core.registry import cpu_target
+from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 
 from plaingrad.errors import NativeError
@@ -178,13 +178,18 @@ def dispatcher_of(f: FunctionType) -> Any:
         new.__module__, new.__qualname__ = f.__module__, f.__qualname__
     if len(_dispatchers) > 4096:
         _dispatchers.clear()
-    found = _dispatchers[f] = _dispatchers[new] = numba.njit(new)  # before its callees, which may call it
+    found = _dispatchers[f] = _dispatchers[new] = _jitted(new)  # before its callees, which may call it
     for name in names:
         new.__globals__[name] = dispatcher_of(space[name])
     for old, cell in zip(f.__closure__ or (), new.__closure__ or (), strict=True):
         if old is not cell:
             cell.cell_contents = dispatcher_of(old.cell_contents)
     return found
+
+
+def _jitted(f: FunctionType) -> Any:
+    """numba.njit(f), with NUMBA_DISABLE_JIT too: the types of what it returns are asked for, then CPython runs it."""
+    return CPUDispatcher(py_func=f, targetoptions={"nopython": True})
 
 
 def _codes(code: Any) -> Iterator[Any]:
@@ -225,14 +230,19 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
     Raises:
         NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
     """
-    function = with_compiled_callees(python_function(f))
-    for other in reached_from(function):
-        if other.py_func.__code__ is function.__code__:
-            other.compile(signature)  # Numba's type inference of a recursive function wants it begun already
-    func_ir, typemap, result = typed_ir(function, signature)
+    function, func_ir, typemap, result = _with_typed_ir(f, signature)
     made = _Translator(function, func_ir, typemap, result).program()
     made.function = f
     return made
+
+
+def _with_typed_ir(f: Any, signature: tuple[Any, ...]) -> tuple[FunctionType, Any, dict[str, Any], Any]:
+    """(the Python function of `f`, its callees compiled; the three of `typed_ir`)."""
+    function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+    for other in reached_from(function):
+        if other.py_func.__code__ is function.__code__:
+            other.compile(signature)  # Numba's type inference of a recursive function wants it begun already
+    return function, *typed_ir(function, signature)
 
 
 class _Translator:
@@ -726,7 +736,7 @@ def _flagged(body: list[Stmt], flag: str) -> list[Stmt]:
 
 def listing(f: Callable[..., Any], signature: tuple[Any, ...]) -> str:
     """The typed IR of `f` as text: block by block, with the types of variables and the lines of `f`."""
-    typed, kinds, _ = typed_ir(python_function(f), signature)
+    _, typed, kinds, _ = _with_typed_ir(f, signature)
     lines, last = [], 0
     for label, block in sorted(typed.blocks.items()):
         lines.append(f"block {label}:")
