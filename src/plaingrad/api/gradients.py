@@ -88,10 +88,10 @@ def value_and_grad(
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
-        native = chosen(tier, f, has_aux)
+        native = chosen(tier, f)
         if native is not None and CURRENT.get() is PLAIN:
             try:
-                y, found = native.value_and_gradient(f, args, at, kwargs)
+                y, found = native.value_and_gradient(f, args, at, kwargs, has_aux)
                 return y, found if isinstance(argnums, tuple) else found[0]
             except NativeError:
                 if tier == "native":
@@ -114,12 +114,10 @@ def value_and_grad(
     return value_and_gradient
 
 
-def chosen(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
+def chosen(tier: Tier, f: Callable[..., Any]) -> Any:
     """The native tier, if it is to be tried first for `f`; None for the plain tier."""
-    if tier == "plain" or (tier == "auto" and (has_aux or not type(f).__module__.startswith("numba."))):
+    if tier == "plain" or (tier == "auto" and not type(f).__module__.startswith("numba.")):
         return None
-    if has_aux:
-        raise NativeError('has_aux=True is for tier="plain".\n  See docs: errors#native')
     try:
         return importlib.import_module("plaingrad.native.call")
     except ImportError as error:

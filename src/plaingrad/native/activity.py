@@ -43,13 +43,15 @@ def is_array(t: Any) -> bool:
 
 
 def part_types(t: Any) -> list[Any]:
-    """The types of the parts of a tuple type."""
+    """The types of the parts of a tuple type, or of a dictionary with known keys."""
     return list(t)
 
 
 def has_tangent(t: Any) -> bool:
     """Whether values of type `t` have a tangent."""
-    return is_real(t) or is_array(t) or (isinstance(t, types.BaseTuple) and any(map(has_tangent, t)))
+    if isinstance(t, (types.BaseTuple, types.LiteralStrKeyDict)):
+        return any(map(has_tangent, part_types(t)))
+    return is_real(t) or is_array(t)
 
 
 class Memory:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,18 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from plaingrad.errors import AliasError, ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import build
-from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
+from plaingrad.native.activity import has_tangent, is_real, part_types
+from plaingrad.native.border import (
+    Taken,
+    bound,
+    cotangents,
+    refuse_aliases,
+    shadows_of,
+    signature_of,
+    taken,
+)
 from plaingrad.native.build import Derived
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
@@ -46,118 +54,50 @@ def plainly(f: Any, *args: Any) -> Any:
 
 
 def value_and_gradient(
-    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any]
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any], has_aux: bool = False
 ) -> tuple[Any, tuple[Any, ...]]:
-    """(f(*args), the gradient of each of the arguments at `positions`), natively."""
-    args = bound(f, args, kwargs)
-    args = tuple([float(x) if k in positions and _is_int(x) else x for k, x in enumerate(args)])
-    found = pullback_for(f, args, positions)
-    refuse_aliases(found, args)
-    shadows, signature = shadows_of(args, positions), signature_of(args)
-    out = plainly(found.run, *args, 1.0, *shadows)
-    value = out[0]
-    if not isinstance(value, (float, np.floating)) or isinstance(value, complex):
+    """(f(*args), the gradient of each of the arguments at `positions`), natively.
+
+    Args:
+        f: the function or dispatcher.
+        args: its arguments.
+        positions: of the differentiated ones.
+        kwargs: its arguments by keyword.
+        has_aux: `f` returns (y, aux); only `y` is differentiated.
+    """
+    call = taken(f, args, positions, kwargs)
+    found = derived("pullback", call.f, call.signature, call.positions)
+    refuse_aliases(found, call.args)
+    shadows = shadows_of(call.args, call.positions)
+    seeds = unit_seeds(call) if has_aux else (1.0,)
+    out = list(plainly(found.run, *call.args, *seeds, *shadows))
+    value = rebuilt(result_type(call.f, call.signature), out) if has_aux else out.pop(0)
+    y = value[0] if has_aux else value
+    if not isinstance(y, (float, np.floating)):
         raise NonScalarOutputError(
             f"grad needs one real number, but {getattr(f, '__name__', 'the function')} returned "
-            f"{type(value).__name__}.\n  To go on: return a float, or use vjp.\n  See docs: errors#non-scalar-output"
+            f"{type(y).__name__}.\n  To go on: return a float, or use vjp.\n  See docs: errors#non-scalar-output"
         )
-    return value, cotangents(args, signature, positions, list(out[1:]), shadows)
+    return value, call.gradients(out, shadows)
 
 
-def pullback_for(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Derived:
-    """The compiled pullback for these arguments."""
-    signature = signature_of(args)
-    for k in positions:
-        if not has_tangent(signature[k]):
-            raise ArgumentError(
-                f"argument {k} is of Numba type {signature[k]}, which has no tangent.\n  See docs: errors#argument"
-            )
-    return derived("pullback", f, signature, positions)
+def unit_seeds(call: Taken) -> list[float]:
+    """The cotangents of (y, aux): 1 for y, 0 for every number and array in aux.
+
+    Raises:
+        NonScalarOutputError: the function does not return a pair.
+    """
+    t = result_type(call.f, call.signature)
+    if not isinstance(t, types.BaseTuple) or len(list(t)) != 2:
+        raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not a {t}")
+    return [1.0 if k == 0 else 0.0 for k in range(len(tangent_leaves(t)))]
 
 
-def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments by position, defaults filled in."""
-    function = python_function(f)
-    if not kwargs and not getattr(function, "__defaults__", None):
-        return args
-    arguments = inspect.signature(function).bind(*args, **kwargs)
-    arguments.apply_defaults()
-    if arguments.kwargs:
-        raise NativeError(
-            f"`{function.__name__}` has keyword-only arguments; natively they must be positional.\n"
-            "  See docs: errors#native"
-        )
-    return arguments.args
-
-
-def signature_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The Numba types of arguments."""
-    found = []
-    for k, x in enumerate(args):
-        try:
-            t = numba.typeof(x)
-        except ValueError:
-            t = None
-        if t is None or isinstance(t, (types.List, types.Set, types.PyObject)):
-            raise NativeError(
-                f"argument {k}, of type {type(x).__name__}, is nothing that Numba takes.\n  To go on: pass numbers, "
-                "arrays and tuples of these, or use tier='plain'.\n  See docs: errors#native"
-            )
-        found.append(t)
-    return tuple(found)
-
-
-def refuse_aliases(found: Derived, args: tuple[Any, ...]) -> None:
-    """Arrays that share memory, one of which is written, have no derivatives of their own."""
-    if not found.writes:
-        return
-    every = [x for arg in args for x in _arrays(arg)]
-    for k, a in enumerate(every):
-        for b in every[:k]:
-            if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                raise AliasError(
-                    "two of the arguments share memory, and the function writes into its arguments.\n"
-                    "  To go on: pass a copy of one of them.\n  See docs: errors#alias"
-                )
-
-
-def _arrays(x: Any) -> list[np.ndarray]:
-    if isinstance(x, np.ndarray):
-        return [x]
-    return [a for part in x for a in _arrays(part)] if isinstance(x, tuple) else []
-
-
-def _is_int(x: Any) -> bool:
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
-
-
-def shadows_of(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[np.ndarray]:
-    """Zeros for every differentiated array."""
-    return [np.zeros(x.shape, x.dtype) for k in positions for x in _arrays(args[k]) if x.dtype.kind in "fc"]
-
-
-def cotangents(
-    args: tuple[Any, ...],
-    signature: tuple[Any, ...],
-    positions: tuple[int, ...],
-    bars: list[Any],
-    shadows: list[Any],
-) -> tuple[Any, ...]:
-    """The gradient of each differentiated argument, with its structure."""
-    bars, shadows = list(bars), list(shadows)
-    return tuple([_mirrored(args[k], signature[k], bars, shadows) for k in positions])
-
-
-def _mirrored(x: Any, t: Any, bars: list[Any], shadows: list[Any]) -> Any:
-    if is_real(t):
-        bar = bars.pop(0)
-        return type(x)(bar.real if not isinstance(t, types.Complex) and isinstance(bar, complex) else bar)
-    if is_array(t):
-        return shadows.pop(0)
+def tangent_leaves(t: Any) -> list[Any]:
+    """The types of the numbers and arrays with a tangent in a type."""
     if isinstance(t, types.BaseTuple):
-        parts = [_mirrored(part, kind, bars, shadows) for part, kind in zip(x, t, strict=True)]
-        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
-    return None
+        return [leaf for part in part_types(t) for leaf in tangent_leaves(part)]
+    return [t] if has_tangent(t) else []
 
 
 # -- Numba functions met by the plain tier -----------------------------------------------------------------------------
@@ -231,7 +171,7 @@ def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
 
 def _result_of(found: Derived, f: Any, signature: tuple[Any, ...], out: list[Any]) -> tuple[Any, list[Any]]:
     """(the result of a pushforward's call, the tangents of its leaves)."""
-    y = _rebuilt(result_type(f, signature), out)
+    y = rebuilt(result_type(f, signature), out)
     return y, out
 
 
@@ -246,9 +186,11 @@ def result_type(f: Any, signature: tuple[Any, ...]) -> Any:
     return _result_types[key]
 
 
-def _rebuilt(t: Any, out: list[Any]) -> Any:
+def rebuilt(t: Any, out: list[Any]) -> Any:
+    """A result of type `t` from its leaves, which are taken from the front of `out`."""
     if isinstance(t, types.BaseTuple) and has_tangent(t):
-        return tuple([_rebuilt(part, out) for part in part_types(t)])
+        parts = [rebuilt(part, out) for part in part_types(t)]
+        return t.instance_class(*parts) if isinstance(t, types.BaseNamedTuple) else tuple(parts)
     return out.pop(0)
 
 
@@ -325,4 +267,11 @@ def takes(f: Any, args: tuple[Any, ...]) -> bool:
 
 
 Callback = Callable[..., Any]
-__all__ = ["is_dispatcher", "rule_of", "takes", "value_and_gradient"]
+__all__ = [
+    "bound",
+    "is_dispatcher",
+    "rule_of",
+    "signature_of",
+    "takes",
+    "value_and_gradient",
+]

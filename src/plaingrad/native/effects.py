@@ -8,7 +8,6 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import types
 
 from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
 
@@ -36,6 +35,7 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     from plaingrad.native.activity import Memory, is_users
     from plaingrad.native.explode import exploded
     from plaingrad.native.frontend import program, python_function
+    from plaingrad.native.prepare import prepared
 
     key = (python_function(f), signature)
     found = _known.get(key)
@@ -45,7 +45,7 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
         return Effects(frozenset(range(len(signature))), True, "")
     _open.add(key[0].__code__)
     try:
-        whole, results, leaves = exploded(program(f, signature))
+        whole, results, leaves = exploded(prepared(program(f, signature)))
         memory = Memory(whole)
         writes = [k for k, p in enumerate(whole.params) if any(map(memory.is_written, leaves[p]))]
         owners = {memory.of(leaf) for p in whole.params for leaf in leaves[p]}
@@ -98,9 +98,11 @@ def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...])
 
 def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
     """The Numba types of the arguments of a call, without those left to their defaults."""
+    from plaingrad.native.frontend import settled
+
     found = bound_operands(getattr(s.args[0], "value", None), s.args[1:], s.detail or ())
     return tuple(
-        types.unliteral(program.types[a.name] if isinstance(a, Var) else numba.typeof(a.value)) for a in found
+        settled(program.types[a.name] if isinstance(a, Var) else numba.typeof(a.value)) for a in found
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.errors import NativeError
-from plaingrad.native.activity import has_tangent
+from plaingrad.native.activity import has_tangent, is_real
 from plaingrad.native.array_helpers import array_of
 from plaingrad.native.tree import (
     RESULT,
@@ -28,6 +28,7 @@ from plaingrad.native.tree import (
     where,
 )
 
+REDUCTIONS = (Const(sum), Const(min), Const(max))
 MOST_BRANCHES = 16  # for one access to a tuple by a variable index
 
 
@@ -176,6 +177,10 @@ class _Exploder:
     def let(self, s: Let) -> list[Stmt]:
         """One assignment, with the parts of its result."""
         parts = self.parts(s.target)
+        if s.op == "call" and s.args[0] in REDUCTIONS and len(s.args) > 1 and isinstance(s.args[1], Var):
+            inside = self.parts(s.args[1].name)
+            if inside and all(is_real(self.types[part]) for part in inside):
+                return self.reduced(s, inside)
         if s.op == "item" and isinstance(s.args[0], Var):
             inside = self.parts(s.args[0].name)
             if inside is not None:
@@ -201,6 +206,22 @@ class _Exploder:
             return self.copies(s.target, s.args[0], s.line)
         out = [s]
         self.unpack(s.target, self.types[s.target], out)
+        return out
+
+    def reduced(self, s: Let, parts: list[str]) -> list[Stmt]:
+        """sum, min or max of a tuple of numbers, from the numbers."""
+        if s.args[0] != Const(sum):
+            args = (*map(Var, parts), *s.args[2:])
+            if len(args) == 1:
+                return [Let(s.target, "copy", args, None, s.line)]
+            return [Let(s.target, "call", (s.args[0], *args), s.detail, s.line)]
+        total: Operand = s.args[2] if len(s.args) > 2 else Const(0)
+        out: list[Stmt] = []
+        for k, part in enumerate(parts):
+            name = s.target if k == len(parts) - 1 else f"{s.target}_up_to_{k}"
+            self.types[name] = self.types[s.target]
+            out.append(Let(name, "binary", (total, Var(part)), "+", s.line))
+            total = Var(name)
         return out
 
     def chosen(self, s: Let, parts: list[str]) -> list[Stmt]:

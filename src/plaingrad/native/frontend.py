@@ -213,6 +213,11 @@ def is_plain(f: Any) -> bool:
     return not str(f.__module__).startswith(("numpy", "numba", "math", "scipy"))
 
 
+def settled(t: Any) -> Any:
+    """A type as a function is compiled for it: of a number, not of this number."""
+    return t if isinstance(t, types.LiteralStrKeyDict) else types.unliteral(t)
+
+
 def options_of(f: Any) -> dict[str, Any]:
     """Of the options of a dispatcher, those that its numbers and exceptions depend on and that are not as usual."""
     given = getattr(f, "targetoptions", {})
@@ -482,6 +487,8 @@ class _Translator:
             return self._attribute(name, value, line)
         if op == "build_tuple":
             return make("tuple", map(self.operand, value.items))
+        if op == "build_map" and isinstance(self.typemap[target], types.LiteralStrKeyDict):
+            return make("tuple", [self.operand(v) for _, v in value.items])
         if op == "build_list":
             return make("list", map(self.operand, value.items))
         if op == "call":

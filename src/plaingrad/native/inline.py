@@ -22,7 +22,7 @@ from numba.core import types
 from plaingrad.errors import NativeError
 from plaingrad.native.activity import has_tangent, is_array, is_users
 from plaingrad.native.effects import bound_operands, effects_of
-from plaingrad.native.frontend import is_dispatcher, options_of, program, python_function
+from plaingrad.native.frontend import is_dispatcher, options_of, program, python_function, settled
 from plaingrad.native.tree import (
     RESULT,
     Break,
@@ -207,7 +207,7 @@ class _Caller:
         """The Numba type of an argument."""
         import numba
 
-        return types.unliteral(self.types[a.name] if isinstance(a, Var) else numba.typeof(a.value))
+        return settled(self.types[a.name] if isinstance(a, Var) else numba.typeof(a.value))
 
     def fits(self, f: Any, found: Program, call: Let, args: tuple[Operand, ...]) -> bool:
         """Whether `found` is put in the place of this call."""

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from plaingrad.native.cells import cells_first
 from plaingrad.native.inline import inlined
+from plaingrad.native.keyed import without_keys
 from plaingrad.native.tree import Program
 
-PASSES: tuple[Callable[[Program], Program], ...] = (inlined, cells_first)
+PASSES: tuple[Callable[[Program], Program], ...] = (inlined, without_keys, cells_first)
 
 
 def prepared(program: Program) -> Program:

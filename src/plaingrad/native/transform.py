@@ -24,6 +24,7 @@ from plaingrad.native.activity import (
 )
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
+from plaingrad.native.frontend import settled
 from plaingrad.native.tree import (
     Const,
     Do,
@@ -302,10 +303,10 @@ class Transform:
         """The Numba type of an argument."""
         if isinstance(a, Var):
             t = self.types[a.name]
-            return types.unliteral(t)
+            return settled(t)
         import numba
 
-        return types.unliteral(numba.typeof(a.value))
+        return settled(numba.typeof(a.value))
 
     def checked_overlap(self, s: InPlace, out: list[Stmt]) -> None:
         """A check, if array and value of array op= value may overlap, that they do not."""

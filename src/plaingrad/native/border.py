@@ -1,0 +1,328 @@
+"""Arguments on their way in, gradients on their way out: what Numba takes in place of what users pass.
+
+Numbers, arrays and tuples go in as they are. Of a dataclass instance goes in a named tuple of its fields, of a list a
+tuple, of a dictionary with string keys a tuple of its values; the front end knows such a tuple as Numba's own type of
+dictionaries with known keys, and `keyed` replaces what a program reads from it by key. Gradients come out with the
+structure of the arguments, as the plain tier gives them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections import namedtuple
+from dataclasses import dataclass
+from types import FunctionType, MethodType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import types
+
+from plaingrad.errors import AliasError, ArgumentError, NativeError
+from plaingrad.native.activity import has_tangent, is_array, is_real
+from plaingrad.native.frontend import dispatcher_of, is_dispatcher, is_plain, python_function
+from plaingrad.tangents import Tangent
+
+LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A call as the native tier takes it.
+
+    Attributes:
+        f: the function or dispatcher.
+        args: the arguments by parameter, as Numba takes them.
+        signature: their types, as the front end takes them.
+        positions: the parameters to differentiate.
+        given: the arguments by parameter, as the user passed them.
+        wanted: of every differentiated argument the parameter, and the place in the tuple of `*args` or None.
+    """
+
+    f: Any
+    args: tuple[Any, ...]
+    signature: tuple[Any, ...]
+    positions: tuple[int, ...]
+    given: tuple[Any, ...]
+    wanted: tuple[tuple[int, int | None], ...]
+
+    def gradients(self, bars: list[Any], shadows: list[Any]) -> tuple[Any, ...]:
+        """The gradients, from cotangents of numbers and shadows of arrays."""
+        found = cotangents(self.given, self.signature, self.positions, bars, shadows)
+        named = dict(zip(self.positions, found, strict=True))
+        return tuple([named[k] if place is None else named[k][place] for k, place in self.wanted])
+
+
+def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any]) -> Taken:
+    """A call f(*args, **kwargs), of which the arguments at `positions` are differentiated.
+
+    Raises:
+        NativeError: an argument is nothing that Numba takes.
+        ArgumentError: a differentiated argument has no tangent.
+    """
+    args = tuple([float(x) if k in positions and is_int(x) else x for k, x in enumerate(args)])
+    function, first, more = opened(f)
+    given = bound(function, (*first, *args), {**more, **kwargs})
+    rest = rest_of(function)
+    wanted = tuple(
+        [(k, None) if rest is None or k < rest else (rest, k - rest) for k in _shifted(positions, first)]
+    )
+    native = packed(given)
+    signature = signature_of(given)
+    if rest is not None:
+        signature = with_rest(signature, rest)
+    for (k, place), n in zip(wanted, positions, strict=True):
+        t = signature[k] if place is None else list(signature[k])[place]
+        if not has_tangent(t):
+            raise ArgumentError(
+                f"argument {n} is of Numba type {t}, which has no tangent.\n  See docs: errors#argument"
+            )
+    at = tuple(sorted({k for k, _ in wanted}))
+    return Taken(function, native, signature, at, given, wanted)
+
+
+def _shifted(positions: tuple[int, ...], first: tuple[Any, ...]) -> list[int]:
+    return [k + len(first) for k in positions]
+
+
+# In -------------------------------------------------------------------------------------------------------------------
+
+
+def opened(f: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """(function, arguments that come first, keywords): of methods, partial functions and callable objects too."""
+    if isinstance(f, MethodType):
+        return f.__func__, (f.__self__,), {}
+    if isinstance(f, functools.partial):
+        function, first, more = opened(f.func)
+        return function, (*first, *f.args), {**more, **f.keywords}
+    own = vars(type(f)).get("__call__")
+    if is_dispatcher(f) or not isinstance(own, FunctionType):
+        return f, (), {}
+    return own, (f,), {}
+
+
+def rest_of(f: Any) -> int | None:
+    """Which parameter takes any number of arguments; None if there is none."""
+    code = getattr(python_function(f), "__code__", None)
+    return code.co_argcount if code is not None and code.co_flags & inspect.CO_VARARGS else None
+
+
+def is_int(x: Any) -> bool:
+    """Whether `x` is an int, which as an argument is taken as a real number."""
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """All arguments in the order of the parameters, defaults filled in; a tuple of those that `*args` takes.
+
+    Raises:
+        NativeError: the function takes `**kwargs`.
+        TypeError: the arguments do not fit the parameters.
+    """
+    function = python_function(f)
+    code = getattr(function, "__code__", None)
+    usual = code is not None and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    if usual and not kwargs and len(args) == code.co_argcount and not code.co_kwonlyargcount:
+        return args
+    arguments = inspect.signature(function).bind(*args, **kwargs)
+    arguments.apply_defaults()
+    if code is not None and code.co_flags & inspect.CO_VARKEYWORDS:
+        raise NativeError(
+            f"`{function.__name__}` takes **keywords, which Numba does not know.\n"
+            "  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+        )
+    return tuple(arguments.arguments.values())
+
+
+class Unusual(Exception):
+    """Something that Numba has no type for, at this place in an argument."""
+
+
+@functools.lru_cache(256)
+def fields_type(t: type) -> Any:
+    """The class of named tuples that stand for instances of a dataclass."""
+    return namedtuple(t.__name__, [field.name for field in dataclasses.fields(t)])
+
+
+def is_record(x: Any) -> bool:
+    """Whether `x` is an instance of a dataclass."""
+    return dataclasses.is_dataclass(x) and not isinstance(x, type)
+
+
+def packed(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`args` as compiled functions take them.
+
+    Raises:
+        NativeError: something in them is nothing that Numba takes, or is there twice.
+    """
+    found = []
+    for k, x in enumerate(args):
+        if type(x) in (float, int, np.ndarray):
+            found.append(x)
+            continue
+        try:
+            found.append(_packed(x, set()))
+        except Unusual as error:
+            where = f"argument {k}{error.args[0]}"
+            raise NativeError(
+                f"{where}, {error.args[1]}.\n  To go on: pass numbers, arrays, and tuples, short lists, dataclasses "
+                "and dictionaries with string keys of these, or use tier='plain'.\n  See docs: errors#native"
+            ) from None
+    return tuple(found)
+
+
+def _packed(x: Any, seen: set[int]) -> Any:
+    """`x` in the form that goes in.
+
+    Raises:
+        Unusual: (place, why not).
+    """
+    if isinstance(x, (list, dict)) or is_record(x):
+        if id(x) in seen:
+            raise Unusual(
+                "", f"a {type(x).__name__}, is there twice, so that its gradient would be one object"
+            )
+        seen.add(id(x))
+    if isinstance(x, (list, dict)) and len(x) > LONGEST:
+        raise Unusual(
+            "", f"a {type(x).__name__} of {len(x)} entries, is too long to be compiled entry by entry"
+        )
+    if type(x) is dict:
+        if not all(type(key) is str for key in x):
+            raise Unusual("", "a dictionary, has keys that are no strings")
+        return tuple([_inside(value, f"[{key!r}]", seen) for key, value in x.items()])
+    if type(x) is list or type(x) is tuple:
+        return tuple([_inside(value, f"[{k}]", seen) for k, value in enumerate(x)])
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return type(x)(*[_inside(value, f".{name}", seen) for name, value in zip(x._fields, x, strict=True)])
+    if is_record(x):
+        names = [field.name for field in dataclasses.fields(x)]
+        return fields_type(type(x))(*[_inside(getattr(x, name), f".{name}", seen) for name in names])
+    if type(x) is FunctionType and is_plain(x):
+        return dispatcher_of(x)
+    return x
+
+
+def _inside(x: Any, place: str, seen: set[int]) -> Any:
+    try:
+        return _packed(x, seen)
+    except Unusual as error:
+        raise Unusual(place + error.args[0], error.args[1]) from None
+
+
+def signature_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The types that the front end takes arguments for.
+
+    Raises:
+        NativeError: Numba has no type for one of them.
+    """
+    return tuple([type_of(x, f"argument {k}") for k, x in enumerate(args)])
+
+
+def type_of(x: Any, place: str) -> Any:
+    """The Numba type of an argument, with dictionaries as dictionaries of known keys."""
+    if type(x) is dict:
+        kinds = {types.literal(key): type_of(value, f"{place}[{key!r}]") for key, value in x.items()}
+        return types.LiteralStrKeyDict(kinds, {key: k for k, key in enumerate(x)})
+    if type(x) is list or type(x) is tuple:
+        return types.BaseTuple.from_types([type_of(value, f"{place}[{k}]") for k, value in enumerate(x)])
+    if is_record(x):
+        names = [field.name for field in dataclasses.fields(x)]
+        return _named(fields_type(type(x)), [type_of(getattr(x, name), f"{place}.{name}") for name in names])
+    if isinstance(x, tuple) and hasattr(x, "_fields"):
+        return _named(type(x), [type_of(v, f"{place}.{name}") for name, v in zip(x._fields, x, strict=True)])
+    if type(x) is FunctionType and is_plain(x):
+        x = dispatcher_of(x)
+    try:
+        t = numba.typeof(x)
+    except ValueError:
+        t = None
+    if t is None or isinstance(t, (types.List, types.Set, types.PyObject)):
+        raise NativeError(
+            f"{place}, of type {type(x).__name__}, is nothing that Numba takes.\n  To go on: pass numbers, arrays, and "
+            "tuples, lists, dataclasses and dictionaries with string keys of these, or use tier='plain'.\n"
+            "  See docs: errors#native"
+        )
+    return t
+
+
+def _named(cls: Any, parts: list[Any]) -> Any:
+    if any(isinstance(t, types.LiteralStrKeyDict) for t in parts):  # whose keys `from_types` would lose
+        return types.NamedTuple(tuple(parts), cls)
+    return types.BaseTuple.from_types(parts, cls)
+
+
+def with_rest(signature: tuple[Any, ...], k: int) -> tuple[Any, ...]:
+    """`signature`, the tuple of parameter `k` marked as that of `*args`."""
+    return (*signature[:k], types.StarArgTuple.from_types(list(signature[k])), *signature[k + 1 :])
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+def arrays_in(x: Any) -> list[np.ndarray]:
+    """The arrays in an argument."""
+    if isinstance(x, np.ndarray):
+        return [x]
+    return [a for part in x for a in arrays_in(part)] if isinstance(x, tuple) else []
+
+
+def refuse_aliases(found: Any, args: tuple[Any, ...]) -> None:
+    """Arrays that share memory, one of which the function writes, have no derivatives of their own."""
+    if not found.writes:
+        return
+    every = [x for arg in args for x in arrays_in(arg)]
+    for k, a in enumerate(every):
+        for b in every[:k]:
+            if np.may_share_memory(a, b) and np.shares_memory(a, b):
+                raise AliasError(
+                    "two of the arguments share memory, and the function writes into its arguments.\n"
+                    "  To go on: pass a copy of one of them.\n  See docs: errors#alias"
+                )
+
+
+def shadows_of(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[np.ndarray]:
+    """Zeros for every differentiated array."""
+    return [np.zeros(x.shape, x.dtype) for k in positions for x in arrays_in(args[k]) if x.dtype.kind in "fc"]
+
+
+# Out ------------------------------------------------------------------------------------------------------------------
+
+
+def cotangents(
+    args: tuple[Any, ...],
+    signature: tuple[Any, ...],
+    positions: tuple[int, ...],
+    bars: list[Any],
+    shadows: list[Any],
+) -> tuple[Any, ...]:
+    """The gradient of each differentiated argument, with its structure."""
+    bars, shadows = list(bars), list(shadows)
+    return tuple([mirrored(args[k], signature[k], bars, shadows) for k in positions])
+
+
+def mirrored(x: Any, t: Any, bars: list[Any], shadows: list[Any]) -> Any:
+    """The gradient of an argument: a list for a list, a dictionary for a dictionary, a `Tangent` for a dataclass."""
+    if is_real(t):
+        bar = bars.pop(0)
+        return type(x)(bar.real if not isinstance(t, types.Complex) and isinstance(bar, complex) else bar)
+    if is_array(t):
+        return shadows.pop(0)
+    if isinstance(t, types.LiteralStrKeyDict):
+        pairs = zip(x.items(), t.types, strict=True)
+        return {key: mirrored(value, kind, bars, shadows) for (key, value), kind in pairs}
+    if not isinstance(t, types.BaseTuple):
+        return None
+    if is_record(x):
+        if not has_tangent(t):
+            return None
+        pairs = zip(t.fields, t, strict=True)
+        return Tangent(
+            type(x), {name: mirrored(getattr(x, name), kind, bars, shadows) for name, kind in pairs}
+        )
+    parts = [mirrored(part, kind, bars, shadows) for part, kind in zip(x, t, strict=True)]
+    if isinstance(x, list):
+        return parts
+    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
