@@ -187,6 +187,66 @@ def writes_with_a_derivative(x, data):
     return total + out[0]
 
 
+def scratch_array(w, data):
+    terms = np.empty(w.size)
+    total = 0.0
+    for i in range(data.shape[0]):
+        for k in range(w.size):
+            terms[k] = w[k] * data[i, 0] - 0.5 * w[0]
+        highest = terms[0]
+        for k in range(1, terms.size):
+            highest = max(highest, terms[k])
+        s = 0.0
+        for k in range(terms.size):
+            s += math.exp(terms[k] - highest)
+        total += highest + math.log(s)
+    return total
+
+
+def scratch_matrix(w, data):
+    n, m = w.size, data.shape[1]
+    table = np.zeros((n, m))
+    total = 0.0
+    for i in range(data.shape[0]):
+        for k in range(n):
+            for j in range(m):
+                table[k, j] = w[k] * data[i, j]
+        for j in range(m):
+            total += table[0, j] * table[n - 1, j]
+    return total
+
+
+def scratch_that_is_filled_in_part(w, data):
+    terms = np.zeros(w.size)
+    total = 0.0
+    for i in range(data.shape[0]):
+        for k in range(1, w.size):
+            terms[k] = w[k] * data[i, 0] + terms[0]
+        terms[0] = terms[1] * w[0]
+        total += terms[0] * terms[2]
+    return total
+
+
+def scratch_that_is_read_first(w, data):
+    terms = np.ones(w.size)
+    total = 0.0
+    for i in range(data.shape[0]):
+        total += terms[1]
+        for k in range(w.size):
+            terms[k] = w[k] * data[i, 0]
+    return total
+
+
+def scratch_that_is_read_behind_the_loop(w, data):
+    terms = np.empty(w.size)
+    total = 0.0
+    for i in range(data.shape[0]):
+        for k in range(w.size):
+            terms[k] = w[k] * data[i, 0]
+        total += terms[0] * terms[1]
+    return total + terms[2]
+
+
 DATA = RANDOM.normal(size=9)
 MATRIX = RANDOM.normal(size=(6, 3))
 THETA = np.array([100.0, 101.0, 0.03, 0.2, 1.0])
@@ -210,10 +270,20 @@ PROGRAMS = [
     (a_while_inside, (0.7, DATA), (0,)),
     (kept_results, (0.7, DATA, np.zeros(9)), (0,)),
     (writes_with_a_derivative, (0.7, DATA), (0,)),
+    *[
+        (f, (RANDOM.normal(size=3), MATRIX), (0,))
+        for f in (
+            scratch_array,
+            scratch_matrix,
+            scratch_that_is_filled_in_part,
+            scratch_that_is_read_first,
+            scratch_that_is_read_behind_the_loop,
+        )
+    ],
 ]
 IN_ONE_PASS = {
     logistic, asian, counters_change, arrays_of_an_iteration, rows_of_an_active_matrix, a_while_inside,
-    kept_results, two_sums, a_sum_that_may_be_dropped,
+    kept_results, two_sums, a_sum_that_may_be_dropped, scratch_array, scratch_matrix,
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from plaingrad.native.activity import is_array, is_real
+from plaingrad.native.scratch import scratch_arrays
 from plaingrad.native.split import split
 from plaingrad.native.tree import (
     Break,
@@ -240,9 +241,10 @@ def _reads_outside(rt: Reverse, s: For) -> set[str]:
 
 def _writes_active(rt: Reverse, s: For, assigned: set[str]) -> bool:
     """Whether `s` writes memory with a derivative that is there before it."""
-    local: dict[str, bool] = {}
+    fresh = {rt.memory.of(name) for name in scratch_arrays(rt, s)}
+    local = dict.fromkeys(fresh, True)
     for name, t in rt.types.items():
-        if isinstance(t, types.Array):
+        if isinstance(t, types.Array) and rt.memory.of(name) not in fresh:
             owner = rt.memory.of(name)
             local[owner] = local.get(owner, True) and name in assigned
     for x in statements(s.body):
@@ -297,7 +299,7 @@ def _one_pass(rt: Reverse, s: For, inner: Parts, totals: list[str]) -> Parts:
     line = s.line
     assigned = {x.target for x in statements(inner.forward) if isinstance(x, (Let, For))}
     local = sorted(name for name in rt.active if name in assigned and is_real(rt.types.get(name)))
-    outer = _outer(rt, inner, assigned, totals)
+    outer = _outer(rt, inner, {*assigned, *scratch_arrays(rt, s)}, totals)
     top, values = _values_at_the_top(rt, s, inner)
     body = [*top, *inner.forward]
     before: list[Stmt] = []
