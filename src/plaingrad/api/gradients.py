@@ -80,10 +80,7 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     positions = positions_of(argnums)
-    if tier not in ("auto", "plain", "native"):
-        raise ArgumentError(
-            f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument'
-        )
+    check_tier(tier)
 
     @wraps(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -112,6 +109,14 @@ def value_and_grad(
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient
+
+
+def check_tier(tier: Any) -> None:
+    """Refuse what is no tier."""
+    if tier not in ("auto", "plain", "native"):
+        raise ArgumentError(
+            f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument'
+        )
 
 
 def chosen(tier: Tier, f: Callable[..., Any]) -> Any:

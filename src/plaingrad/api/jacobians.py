@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -12,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import unit_cotangent, value_and_grad
+from plaingrad.api.gradients import Tier, check_tier, chosen, in_tier, unit_cotangent, value_and_grad
 from plaingrad.api.leaves import (
     Argnums,
     Leaf,
@@ -21,6 +22,7 @@ from plaingrad.api.leaves import (
     filled,
     fitting_tangents,
     here,
+    is_int,
     leaf_values,
     positions_in,
     positions_of,
@@ -32,7 +34,7 @@ from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
-from plaingrad.errors import ArgumentError, NonScalarOutputError, NotHolomorphicError
+from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError, NotHolomorphicError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
 
@@ -51,6 +53,7 @@ def jacobian(
     mode: Mode = "auto",
     chunk_size: int | None = None,
     has_aux: bool = False,
+    tier: Tier = "auto",
 ) -> Callable[..., Any]:
     """The function that returns all partial derivatives of f's result: dy[i]/dx[j].
 
@@ -62,6 +65,8 @@ def jacobian(
             first records a call to see how many results there are, and if they are many, calls `f` once more.
         chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
+        tier: as for `grad`. Natively, up to 16 columns are computed together in one sweep, at once or twice the cost
+            of the function alone where that is a loop over numbers.
 
     Returns:
         A function of the same arguments as `f`. It returns the structure of the result; each leaf of it holds the
@@ -86,15 +91,31 @@ def jacobian(
     positions = positions_of(argnums)
     _check_mode(mode)
     _check_chunk(chunk_size)
+    check_tier(tier)
 
     @wraps(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        task = Task(f, args, kwargs, positions_in(positions, args), has_aux)
-        task.solve(mode, chunk_size)
+        at = positions_in(positions, args)
+        task = Task(f, args, kwargs, at, has_aux)
+        native = natively(tier, f, has_aux)
+        if native is None or not task.solve_natively(native.jacobian, tier, mode, chunk_size):
+            task.f = in_tier(tier, f, args, "pullback")
+            task.solve(mode, chunk_size)
         found = task.assembled(jacobian_entry, isinstance(argnums, tuple))
         return (found, task.aux) if has_aux else found
 
     return jacobian_of
+
+
+def natively(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
+    """`plaingrad.native.wholes` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
+    if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
+        return None
+    if has_aux:
+        if tier == "native":
+            raise NativeError('has_aux=True of a Jacobian is for tier="plain".\n  See docs: errors#native')
+        return None
+    return importlib.import_module("plaingrad.native.wholes")
 
 
 def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None) -> Callable[..., Any]:
@@ -296,6 +317,32 @@ class Task:
         else:
             before.restore()
             self.push_all(chunk_size)
+
+    def solve_natively(self, whole: Callable[..., Any], tier: Tier, *options: Any) -> bool:
+        """Fill the table by a function of `plaingrad.native.wholes`; whether that was possible.
+
+        Raises:
+            NativeError: with `tier="native"`: it was not, and what the function is of cannot be one step either.
+        """
+        try:
+            found = whole(self.f, self.args, self.positions, self.kwargs, *options)
+        except NativeError:
+            if tier == "native":
+                raise
+            return False
+        if not all(a.x is b or is_int(a.x) for a, b in zip(self.x_leaves, found.x, strict=True)):
+            raise NativeError(
+                "the native tier takes these arguments apart differently.\n  See docs: errors#native"
+            )
+        self._note(found.y)
+        blocks = iter(found.blocks)
+        for y in self.y_leaves:
+            if is_whole_numbers(y.x):
+                self._no_influence(y)
+                continue
+            for x, d in zip(self.x_leaves, next(blocks), strict=True):
+                self.table[y.position, x.position] = d if y.is_array or x.is_array else float(d), None
+        return True
 
     def _snapshot(self) -> Snapshot:
         """What the differentiated arguments hold, for a function that is called more than once."""
@@ -524,6 +571,11 @@ def has_changed(x: Any, entries: list[Any]) -> bool:
         a is not b and not (plain and type(a) is type(b) and kind_of(type(a)) == NUMBER and a == b)
         for (_, a), (_, b) in zip(now, entries, strict=True)
     )
+
+
+def is_whole_numbers(x: Any) -> bool:
+    """Whether `x` is an int, or an array of ints."""
+    return is_int(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub")
 
 
 def unit_directions(leaves: Sequence[Leaf], start: int, count: int) -> dict[int, Any]:

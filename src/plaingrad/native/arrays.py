@@ -274,6 +274,12 @@ def _has_row(key: Any) -> bool:
         return False
 
 
+def refuse_numbers(r: Any, s: Let) -> None:
+    """Refuse a derivative in what says how large new memory is, or what its numbers are."""
+    if any(r.is_active(a) and not is_array(r.type_of(a)) for a in s.args):
+        raise r.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
+
+
 def refuse_written_copies(r: Any, s: Let, key: Any) -> None:
     """`broadcast_to` is a view that is differentiated as a copy: right only if nothing is written later."""
     if key is np.broadcast_to and r.memory.is_written(s.target):
@@ -555,14 +561,13 @@ def forward_writes(t: Any, s: Let, out: list[Stmt]) -> None:
 
 def forward(t: Any, s: Let, out: list[Stmt]) -> None:
     """A statement whose operands or result are arrays, with the tangent of its result."""
-    z = f"{s.target}_d"
+    z = t.d(s.target)
     key = key_of(s)
     kind = t.types.get(s.target)
-    if not out or out[-1] is not s:
+    if t.lane is None and (not out or out[-1] is not s):
         out.append(s)
     if s.op == "call" and key in CREATION:
-        if any(t.is_active(a) and not is_array(t.type_of(a)) for a in s.args):
-            raise t.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
+        refuse_numbers(t, s)
         out.append(t.nothing(s.target))
         return
     if s.op == "call" and scalars.is_constant(key, [t.type_of(a) for a in s.args]):
@@ -641,7 +646,7 @@ def forward_row(t: Any, s: Let, made: Row, z: str, kind: Any, out: list[Stmt]) -
         for k, part in enumerate(kind):
             leaf = f"{s.target}_p{k}"
             if has_tangent(part):
-                out.append(Let(f"{leaf}_d", "item", (found, Const(k)), None, s.line))
+                out.append(Let(t.d(leaf), "item", (found, Const(k)), None, s.line))
     elif is_array(kind) and (made.dot is not SAME or name_of(s) in MAYBE_VIEWS):
         out.append(Let(z, "call", (Ref(helpers.fitted, "fitted"), Var(s.target), found), (), s.line))
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import linecache
 import threading
@@ -18,17 +19,23 @@ from plaingrad.native import cache
 from plaingrad.native.activity import Memory
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
-from plaingrad.native.forward import pushforward_program
+from plaingrad.native.forward import chunk_program, columns_program, pushforward_program
 from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import pullback_program
 from plaingrad.native.tree import Program
 
+WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
 TRANSFORMS: dict[str, Callable[..., Program]] = {
     "pullback": pullback_program,
     "pushforward": pushforward_program,
+    **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
+    **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
 }
+OF_CALLEES = {
+    f"columns{n}": f"pushforward{n}" for n in WIDTHS
+}  # other modes are those of the functions called, too
 
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}
@@ -130,7 +137,7 @@ def _derive(
     me = _Begun(f"{original.name}_{mode}")
     if any(other.name == me.name for other in above.values()):
         me.name += f"_{number}"
-    inside = {**above, (function, signature, active): me}
+    inside = above if mode in OF_CALLEES else {**above, (function, signature, active): me}
     callers: list[_Begun] = []
 
     def callee(g: Any, types_of: Any, positions: Any) -> Any:
@@ -140,7 +147,7 @@ def _derive(
             if same and types_of == kinds and positions == wanted:
                 callers.append(begun)
                 return ByName(begun.name)
-        return _derive(mode, g, inner, types_of, positions, options_of(g), inside).run
+        return _derive(OF_CALLEES.get(mode, mode), g, inner, types_of, positions, options_of(g), inside).run
 
     made = polished(TRANSFORMS[mode](original, [original.params[k] for k in active], callee))
     made.name = me.name

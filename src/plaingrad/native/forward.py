@@ -2,6 +2,10 @@
 
 The program made has the parameters of the given one, then a tangent for each differentiated parameter (an array for an
 array). It returns the results, then their tangents. Control flow stays as it is: pairs of variables, no pair objects.
+
+In chunks every tangent is n tangents at once, the lanes of a vector (`plaingrad.native.lanes`); the statements are the
+same. A program of columns is given no tangents but the number of the first direction, and sets up n unit directions,
+counted through all elements of the differentiated parameters.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays
+from plaingrad.native import arrays, chunks, lanes
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.transform import Transform
 from plaingrad.native.tree import (
@@ -43,11 +47,75 @@ def pushforward_program(program: Program, wanted: list[str], callee: Callable[..
     return Forward(program, wanted, callee).program()
 
 
+def chunk_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """`pushforward_program` for n tangents at once: lanes for a number, an array of lanes for an array."""
+    return Forward(program, wanted, callee, n).program()
+
+
+def columns_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """The program that returns the results of `program`, and n columns of their Jacobian, from a given one on.
+
+    Its last parameter is the number of the first column. The columns of a number are n lanes, those of an array an
+    array of floats with one axis more.
+    """
+    return Forward(program, wanted, callee, n).columns()
+
+
 class Forward(Transform):
-    """The forward transform of one program."""
+    """The forward transform of one program.
+
+    Attributes:
+        n: how many tangents there are at once; 0 for one, without lanes.
+        lane: the number of the lane that an array rule is being applied to, None outside of those.
+        lane_out: where the statements go meanwhile.
+    """
+
+    def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any], n: int = 0) -> None:
+        super().__init__(program, wanted, callee)
+        self.n = n
+        self.lane: Var | None = None
+        self.lane_out: list[Stmt] = []
+        lost = [name for name in sorted(self.active) if n and has_complex(self.types[name])]
+        if lost:
+            raise self.refuse(f"a chunk of tangents of the complex `{lost[0]}`", 0)
 
     def program(self) -> Program:
         """The derivative program."""
+        out = self.pushed([])
+        out += [self.nothing(name) for name in self.outputs if self.n and name not in self.active]
+        dots = [Var(f"{name}_d") if name in self.active or self.n else Const(0.0) for name in self.outputs]
+        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
+        params = [*self.source.params, *[f"{name}_d" for name in self.inputs]]
+        suffix = str(self.n) if self.n else ""
+        return Program(f"{self.source.name}_pushforward{suffix}", self.source.file, params, out)
+
+    def columns(self) -> Program:
+        """The program of columns."""
+        first = self.fresh("first")
+        column = self.emit(seeds := [], "unary", (Var(first),), "-", 0)
+        for name in self.inputs:
+            size: Operand = Const(1)
+            if is_array(self.types[name]):
+                size = self.emit(seeds, "attribute", (Var(name),), "size", 0)
+                unit = (Ref(lanes.unit_lanes_like, "unit_lanes_like"), Var(name))
+            else:
+                unit = (Ref(lanes.unit_lanes, "unit_lanes"),)
+            if name in self.active:
+                seeds.append(Let(f"{name}_d", "call", (*unit, column, Const(self.n)), ()))
+            column = self.emit(seeds, "binary", (column, size), "+", 0)
+        out = self.pushed(seeds)
+        dots: list[Operand] = []
+        for name in self.outputs:
+            dot: Operand = Var(f"{name}_d")
+            if name not in self.active:
+                out.append(self.nothing(name))
+            dots.append(arrays.call(self, out, lanes.floats_of, dot, Var(name), line=0))
+        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
+        name = f"{self.source.name}_columns{self.n}"
+        return Program(name, self.source.file, [*self.source.params, first], out)
+
+    def pushed(self, seeds: list[Stmt]) -> list[Stmt]:
+        """The statements of the program with their tangents, behind `seeds` for those of the inputs."""
         setup: list[Stmt] = []
         for leaves in self.leaves.values():
             for leaf in leaves:
@@ -58,21 +126,33 @@ class Forward(Transform):
             k for k, s in enumerate(body) if isinstance(s, Let) and s.op == "item" and s.target in self.inner
         ]
         start = places[-1] + 1 if places else 0
-        dots = [Var(f"{name}_d") if name in self.active else Const(0.0) for name in self.outputs]
-        out = [*body[:start], *setup, *body[start:]]
-        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
-        params = [*self.source.params, *[f"{name}_d" for name in self.inputs]]
-        return Program(f"{self.source.name}_pushforward", self.source.file, params, out)
+        return [*body[:start], *seeds, *setup, *body[start:]]
 
     def nothing(self, name: str) -> Stmt:
         """A tangent of zero."""
+        z = self.d(name)
+        width = (Const(self.n),) if self.n and self.lane is None else ()
         if is_array(self.types[name]):
-            return Let(f"{name}_d", "call", (Ref(np.zeros_like, "zeros_like"), Var(name)), ())
-        return Let(f"{name}_d", "copy", (self.zero(self.types[name]),))
+            zeros = (
+                Ref(lanes.zero_lanes_like, "zero_lanes_like") if width else Ref(np.zeros_like, "zeros_like")
+            )
+            return Let(z, "call", (zeros, Var(name), *width), ())
+        if width:
+            return Let(z, "call", (Ref(lanes.zero_lanes, "zero_lanes"), *width), ())
+        return Let(z, "copy", (self.zero(self.types[name]),))
+
+    def d(self, name: str) -> str:
+        """The name of the tangent of a variable."""
+        return f"{name}_d" if self.lane is None else f"{name}_d_{self.lane.name}"
 
     def dot(self, x: Operand) -> Operand | None:
         """The tangent of an operand, None if it is zero."""
-        return Var(f"{x.name}_d") if self.is_active(x) else None  # type: ignore[union-attr]
+        if not self.is_active(x):
+            return None
+        whole = Var(f"{x.name}_d")  # type: ignore[union-attr]
+        if self.lane is None:
+            return whole
+        return arrays.call(self, self.lane_out, lanes.lane, whole, self.lane, line=0)
 
     def body(self, body: list[Stmt]) -> list[Stmt]:
         """Statements with their tangents."""
@@ -105,6 +185,14 @@ class Forward(Transform):
             out.append(s)  # a leaf of a tuple parameter: its tangent is a parameter too, or set to zero
             return
         if not users and any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
+            if self.n and s.detail == ("fill", ()):
+                x_dot = self.dot(s.args[1])
+                if x_dot is None:
+                    x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
+                whole = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
+                filled = Let("_", "call", (Ref(lanes.fill, "fill"), whole, x_dot), (), s.line)
+                out += [s, Do(filled, s.line)]
+                return
             arrays.forward_writes(self, s, out)
             return
         if s.target not in self.active and not (users and self.reaches(s)):
@@ -118,7 +206,7 @@ class Forward(Transform):
             if s.op in ("copy", "tuple"):
                 out.append(s)
             else:
-                arrays.forward(self, s, out)
+                self.of_arrays(s, out)
             return
         if is_array(t):
             self.array(s, z, out)
@@ -128,21 +216,23 @@ class Forward(Transform):
             out.append(Let(z, "item", (Var(f"{s.args[0].name}_d"), s.args[1]), None, s.line))  # type: ignore[union-attr]
         elif s.op == "copy":
             x_dot = self.dot(s.args[0])
-            out.append(Let(z, "copy", (self.zero(t) if x_dot is None else x_dot,), None, s.line))
+            out.append(self.nothing(s.target) if x_dot is None else Let(z, "copy", (x_dot,), None, s.line))
         elif (
             s.op in ("call", "method", "attribute")
             and any(is_array(self.type_of(a)) for a in s.args)
             or s.op == "binary"
             and s.detail == "@"
         ):
-            arrays.forward(self, s, out)
+            self.of_arrays(s, out)
         elif s.op == "attribute":
             x_dot = self.dot(s.args[0])
             assert x_dot is not None
             if isinstance(self.type_of(s.args[0]), types.Complex):
                 out.append(Let(z, "attribute", (x_dot,), s.detail, s.line))
+            elif s.detail == "real":
+                out.append(Let(z, "copy", (x_dot,), None, s.line))
             else:
-                out.append(Let(z, "copy", (x_dot if s.detail == "real" else Const(0.0),), None, s.line))
+                out.append(self.nothing(s.target))
         else:
             self.scalar(s, z, out)
 
@@ -183,39 +273,86 @@ class Forward(Transform):
             args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)
             out += [s, Let(z, s.op, args, s.detail, s.line)]
         else:
+            self.of_arrays(s, out)
+
+    def of_arrays(self, s: Let, out: list[Stmt]) -> None:
+        """A statement by an array rule; of a chunk in one loop if there is one, else lane by lane."""
+        if not self.n:
             arrays.forward(self, s, out)
+            return
+        if not out or out[-1] is not s:
+            out.append(s)
+        if not chunks.push(self, s, out):
+            self.lane_by_lane(s, out)
+
+    def lane_by_lane(self, s: Let, out: list[Stmt]) -> None:
+        """The rule applied to each lane, in a loop."""
+        t = self.types.get(s.target)
+        leaves = [s.target]
+        if isinstance(t, types.BaseTuple):
+            leaves = [f"{s.target}_p{k}" for k in range(len(t))]
+            out += [
+                Let(leaf, "item", (Var(s.target), Const(k)), None, s.line) for k, leaf in enumerate(leaves)
+            ]
+        leaves = [leaf for leaf in leaves if has_tangent(self.types.get(leaf))]
+        out += [self.nothing(leaf) for leaf in leaves]
+        self.lane = Var(self.fresh("lane"))
+        self.lane_out = body = []
+        arrays.forward(self, s, body)
+        for leaf in leaves:
+            placed = (Ref(lanes.with_lane, "with_lane"), Var(f"{leaf}_d"), self.lane, Var(self.d(leaf)))
+            body.append(Let(f"{leaf}_d", "call", placed, (), s.line))
+        out.append(For(self.lane.name, Const(0), Const(self.n), Const(1), body, s.line))
+        self.lane = None
 
     def store(self, s: Store, out: list[Stmt]) -> None:
         """array[index] = value."""
         out.append(s)
-        if self.is_active(s.array):
-            x_dot = self.dot(s.value)
-            out.append(
-                Store(Var(f"{s.array.name}_d"), s.index, Const(0.0) if x_dot is None else x_dot, s.line)
-            )  # type: ignore[union-attr]
+        self.stored(s, out)
+
+    def stored(self, s: Store, out: list[Stmt]) -> None:
+        """What array[index] = value does to the tangent of the array."""
+        if not self.is_active(s.array):
+            return
+        x_dot = self.dot(s.value)
+        if x_dot is None:
+            x_dot = Const(0.0)
+            if self.n:
+                x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
+        if self.n and chunks.fills(self, s):
+            view = self.emit(out, "item", (Var(f"{s.array.name}_d"), s.index), None, s.line)  # type: ignore[union-attr]
+            out.append(Do(Let("_", "call", (Ref(lanes.fill, "fill"), view, x_dot), (), s.line), s.line))
+            return
+        out.append(Store(Var(f"{s.array.name}_d"), s.index, x_dot, s.line))  # type: ignore[union-attr]
 
     def in_place(self, s: InPlace, out: list[Stmt]) -> None:
-        """array op= value."""
-        if self.is_active(s.array):
-            bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
-            x_dot = self.dot(s.value)
-            self.checked_overlap(s, out)
-            if s.op not in "+-*/":
-                raise self.refuse(f"`{s.op}=`", s.line)
-            if s.op in "+-":
-                if x_dot is not None:
-                    out.append(InPlace(bar, s.op, x_dot, s.line))
-            else:
-                term: Operand | None = None
-                if x_dot is not None:  # before the line below: `value` may be `array` itself
-                    slope: Operand = s.array
-                    if s.op == "/":
-                        square = self.emit(out, "binary", (s.value, s.value), "*", s.line)
-                        slope = self.emit(out, "binary", (s.array, square), "/", s.line)
-                    term = self.emit(out, "binary", (slope, x_dot), "*", s.line)
-                out.append(InPlace(bar, s.op, s.value, s.line))
-                if term is not None:
-                    out.append(InPlace(bar, "+" if s.op == "*" else "-", term, s.line))
+        """array op= value: array_dot = factor * array_dot + slope * value_dot."""
+        if not self.is_active(s.array):
+            out.append(s)
+            return
+        bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
+        x_dot = self.dot(s.value)
+        self.checked_overlap(s, out)
+        if s.op not in "+-*/":
+            raise self.refuse(f"`{s.op}=`", s.line)
+        if self.n:
+            chunks.change(self, s, bar, x_dot, out)
+            out.append(s)
+            return
+        if s.op in "+-":
+            if x_dot is not None:
+                out.append(InPlace(bar, s.op, x_dot, s.line))
+        else:
+            term: Operand | None = None
+            if x_dot is not None:  # before the line below: `value` may be `array` itself
+                slope: Operand = s.array
+                if s.op == "/":
+                    square = self.emit(out, "binary", (s.value, s.value), "*", s.line)
+                    slope = self.emit(out, "binary", (s.array, square), "/", s.line)
+                term = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+            out.append(InPlace(bar, s.op, s.value, s.line))
+            if term is not None:
+                out.append(InPlace(bar, "+" if s.op == "*" else "-", term, s.line))
         out.append(s)
 
     def call(self, s: Let, out: list[Stmt]) -> None:
@@ -243,3 +380,8 @@ class Forward(Transform):
             if isinstance(part, types.BaseTuple) and has_tangent(part):
                 self.gather(f"{name}_p{k}", part, out)
         out.append(Let(name, "tuple", tuple(Var(f"{name}_p{k}") for k in range(len(t)))))
+
+
+def has_complex(t: Any) -> bool:
+    """Whether values of type `t` are, or hold, complex numbers."""
+    return isinstance(getattr(t, "dtype", t), types.Complex)

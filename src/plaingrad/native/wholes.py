@@ -1,0 +1,181 @@
+"""Whole derivatives natively: Jacobians by columns, in chunks of forward mode, or by rows, in reverse.
+
+Results and arguments are flat here: `Leaf`s with shapes, in the order in which structures hold them; the public door
+puts the structures on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plaingrad.errors import NativeError
+from plaingrad.native import border, call
+from plaingrad.native.activity import is_array
+from plaingrad.native.build import WIDTHS
+from plaingrad.native.effects import effects_of
+from plaingrad.native.forward import has_complex
+
+ALL_FORWARD = 16  # for so many columns the number of rows is not asked for
+ROW, CHUNK = 3.0, 2.0  # what a row in reverse mode and a chunk of columns cost, in calls of the function
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What a function returned, and all derivatives of it.
+
+    Attributes:
+        y: the result.
+        x: the numbers and arrays in the differentiated arguments.
+        blocks: for each number or array in the result, and each of `x`, dy/dx of shape y.shape + x.shape.
+    """
+
+    y: Any
+    x: list[Any]
+    blocks: list[list[np.ndarray]]
+
+
+def jacobian(
+    f: Any,
+    args: tuple[Any, ...],
+    positions: tuple[int, ...],
+    kwargs: dict[str, Any],
+    mode: str,
+    chunk: int | None,
+) -> Whole:
+    """f(*args) and its derivative by the arguments at `positions`.
+
+    Raises:
+        NativeError: it cannot be derived natively, or is complex.
+    """
+    taken = border.taken(f, args, positions, kwargs)
+    t = call.result_type(taken.f, taken.signature)
+    if any(map(has_complex, call.tangent_leaves(t))) or any(map(np.iscomplexobj, inputs_of(taken))):
+        raise NativeError("natively, Jacobians are of real functions.\n  See docs: errors#native")
+    columns = sum(map(np.size, inputs_of(taken)))
+    rows = fixed_size(t)
+    if mode == "auto":
+        mode = getattr(f, "__plaingrad_mode__", mode)
+    if mode == "auto" and columns > ALL_FORWARD and rows is not None:
+        mode = "reverse" if rows * ROW < columns / WIDTHS[-1] * CHUNK else "forward"
+    if mode == "reverse":
+        return in_order(taken, by_rows(taken))
+    return in_order(taken, by_columns(taken, t, mode == "auto", chunk))
+
+
+def inputs_of(taken: Any) -> list[Any]:
+    """The numbers and arrays that a call is differentiated by, in the order of its columns."""
+    return [x for k in taken.positions for x in call.leaves(taken.args[k])]
+
+
+def in_order(taken: Any, whole: Whole) -> Whole:
+    """`whole` with the arguments in the order in which they were asked for."""
+    start, places = 0, {}
+    for k in taken.positions:
+        places[k] = start
+        start += len(call.leaves(taken.args[k]))
+    order: list[int] = []
+    for k, part in taken.wanted:
+        begin, mine = places[k], taken.args[k]
+        if part is not None:
+            begin += len(call.leaves(mine[:part]))
+            mine = mine[part]
+        order += range(begin, begin + len(call.leaves(mine)))
+    if order == list(range(len(whole.x))):
+        return whole
+    return Whole(whole.y, [whole.x[k] for k in order], [[row[k] for k in order] for row in whole.blocks])
+
+
+def fixed_size(t: Any) -> int | None:
+    """How many numbers a result of type `t` holds; None if that depends on shapes."""
+    found = call.tangent_leaves(t)
+    return None if any(map(is_array, found)) else len(found)
+
+
+def width_for(columns: int) -> int:
+    """How many columns are pushed together."""
+    return next((n for n in WIDTHS if n >= columns), WIDTHS[-1] if columns > 2 * WIDTHS[-1] else 8)
+
+
+def by_columns(taken: Any, t: Any, may_turn: bool, chunk: int | None) -> Whole:
+    """Chunk after chunk of columns; if `may_turn`, rows instead where the first chunk shows that there are few."""
+    inputs = inputs_of(taken)
+    columns = sum(map(np.size, inputs))
+    n = width_for(min(columns, chunk) if chunk else columns)
+    found = call.derived(f"columns{n}", taken.f, taken.signature, taken.positions)
+    border.refuse_aliases(found, taken.args)
+    effects = call.plainly(effects_of, taken.f, taken.signature)
+    if effects.once and columns > n:
+        raise NativeError(
+            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once}, so it is not called more than once for a "
+            "Jacobian.\n  See docs: errors#native"
+        )
+    y: Any = None
+    parts: list[list[Any]] = []
+    for first in range(0, max(columns, 1), n):
+        last = first + n >= columns
+        given = taken.args if last or not effects.writes else copies(taken.args)
+        out = list(call.plainly(found.run, *given, first))
+        y = call.rebuilt(t, out)
+        parts.append(out)
+        rows = sum(map(np.size, call.leaves(y)))
+        if may_turn and not first and rows * ROW < (columns / n - 1) * CHUNK and not effects.writes:
+            return by_rows(taken)
+    blocks = []
+    for k, z in enumerate(call.leaves(y)):
+        whole = np.concatenate([np.asarray(part[k]) for part in parts], axis=-1)
+        blocks.append(split(whole, np.shape(z), inputs))
+    return Whole(y, inputs, blocks)
+
+
+def copies(x: Any) -> Any:
+    """`x`, a tuple of arguments, with its arrays copied."""
+    if isinstance(x, np.ndarray):
+        return x.copy()
+    if not isinstance(x, tuple):
+        return x
+    return type(x)(*map(copies, x)) if hasattr(x, "_fields") else tuple(map(copies, x))
+
+
+def split(whole: np.ndarray, shape: tuple[int, ...], inputs: list[Any]) -> list[np.ndarray]:
+    """Columns along the last axis, for each input those that are its own."""
+    start, found = 0, []
+    for x in inputs:
+        found.append(whole[..., start : start + np.size(x)].reshape(shape + np.shape(x)))
+        start += np.size(x)
+    return found
+
+
+def by_rows(taken: Any) -> Whole:
+    """One pullback for every number in the result."""
+    effects = call.plainly(effects_of, taken.f, taken.signature)
+    if effects.writes or effects.once:
+        raise NativeError(
+            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once or 'writes into its arguments'}, so no Jacobian "
+            "by rows is taken of it natively.\n  See docs: errors#native"
+        )
+    y, pull = call.pullback_of(taken)
+    inputs, outputs = inputs_of(taken), call.leaves(y)
+    rows: list[list[Any]] = []
+    for k, z in enumerate(outputs):
+        for i in range(np.size(z)):
+            seeds = [np.zeros(np.shape(other)) for other in outputs]
+            seeds[k].flat[i] = 1.0
+            rows.append(
+                pull([s if isinstance(x, np.ndarray) else s[()] for s, x in zip(seeds, outputs, strict=True)])
+            )
+    blocks, start = [], 0
+    for z in outputs:
+        mine = rows[start : start + np.size(z)]
+        start += np.size(z)
+        found = []
+        for m, x in enumerate(inputs):
+            whole = np.array([row[m] for row in mine]) if mine else np.zeros((0, *np.shape(x)))
+            found.append(whole.reshape(np.shape(z) + np.shape(x)))
+        blocks.append(found)
+    return Whole(y, inputs, blocks)
+
+
+__all__ = ["Whole", "jacobian"]
