@@ -17,6 +17,7 @@ from numba.core import types
 from plaingrad.native import array_helpers as helpers
 from plaingrad.native import scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
+from plaingrad.native.products import ADDING
 from plaingrad.native.tree import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
 
 CREATION = frozenset(
@@ -303,6 +304,11 @@ def by_row(r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], ba
         x = given[name]
         if r.is_active(x):
             args = [*operands]
+            if bar in ADDING and is_array(r.type_of(x)):
+                adding = Ref(ADDING[bar], ADDING[bar].__name__)
+                shadow = Var(f"{x.name}_b")  # type: ignore[union-attr]
+                back.append(Do(Let("_", "call", (adding, shadow, *bars, *args), (), s.line), s.line))
+                continue
             params = bar.__code__.co_argcount - len(bars) - 1
             spread(r, back, x, call(r, back, bar, *bars, z, *args[:params], line=s.line), s.line)
 
@@ -575,6 +581,10 @@ def forward(t: Any, s: Let, out: list[Stmt]) -> None:
         return
     if key is np.broadcast_to:
         refuse_written_copies(t, s, key)
+    given = [Var(name) for name in parts_of(t, s)[0]] if s.op == "call" and key in JOINS else s.args
+    if not any(map(t.is_active, given)) and not isinstance(kind, types.BaseTuple):
+        out.append(t.nothing(s.target))  # only what is written into it later has a tangent
+        return
     if s.op == "item":
         out.append(Let(z, "item", (t.dot(s.args[0]), s.args[1]), None, s.line))
     elif s.op == "call" and key in JOINS:

@@ -1,0 +1,123 @@
+"""Matrix products added to what is there: target += a @ b in one call of BLAS, without a matrix for the product.
+
+Numba's `np.dot` can write a product, but not add it. The cotangents of the operands of a product are such sums, in
+loops (weights that are used in every step) and outside of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic, overload
+from numba.np.linalg import ensure_blas
+
+from plaingrad.native.array_helpers import conj_of, dot_bar_a, dot_bar_b
+from plaingrad.native.helpers import add_to
+
+KINDS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
+
+
+def _gemm(a_is_turned: bool, b_is_turned: bool) -> Any:
+    """What adds a @ b to c in compiled programs, a or b turned, for matrices of one type, c in C order."""
+
+    @intrinsic
+    def product(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            ensure_blas()
+            char, word, pointer = ir.IntType(8), ir.IntType(64), ir.IntType(8).as_pointer()
+            parameters = (
+                [char] * 3 + [word] * 3 + [pointer, pointer, word, pointer, word, pointer, pointer, word]
+            )
+            gemm = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(ir.IntType(32), parameters), "numba_xxgemm"
+            )
+            one = cgutils.alloca_once_value(builder, context.get_constant(c.dtype, 1.0))
+            one = builder.bitcast(one, pointer)
+            found = []  # (the flag of BLAS, length of a row in memory, data, shape as a factor)
+            for kind, x, is_turned in zip(
+                signature.args, args, (a_is_turned, b_is_turned, False), strict=True
+            ):
+                matrix = context.make_array(kind)(context, builder, x)
+                rows, columns = cgutils.unpack_tuple(builder, matrix.shape, 2)
+                flag = ir.Constant(char, ord("t" if is_turned != (kind.layout == "F") else "n"))
+                length = columns if kind.layout == "C" else rows
+                shape = (columns, rows) if is_turned else (rows, columns)
+                found.append((flag, length, builder.bitcast(matrix.data, pointer), shape))
+            (a_flag, a_length, a_data, (m, k)), (b_flag, b_length, b_data, (_, n)), (_, _, c_data, _) = found
+            sizes = (ir.Constant(char, ord(KINDS[c.dtype])), b_flag, a_flag, n, m, k)
+            # a matrix in C order is its transpose in BLAS: c^T += b^T a^T
+            return builder.call(gemm, (*sizes, one, b_data, b_length, a_data, a_length, one, c_data, n))
+
+        return types.int32(a, b, c), codegen
+
+    return product
+
+
+_add_times_turned, _add_turned_times = _gemm(False, True), _gemm(True, False)
+
+
+def _are_alike(*kinds: Any) -> bool:
+    """Whether all are arrays of one type of numbers that BLAS knows, without gaps in memory, the first in C order."""
+    return kinds[0].layout == "C" and all(
+        isinstance(t, types.Array) and t.layout in "CF" and t.dtype == kinds[0].dtype and t.dtype in KINDS
+        for t in kinds
+    )
+
+
+def add_dot_a(a_bar: Any, z_bar: Any, a: Any, b: Any) -> None:
+    """a_bar += the cotangent of `a` in z = a @ b."""
+    add_to(a_bar, dot_bar_a(z_bar, None, a, b))
+
+
+def add_dot_b(b_bar: Any, z_bar: Any, a: Any, b: Any) -> None:
+    """b_bar += the cotangent of `b` in z = a @ b."""
+    add_to(b_bar, dot_bar_b(z_bar, None, a, b))
+
+
+@overload(add_dot_a)
+def _add_dot_a(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+    if not isinstance(z_bar, types.Array) or not _are_alike(a_bar, z_bar, b):
+        return lambda a_bar, z_bar, a, b: add_to(a_bar, dot_bar_a(z_bar, None, a, b))
+    if a_bar.ndim == 2 and b.ndim == 2:
+
+        def add_product(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            if a_bar.size > 0 and b.size > 0:
+                _add_times_turned(z_bar, conj_of(b), a_bar)
+
+        return add_product
+    if a_bar.ndim == 2:
+
+        def add_outer(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            for i in range(z_bar.size):
+                for j in range(b.size):
+                    a_bar[i, j] += z_bar[i] * conj_of(b[j])
+
+        return add_outer
+    return lambda a_bar, z_bar, a, b: add_to(a_bar, dot_bar_a(z_bar, None, a, b))
+
+
+@overload(add_dot_b)
+def _add_dot_b(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+    if not isinstance(z_bar, types.Array) or not _are_alike(b_bar, z_bar, a):
+        return lambda b_bar, z_bar, a, b: add_to(b_bar, dot_bar_b(z_bar, None, a, b))
+    if a.ndim == 2 and b_bar.ndim == 2:
+
+        def add_product(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            if b_bar.size > 0 and a.size > 0:
+                _add_turned_times(conj_of(a), z_bar, b_bar)
+
+        return add_product
+    if a.ndim == 2:
+
+        def add_rows(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            for i in range(z_bar.size):
+                for j in range(b_bar.size):
+                    b_bar[j] += z_bar[i] * conj_of(a[i, j])
+
+        return add_rows
+    return lambda b_bar, z_bar, a, b: add_to(b_bar, dot_bar_b(z_bar, None, a, b))
+
+
+ADDING = {dot_bar_a: add_dot_a, dot_bar_b: add_dot_b}  # helper of a cotangent -> the one that adds it at once
