@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.native import split, sums
+from plaingrad.native import split, stencils, sums
 
 # form(the reverse transform, the loop) -> its Parts, or None where the form does not fit
-FORMS: tuple[Callable[[Any, Any], Any], ...] = (sums.fused, sums.rerun, split.split_form)
+FORMS: tuple[Callable[[Any, Any], Any], ...] = (
+    sums.fused,
+    stencils.gathered,
+    sums.rerun,
+    split.split_form,
+)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, tapes
+from plaingrad.native import arrays, tapes, values
 from plaingrad.native.activity import is_array, is_real, is_users
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
@@ -36,6 +36,7 @@ from plaingrad.native.tree import (
     Store,
     Var,
 )
+from plaingrad.native.values import Values
 
 
 def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
@@ -52,11 +53,17 @@ def pullback_program(program: Program, wanted: list[str], callee: Callable[..., 
 class Reverse(Transform):
     """The reverse transform of one program."""
 
+    def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any]) -> None:
+        super().__init__(program, wanted, callee)
+        leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
+        self.values = Values(self.exploded, self.memory, leaves)
+
     # -- the whole -------------------------------------------------------------------------------------------------
 
     def program(self) -> Program:
         """The derivative program."""
         main = self.body(self.exploded.body)
+        buffers = values.with_buffers(self, main)
         scalars_in = [name for name in self.inputs if is_real(self.types[name])]
         arrays_in = [name for name in self.inputs if is_array(self.types[name])]
         bars = sorted(name for name in self.active if is_real(self.types[name]))
@@ -83,6 +90,7 @@ class Reverse(Transform):
             *self.setup,
             *self.initial.values(),
             *main.forward,
+            *buffers,
             *zero,
             *seeds,
             *main.backward,
@@ -158,7 +166,7 @@ class Reverse(Transform):
                 return Parts([s])  # its parts are active, not the tuple
             return self.call(s) if users else arrays.reverse(self, s)
         if is_array(t):
-            return self.array(s)
+            return values.reverse(self, s) if s.target in self.values.owned else self.array(s)
         z = Var(f"{s.target}_b")
         back: list[Stmt] = []
         forward: list[Stmt] = [s]
@@ -238,7 +246,7 @@ class Reverse(Transform):
         """An array as it is now, for the way back: itself if it is never written, else a copy made before the use."""
         if not isinstance(x, Var) or not isinstance(self.types.get(x.name), types.Array):
             return x
-        if not self.memory.is_written(x.name):
+        if not self.memory.is_written(x.name) or self.values.is_settled(x.name):
             return x
         name = self.fresh(f"{x.name}_kept")
         self.types[name] = self.types[x.name].copy(layout="C")

@@ -203,7 +203,7 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
         if isinstance(rt.types.get(source.name), types.BaseTuple):
             made = rt.definitions.get(source.name)
             return source.name in rt.source.params or made is not None and is_recomputable(rt, made)
-        return not rt.memory.is_written(source.name)
+        return not rt.memory.is_written(source.name) or rt.values.is_settled(source.name)
     return s.op == "call" and getattr(s.args[0], "value", None) in (len, float, int, trips)
 
 

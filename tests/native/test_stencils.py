@@ -1,0 +1,255 @@
+"""Loops that compute arrays from neighbours: gathered on the way back, or left alone, and right in either case."""
+
+import itertools
+import linecache
+import random
+
+import numpy as np
+import pytest
+
+import plaingrad
+
+numba = pytest.importorskip("numba")
+
+from plaingrad.native import build, loop_forms, stencils  # noqa: E402
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def taken(monkeypatch):
+    """The loops that were differentiated as stencils."""
+    found = []
+
+    def form(rt, s):
+        parts = stencils.gathered(rt, s)
+        if parts is not None:
+            found.append(s)
+        return parts
+
+    forms = [form if f is stencils.gathered else f for f in loop_forms.FORMS]
+    monkeypatch.setattr(loop_forms, "FORMS", tuple(forms))
+    return found
+
+
+def function(text):
+    """The function `f` that `text` defines."""
+    name = f"<stencil {next(_numbers)}>"
+    space = {"np": np}
+    linecache.cache[name] = (len(text), None, text.splitlines(True), name)
+    exec(compile(text, name, "exec"), space)
+    return space["f"]
+
+
+def native(f, args, argnums, compiled=False):
+    """(value, gradients), by the derived program, uncompiled unless asked for."""
+    if compiled:
+        return plaingrad.value_and_grad(f, argnums, tier="native")(*args)
+    found = build.derived("pullback", f, tuple(numba.typeof(a) for a in args), argnums)
+    shadows = [np.zeros_like(args[k]) for k in argnums if isinstance(args[k], np.ndarray)]
+    out = list(found.python(*args, 1.0, *shadows))
+    value, bars = out.pop(0), out
+    return value, tuple(shadows.pop(0) if isinstance(args[k], np.ndarray) else bars.pop(0) for k in argnums)
+
+
+def agree(f, args, argnums=(0,), compiled=False):
+    """The native gradient is the plain tier's."""
+    value, found = native(f, args, argnums, compiled)
+    expected_value, expected = plaingrad.value_and_grad(f, argnums, tier="plain")(*args)
+    np.testing.assert_allclose(value, expected_value, rtol=1e-12)
+    for mine, theirs in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-12)
+
+
+def slopes(f, args, k):
+    """The gradient with respect to array argument `k` by central differences."""
+    found = np.zeros_like(args[k])
+    for place in np.ndindex(found.shape):
+        low, high = args[k].copy(), args[k].copy()
+        low[place] -= 1e-6
+        high[place] += 1e-6
+        found[place] = (f(*args[:k], high, *args[k + 1 :]) - f(*args[:k], low, *args[k + 1 :])) / 2e-6
+    return found
+
+
+def heat(u0, c, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        v = u.copy()
+        for i in range(1, u.shape[0] - 1):
+            for j in range(1, u.shape[1] - 1):
+                v[i, j] = u[i, j] + c * (
+                    u[i, j - 1] + u[i, j + 1] + u[i - 1, j] + u[i + 1, j] - 4.0 * u[i, j]
+                )
+        u = v
+    total = 0.0
+    for i in range(u.shape[0]):
+        for j in range(u.shape[1]):
+            total += u[i, j] * u[i, j]
+    return 0.5 * total
+
+
+def test_the_heat_equation_is_the_transposed_matrix_whatever_the_size_of_the_grid(taken):
+    for rows, columns, steps in itertools.product((0, 1, 2, 3, 4, 5, 7), (1, 2, 5, 6), (0, 1, 3)):
+        u0 = np.random.default_rng(rows).random((rows, columns))
+        step = np.eye(u0.size).reshape(rows, columns, rows, columns)
+        for i, j in itertools.product(range(1, rows - 1), range(1, columns - 1)):
+            step[i, j, i, j] -= 4 * 0.2
+            for a, b in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+                step[i, j, i + a, j + b] += 0.2
+        whole = np.linalg.matrix_power(step.reshape(u0.size, u0.size), steps) if u0.size else np.zeros((0, 0))
+        _, (found,) = native(heat, (u0, 0.2, steps), (0,))
+        np.testing.assert_allclose(found.ravel(), whole.T @ whole @ u0.ravel(), rtol=1e-12, atol=1e-14)
+    assert taken
+
+
+def test_the_compiled_heat_equation_has_the_slopes_of_finite_differences(taken):
+    u0 = np.random.default_rng(0).random((7, 9))
+    _, (found, slope) = native(heat, (u0, 0.2, 5), (0, 1), compiled=True)
+    np.testing.assert_allclose(found, slopes(heat, (u0, 0.2, 5), 0), rtol=1e-7, atol=1e-8)
+    by_difference = (heat(u0, 0.2 + 1e-6, 5) - heat(u0, 0.2 - 1e-6, 5)) / 2e-6
+    np.testing.assert_allclose(slope, by_difference, rtol=1e-7)
+    assert taken
+
+
+def test_a_loop_over_time_needs_two_buffers_and_keeps_no_array():
+    text = build.derived("pullback", heat, (numba.float64[:, ::1], numba.float64, numba.int64), (0,)).text
+    assert "keep_array" not in text and "zeros_like" not in text
+
+
+# Random stencils ------------------------------------------------------------------------------------------------------
+
+NAMES = "ijk"
+
+
+class Random:
+    """A program of random stencils."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        r = self.random
+        self.rank = r.choice((1, 1, 2, 2, 3))
+        self.lines = []
+        self.starts = [r.randint(0, 2) for _ in range(self.rank)]
+        self.ends = [r.randint(0, 2) for _ in range(self.rank)]
+        self.wraps = r.random() < 0.2  # an index may be negative, which counts from the end
+
+    def offset(self):
+        r = self.random
+        lows = [-2 if self.wraps else -s for s in self.starts]
+        return [r.randint(max(low, -2), e) for low, e in zip(lows, self.ends, strict=True)]
+
+    def element(self, name):
+        parts = []
+        for i, c in zip(NAMES, self.offset(), strict=False):
+            parts.append(i if c == 0 else f"{i} {'+' if c > 0 else '-'} {abs(c)}")
+        return f"{name}[{', '.join(parts)}]"
+
+    def term(self, fields):
+        r = self.random
+        x, y = self.element(r.choice(fields)), self.element(r.choice(fields))
+        return r.choice(
+            (x, x, f"c * {x}", f"-{x}", f"{x} * {y}", f"np.sin({x})", f"{x} / (2.0 + {y} * {y})")
+            + (
+                f"{self.element('a')} * {x}",
+                f"c * {x} * (1.0 - {x})",
+                f"a[{self.fixed()}] * {x}",
+                f"abs({x})",
+            )
+        )
+
+    def fixed(self):
+        """An index that is not one of the loop's: then it is added to as it stands."""
+        return ", ".join(self.random.choice((i, "0", f"{i} // 2")) for i in NAMES[: self.rank])
+
+    def nest(self, stores, tabs):
+        r = self.random
+        for k in range(self.rank):
+            n = f"u.shape[{k}]"
+            stop = f"{n} - {self.ends[k]}" if self.ends[k] else n
+            start = f"s{k}" if r.random() < 0.3 else str(self.starts[k])
+            self.lines.append(f"{'    ' * tabs}for {NAMES[k]} in range({start}, {stop}):")
+            tabs += 1
+        self.lines += [f"{'    ' * tabs}{store}" for store in stores]
+
+    def text(self):
+        r = self.random
+        two = r.random() < 0.4
+        fields = ["u", "w"] if two else ["u"]
+        self.lines = ["def f(u0, a, c, steps):", "    u = u0.copy()"]
+        if two:
+            self.lines.append("    w = u0 * 0.5")
+        for k, start in enumerate(self.starts):
+            self.lines.append(f"    s{k} = min({start}, steps + 7)")
+        self.lines.append("    for _ in range(steps):")
+        stores = []
+        for name in fields:
+            made = r.choice(
+                (
+                    f"{name}.copy()",
+                    f"{name}.copy()",
+                    f"np.zeros_like({name})",
+                    "np.zeros(u.shape)",
+                    "u0.copy()",
+                )
+            )
+            self.lines.append(f"        new_{name} = {made}")
+        for name in fields:
+            terms = [self.term(fields) for _ in range(r.randint(1, 4))]
+            stores.append(f"{self.stored(name)} = {' + '.join(terms)}")
+        self.nest(stores, 2)
+        if r.random() < 0.3:
+            self.lines.append("        if new_u.size > 0:")
+            self.lines.append(f"            new_u[{', '.join(['0'] * self.rank)}] = c * c")
+        if r.random() < 0.3:
+            self.lines.append("        q = u")
+            self.lines.append("        u = new_u * 0.5 + q")
+        else:
+            self.lines.append("        u = new_u")
+        if two:
+            self.lines.append("        w = new_w")
+        self.lines.append(f"    return np.sum(u * u) + np.sum(u * a){' + np.sum(w * a * a)' if two else ''}")
+        return "\n".join(self.lines) + "\n"
+
+    def stored(self, name):
+        """The element that is stored to: within the bounds as an offset."""
+        shifts = [self.random.randint(-s, e) if self.random.random() < 0.2 else 0
+                  for s, e in zip(self.starts, self.ends, strict=True)]  # fmt: skip
+        parts = [
+            i if c == 0 else f"{i} {'+' if c > 0 else '-'} {abs(c)}"
+            for i, c in zip(NAMES, shifts, strict=False)
+        ]
+        return f"new_{name}[{', '.join(parts)}]"
+
+
+def sizes(r, rank, least):
+    """A random shape."""
+    return tuple(r.randint(least, 7 if rank < 3 else 5) for _ in range(rank))
+
+
+def check(seed, compiled=False):
+    """Native and plain agree on the program number `seed`."""
+    made = Random(seed)
+    f = function(made.text())
+    for n in range(3):
+        r = random.Random(1000 * seed + n)
+        shape = sizes(r, made.rank, 4 if made.wraps else 1)
+        values = np.random.default_rng(seed + n)
+        args = values.normal(size=shape), values.normal(size=shape), 0.3, r.randint(0, 2)
+        agree(f, args, (0, 1, 2), compiled)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_stencils_have_the_plain_tiers_gradient(seed):
+    check(seed)
+
+
+def test_most_random_stencils_are_gathered(taken):
+    for seed in range(20, 40):
+        check(seed)
+    assert len(taken) >= 15
+
+
+@pytest.mark.parametrize("seed", (0, 5, 6))
+def test_random_stencils_compiled_have_the_plain_tiers_gradient(seed):
+    check(seed, compiled=True)
