@@ -9,18 +9,23 @@ from __future__ import annotations
 import builtins
 import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import compiler, errors, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.dispatcher import LiftedCode
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.typed_passes import NopythonTypeInference
+from numba.np.numpy_support import as_dtype
 
 from plaingrad.errors import NativeError
+from plaingrad.native.helpers import trips
 from plaingrad.native.structure import Graph, Irreducible, structured
 from plaingrad.native.tree import (
     RESULT,
@@ -72,6 +77,9 @@ SYMBOLS = {
     operator.invert: "~",
     operator.not_: "not",
 }
+STEPS_OF_ITERATION = ("iternext", "pair_first", "pair_second")
+PURE = ("binary", "unary", "compare", "copy")
+OVER_INDICES = (np.ndindex, np.ndenumerate)
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 
 
@@ -126,7 +134,7 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
         )
     except _Taken as taken:
         return taken.args
-    except errors.NumbaError as error:
+    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
         raise NativeError(
             f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
             f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
@@ -264,7 +272,9 @@ class _Translator:
         self.types: dict[str, Any] = {}
         self.iterators: dict[str, Any] = {}  # iterator variable -> what is iterated over
         self.line = func_ir.loc.line
+        self.target = ""  # of the current assignment, in the IR
         self.taken: set[str] = set()  # names of the tree
+        self.reads: Counter[str] = Counter()  # how often each is read
 
     # -- refusals --------------------------------------------------------------------------------------------------
 
@@ -313,7 +323,7 @@ class _Translator:
             elif isinstance(end, ir.Return):
                 out.append(Let(RESULT, "copy", (self.operand(end.value),), None, self.line))
                 successors[label] = ()
-            elif isinstance(end, (ir.StaticRaise, ir.Raise)):
+            elif isinstance(end, (ir.StaticRaise, ir.Raise, ir.DynamicRaise)):
                 out.append(self._raise(end))
                 successors[label] = ()
             else:
@@ -458,12 +468,12 @@ class _Translator:
         if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
             symbol = SYMBOLS[value.immutable_fn]
             return [InPlace(self.operand(value.lhs), symbol, self.operand(value.rhs), line)]
-        if target in self.known:
+        if target in self.known or isinstance(self.typemap[target], types.ExceptionInstance):
             return []
         if not isinstance(value, ir.Expr):
             raise self.refuse(f"`{type(value).__name__}`")
         op = value.op
-        name = self.name(target)
+        name, self.target = self.name(target), target
 
         def make(kind: str, args: Any, detail: Any = None) -> list[Stmt]:
             return [Let(name, kind, tuple(args), detail, line)]
@@ -492,13 +502,22 @@ class _Translator:
         if op == "build_list":
             return make("list", map(self.operand, value.items))
         if op == "call":
+            if _name(self.operand(value.func)) == "empty_inferred":  # the array of a comprehension
+                dtype = as_dtype(self.typemap[target].dtype).type
+                args = (Ref(np.empty, "empty"), self.operand(value.args[0]), Ref(dtype, dtype.__name__))
+                return make("call", args, ())
             return self._call(name, value, line)
         if op in ("getiter", "iternext", "pair_first", "pair_second"):
             return make(op, (self.operand(value.value),))
-        raise self.refuse(f"`{op}`")
+        raise self.refuse({"build_map": "a dictionary", "build_set": "a set"}.get(op, f"`{op}`"))
 
     def _attribute(self, name: str, value: Any, line: int) -> list[Stmt]:
         t = self.typemap[value.value.name]
+        if isinstance(t, types.Array) and value.attr == "flat":
+            if t.layout != "C":
+                raise self.refuse("`.flat` of an array that is not contiguous")
+            self.types[name] = types.Array(t.dtype, 1, "C", readonly=not t.mutable)
+            return [Let(name, "method", (self.operand(value.value),), ("ravel", ()), line)]
         if isinstance(self.typemap.get(value.value.name), types.Module):
             raise self.refuse(f"`.{value.attr}`")
         self.iterators.pop(name, None)
@@ -520,13 +539,23 @@ class _Translator:
         keywords = tuple(key for key, _ in value.kws)
         args += [self.operand(a) for _, a in value.kws]
         callee = self.operand(value.func)
+        if isinstance(_value(callee), LiftedCode):
+            raise self.refuse("`with objmode`")
+        if _name(callee) == "mark_try_block":
+            raise self.refuse("`try`")
+        if callee == Const(divmod):
+            parts = [self._fresh("part", t) for t in self.typemap[self.target]]
+            symbols = zip(parts, ("//", "%"), strict=True)
+            setup += [Let(part, "binary", tuple(args), symbol, line) for part, symbol in symbols]
+            return [*setup, Let(name, "tuple", tuple(map(Var, parts)), None, line)]
         if callee == Const(slice):
             return [*setup, Let(name, "slice", tuple(args), None, line)]
         return [*setup, Let(name, "call", (callee, *args), keywords, line)]
 
     def _raise(self, end: Any) -> Raise:
-        if isinstance(end, ir.StaticRaise):
-            args = tuple(Const(a) for a in end.exc_args or ())
+        if isinstance(end, (ir.StaticRaise, ir.DynamicRaise)):
+            given = end.exc_args or ()
+            args = tuple(self.operand(a) if isinstance(a, ir.Var) else Const(a) for a in given)
             return Raise(end.exc_class or RuntimeError, args, end.loc.line)
         found = self.ir.get_definition(end.exception)
         if isinstance(found, ir.Expr) and found.op == "call":
@@ -544,6 +573,7 @@ class _Translator:
         definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
         body = self._with_methods(body, definitions)
         definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
+        self.reads = Counter(a.name for s in statements(body) for a in operands(s) if isinstance(a, Var))
         return self._counted(body, definitions)
 
     def _with_methods(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
@@ -578,6 +608,8 @@ class _Translator:
 
     def _counted(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
         out: list[Stmt] = []
+        if any(isinstance(s, Let) and s.op == "iternext" for s in body):
+            body = self._begun_once(body, definitions)
         for s in body:
             if isinstance(s, If):
                 s = If(
@@ -588,21 +620,43 @@ class _Translator:
                 continue
             elif isinstance(s, Let) and self._only_iterates(s):
                 continue
+            elif isinstance(s, Let) and s.op == "call" and _name(s.args[0]) == "length_of_iterator":
+                _, setup, bounds, _ = self._iterated(s.args[1], None, definitions)
+                out += [*setup, Let(s.target, "call", (Ref(trips, "trips"), *bounds), (), s.line)]
+                continue
             out.append(s)
+        return out
+
+    def _begun_once(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
+        """`body` of which a part is a `for` loop whose body always leaves it: it runs once, if there are items."""
+        parts = {s.op: s for s in body if isinstance(s, Let) and s.op in STEPS_OF_ITERATION}
+        test = parts["pair_second"].target
+        out: list[Stmt] = []
+        bind: list[Stmt] = []
+        for s in body:
+            if isinstance(s, Let) and s.op == "iternext":
+                self.line = s.line
+                item = parts["pair_first"].target if "pair_first" in parts else None
+                k, setup, bounds, more = self._iterated(s.args[0], item, definitions)
+                bind = [Let(k, "copy", bounds[:1], None, s.line), *more]
+                n = self._fresh("n", types.int64)
+                out += [*setup, Let(n, "call", (Ref(trips, "trips"), *bounds), (), s.line)]
+                out.append(Let(test, "compare", (Const(0), Var(n)), "<", s.line))
+            elif isinstance(s, If) and s.test == Var(test):
+                out.append(If(s.test, [*bind, *s.then], s.orelse, s.line))
+            elif not (isinstance(s, Let) and s.op in STEPS_OF_ITERATION):
+                out.append(s)
         return out
 
     def _only_iterates(self, s: Let) -> bool:
         """Whether a statement makes what a counted loop has made superfluous: a range, an iterator."""
         if s.op == "copy" or (s.op == "call" and s.args[0] in (Const(enumerate), Const(zip))):
             return isinstance(self.types_of(s.target), types.IteratorType)
-        return s.op == "getiter" or (s.op == "call" and s.args[0] == Const(range))
+        made = _value(s.args[0]) if s.op == "call" else None
+        return s.op == "getiter" or made is range or made in OVER_INDICES
 
     def _loop(self, loop: Loop, definitions: dict[str, Let]) -> list[Stmt]:
-        parts = {
-            s.op: s
-            for s in loop.body
-            if isinstance(s, Let) and s.op in ("iternext", "pair_first", "pair_second")
-        }
+        parts = {s.op: s for s in loop.body if isinstance(s, Let) and s.op in STEPS_OF_ITERATION}
         if "iternext" not in parts:
             return [Loop(self._counted(loop.body, definitions), loop.line)]
         self.line = loop.line
@@ -614,10 +668,11 @@ class _Translator:
             and _ends_in_break(last.orelse)
         ):
             raise self.refuse("this loop")
-        if len(rest) > 1:
-            raise self.refuse("a loop with statements before its test")
+        sunk = rest[:-1]
+        if sunk and not self._may_sink(sunk, last.then):
+            return self._general(loop, parts, definitions)
         item = parts["pair_first"].target if "pair_first" in parts else None
-        inner = self._counted(last.then, definitions)
+        inner = self._counted([*sunk, *last.then], definitions)
         target, setup, (start, stop, step), bind = self._iterated(
             parts["iternext"].args[0], item, definitions
         )
@@ -635,6 +690,44 @@ class _Translator:
             ]
         return [*setup, For(target, start, stop, step, inner, loop.line), *self._counted(after, definitions)]
 
+    def _may_sink(self, before: list[Stmt], then: list[Stmt]) -> bool:
+        """Whether statements before the test of a loop may as well stand behind it, at the top of the body."""
+        inside = Counter(
+            a.name for s in statements([*before, *then]) for a in operands(s) if isinstance(a, Var)
+        )
+        return all(
+            isinstance(s, Let) and s.op in PURE and self.reads[s.target] == inside[s.target] for s in before
+        )
+
+    def _general(self, loop: Loop, parts: dict[str, Let], definitions: dict[str, Let]) -> list[Stmt]:
+        """A `for` loop with statements before its test, which run once more than its body: it counts for itself."""
+        item = parts["pair_first"].target if "pair_first" in parts else None
+        k, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item, definitions)
+        n, count, up = (self._fresh(name, types.int64) for name in ("n", "count", "up"))
+        shift = self._fresh("shift", types.int64)
+        line = loop.line
+        test = Let(parts["pair_second"].target, "compare", (Var(count), Var(n)), "<", line)
+        body: list[Stmt] = [test]
+        for s in loop.body:
+            if isinstance(s, If) and s.test == Var(test.target):
+                top = [
+                    Let(shift, "binary", (Var(count), step), "*", line),
+                    Let(k, "binary", (start, Var(shift)), "+", line),
+                    *bind,
+                    Let(up, "binary", (Var(count), Const(1)), "+", line),
+                    Let(count, "copy", (Var(up),), None, line),
+                ]
+                s = If(s.test, [*top, *s.then], s.orelse, s.line)
+            elif s in parts.values():
+                continue
+            body.append(s)
+        return [
+            *setup,
+            Let(n, "call", (Ref(trips, "trips"), start, stop, step), (), line),
+            Let(count, "copy", (Const(0),), None, line),
+            Loop(self._counted(body, definitions), line),
+        ]
+
     def _iterated(self, iterator: Operand, item: str | None, definitions: dict[str, Let]) -> Any:
         """(loop variable, statements before, (start, stop, step), statements at the top of the body)."""
         found = definitions[iterator.name] if isinstance(iterator, Var) else None
@@ -650,18 +743,60 @@ class _Translator:
                     return name, [], full, []
                 if made is not None and made.op == "call" and isinstance(made.args[0], Const):
                     return self._over_pairs(made, item)
+                if made is not None and made.op == "call" and _value(made.args[0]) in OVER_INDICES:
+                    return self._over_indices(made, item)
                 return self._over_items(source, item)
             found = definitions.get(source.name) if isinstance(source, Var) else None
         raise self.refuse("this iteration")
 
     def _over_items(self, source: Operand, item: str | None) -> Any:
         t = self.types_of(source.name) if isinstance(source, Var) else None
-        if not isinstance(t, (types.Array, types.UniTuple)):
+        if not isinstance(t, (types.Array, types.UniTuple, types.List)):
             raise self.refuse(f"iteration over {t}")
         k, n = self._fresh("k", types.int64), self._fresh("n", types.int64)
         setup = [Let(n, "call", (Const(len), source), (), self.line)]
         bind = [Let(item, "item", (source, Var(k)), None, self.line)] if item else []
         return k, setup, (Const(0), Var(n), Const(1)), bind
+
+    def _over_indices(self, made: Let, item: str | None) -> Any:
+        """np.ndindex(shape) or np.ndindex(n, ...), and np.ndenumerate(array): the last index runs fastest."""
+        line = self.line
+        setup: list[Stmt] = []
+        array = made.args[1] if _value(made.args[0]) is np.ndenumerate else None
+        given = made.args[1]
+        if array is not None:
+            shape = self._fresh("shape", types.UniTuple(types.int64, self.types_of(array.name).ndim))
+            setup.append(Let(shape, "attribute", (array,), "shape", line))
+            given = Var(shape)
+        t = self.types_of(given.name) if isinstance(given, Var) else None
+        dims: list[Operand] = list(made.args[1:])
+        if isinstance(t, types.BaseTuple):
+            dims = [Var(self._fresh("n", types.int64)) for _ in t]
+            setup += [Let(d.name, "item", (given, Const(k)), None, line) for k, d in enumerate(dims)]
+        n: Operand = Const(1)
+        for d in dims:
+            size = self._fresh("size", types.int64)
+            setup.append(Let(size, "binary", (n, d), "*", line))
+            n = Var(size)
+        k = self._fresh("k", types.int64)
+        bind: list[Stmt] = []
+        rest: Operand = Var(k)
+        places: list[Operand] = []
+        for d in reversed(dims):
+            place, left = self._fresh("at", types.int64), self._fresh("left", types.int64)
+            bind.append(Let(place, "binary", (rest, d), "%", line))
+            bind.append(Let(left, "binary", (rest, d), "//", line))
+            places.insert(0, Var(place))
+            rest = Var(left)
+        if item and array is None:
+            bind.append(Let(item, "tuple", tuple(places), None, line))
+        elif item:
+            where, value = self._fresh("where", types.UniTuple(types.int64, len(dims))), self._fresh("part")
+            self.types[value] = self.types_of(array.name).dtype
+            bind.append(Let(where, "tuple", tuple(places), None, line))
+            bind.append(Let(value, "item", (array, Var(where)), None, line))
+            bind.append(Let(item, "tuple", (Var(where), Var(value)), None, line))
+        return k, setup, (Const(0), n, Const(1)), bind
 
     def _over_pairs(self, made: Let, item: str | None) -> Any:
         """enumerate(items[, start]) and zip(items, ...)."""
@@ -723,6 +858,14 @@ def constant(value: Any, name: str) -> Operand:
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:
             return Const(value)
     return Ref(value, name)
+
+
+def _value(a: Operand) -> Any:
+    return None if isinstance(a, Var) else a.value
+
+
+def _name(a: Operand) -> str | None:
+    return getattr(_value(a), "__name__", None)
 
 
 def _ends_in_break(body: list[Stmt]) -> bool:
