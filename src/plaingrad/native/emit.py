@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from plaingrad.native.tree import (
@@ -68,7 +69,7 @@ class _Writer:
             return x.value.name
         name = x.name
         n = 1
-        while name in self.taken or (name in self.space and self.space[name] is not x.value):
+        while name in self.taken or hasattr(builtins, name) or self.space.get(name, x.value) is not x.value:
             name = f"{x.name}_{n}"
             n += 1
         self.space[name] = x.value
@@ -158,4 +159,4 @@ def literal(value: Any) -> str:
     if value is None or isinstance(value, (int, float, str)):
         text = repr(value)
         return f"({text})" if text.startswith("-") else text
-    return value.__name__
+    return "..." if value is Ellipsis else value.__name__

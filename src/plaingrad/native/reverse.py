@@ -147,7 +147,7 @@ class Reverse(Transform):
 
     def real(self, out: list[Stmt], term: Operand, line: int) -> Operand:
         """The real part of a cotangent that may be complex."""
-        if isinstance(term, Var) and isinstance(self.types.get(term.name), types.Complex):
+        if self.is_complex(term):
             return self.emit(out, "attribute", (term,), "real", line)
         return term
 

@@ -296,11 +296,12 @@ def kept_behind(body: list[Stmt], name: str, keep: list[Stmt]) -> list[Stmt]:
             orelse = kept_behind(s.orelse, name, keep) if inside[0] is s.orelse else s.orelse
             return [*body[:last], If(s.test, then, orelse, s.line), *body[last + 1 :]]
         if breaks([s]) or _raises([s]):  # it is assigned on several ways, of which some leave
+            before = kept_behind(body[:last], name, keep) if len(places) > 1 else body[:last]
             then = kept_behind(s.then, name, keep) if any(assigns(x, name) for x in s.then) else s.then
             orelse = (
                 kept_behind(s.orelse, name, keep) if any(assigns(x, name) for x in s.orelse) else s.orelse
             )
-            return [*body[:last], If(s.test, then, orelse, s.line), *body[last + 1 :]]
+            return [*before, If(s.test, then, orelse, s.line), *body[last + 1 :]]
     return [*body[: last + 1], *keep, *body[last + 1 :]]
 
 

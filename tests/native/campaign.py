@@ -1,0 +1,226 @@
+"""Many random programs: the native gradient and tangent against the plain tier, the program itself and differences.
+
+    python -m tests.native.campaign --count 2000 --seed 100000             # run by CPython
+    python -m tests.native.campaign --count 300 --seed 200000 --compiled   # compiled, the pullback, smaller programs
+    python -m tests.native.campaign --show 100123                          # one program, minimised if it fails
+
+Needs PYTHONPATH=src. Prints every failure with its seed and a summary; ends with status 1 if anything failed.
+"""
+
+import argparse
+import collections
+import re
+import resource
+import signal
+import sys
+import time
+import warnings
+
+import numpy as np
+
+import plaingrad
+from tests.native import comparison, random_programs
+from tests.native.comparison import bits, copied
+
+REFUSED = "refused"
+
+
+class TooLong(Exception):
+    """A program ran for too long: it is left out."""
+
+
+class Different(AssertionError):
+    """A native result is not what it should be."""
+
+
+def outcome(f, args):
+    """(the value of a call, the arguments as it leaves them), or (the type of its exception, None)."""
+    args = copied(args)
+    try:
+        return f(*args), args
+    except TooLong:
+        raise
+    except Exception as error:
+        return type(error), None
+
+
+def check(f, args, at, compiled=False):
+    """Compare; what came of it in a word: "right", "refused: ...", "raises", "wild".
+
+    Raises:
+        Different: value, effects, exception, gradient or tangent are not those of the program and the plain tier.
+    """
+    value, left = outcome(f, args)
+    try:
+        native, native_left, found = gradient(f, args, at, compiled)
+    except plaingrad.NativeError as error:
+        return f"{REFUSED}: {reason(error)}"
+    except TooLong:
+        raise
+    except Exception as error:
+        if left is None and type(error) is value:
+            return "raises"
+        raise Different(f"raises {type(error).__name__}: {error}") from error
+    if left is None:
+        if compiled and value is ZeroDivisionError:
+            return "raises"
+        raise Different(f"returns {native}, where the program raises {value.__name__}")
+    if compiled:
+        import numba
+
+        numba_args = copied(args)
+        value = numba.njit(with_compiled_callees(f))(*numba_args)
+        left = numba_args
+    if bits(native) != bits(value):
+        raise Different(f"the value is {native!r}, that of the program {value!r}")
+    if bits(native_left) != bits(left):
+        raise Different("the arguments are left otherwise than by the program")
+    expected = plaingrad.grad(f, at, tier="plain")(*copied(args))
+    sizes = [np.abs(leaf).max(initial=0.0) for leaf in comparison.leaves(expected)]
+    if not np.isfinite(sizes).all() or max(sizes) > 1e9 or not abs(value) < 1e9:
+        return "wild"
+    same(found, expected, 1e-8 if compiled else 1e-9, "gradient")
+    if compiled:
+        return "right"
+    random = np.random.default_rng(1)
+    dots = [comparison.random_like(x, random) for x in args]
+    along = sum(comparison.inner(g, dots[k]) for g, k in zip(expected, at, strict=True))
+    scale = sum(float(np.sum(np.abs(np.asarray(g) * dots[k]))) for g, k in zip(expected, at, strict=True))
+    moved_args = copied(args)
+    value_again, y_dot = comparison.pushed_forward(f, moved_args, at, [copied(dot) for dot in dots])
+    if bits(value_again) != bits(value) or bits(moved_args) != bits(left):
+        raise Different("the pushforward's value or effects are not the program's")
+    if abs(y_dot - along) > 1e-9 * scale + 1e-11:
+        raise Different(f"the tangent is {y_dot}, by the plain tier {along}")
+    with np.errstate(all="ignore"):
+        slope, error = comparison.slope_by_differences(f, args, dots, at, float)
+    if error < 1e-7 * max(1.0, scale) and abs(slope - along) > 1e-4 * max(1.0, scale):
+        raise Different(f"differences give {slope} +- {error:.1g}, both tiers {along}")
+    return "right"
+
+
+def gradient(f, args, at, compiled):
+    """(value, arguments as left, gradient), natively."""
+    args = copied(args)
+    (value,), found = comparison.pulled_back(f, args, at, [1.0], compiled)
+    return value, args, found
+
+
+def with_compiled_callees(f):
+    from plaingrad.native.frontend import with_compiled_callees
+
+    return with_compiled_callees(f)
+
+
+def same(found, expected, rtol, what):
+    try:
+        comparison.assert_close(found, expected, rtol, what)
+    except AssertionError as error:
+        raise Different(str(error)) from error
+
+
+def reason(error):
+    """A refusal without its place."""
+    text = re.sub(r" at <random.*", "", str(error).split("\n")[0])
+    return re.sub(r"`[^`]*`", "`...`", text)[:80] + (" " + str(error).split("\n")[1].strip()[:70] if "compile" in text else "")
+
+
+def alarmed(*_):
+    raise TooLong
+
+
+def run(text, seed, compiled, seconds=20):
+    """What came of the program `text` with the arguments of `seed`; "FAILS: ..." if it differs."""
+    signal.signal(signal.SIGALRM, alarmed)
+    args, at = random_programs.arguments(seed)
+    try:
+        f = random_programs.compiled_text(text, f"<random program {seed}>")
+        signal.alarm(seconds)
+        return check(f, args, at, compiled)
+    except TooLong:
+        return "too long"
+    except (MemoryError, RecursionError) as error:
+        return f"too large: {type(error).__name__}"
+    except Different as error:
+        return "FAILS: " + " ".join(str(error).split())[:300]
+    except Exception as error:
+        return f"FAILS: {type(error).__name__}: " + " ".join(str(error).split())[:300]
+    finally:
+        signal.alarm(0)
+
+
+def kind(result):
+    """The kind of a failure, by which a smaller program is known to be the same one."""
+    return re.sub(r"[^a-zA-Z ]+", "", result)[:24]
+
+
+def minimised(text, seed, compiled, result):
+    """A program with fewer statements that fails likewise."""
+    lines = text.splitlines()
+
+    def depth(line):
+        return len(line) - len(line.lstrip())
+
+    def smaller():
+        for k in range(len(lines) - 1, 0, -1):
+            end = k + 1
+            while end < len(lines) and depth(lines[end]) > depth(lines[k]):
+                end += 1
+            yield [*lines[:k], *lines[end:]]
+            if end > k + 1:
+                yield [*lines[:k], *[line[4:] for line in lines[k + 1 : end]], *lines[end:]]
+            for old, new in ((r"\(.*\)", "x"), (r"= .*", "= x"), (r" [-+*/] .*", "")):
+                changed = re.sub(old, new, lines[k], count=1)
+                if changed != lines[k]:
+                    yield [*lines[:k], changed, *lines[k + 1 :]]
+
+    progress = True
+    while progress:
+        progress = False
+        for candidate in smaller():
+            if len("".join(candidate)) < len("".join(lines)) and kind(run("\n".join(candidate) + "\n", seed, compiled, 10)) == kind(result):
+                lines, progress = candidate, True
+                break
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=100_000)
+    parser.add_argument("--size", type=int)
+    parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--show", type=int)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    options = parser.parse_args()
+    size = options.size or (3 if options.compiled else 6)
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
+    if options.show is not None:
+        text = random_programs.program(options.show, size)
+        print(text)
+        result = run(text, options.show, options.compiled)
+        print(result)
+        if result.startswith("FAILS"):
+            text = minimised(text, options.show, options.compiled, result)
+            print(text, run(text, options.show, options.compiled), sep="\n")
+        return
+    found, start, failures = collections.Counter(), time.time(), []
+    for seed in range(options.seed, options.seed + options.count):
+        if time.time() - start > options.seconds:
+            break
+        result = run(random_programs.program(seed, size), seed, options.compiled)
+        found[result if result.startswith(REFUSED) else result.split(":")[0]] += 1
+        if result.startswith("FAILS"):
+            failures.append(seed)
+            print(seed, result, flush=True)
+    print(f"{sum(found.values())} programs in {time.time() - start:.0f} s")
+    for what, times in found.most_common():
+        print(f"{times:6d}  {what}")
+    print("failures:", *failures)
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    main()
