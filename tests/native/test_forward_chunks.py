@@ -239,3 +239,57 @@ def test_a_function_that_draws_random_numbers_is_not_called_twice():
 
     with pytest.raises(plaingrad.NativeError, match="draws random numbers"):
         jacobian(f, mode="forward", tier="native")(np.ones(40))
+
+
+def projected(camera, point, weight, feature):
+    x, y, z = camera[0] * point[0] - camera[1], point[1] * camera[-1], point[2] + camera[2] ** 2
+    r = (x * x + y * y) / (z * z)
+    scale = 1.0 + camera[3] * r if r > 0.0 else 1.0
+    return weight * (x / z * scale - feature[0]), weight * (y / z * scale - feature[1])
+
+
+def test_a_compiled_jacobian_is_called_from_compiled_loops():
+    rng = np.random.default_rng(5)
+    cameras, points, weights, features = (rng.uniform(0.5, 1.5, s) for s in ((3, 4), (2, 3), 6, (6, 2)))
+    jac = plaingrad.compiled_jacobian(projected, cameras[0], points[0], 1.0, features[0], argnums=(0, 1, 2))
+
+    @numba.njit
+    def every(out, values):
+        for i in range(weights.size):
+            values[i, 0], values[i, 1] = jac(cameras[i % 3], points[i % 2], weights[i], features[i], out[i])
+
+    out, values = np.full((6, 2, 8), np.nan), np.empty((6, 2))
+    every(out, values)
+    for i in range(6):
+        args = cameras[i % 3], points[i % 2], float(weights[i]), features[i]
+        rows = jacobian(projected, (0, 1, 2), tier="plain")(*args)
+        np.testing.assert_allclose(out[i], [flat(row) for row in rows], rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(values[i], projected(*args), rtol=1e-15)
+
+
+def test_a_compiled_jacobian_of_arrays_has_a_row_for_each_number():
+    f = numba.njit(lambda a, b: (a * b[0], np.sum(b)))
+    a, b = np.arange(1.0, 4.0), np.linspace(1.0, 2.0, 20)
+    out = np.empty((4, 23))
+    plaingrad.compiled_jacobian(f, a, b, argnums=(0, 1))(a, b, out)
+    expected = np.zeros((4, 23))
+    expected[:3, :3] = np.eye(3)
+    expected[:3, 3] = a
+    expected[3, 3:] = 1.0
+    np.testing.assert_allclose(out, expected)
+
+
+def test_a_matrix_of_the_wrong_shape_is_refused_by_a_compiled_jacobian():
+    jac = plaingrad.compiled_jacobian(lambda a: (a[0], a[1] * a[0]), np.ones(2))
+    for shape in ((2, 3), (1, 2)):
+        with pytest.raises(ValueError, match="matrix for a Jacobian"):
+            jac(np.ones(2), np.zeros(shape))
+
+
+def test_a_unit_tangent_is_found_from_the_end_and_in_matrices():
+    def f(m, v):
+        return m[-1, 0] * v[-2], m[0, -1] * m[1, 2]
+
+    m, v = np.arange(1.0, 7.0).reshape(2, 3), np.array([3.0, 5.0])
+    found = jacobian(f, (0, 1), tier="native")(m, v)
+    np.testing.assert_allclose(flat(found), flat(jacobian(f, (0, 1), tier="plain")(m, v)))

@@ -19,7 +19,7 @@ from plaingrad.native import cache
 from plaingrad.native.activity import Memory
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
-from plaingrad.native.forward import chunk_program, columns_program, pushforward_program
+from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
 from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
@@ -32,10 +32,11 @@ TRANSFORMS: dict[str, Callable[..., Program]] = {
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
     **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
+    **{f"jacobian{n}": functools.partial(jacobian_program, n) for n in WIDTHS},
 }
-OF_CALLEES = {
-    f"columns{n}": f"pushforward{n}" for n in WIDTHS
-}  # other modes are those of the functions called, too
+OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
+    f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS
+}
 
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}

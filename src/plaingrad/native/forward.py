@@ -20,6 +20,7 @@ from plaingrad.native import arrays, chunks, lanes
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.transform import Transform
 from plaingrad.native.tree import (
+    RESULT,
     Const,
     Do,
     For,
@@ -33,6 +34,8 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    operands,
+    statements,
 )
 
 
@@ -61,6 +64,14 @@ def columns_program(n: int, program: Program, wanted: list[str], callee: Callabl
     return Forward(program, wanted, callee, n).columns()
 
 
+def jacobian_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """The program that returns the result of `program` and writes its Jacobian into its last parameter, a matrix.
+
+    A row for each number of the results, a column for each of the differentiated parameters; n columns a sweep.
+    """
+    return Forward(program, wanted, callee, n).jacobian()
+
+
 class Forward(Transform):
     """The forward transform of one program.
 
@@ -68,6 +79,8 @@ class Forward(Transform):
         n: how many tangents there are at once; 0 for one, without lanes.
         lane: the number of the lane that an array rule is being applied to, None outside of those.
         lane_out: where the statements go meanwhile.
+        units: input arrays that are only read, element by element -> the column of their first element. Their
+            tangents are unit vectors, made where they are read.
     """
 
     def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any], n: int = 0) -> None:
@@ -75,6 +88,7 @@ class Forward(Transform):
         self.n = n
         self.lane: Var | None = None
         self.lane_out: list[Stmt] = []
+        self.units: dict[str, Operand] = {}
         lost = [name for name in sorted(self.active) if n and has_complex(self.types[name])]
         if lost:
             raise self.refuse(f"a chunk of tangents of the complex `{lost[0]}`", 0)
@@ -84,7 +98,7 @@ class Forward(Transform):
         out = self.pushed([])
         out += [self.nothing(name) for name in self.outputs if self.n and name not in self.active]
         dots = [Var(f"{name}_d") if name in self.active or self.n else Const(0.0) for name in self.outputs]
-        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
+        out.append(Let(RESULT, "tuple", (*map(Var, self.results), *dots)))
         params = [*self.source.params, *[f"{name}_d" for name in self.inputs]]
         suffix = str(self.n) if self.n else ""
         return Program(f"{self.source.name}_pushforward{suffix}", self.source.file, params, out)
@@ -92,27 +106,87 @@ class Forward(Transform):
     def columns(self) -> Program:
         """The program of columns."""
         first = self.fresh("first")
-        column = self.emit(seeds := [], "unary", (Var(first),), "-", 0)
+        out = self.pushed(self.seeds(Var(first)))
+        dots: list[Operand] = []
+        for name in self.outputs:
+            if name not in self.active:
+                out.append(self.nothing(name))
+            dots.append(arrays.call(self, out, lanes.floats_of, Var(f"{name}_d"), Var(name), line=0))
+        out.append(Let(RESULT, "tuple", (*map(Var, self.results), *dots)))
+        name = f"{self.source.name}_columns{self.n}"
+        return Program(name, self.source.file, [*self.source.params, first], out)
+
+    def jacobian(self) -> Program:
+        """The program that writes a Jacobian."""
+        first, out = self.fresh("first"), self.fresh("out")
+        body = self.pushed(self.seeds(Var(first)))
+        row: Operand = Const(0)
+        for name in self.outputs:
+            if name not in self.active:
+                body.append(self.nothing(name))
+            place = (Var(out), row, Var(first), Var(f"{name}_d"))
+            row = arrays.call(self, body, lanes.put, *place, line=0)
+        unpacked = self.unpacked(body)
+        size: list[Stmt] = []
+        count: Operand = Const(0)
+        for name in self.inputs:
+            own = (
+                self.emit(size, "attribute", (Var(name),), "size", 0)
+                if is_array(self.types[name])
+                else Const(1)
+            )
+            count = self.emit(size, "binary", (count, own), "+", 0)
+        check = Let("_", "call", (Ref(lanes.check_columns, "check_columns"), Var(out), count), ())
+        whole = [
+            *body[:unpacked],
+            *size,
+            Do(check),
+            For(first, Const(0), count, Const(self.n), body[unpacked:]),
+        ]
+        if isinstance(self.source.result, types.BaseTuple) and has_tangent(self.source.result):
+            self.gather(RESULT, self.source.result, whole)
+        else:
+            whole.append(Let(RESULT, "copy", (Var(RESULT),)))
+        name = f"{self.source.name}_jacobian{self.n}"
+        return Program(name, self.source.file, [*self.source.params, out], whole)
+
+    def seeds(self, first: Operand) -> list[Stmt]:
+        """The unit tangents of the inputs, from column `first` on."""
+        seeds: list[Stmt] = []
+        column: Operand = self.emit(seeds, "unary", (first,), "-", 0)
         for name in self.inputs:
             size: Operand = Const(1)
+            unit: tuple[Operand, ...] = (Ref(lanes.unit_lanes, "unit_lanes"),)
             if is_array(self.types[name]):
                 size = self.emit(seeds, "attribute", (Var(name),), "size", 0)
                 unit = (Ref(lanes.unit_lanes_like, "unit_lanes_like"), Var(name))
-            else:
-                unit = (Ref(lanes.unit_lanes, "unit_lanes"),)
-            if name in self.active:
+            same = self.only_read(name) if is_array(self.types[name]) else None
+            if same is not None:
+                self.units.update(dict.fromkeys(same, column))
+            elif name in self.active:
                 seeds.append(Let(f"{name}_d", "call", (*unit, column, Const(self.n)), ()))
             column = self.emit(seeds, "binary", (column, size), "+", 0)
-        out = self.pushed(seeds)
-        dots: list[Operand] = []
-        for name in self.outputs:
-            dot: Operand = Var(f"{name}_d")
-            if name not in self.active:
-                out.append(self.nothing(name))
-            dots.append(arrays.call(self, out, lanes.floats_of, dot, Var(name), line=0))
-        out.append(Let("result", "tuple", (*map(Var, self.results), *dots)))
-        name = f"{self.source.name}_columns{self.n}"
-        return Program(name, self.source.file, [*self.source.params, first], out)
+        return seeds
+
+    def only_read(self, array: str) -> set[str] | None:
+        """The names of an array, if all that is done with it is to read single elements; else None."""
+        owner = self.memory.of(array)
+        names = {name for name in self.types if self.memory.of(name) == owner and is_array(self.types[name])}
+        if self.memory.is_written(array) or names & {*self.results, *self.inputs} != {array}:
+            return None
+        for s in statements(self.exploded.body):
+            if not names.intersection(a.name for a in operands(s) if isinstance(a, Var)):
+                continue
+            if not isinstance(s, Let):
+                return None
+            reads = s.op == "item" and is_real(self.types.get(s.target))
+            shapes = s.op == "attribute" and s.detail in ("shape", "size", "ndim")
+            renames = s.op == "copy" and self.assigned[s.target] == 1
+            lengths = s.op == "call" and s.args[0] == Const(len)
+            unpacks = s.op in ("item", "tuple") and isinstance(self.type_of(s.args[0]), types.BaseTuple)
+            if not (reads or shapes or renames or lengths or unpacks):
+                return None
+        return names
 
     def pushed(self, seeds: list[Stmt]) -> list[Stmt]:
         """The statements of the program with their tangents, behind `seeds` for those of the inputs."""
@@ -122,11 +196,15 @@ class Forward(Transform):
                 if leaf in self.active and leaf not in self.inputs:
                     setup.append(self.nothing(leaf))
         body = self.body(self.exploded.body)
+        start = self.unpacked(body)
+        return [*body[:start], *seeds, *setup, *body[start:]]
+
+    def unpacked(self, body: list[Stmt]) -> int:
+        """How many statements of `body` take tuples among the parameters apart."""
         places = [
             k for k, s in enumerate(body) if isinstance(s, Let) and s.op == "item" and s.target in self.inner
         ]
-        start = places[-1] + 1 if places else 0
-        return [*body[:start], *seeds, *setup, *body[start:]]
+        return places[-1] + 1 if places else 0
 
     def nothing(self, name: str) -> Stmt:
         """A tangent of zero."""
@@ -213,7 +291,12 @@ class Forward(Transform):
             return
         out.append(s)
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.Array):
-            out.append(Let(z, "item", (Var(f"{s.args[0].name}_d"), s.args[1]), None, s.line))  # type: ignore[union-attr]
+            name = s.args[0].name  # type: ignore[union-attr]
+            if name in self.units:
+                unit = (Ref(lanes.unit_at, "unit_at"), *s.args, self.units[name], Const(self.n))
+                out.append(Let(z, "call", unit, (), s.line))
+            else:
+                out.append(Let(z, "item", (Var(f"{name}_d"), s.args[1]), None, s.line))
         elif s.op == "copy":
             x_dot = self.dot(s.args[0])
             out.append(self.nothing(s.target) if x_dot is None else Let(z, "copy", (x_dot,), None, s.line))
@@ -267,7 +350,9 @@ class Forward(Transform):
     def array(self, s: Let, z: str, out: list[Stmt]) -> None:
         """An assignment of an array: a view, another name, or new memory."""
         sources = [a for a in s.args if isinstance(a, Var) and a.name in self.memory.sources(s)]
-        if s.op == "copy":
+        if s.target in self.units:
+            out.append(s)
+        elif s.op == "copy":
             out += [s, Let(z, "copy", (Var(f"{s.args[0].name}_d"),), None, s.line)]  # type: ignore[union-attr]
         elif sources and not arrays.is_copy(self, s):
             args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)

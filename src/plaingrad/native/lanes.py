@@ -660,18 +660,106 @@ def _total(x_dot, n):  # type: ignore[no-untyped-def]
     return of_array
 
 
+def unit_at(a, place, column, n):  # type: ignore[no-untyped-def]
+    """The unit tangent of a[place], where the first element of `a` has 1.0 in lane `column`."""
+    return unit_lanes(column + int(np.arange(a.size).reshape(a.shape)[place]), n)
+
+
+@overload(unit_at, prefer_literal=True)
+def _unit_at(a, place, column, n):  # type: ignore[no-untyped-def]
+    if not isinstance(n, types.IntegerLiteral):
+        return None
+    width = n.literal_value
+    if not isinstance(place, types.BaseTuple):
+
+        def in_vector(a, place, column, n):  # type: ignore[no-untyped-def]
+            k = np.int64(place)
+            return _unit(column + (k if k >= 0 else k + a.shape[0]), width)
+
+        return in_vector
+
+    def in_array(a, place, column, n):  # type: ignore[no-untyped-def]
+        at = 0
+        for axis in range(len(place)):
+            k = np.int64(place[axis])
+            at = at * a.shape[axis] + (k if k >= 0 else k + a.shape[axis])
+        return _unit(column + at, width)
+
+    return in_array
+
+
+def check_columns(out, columns):  # type: ignore[no-untyped-def]
+    """Raise if `out` is no matrix with so many columns."""
+    if out.shape[1] != columns:
+        raise ValueError(
+            "the matrix for a Jacobian has a column for each number of the differentiated arguments"
+        )
+
+
+@overload(check_columns)
+def _check_columns(out, columns):  # type: ignore[no-untyped-def]
+    def check(out, columns):  # type: ignore[no-untyped-def]
+        if out.shape[1] != columns:
+            raise ValueError(
+                "the matrix for a Jacobian has a column for each number of the differentiated arguments"
+            )
+
+    return check
+
+
 def put(out, row, first, x_dot):  # type: ignore[no-untyped-def]
-    """out[row, first : first + n] = the tangents of a number, as far as there are columns."""
-    for k in range(min(len(x_dot), out.shape[1] - first)):
-        out[row, first + k] = x_dot[k]
+    """out[row, first : first + n] = the tangents of a number, or of an array in so many rows; the next row."""
+    if not isinstance(x_dot, np.ndarray) or x_dot.dtype != object:
+        count = min(len(x_dot), out.shape[1] - first)
+        out[row, first : first + count] = x_dot[:count]
+        return row + 1
+    for place in np.ndindex(x_dot.shape):
+        row = put(out, row, first, x_dot[place])
+    return row
 
 
 @overload(put)
 def _put(out, row, first, x_dot):  # type: ignore[no-untyped-def]
-    width = x_dot.n
+    if isinstance(x_dot, Lanes):
 
-    def write(out, row, first, x_dot):  # type: ignore[no-untyped-def]
-        for k in range(min(width, out.shape[1] - first)):
-            out[row, first + k] = _lane_of(x_dot, k)
+        def one(out, row, first, x_dot):  # type: ignore[no-untyped-def]
+            if row >= out.shape[0]:
+                raise ValueError("the matrix for a Jacobian has a row for each number of the results")
+            _put_lanes(out[row], first, x_dot)
+            return row + 1
 
-    return write
+        return one
+
+    def each(out, row, first, x_dot):  # type: ignore[no-untyped-def]
+        for place in np.ndindex(x_dot.shape):
+            if row >= out.shape[0]:
+                raise ValueError("the matrix for a Jacobian has a row for each number of the results")
+            _put_lanes(out[row], first, x_dot[place])
+            row += 1
+        return row
+
+    return each
+
+
+@intrinsic
+def _put_lanes(context, row, first, x):  # type: ignore[no-untyped-def]
+    """row[first : first + n] = x, as far as the vector `row` reaches."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        array = context.make_array(sig.args[0])(context, builder, args[0])
+        start = args[1]
+        (size,) = cgutils.unpack_tuple(builder, array.shape)
+        (stride,) = cgutils.unpack_tuple(builder, array.strides)
+        if sig.args[0].layout == "C":
+            stride = ir.Constant(ir.IntType(64), 8)
+        room = builder.sub(size, start)
+        begin = builder.add(builder.ptrtoint(array.data, ir.IntType(64)), builder.mul(start, stride))
+        for k in range(x.n):
+            lane = ir.Constant(ir.IntType(64), k)
+            with builder.if_then(builder.icmp_signed("<", lane, room)):
+                address = builder.add(begin, builder.mul(lane, stride))
+                value = builder.extract_element(args[2], ir.Constant(ir.IntType(32), k))
+                builder.store(value, builder.inttoptr(address, ir.DoubleType().as_pointer()))
+        return context.get_dummy_value()
+
+    return types.none(row, types.int64, x), generate

@@ -51,9 +51,7 @@ def jacobian(
         NativeError: it cannot be derived natively, or is complex.
     """
     taken = border.taken(f, args, positions, kwargs)
-    t = call.result_type(taken.f, taken.signature)
-    if any(map(has_complex, call.tangent_leaves(t))) or any(map(np.iscomplexobj, inputs_of(taken))):
-        raise NativeError("natively, Jacobians are of real functions.\n  See docs: errors#native")
+    t = refuse_complex(taken)
     columns = sum(map(np.size, inputs_of(taken)))
     rows = fixed_size(t)
     if mode == "auto":
@@ -63,6 +61,35 @@ def jacobian(
     if mode == "reverse":
         return in_order(taken, by_rows(taken))
     return in_order(taken, by_columns(taken, t, mode == "auto", chunk))
+
+
+def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
+    """The dispatcher that returns f(*args) and writes the Jacobian to the matrix that is its last argument.
+
+    Raises:
+        NativeError: it cannot be derived natively, or is complex, or takes what compiled code does not.
+    """
+    taken = border.taken(f, args, positions, {})
+    if taken.given is not taken.args and any(
+        a is not b for a, b in zip(taken.given, taken.args, strict=True)
+    ):
+        raise NativeError(
+            "a compiled Jacobian takes numbers, arrays and tuples of these; lists and dataclasses are for "
+            "jacobian(f, tier='native').\n  See docs: errors#native"
+        )
+    if taken.positions != tuple(positions):
+        raise NativeError("natively, argnums of a compiled Jacobian are in order.\n  See docs: errors#native")
+    refuse_complex(taken)
+    n = width_for(sum(map(np.size, inputs_of(taken))))
+    return call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
+
+
+def refuse_complex(taken: Any) -> Any:
+    """The type of the result; complex numbers in it or in the arguments are refused."""
+    t = call.result_type(taken.f, taken.signature)
+    if any(map(has_complex, call.tangent_leaves(t))) or any(map(np.iscomplexobj, inputs_of(taken))):
+        raise NativeError("natively, Jacobians are of real functions.\n  See docs: errors#native")
+    return t
 
 
 def inputs_of(taken: Any) -> list[Any]:
@@ -178,4 +205,4 @@ def by_rows(taken: Any) -> Whole:
     return Whole(y, inputs, blocks)
 
 
-__all__ = ["Whole", "jacobian"]
+__all__ = ["Whole", "compiled_jacobian", "jacobian"]
