@@ -19,8 +19,8 @@ from plaingrad.native.helpers import add_to
 KINDS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
 
 
-def _gemm(a_is_turned: bool, b_is_turned: bool) -> Any:
-    """What adds a @ b to c in compiled programs, a or b turned, for matrices of one type, c in C order."""
+def _gemm(a_is_turned: bool, b_is_turned: bool, keep: float) -> Any:
+    """What makes c = keep * c + a @ b in compiled programs, a or b turned, for matrices of one type, c in C order."""
 
     @intrinsic
     def product(typingctx: Any, a: Any, b: Any, c: Any) -> Any:
@@ -33,8 +33,12 @@ def _gemm(a_is_turned: bool, b_is_turned: bool) -> Any:
             gemm = cgutils.get_or_insert_function(
                 builder.module, ir.FunctionType(ir.IntType(32), parameters), "numba_xxgemm"
             )
-            one = cgutils.alloca_once_value(builder, context.get_constant(c.dtype, 1.0))
-            one = builder.bitcast(one, pointer)
+            alpha, beta = (
+                builder.bitcast(
+                    cgutils.alloca_once_value(builder, context.get_constant(c.dtype, factor)), pointer
+                )
+                for factor in (1.0, keep)
+            )
             found = []  # (the flag of BLAS, length of a row in memory, data, shape as a factor)
             for kind, x, is_turned in zip(
                 signature.args, args, (a_is_turned, b_is_turned, False), strict=True
@@ -48,14 +52,15 @@ def _gemm(a_is_turned: bool, b_is_turned: bool) -> Any:
             (a_flag, a_length, a_data, (m, k)), (b_flag, b_length, b_data, (_, n)), (_, _, c_data, _) = found
             sizes = (ir.Constant(char, ord(KINDS[c.dtype])), b_flag, a_flag, n, m, k)
             # a matrix in C order is its transpose in BLAS: c^T += b^T a^T
-            return builder.call(gemm, (*sizes, one, b_data, b_length, a_data, a_length, one, c_data, n))
+            return builder.call(gemm, (*sizes, alpha, b_data, b_length, a_data, a_length, beta, c_data, n))
 
         return types.int32(a, b, c), codegen
 
     return product
 
 
-_add_times_turned, _add_turned_times = _gemm(False, True), _gemm(True, False)
+_add_times_turned, _add_turned_times = _gemm(False, True, 1.0), _gemm(True, False, 1.0)
+_put_times_turned, _put_turned_times = _gemm(False, True, 0.0), _gemm(True, False, 0.0)
 
 
 def _are_alike(*kinds: Any) -> bool:
@@ -118,6 +123,56 @@ def _add_dot_b(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
 
         return add_rows
     return lambda b_bar, z_bar, a, b: add_to(b_bar, dot_bar_b(z_bar, None, a, b))
+
+
+def put_dot_a(a_bar: Any, z_bar: Any, a: Any, b: Any) -> None:
+    """a_bar = the cotangent of `a` in z = a @ b, whatever is in its memory."""
+    a_bar.fill(0.0)
+    add_dot_a(a_bar, z_bar, a, b)
+
+
+def put_dot_b(b_bar: Any, z_bar: Any, a: Any, b: Any) -> None:
+    """b_bar = the cotangent of `b` in z = a @ b, whatever is in its memory."""
+    b_bar.fill(0.0)
+    add_dot_b(b_bar, z_bar, a, b)
+
+
+@overload(put_dot_a)
+def _put_dot_a(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+    if isinstance(z_bar, types.Array) and _are_alike(a_bar, z_bar, b) and a_bar.ndim == b.ndim == 2:
+
+        def put_product(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            if a_bar.size > 0 and b.size > 0:
+                _put_times_turned(z_bar, conj_of(b), a_bar)
+            else:
+                a_bar.fill(0.0)
+
+        return put_product
+
+    def put_in_two_steps(a_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+        a_bar.fill(0.0)
+        add_dot_a(a_bar, z_bar, a, b)
+
+    return put_in_two_steps
+
+
+@overload(put_dot_b)
+def _put_dot_b(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+    if isinstance(z_bar, types.Array) and _are_alike(b_bar, z_bar, a) and a.ndim == b_bar.ndim == 2:
+
+        def put_product(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+            if b_bar.size > 0 and a.size > 0:
+                _put_turned_times(conj_of(a), z_bar, b_bar)
+            else:
+                b_bar.fill(0.0)
+
+        return put_product
+
+    def put_in_two_steps(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
+        b_bar.fill(0.0)
+        add_dot_b(b_bar, z_bar, a, b)
+
+    return put_in_two_steps
 
 
 ADDING = {dot_bar_a: add_dot_a, dot_bar_b: add_dot_b}  # helper of a cotangent -> the one that adds it at once

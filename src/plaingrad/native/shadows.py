@@ -8,9 +8,11 @@ pending target assigns; anything else that touches a pending buffer has it fille
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+from plaingrad.native import adopt
 from plaingrad.native.tree import Const, Do, For, If, InPlace, Let, Loop, Ref, Stmt, Var, operands, statements
 
 
@@ -53,7 +55,7 @@ def resolved(body: list[Stmt], owned: set[str], live: set[str]) -> list[Stmt]:
         owned: the names of all buffers.
         live: those that hold something when it begins; the others hold anything.
     """
-    return _Resolver(owned).body(body, owned - live)
+    return _Resolver(body, owned).body(body, owned - live)
 
 
 def touched(body: list[Stmt]) -> set[str]:
@@ -76,19 +78,28 @@ def _pseudo(s: Stmt) -> Any:
 
 
 class _Resolver:
-    def __init__(self, owned: set[str]) -> None:
+    def __init__(self, body: list[Stmt], owned: set[str]) -> None:
         self.owned = owned
+        self.reads = Counter(a.name for s in statements(body) for a in operands(s) if isinstance(a, Var))
         self.count = 0
+        self.held: dict[str, str] = {}  # a buffer that another one has adopted -> the one to be had for it
 
     def body(self, body: list[Stmt], pending: set[str]) -> list[Stmt]:
         """Statements resolved; `pending` is brought up to date."""
         out: list[Stmt] = []
-        for s in body:
+        for k, s in enumerate(body):
             kind = _pseudo(s)
+            given = adopt.contribution(s)
             if isinstance(kind, Choice):
                 out += self.chosen(kind, s, pending)
             elif kind is _CLEAR:
-                pending |= self.owned & {x.name for x in s.call.args[1:]}  # type: ignore[union-attr]
+                names = {x.name for x in s.call.args[1:]}  # type: ignore[union-attr]
+                out += [
+                    adopt.give_back(name, self.held.pop(name)) for name in sorted(names & self.held.keys())
+                ]
+                pending |= self.owned & names
+            elif given is not None and given.to in pending:
+                out += self.first(given, body, k, pending)
             elif kind is _MOVE:
                 out += self.moved(s, pending)
             elif isinstance(s, If):
@@ -105,6 +116,35 @@ class _Resolver:
         found = sorted(names & pending)
         pending -= set(found)
         return [Do(Let("_", "method", (Var(name), Const(0.0)), ("fill", ()))) for name in found]
+
+    def first(self, given: adopt.Contribution, body: list[Stmt], k: int, pending: set[str]) -> list[Stmt]:
+        """The first contribution to a pending buffer, body[k]: taken as it is where that is possible."""
+        s = body[k]
+        line = s.line  # type: ignore[union-attr]
+        out = self.filled(touched([s]) - {given.to}, pending)
+        product = adopt.put(given, line)
+        term = given.of[0]
+        if product is not None:
+            pending.discard(given.to)
+            return [*out, product]
+        if isinstance(term, Var):
+            if term.name in self.owned:
+                if term.name not in self.held and adopt.ends_soon(
+                    term.name, given.to, body[k + 1 :], lambda x: self.ends(x, term.name)
+                ):
+                    pending.discard(given.to)
+                    self.count += 1
+                    held = self.held[term.name] = f"held_buffer_{self.count}"
+                    out.append(Let(held, "copy", (Var(given.to),), None, line))
+                    return [*out, adopt.take(given.to, held, term, line)]
+            elif adopt.is_fresh(term.name, body[:k], self.reads[term.name]):
+                pending.discard(given.to)
+                return [*out, adopt.take(given.to, given.to, term, line)]
+        return [*out, *self.filled({given.to}, pending), s]
+
+    def ends(self, s: Stmt, name: str) -> bool:
+        """Whether `s` says that a buffer is zero from here on."""
+        return _pseudo(s) is _CLEAR and Var(name) in s.call.args[1:]  # type: ignore[union-attr]
 
     def chosen(self, choice: Choice, s: Any, pending: set[str]) -> list[Stmt]:
         """The way that fits."""
