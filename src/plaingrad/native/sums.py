@@ -107,8 +107,9 @@ def _computed_again(rt: Reverse, s: For, inner: Parts) -> list[Stmt] | None:
 
     definitions: dict[str, Let | None] = {}
     for x in statements(inner.forward):
-        if isinstance(x, (Let, For)):
-            definitions[x.target] = x if isinstance(x, Let) and x.target not in definitions else None
+        if isinstance(x, (Let, For)):  # below a branch it may be valid only there
+            alone = x.target not in definitions and any(x is y for y in inner.forward)
+            definitions[x.target] = x if isinstance(x, Let) and alone else None
     needed = [name for name in free_reads(inner.backward, {s.target}) if name in definitions]
     found: set[str] = set()
     while needed:
