@@ -41,8 +41,14 @@ def function(text):
     return space["f"]
 
 
+def copied(args):
+    """Arguments that a function may write into."""
+    return tuple(a.copy() if isinstance(a, np.ndarray) else a for a in args)
+
+
 def native(f, args, argnums, compiled=False):
     """(value, gradients), by the derived program, uncompiled unless asked for."""
+    args = copied(args)
     if compiled:
         return plaingrad.value_and_grad(f, argnums, tier="native")(*args)
     found = build.derived("pullback", f, tuple(numba.typeof(a) for a in args), argnums)
@@ -55,7 +61,7 @@ def native(f, args, argnums, compiled=False):
 def agree(f, args, argnums=(0,), compiled=False):
     """The native gradient is the plain tier's."""
     value, found = native(f, args, argnums, compiled)
-    expected_value, expected = plaingrad.value_and_grad(f, argnums, tier="plain")(*args)
+    expected_value, expected = plaingrad.value_and_grad(f, argnums, tier="plain")(*copied(args))
     np.testing.assert_allclose(value, expected_value, rtol=1e-12)
     for mine, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-11, atol=1e-12)
@@ -90,7 +96,7 @@ def heat(u0, c, steps):
 
 
 def test_the_heat_equation_is_the_transposed_matrix_whatever_the_size_of_the_grid(taken):
-    for rows, columns, steps in itertools.product((0, 1, 2, 3, 4, 5, 7), (1, 2, 5, 6), (0, 1, 3)):
+    for rows, columns, steps in itertools.product((0, 2, 3, 4, 5, 7), (2, 5, 6), (0, 2)):
         u0 = np.random.default_rng(rows).random((rows, columns))
         step = np.eye(u0.size).reshape(rows, columns, rows, columns)
         for i, j in itertools.product(range(1, rows - 1), range(1, columns - 1)):
@@ -176,24 +182,28 @@ class Random:
         r = self.random
         two = r.random() < 0.4
         fields = ["u", "w"] if two else ["u"]
+        style = r.choice(("new", "new", "new", "exchanged", "exchanged", "back", "in place"))
         self.lines = ["def f(u0, a, c, steps):", "    u = u0.copy()"]
         if two:
             self.lines.append("    w = u0 * 0.5")
         for k, start in enumerate(self.starts):
             self.lines.append(f"    s{k} = min({start}, steps + 7)")
-        self.lines.append("    for _ in range(steps):")
-        stores = []
+        makes = []
         for name in fields:
-            made = r.choice(
-                (
-                    f"{name}.copy()",
-                    f"{name}.copy()",
-                    f"np.zeros_like({name})",
-                    "np.zeros(u.shape)",
-                    "u0.copy()",
-                )
+            kinds = (
+                f"{name}.copy()",
+                f"{name}.copy()",
+                f"np.zeros_like({name})",
+                "np.zeros(u.shape)",
+                "u0.copy()",
             )
-            self.lines.append(f"        new_{name} = {made}")
+            makes.append(f"new_{name} = {name if style == 'in place' else r.choice(kinds)}")
+        if style in ("exchanged", "back"):
+            self.lines += [f"    {made}" for made in makes]
+        self.lines.append("    for _ in range(steps):")
+        if style in ("new", "in place"):
+            self.lines += [f"        {made}" for made in makes]
+        stores = []
         for name in fields:
             terms = [self.term(fields) for _ in range(r.randint(1, 4))]
             stores.append(f"{self.stored(name)} = {' + '.join(terms)}")
@@ -201,12 +211,16 @@ class Random:
         if r.random() < 0.3:
             self.lines.append("        if new_u.size > 0:")
             self.lines.append(f"            new_u[{', '.join(['0'] * self.rank)}] = c * c")
-        if r.random() < 0.3:
-            self.lines.append("        q = u")
-            self.lines.append("        u = new_u * 0.5 + q")
+        if style == "back":
+            self.nest([f"{name}[{', '.join(NAMES[: self.rank])}] = new_{name}[{', '.join(NAMES[: self.rank])}]"
+                       for name in fields], 2)  # fmt: skip
+        elif style == "exchanged":
+            self.lines += [f"        {name}, new_{name} = new_{name}, {name}" for name in fields]
+        elif r.random() < 0.3:
+            self.lines += ["        q = u", "        u = new_u * 0.5 + q"]
         else:
             self.lines.append("        u = new_u")
-        if two:
+        if two and style in ("new", "in place"):
             self.lines.append("        w = new_w")
         self.lines.append(f"    return np.sum(u * u) + np.sum(u * a){' + np.sum(w * a * a)' if two else ''}")
         return "\n".join(self.lines) + "\n"
@@ -231,7 +245,7 @@ def check(seed, compiled=False):
     """Native and plain agree on the program number `seed`."""
     made = Random(seed)
     f = function(made.text())
-    for n in range(3):
+    for n in range(2):
         r = random.Random(1000 * seed + n)
         shape = sizes(r, made.rank, 4 if made.wraps else 1)
         values = np.random.default_rng(seed + n)
@@ -239,17 +253,229 @@ def check(seed, compiled=False):
         agree(f, args, (0, 1, 2), compiled)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_random_stencils_have_the_plain_tiers_gradient(seed):
     check(seed)
 
 
-def test_most_random_stencils_are_gathered(taken):
-    for seed in range(20, 40):
-        check(seed)
-    assert len(taken) >= 15
-
-
-@pytest.mark.parametrize("seed", (0, 5, 6))
+@pytest.mark.parametrize("seed", (0, 4))
 def test_random_stencils_compiled_have_the_plain_tiers_gradient(seed):
     check(seed, compiled=True)
+
+
+# Forms of programs ----------------------------------------------------------------------------------------------------
+
+GATHERED = {
+    "buffers that change names": """
+def f(u0, c, steps):
+    u = u0.copy()
+    v = u0.copy()
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        u, v = v, u
+    return np.sum(u * u)
+""",
+    "a wave with two earlier states": """
+def f(u0, c, steps):
+    u = u0.copy()
+    p = u0 * 0.9
+    for _ in range(steps):
+        w = np.zeros_like(u)
+        for i in range(1, u.size - 1):
+            w[i] = 2 * u[i] - p[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+        p = u
+        u = w
+    return np.sum(u * u * p)
+""",
+    "a step that is copied back": """
+def f(u, c, steps):
+    v = np.empty_like(u)
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        for i in range(1, u.size - 1):
+            u[i] = v[i]
+    return np.sum(u * u)
+""",
+    "a boundary condition behind the step": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        v = np.empty_like(u)
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+        v[0] = u[0] * c
+        v[-1] = 2.0
+        u = v
+    return np.sum(u * u)
+""",
+    "a branch between two schemes": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for k in range(steps):
+        v = u.copy()
+        if k % 2 == 0:
+            for i in range(1, u.size - 1):
+                v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+            u = v
+        else:
+            for i in range(2, u.size):
+                v[i] = u[i] - c * (u[i] - u[i - 2])
+            u = v
+    return np.sum(u * u)
+""",
+    "a sum over several runs": """
+def f(u0, c, steps):
+    total = 0.0
+    for k in range(steps):
+        v = np.zeros_like(u0)
+        for i in range(1, u0.size - 1):
+            v[i] = c * k * (u0[i - 1] + u0[i + 1])
+        for i in range(u0.size):
+            total += v[i] * v[i]
+    return total
+""",
+}
+LEFT_ALONE = {
+    "Gauss-Seidel": """
+def f(u, c, steps):
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            u[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+    return np.sum(u * u)
+""",
+    "Gauss-Seidel by another name": """
+def f(u, c, steps):
+    for _ in range(steps):
+        v = u
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1])
+    return np.sum(u * u)
+""",
+    "buffers that are one": """
+def f(u0, c, steps):
+    u = u0.copy()
+    v = u
+    for _ in range(steps):
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        u, v = v, u
+    return np.sum(u * u)
+""",
+    "buffers that become one": """
+def f(u0, c, steps):
+    u = u0.copy()
+    v = u0.copy()
+    for k in range(steps):
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        u = v
+    return np.sum(u * u)
+""",
+    "overlapping views": """
+def f(u, c, steps):
+    a = u[1:]
+    b = u[:-1]
+    for _ in range(steps):
+        for i in range(a.size):
+            b[i] = c * a[i]
+    return np.sum(u * u)
+""",
+    "a recurrence": """
+def f(u, c, steps):
+    v = np.zeros_like(u)
+    s = 0.0
+    for i in range(1, u.size):
+        s = s * c + u[i - 1]
+        v[i] = s
+    return np.sum(v * v)
+""",
+    "indices that count from the end": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        v = u.copy()
+        for i in range(u.size):
+            v[i] = u[i] + c * (u[i - 1] - u[i])
+        u = v
+    return np.sum(u * u)
+""",
+    "elements stored twice": """
+def f(u0, c, steps):
+    v = np.zeros_like(u0)
+    for i in range(1, u0.size - 1):
+        v[i] = c * u0[i - 1]
+        v[i + 1] = c * c * u0[i]
+    return np.sum(v * v)
+""",
+    "a value used behind the loop": """
+def f(u0, c, steps):
+    v = np.zeros_like(u0)
+    x = c
+    for i in range(1, u0.size):
+        x = c * u0[i - 1]
+        v[i] = x * x
+    return np.sum(v * v) + x
+""",
+    "a loop that goes down": """
+def f(u0, c, steps):
+    v = np.zeros_like(u0)
+    for i in range(u0.size - 1, 0, -1):
+        v[i] = c * u0[i - 1] * u0[i]
+    return np.sum(v * v)
+""",
+}
+
+
+@pytest.mark.parametrize("text", GATHERED.values(), ids=GATHERED)
+def test_gathered_are(text, taken):
+    f = function(text)
+    for n, steps in ((1, 1), (3, 2), (5, 0), (5, 2), (6, 3), (9, 1)):
+        agree(f, (np.random.default_rng(n).random(n), 0.2, steps), (0, 1))
+    assert taken
+
+
+@pytest.mark.parametrize("text", LEFT_ALONE.values(), ids=LEFT_ALONE)
+def test_left_alone_are(text, taken):
+    f = function(text)
+    for n, steps in ((1, 1), (3, 2), (5, 0), (5, 2), (6, 3), (9, 1)):
+        agree(f, (np.random.default_rng(n).random(n), 0.2, steps), (0, 1))
+    assert not taken
+
+
+def test_a_start_that_is_negative_at_run_time_counts_from_the_end(taken):
+    f = function("""
+def f(u0, c, start):
+    v = u0.copy()
+    for i in range(start, u0.size - 1):
+        v[i] = u0[i] + c * (u0[i - 1] - 2 * u0[i] + u0[i + 1])
+    return np.sum(v * v * v)
+""")
+    for start in (-3, -1, 0, 1, 2):
+        agree(f, (np.random.default_rng(0).random(9), 0.2, start), (0, 1))
+    assert taken
+
+
+def test_infinite_slopes_stay_where_they_are():
+    f = function("""
+def f(u0, c):
+    v = np.zeros_like(u0)
+    for i in range(1, u0.size - 1):
+        v[i] = np.sqrt(u0[i - 1]) + c * u0[i + 1]
+    return np.sum(v)
+""")
+    u0 = np.array([4.0, 0.0, 1.0, 9.0, 16.0, 25.0, 0.0, 1.0])
+    _, (found,) = native(f, (u0, 0.5), (0,))
+    np.testing.assert_array_equal(
+        found, [0.25, np.inf, 0.5 + 0.5, 1 / 6 + 0.5, 0.125 + 0.5, 0.1 + 0.5, 0.5, 0.5]
+    )
+
+
+def test_the_caller_who_asks_twice_gets_the_same():
+    f = numba.njit(function(GATHERED["buffers that change names"]))
+    u0 = np.random.default_rng(0).random(9)
+    first = plaingrad.grad(f, (0, 1))(u0, 0.2, 3)
+    second = plaingrad.grad(f, (0, 1))(u0, 0.2, 3)
+    np.testing.assert_array_equal(first[0], second[0])
+    assert first[1] == second[1]

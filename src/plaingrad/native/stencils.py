@@ -78,7 +78,9 @@ def gathered(rt: Reverse, s: Any) -> Parts | None:
         return None
     try:
         nest = nest_of(rt, s)
-        return Parts([s], _Backward(rt, s, nest).statements())
+        work = _Backward(rt, s, nest)
+        backward = work.statements()
+        return Parts([*work.forward, s], backward)
     except Declined:
         return None
 
@@ -236,7 +238,7 @@ def _seed(
         return
     name = x.array.name  # type: ignore[union-attr]
     offset = offset_of(nest, x.index, definitions)
-    if name not in rt.values.owned or name not in rt.values.births or offset is None or name in made.seeds:
+    if offset is None or name in made.seeds:
         raise Declined
     if rt.types[name].ndim != len(nest.loops):
         raise Declined
@@ -333,7 +335,8 @@ class _Backward:
             raise Declined
         self.made = {x.target: x for x in self.each.pool}
         self.rank = {x.target: k for k, x in enumerate(self.each.pool)}
-        self._check_values()
+        self.forward: list[Stmt] = []
+        self.held = self._held()  # array -> a copy of it, where it may be overwritten later
         self.head: list[Stmt] = []
         self.bounds = [(self._bound(loop.start), self._bound(loop.stop)) for loop in nest.loops]
 
@@ -352,17 +355,50 @@ class _Backward:
             todo += [a.name for a in (args[:1] if name in self.each.places else args) if isinstance(a, Var)]
         return [self.made[name] for name in sorted(found, key=self.rank.__getitem__)]
 
-    def _check_values(self) -> None:
-        """Decline where the reverse reads elements of an array that may have been overwritten by then."""
-        wanted = [bar for group in self.each.gathers.values() for bar in group.values()]
-        wanted += [*self.each.numbers.values(), *[bar for _, bar in self.each.loose]]
-        wanted += [read.args[1] for read, _ in self.each.loose]
-        for x in self.slice_of(wanted):
-            source = x.args[0] if x.op == "item" else None
-            if not isinstance(source, Var) or not isinstance(self.rt.types.get(source.name), types.Array):
-                continue
-            if self.rt.memory.is_written(source.name) and not self.rt.values.is_settled(source.name):
-                raise Declined
+    def _held(self) -> dict[str, Operand]:
+        """Copies, made in front of the nest, of the arrays that its reverse reads and that may be overwritten by then.
+
+        Raises:
+            Declined: an array that is read may be one that the nest stores to; or copying would cost more than the
+                nest, which may run over another part of the array every time.
+        """
+        rt, each = self.rt, self.each
+        wanted = [bar for group in each.gathers.values() for bar in group.values()]
+        wanted += [
+            *each.numbers.values(),
+            *[bar for _, bar in each.loose],
+            *[read.args[1] for read, _ in each.loose],
+        ]
+        sources = {
+            x.args[0].name for x in self.slice_of(wanted) if x.op == "item" and isinstance(x.args[0], Var)
+        }
+        values = {name for name in sources if isinstance(rt.types.get(name), types.Array)}
+        stored = sorted(
+            {x.array.name for x in self.nest.body if isinstance(x, Store) and isinstance(x.array, Var)}
+        )
+        read = values | each.gathers.keys() | {x.args[0].name for x, _ in each.loose}  # type: ignore[union-attr]
+        for k, name in enumerate(stored):
+            for other in sorted(read | set(stored[:k])):
+                if name not in rt.values.owned and not rt.values.distinct.are(name, other, self.loop):
+                    raise Declined
+        held: dict[str, Operand] = {}
+        for name in sorted(values):
+            copy = rt.kept(Var(name), self.forward, self.line)
+            if copy != Var(name):
+                held[name] = copy
+        if held and not (
+            self._is_steady() and all(rt.types[name].ndim == len(self.nest.loops) for name in held)
+        ):
+            raise Declined
+        return held
+
+    def _is_steady(self) -> bool:
+        """Whether the nest has the same bounds whenever it runs."""
+        bounds = [a for loop in self.nest.loops for a in (loop.start, loop.stop)]
+        named = {a.name for a in bounds if isinstance(a, Var)}
+        for s in self.slice_of(bounds):
+            named |= {a.name for a in s.args if isinstance(a, Var)}
+        return all(name in self.nest.inside or self.rt.values.is_steady(name) for name in named)
 
     def _bound(self, x: Operand) -> Operand:
         """A bound of a loop, computed again in front of the loops."""
@@ -421,7 +457,7 @@ class _Backward:
 
     def copy(self, region: Region, wanted: list[Operand], offset: Offset) -> list[Operand]:
         """`wanted`, of the iteration that has the target at `offset`."""
-        names: dict[str, Operand] = {}
+        names = dict(self.held)
         chosen = self.slice_of(wanted)
         read = {a.name for s in chosen for a in self._inputs(s) if isinstance(a, Var)}
         read |= {a.name for a in wanted if isinstance(a, Var)}
@@ -462,10 +498,11 @@ class _Backward:
         """The reverse: gathering where the range is wide enough, else scattering."""
         each = self.each
         fits = self._fits()
-        fused = {name: source for name in each.seeds if (source := self._copied_from(name)) is not None}
-        ending = [name for name in each.seeds if self._begins_empty(name)]
+        born = [name for name in each.seeds if name in self.rt.values.owned]
+        fused = {name: source for name in born if (source := self._copied_from(name)) is not None}
+        ending = [name for name in born if self._begins_empty(name)]
         targets = frozenset(f"{name}_b" for name in each.gathers)
-        adding = self._way(fits, {}, False, [*ending])
+        adding = self._way(fits, {}, False, ending)
         owned = all(name in self.rt.values.owned for name in each.gathers)
         if not targets or not owned:
             out = [*self.head, *adding]
@@ -593,7 +630,7 @@ class _Backward:
         each, rt = self.each, self.rt
         out: list[Stmt] = []
         levels = [out]
-        names: dict[str, Operand] = {}
+        names = dict(self.held)
         loops: list[For] = []
         for loop, (start, stop) in zip(self.nest.loops, self.bounds, strict=True):
             n = rt.emit(levels[-1], "binary", (stop, start), "-", self.line)

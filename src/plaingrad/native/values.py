@@ -18,6 +18,7 @@ from numba.core import types
 
 from plaingrad.native import arrays, shadows
 from plaingrad.native.activity import Memory
+from plaingrad.native.distinct import Distinct
 from plaingrad.native.shapes import roots
 from plaingrad.native.tree import (
     Do,
@@ -80,6 +81,7 @@ class Values:
     Attributes:
         root: array -> the array whose shape it surely has.
         births: array -> how it is made, for those that are made in one place.
+        distinct: which arrays are different memory at a loop.
         owned: names whose cotangents are buffers of the reverse sweep.
     """
 
@@ -89,6 +91,7 @@ class Values:
         self.leaves = leaves
         self.root = roots(program)
         self.births: dict[str, Birth] = {}
+        self.distinct = Distinct(program, memory, leaves)
         self._early: set[str] = set()  # arrays that are read while they are still being filled
         self._unsettled: set[str] = set()  # classes of memory that are written at other times too
         self._viewed: set[str] = set()  # classes that have names for a part or another form of an array
@@ -108,6 +111,20 @@ class Values:
                     inside[a.name] = inside.get(a.name, 0) + 1
         return any(self.reads.get(name, 0) != inside.get(name, 0) for name in names)
 
+    def is_steady(self, name: str) -> bool:
+        """Whether a variable never changes once it has a value."""
+        if name in self.leaves or name in self.program.params:
+            return True
+        made = self.made.get(name)
+        if made is None or made.op not in ("copy", "attribute", "item", "tuple", "binary", "unary", "call"):
+            return False
+        if made.op == "call" and getattr(made.args[0], "value", None) not in (len, int, min, max):
+            return False
+        named = [a.name for a in made.args if isinstance(a, Var)]
+        if made.op == "item" and isinstance(self.program.types.get(named[0] if named else ""), types.Array):
+            return False
+        return all(map(self.is_steady, named))
+
     def follows(self, name: str, source: str | None, loop: Stmt) -> bool:
         """Whether `loop` stands behind the birth of `name`, and nothing between them touches it or assigns `source`."""
         birth, path = self.births[name], self.places[id(loop)]
@@ -124,6 +141,7 @@ class Values:
         for _, s in places:
             if isinstance(s, (Let, For)):
                 count[s.target] = count.get(s.target, 0) + 1
+        self.made = {s.target: s for _, s in places if isinstance(s, Let) and count[s.target] == 1}
         self.places: dict[int, Path] = {id(s): path for path, s in places}
         self.lists = {id(body): body for body in _lists(self.program.body)}
         self.reads: dict[str, int] = {}
