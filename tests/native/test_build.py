@@ -53,17 +53,20 @@ def line_of(f, text):
 def test_a_numba_function_is_shown_stage_by_stage_with_the_lines_of_the_user(capsys):
     text = plaingrad.show(numba.njit(loop), 0.5, 3)
     assert capsys.readouterr().out == text + "\n"
-    typed, structured, forward, reverse = text.split("\ndef ")
+    typed, structured, tangents, forward, backward = text.split("\ndef ")
     assert "#     s: float64 = x" in typed
     assert f"# line {line_of(loop, 'for _')}" in typed
     assert structured.startswith("loop(x, n):")
-    assert forward.startswith("loop_pushforward(x, n")
-    assert reverse.startswith("loop_pullback(x, n")
-    for stage in (structured, forward, reverse):
+    assert tangents.startswith("loop_pushforward(x, n")
+    assert forward.startswith("loop_forward(arena")
+    assert backward.startswith("loop_backward(arena")
+    for stage in (structured, tangents, forward, backward):
         assert f"# line {line_of(loop, 'for _')}" in stage
+    for stage in (structured, tangents, forward):
         assert f"# line {line_of(loop, 's * math.sin')}" in stage
-    assert "tape" not in forward
-    assert "tape" in reverse
+    assert "tape" not in tangents
+    assert "tape" in forward
+    assert "tape" in backward
 
 
 def test_what_is_shown_is_python():
@@ -73,8 +76,8 @@ def test_what_is_shown_is_python():
 
 def test_a_plain_function_is_shown_as_bytecode_unless_the_native_tier_is_asked_for():
     assert plaingrad.show(loop) == plaingrad.show(loop, 0.5, 3)
-    assert "loop_pullback" not in plaingrad.show(loop)
-    assert "loop_pullback" in plaingrad.show(loop, 0.5, 3, tier="native")
+    assert "loop_backward" not in plaingrad.show(loop)
+    assert "loop_backward" in plaingrad.show(loop, 0.5, 3, tier="native")
     assert plaingrad.show(numba.njit(loop), 0.5, 3, tier="plain") == plaingrad.show(loop)
 
 
@@ -106,7 +109,10 @@ def test_derived_programs_of_arrays_run_uncompiled():
 
 def test_a_derived_program_steps_in_a_debugger_with_its_source_lines():
     found = build.derived("pullback", loop, (types.float64, types.int64), (0,))
-    assert inspect.getsource(found.run.py_func) == found.text
+    for sweep in (found.run.forward, found.run.backward):
+        source = inspect.getsource(sweep.py_func)
+        assert source in found.text
+        assert source.startswith(f"def {sweep.py_func.__name__}(")
 
 
 def test_the_native_tier_runs_where_numba_is_told_not_to_compile():

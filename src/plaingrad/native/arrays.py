@@ -231,12 +231,13 @@ def reverse(r: Any, s: Let) -> Any:
     forward: list[Stmt] = []
     back: list[Stmt] = []
     after: list[Stmt] = [r.zeros(s.target)] if is_array(t) else []
+    end: list[Stmt] = r.cleared(s.target) if is_array(t) else []
     if s.op == "call" and key in CREATION:
         if any(r.is_active(a) and not is_array(r.type_of(a)) for a in s.args):
             raise r.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
-        return Parts([s, *after])
+        return Parts([s, *after], end)
     if s.op == "call" and scalars.is_constant(key, [r.type_of(a) for a in s.args]):
-        return Parts([s, *after])
+        return Parts([s, *after], end)
     refuse_written_copies(r, s, key)
     z = Var(f"{s.target}_b")
     if s.op == "item":
@@ -265,7 +266,9 @@ def reverse(r: Any, s: Let) -> Any:
         raise r.refuse(f"`{name_of(s)}` of arrays", s.line)
     if is_real(t):
         back.append(Let(z.name, "copy", (r.zero(t),), None, s.line))
-    return Parts([*forward, s, *after], back)
+    if isinstance(t, types.BaseTuple):
+        end = [x for k, part in enumerate(t) if is_array(part) for x in r.cleared(f"{s.target}_p{k}")]
+    return Parts([*forward, s, *after], [*back, *end])
 
 
 def _has_row(key: Any) -> bool:

@@ -7,7 +7,7 @@ import itertools
 import linecache
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
@@ -23,19 +23,22 @@ from plaingrad.native.forward import chunk_program, columns_program, jacobian_pr
 from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
-from plaingrad.native.reverse import pullback_program
+from plaingrad.native.reverse import pullback_program, pullback_sweeps
 from plaingrad.native.tree import Program
+from plaingrad.native.workspace import Arena
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
-TRANSFORMS: dict[str, Callable[..., Program]] = {
-    "pullback": pullback_program,
+TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
+    "pullback": pullback_sweeps,
+    "fused": pullback_program,
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
     **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
     **{f"jacobian{n}": functools.partial(jacobian_program, n) for n in WIDTHS},
 }
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
-    f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS
+    "pullback": "fused",
+    **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS},
 }
 
 _lock = threading.RLock()
@@ -48,7 +51,7 @@ class Derived:
     """A derived function: `run` is compiled, `python` is the same program for CPython, `text` its source.
 
     Attributes:
-        run: the dispatcher.
+        run: the dispatcher; for a pullback its `Sweeps`.
         text: the source.
         writes: whether it writes into its array arguments, as the function that it is derived from does.
     """
@@ -60,7 +63,69 @@ class Derived:
     @property
     def python(self) -> Any:
         """The same program, run by CPython, with everything that it calls: for a debugger."""
+        if isinstance(self.run, Sweeps):
+            forward, backward = uncompiled(self.run.forward, {}), uncompiled(self.run.backward, {})
+            return replace(self.run, forward=forward, backward=backward)
         return uncompiled(self.run, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """The two functions of a pullback; called, it runs both: (results, cotangents of the scalar arguments).
+
+    Attributes:
+        forward: takes the header of an arena and the arguments; returns the results and the frame.
+        backward: takes the header, the frame, seeds and shadows; returns cotangents of the scalar arguments.
+        arguments: the number of arguments.
+        results: the number of results, tuples in parts.
+    """
+
+    forward: Any
+    backward: Any
+    arguments: int
+    results: int
+
+    def __call__(self, *given: Any) -> tuple[Any, ...]:
+        arena = Arena()
+        out = self.forward(arena.header, *given[: self.arguments])
+        bars = self.backward(arena.header, *out[self.results :], *given[self.arguments :])
+        return (*out[: self.results], *bars)
+
+    def recorded(self, *args: Any) -> Recorded:
+        """The forward sweep done, the reverse sweep to come, as often as it is wanted."""
+        arena = Arena()
+        out = self.forward(arena.header, *args)
+        return Recorded(self.backward, arena, out[: self.results], out[self.results :])
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a forward sweep has left.
+
+    Attributes:
+        backward: the reverse sweep.
+        arena: holds the memory of the tapes.
+        results: of the function, tuples in parts.
+        frame: what the reverse sweep takes over.
+        lock: held by the thread that is in the reverse sweep: shadows of arrays made on the way forward are shared.
+    """
+
+    backward: Any
+    arena: Arena
+    results: tuple[Any, ...]
+    frame: tuple[Any, ...]
+    lock: Any = field(default_factory=threading.Lock)
+
+    def pulled(self, *given: Any) -> tuple[Any, ...]:
+        """The cotangents of the scalar arguments; `given` are seeds and shadows."""
+        with self.lock:
+            return self.backward(self.arena.header, *self.frame, *given)  # type: ignore[no-any-return]
+
+    def compile(self, *given: Any) -> None:
+        """Compile the reverse sweep for seeds and shadows of these types."""
+        if hasattr(self.backward, "compile"):  # Numba may be told not to compile
+            values = (self.arena.header, *self.frame, *given)
+            self.backward.compile(tuple([numba.typeof(x) for x in values]))
 
 
 def uncompiled(f: Any, known: dict[Any, Any]) -> Any:
@@ -132,7 +197,7 @@ def _derive(
     key = cache.key_of(mode, function, signature, active, options)
     kept = cache.load(key)
     if kept is not None:
-        return Derived(getattr(kept, kept.NAME), kept.TEXT, kept.WRITES)
+        return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS)
     original = prepared(program(f, signature))
     number = next(_numbers)
     me = _Begun(f"{original.name}_{mode}")
@@ -150,25 +215,46 @@ def _derive(
                 return ByName(begun.name)
         return _derive(OF_CALLEES.get(mode, mode), g, inner, types_of, positions, options_of(g), inside).run
 
-    made = polished(TRANSFORMS[mode](original, [original.params[k] for k in active], callee))
-    made.name = me.name
-    text, space = source(made)
-    parts, _, leaves = exploded(original)
+    derivative = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
+    made = [polished(p) for p in (derivative if isinstance(derivative, tuple) else (derivative,))]
+    if len(made) == 1:
+        made[0].name = me.name
+    names = tuple(p.name for p in made)
+    text, space = source(*made)
+    parts, results, leaves = exploded(original)
     memory = Memory(parts)
-    writes = any(memory.is_written(leaf) for names in leaves.values() for leaf in names)
-    kept = cache.keep(key, made.name, text, space, OPTIONS=options, WRITES=writes)
+    writes = any(memory.is_written(leaf) for parts_of in leaves.values() for leaf in parts_of)
+    counts = (len(original.params), len(results))
+    flags = {p.name: backward_options(options) if p.backward else options for p in made}
+    kept = cache.keep(key, flags, text, space, WRITES=writes, COUNTS=counts)
     if kept is not None:
-        return Derived(getattr(kept, kept.NAME), text, writes)
-    filename = f"<plaingrad native {made.name} {number}>"
+        return _found(vars(kept), names, text, writes, counts)
+    filename = f"<plaingrad native {original.name}_{mode} {number}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
-    space[made.name] = numba.njit(nogil=True, **options)(space[made.name])
+    for name in names:
+        space[name] = numba.njit(nogil=True, **flags[name])(space[name])
     for begun in callers:
         begun.spaces.append(space)
     for other in me.spaces:
-        other[made.name] = space[made.name]
-    return Derived(space[made.name], text, writes)
+        other[me.name] = space[me.name]
+    return _found(space, names, text, writes, counts)
+
+
+def _found(
+    space: dict[str, Any], names: tuple[str, ...], text: str, writes: bool, counts: tuple[int, int]
+) -> Derived:
+    run = space[names[0]] if len(names) == 1 else Sweeps(*[space[name] for name in names], *counts)
+    return Derived(run, text, writes)
+
+
+def backward_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reverse sweep: it raises nothing, and may contract a*b + c, which no decision depends on."""
+    fastmath = options.get("fastmath", False)
+    if fastmath is not True:
+        fastmath = {"contract", *(fastmath or ())}
+    return {"fastmath": fastmath, "error_model": "numpy"}
 
 
 def stages(f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> str:

@@ -322,15 +322,17 @@ def load(key: str | None) -> ModuleType | None:
         return None
 
 
-def keep(key: str | None, name: str, text: str, space: dict[str, Any], **facts: Any) -> ModuleType | None:
+def keep(
+    key: str | None, options: dict[str, dict[str, Any]], text: str, space: dict[str, Any], **facts: Any
+) -> ModuleType | None:
     """Write a program to its file; the module made from that, or None where it cannot be kept.
 
     Args:
         key: its hash, of `key_of`.
-        name: of the function in `text`.
+        options: for the name of every function in `text`, the options of `numba.njit`.
         text: the program.
         space: what it refers to.
-        facts: constants of the module, in capitals; OPTIONS are those of `numba.njit`.
+        facts: constants of the module, in capitals.
     """
     where = folder()
     if key is None or where is None:
@@ -339,13 +341,13 @@ def keep(key: str | None, name: str, text: str, space: dict[str, Any], **facts: 
         lines = [f"{ref} = {expression(x)}" for ref, x in space.items()]
     except Nameless:
         return None
-    lines += [f"{fact} = {value!r}" for fact, value in {"NAME": name, **facts}.items()]
+    lines += [f"{fact} = {value!r}" for fact, value in {"NAMES": tuple(options), **facts}.items()]
     body = (
         '"""A derived program, written by plaingrad; it may be deleted at any time."""\n'
         "from plaingrad.native import cache as _cache\n"
         + "".join(f"{line}\n" for line in lines)
         + f"{START}{text}{END}"
-        f"{name} = _cache.compiled({name}, OPTIONS)\n"
+        + "".join(f"{name} = _cache.compiled({name}, {given!r})\n" for name, given in options.items())
     )
     content = f"# {_checksum(body)}\n{body}"
     path = where / f"{PREFIX}{key}.py"

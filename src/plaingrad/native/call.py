@@ -6,14 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
 from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import build
-from plaingrad.native.activity import has_tangent, is_real, part_types
+from plaingrad.native.activity import has_tangent, part_types
 from plaingrad.native.border import (
     Taken,
     bound,
@@ -127,16 +126,14 @@ def pullback_of(call: Taken) -> tuple[Any, Any]:
     """(the result, the map from cotangents of its leaves to those of the leaves of the differentiated arguments)."""
     found = derived("pullback", call.f, call.signature, call.positions)
     inputs = [x for k in call.positions for x in leaves(call.args[k])]
-    count = sum(1 for x in inputs if not isinstance(x, np.ndarray))
+    recorded = plainly(found.run.recorded, *call.args)
 
     def pull(seeds: list[Any]) -> list[Any]:
         shadows = shadows_of(call.args, call.positions)
-        out = plainly(found.run, *call.args, *seeds, *shadows)
-        bars, arrays = iter(out[len(out) - count :]), iter(shadows)
+        bars, arrays = iter(plainly(recorded.pulled, *seeds, *shadows)), iter(shadows)
         return [next(arrays) if isinstance(x, np.ndarray) else next(bars) for x in inputs]
 
-    dispatcher = call.f if is_dispatcher(call.f) else dispatcher_of(call.f)
-    return plainly(dispatcher, *call.args), pull
+    return rebuilt(result_type(call.f, call.signature), list(recorded.results)), pull
 
 
 def leaves(x: Any) -> list[Any]:
@@ -174,11 +171,20 @@ def rule_of(dispatcher: Any) -> Rule:
     """The rule of a Numba function: its derived pullback and pushforward."""
 
     def native_rrule(*args: Any) -> Any:
-        y = plainly(dispatcher, *args)
-        compile_pullback(dispatcher, args, y)
+        signature = signature_of(args)
+        positions = differentiable(signature)
+        sweeps = derived("pullback", dispatcher, signature, positions).run
+        recorded = plainly(sweeps.recorded, *args)
+        y = rebuilt(result_type(dispatcher, signature), list(recorded.results))
+        # now, while the plain tier can still be taken instead
+        plainly(recorded.compile, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
 
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
-            return pulled_back(dispatcher, args, y, y_bar)
+            shadows = shadows_of(args, positions)
+            bars = plainly(recorded.pulled, *seeds_of(y, y_bar), *shadows)
+            found = cotangents(args, signature, positions, list(bars), shadows)
+            named = dict(zip(positions, found, strict=True))
+            return tuple([named.get(k, NoTangent) for k in range(len(args))])
 
         return y, native_pullback
 
@@ -193,33 +199,6 @@ def rule_of(dispatcher: Any) -> Rule:
     return Rule(
         dispatcher, "full", native_rrule, native_frule, source=f"native:{dispatcher.py_func.__qualname__}"
     )
-
-
-def compile_pullback(f: Any, args: tuple[Any, ...], y: Any) -> None:
-    """Compile the pullback now, while the plain tier can still be taken instead.
-
-    Raises:
-        NativeError: Numba cannot compile it.
-    """
-    signature = signature_of(args)
-    positions = differentiable(signature)
-    run = derived("pullback", f, signature, positions).run
-    if hasattr(run, "compile"):
-        values = (*args, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
-        plainly(run.compile, tuple([numba.typeof(x) for x in values]))
-
-
-def pulled_back(f: Any, args: tuple[Any, ...], y: Any, y_bar: Any) -> tuple[Any, ...]:
-    """The cotangents of all arguments of a Numba function."""
-    signature = signature_of(args)
-    positions = differentiable(signature)
-    found = derived("pullback", f, signature, positions)
-    shadows = shadows_of(args, positions)
-    out = plainly(found.run, *args, *seeds_of(y, y_bar), *shadows)
-    count = len(out) - sum(1 for k in positions for _ in _scalars(signature[k]))
-    bars = cotangents(args, signature, positions, list(out[count:]), shadows)
-    named = dict(zip(positions, bars, strict=True))
-    return tuple([named.get(k, NoTangent) for k in range(len(args))])
 
 
 def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
@@ -287,12 +266,6 @@ def compiled_form(f: Any, args: tuple[Any, ...], mode: str) -> Any:
             "  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
         )
     return dispatcher
-
-
-def _scalars(t: Any) -> list[Any]:
-    if is_real(t):
-        return [t]
-    return [s for part in part_types(t) for s in _scalars(part)] if isinstance(t, types.BaseTuple) else []
 
 
 def seeds_of(y: Any, y_bar: Any) -> list[Any]:

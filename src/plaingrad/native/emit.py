@@ -27,14 +27,16 @@ from plaingrad.native.tree import (
 )
 
 
-def source(program: Program) -> tuple[str, dict[str, Any]]:
-    """(source of the function, the objects that it refers to by name)."""
-    writer = _Writer(names_in(program))
-    writer.line(
-        0, f"def {program.name}({', '.join(program.params)}):", program.body[0].line if program.body else 0
-    )
-    writer.body(1, program.body)
-    writer.line(1, f"return {RESULT}", 0)
+def source(*programs: Program) -> tuple[str, dict[str, Any]]:
+    """(source of one function for each program, the objects that they refer to by name)."""
+    writer = _Writer({name for program in programs for name in names_in(program)})
+    for k, program in enumerate(programs):
+        if k:
+            writer.lines += ["", ""]
+        first = program.body[0].line if program.body else 0
+        writer.line(0, f"def {program.name}({', '.join(program.params)}):", first)
+        writer.body(1, program.body)
+        writer.line(1, f"return {RESULT}", 0)
     return "\n".join(writer.lines) + "\n", writer.space
 
 
@@ -156,6 +158,8 @@ def literal(value: Any) -> str:
         return f"float('{value}')"
     if isinstance(value, complex):
         return f"complex({literal(value.real)}, {literal(value.imag)})"
+    if value is Ellipsis:
+        return "..."
     if value is None or isinstance(value, (int, float, str)):
         text = repr(value)
         return f"({text})" if text.startswith("-") else text

@@ -1,4 +1,4 @@
-"""What generated programs call: tapes that grow, sums over the axes of broadcasting, counts of iterations."""
+"""What generated programs call: sums over the axes of broadcasting, counts of iterations, slopes."""
 
 from __future__ import annotations
 
@@ -9,31 +9,6 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 from numba.extending import overload, register_jitable
 
 from plaingrad.errors import NativeError
-
-
-@numba.njit(cache=True)
-def grown(tape, size):  # type: ignore[no-untyped-def]
-    """`tape` with room for `size` entries at least."""
-    if size <= tape.size:
-        return tape
-    new = np.empty(max(2 * tape.size, size), tape.dtype)
-    for k in range(tape.size):
-        new[k] = tape[k]
-    return new
-
-
-@numba.njit
-def keep_array(tape, at, x):  # type: ignore[no-untyped-def]
-    """tape[at + 1] = x; entries in between, of iterations that had nothing to keep, are filled."""
-    while len(tape) < at + 2:
-        tape.append(x)
-    tape[at + 1] = x
-
-
-@numba.njit
-def kept_array(tape, at):  # type: ignore[no-untyped-def]
-    """What `keep_array` put at `at`; any array for an iteration that had nothing to keep."""
-    return tape[min(at + 1, len(tape) - 1)]
 
 
 @numba.njit
@@ -71,6 +46,12 @@ def trips(start, stop, step):  # type: ignore[no-untyped-def]
     if step > 0:
         return (stop - start + step - 1) // step if stop > start else 0
     return (start - stop - step - 1) // -step if start > stop else 0
+
+
+@register_jitable
+def where_taken(taken, bar):  # type: ignore[no-untyped-def]
+    """The cotangent of the operand that min or max took, 0 of the others, whatever the cotangent is."""
+    return bar if taken else 0.0
 
 
 def add_to(target, term):  # type: ignore[no-untyped-def]

@@ -9,18 +9,21 @@ that is written is kept when it is read. Arrays are kept by reference, with thei
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, tapes, values
+from plaingrad.native import arrays, helpers, tapes, values, workspace
 from plaingrad.native.activity import is_array, is_real, is_users
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
-from plaingrad.native.transform import Transform
+from plaingrad.native.transform import Transform, has_kinks
 from plaingrad.native.tree import (
+    RESULT,
     Const,
     Do,
     For,
@@ -35,33 +38,208 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    free_reads,
+    operands,
+    reads_of,
+    statements,
 )
 from plaingrad.native.values import Values
 
+ZEROS = {types.float64: 0.0, types.int64: 0, types.boolean: False, types.complex128: 0j}
+FEW = 4  # numbers of a type that are handed over one by one
 
-def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
-    """The program that returns the results of `program` and its cotangents.
+
+def pullback_sweeps(program: Program, wanted: list[str], callee: Callable[..., Any]) -> tuple[Program, ...]:
+    """The programs of the two sweeps.
+
+    The forward one takes an arena and the parameters of `program`; it returns the results, then all that the reverse
+    sweep reads of what it has computed: the frame. The reverse one takes the arena, the frame, cotangents of the
+    results and shadows of the arrays; it returns the cotangents of the scalar parameters. It may run again: it leaves
+    the frame, and what the frame refers to, as it was.
 
     Args:
         program: what is differentiated.
         wanted: the parameters to differentiate.
-        callee: `callee(f, argument types)` is the compiled pullback of another function, of the same form.
+        callee: `callee(f, argument types, positions)` is the compiled pullback of another function, in one piece.
     """
-    return Reverse(program, wanted, callee).program()
+    return Reverse(program, wanted, callee, in_arena=True).sweeps()
+
+
+def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """The program, in one piece, that returns the results of `program` and its cotangents; with the same arguments."""
+    return Reverse(program, wanted, callee, in_arena=False).whole()
+
+
+@dataclass(slots=True)
+class Sweeps:
+    """The statements of both sweeps, and the names that they have to do with the world by.
+
+    Attributes:
+        forward: up to the results.
+        backward: from the seeds to the cotangents.
+        seeds: the names of the cotangents of the results.
+        shadows: the names of the shadows of arrays.
+        bars: the cotangents of the scalar parameters.
+    """
+
+    forward: list[Stmt]
+    backward: list[Stmt]
+    seeds: list[str]
+    shadows: list[str]
+    bars: list[Operand]
 
 
 class Reverse(Transform):
-    """The reverse transform of one program."""
+    """The reverse transform of one program.
 
-    def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any]) -> None:
+    Attributes:
+        arena: where tapes are taken from; None for memory of their own.
+        setup: statements that make tapes and stack pointers, before anything else.
+        machinery: the names of these, which live throughout.
+        enclosing: the loops and branches around the statement being transformed, outermost first.
+        preheaders: statements to be done before a loop, by its identity.
+    """
+
+    def __init__(
+        self, program: Program, wanted: list[str], callee: Callable[..., Any], in_arena: bool
+    ) -> None:
         super().__init__(program, wanted, callee)
         leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
         self.values = Values(self.exploded, self.memory, leaves)
+        self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
+        self.setup: list[Stmt] = []
+        self.initial: dict[str, list[Stmt]] = {}  # values of variables that some way leaves without one
+        self.machinery: set[str] = set()
+        self.enclosing: list[Stmt] = []
+        self.preheaders: dict[int, list[Stmt]] = {}
+        self.reads = Counter(
+            a.name for s in statements(self.exploded.body) for a in operands(s) if isinstance(a, Var)
+        )
+        self.prototypes: dict[Any, tuple[Var, list[Stmt]]] = {}  # empty arrays, and what makes them
 
     # -- the whole -------------------------------------------------------------------------------------------------
 
-    def program(self) -> Program:
-        """The derivative program."""
+    def whole(self) -> Program:
+        """Both sweeps as one function."""
+        found = self.both()
+        returned = (*[Var(name) for name in self.results], *found.bars)
+        body = [*found.forward, *found.backward, Let(RESULT, "tuple", returned)]
+        body = [*self.prototypes_read(body), *body]
+        return self.program_of("fused", [*self.source.params, *found.seeds, *found.shadows], body)
+
+    def sweeps(self) -> tuple[Program, Program]:
+        """Both sweeps as two functions."""
+        found = self.both()
+        end: list[Stmt] = [Let(RESULT, "tuple", tuple(found.bars))]
+        made = {empty.name for empty, _ in self.prototypes.values()}
+        arena = self.arena.name  # type: ignore[union-attr]
+        given = {arena, *found.seeds, *found.shadows, *made}
+        begin, forward, end_of = self.shadows_of_views(found, given)
+        found.forward, found.backward = forward, [*begin, *found.backward, *end_of]
+        found.backward = [*self.indices_read(found, given), *found.backward]
+        frame = sorted(free_reads([*found.backward, *end], given))
+        surely = set(self.source.params) | _surely_assigned(found.forward)
+        initial = [x for name in frame if name not in surely for x in self.initial_value(name)]
+        names, pack, unpack = self.packed(frame)
+        returned = tuple(Var(name) for name in (*self.results, *names))
+        forward = [*initial, *found.forward, *pack, Let(RESULT, "tuple", returned)]
+        backward = [*unpack, *found.backward, *end]
+        forward, backward = ([*self.prototypes_read(body), *body] for body in (forward, backward))
+        params = [arena, *names, *found.seeds, *found.shadows]
+        return (
+            self.program_of("forward", [arena, *self.source.params], forward),
+            replace(self.program_of("backward", params, backward), backward=True),
+        )
+
+    def shadows_of_views(self, found: Sweeps, given: set[str]) -> tuple[list[Stmt], list[Stmt], list[Stmt]]:
+        """The shadows of views are views of shadows, made on the way back where the view itself is at the top level.
+
+        Returns:
+            statements at the beginning of the reverse sweep, the forward sweep without shadows that nothing reads,
+            statements at the end of the reverse sweep. Where the forward sweep has still to do with the shadow of a
+            parameter, it makes one of its own, into which the one that is given is copied, and out of which again.
+        """
+        definitions = definitions_of_views(self, found.forward)
+        needed = free_reads(found.backward, given)
+        moved: set[str] = set()
+        todo = [name for name in needed if name in definitions]
+        while todo:
+            name = todo.pop()
+            if name not in moved:
+                moved.add(name)
+                todo += [
+                    a.name
+                    for a in operands(definitions[name])
+                    if isinstance(a, Var) and a.name in definitions
+                ]
+        begin: list[Stmt] = [d for name, d in definitions.items() if name in moved]
+        needed = free_reads([*begin, *found.backward], given)
+        forward = without_shadows(self, found.forward, needed)
+        end: list[Stmt] = []
+        for shadow in found.shadows:
+            if shadow not in reads_of(forward):
+                continue
+            own, t = self.fresh(shadow), self.types[shadow[:-2]]
+            forward = [self.zeros(shadow[:-2]), *forward]
+            place = found.shadows.index(shadow)
+            found.shadows[place] = own
+            given.discard(shadow)
+            given.add(own)
+            everything = Const(Ellipsis)
+            begin.insert(0, Store(Var(shadow), everything, Var(own)))
+            end += [Store(Var(own), everything, Var(shadow)), *self.cleared(shadow[:-2])]
+            assert isinstance(t, types.Array)
+        return begin, forward, end
+
+    def indices_read(self, found: Sweeps, given: set[str]) -> list[Stmt]:
+        """What makes the slices, and tuples, that the reverse sweep reads: no frame holds slices."""
+        definitions = {
+            name: s
+            for name, s in tapes.definitions_in(found.forward).items()
+            if isinstance(self.types.get(name), (types.SliceType, types.BaseTuple))
+            and s.op in ("slice", "tuple")
+        }
+        _, made = tapes.split(self, free_reads(found.backward, given), definitions, set(definitions))
+        return made
+
+    def program_of(self, kind: str, params: list[str], body: list[Stmt]) -> Program:
+        """A derived program."""
+        bars = {f"{name}_b": self.types[name] for name in self.active if is_real(self.types[name])}
+        own = frozenset((*self.made, *bars))
+        name = f"{self.source.name}_{kind}"
+        return Program(name, self.source.file, params, body, {**self.types, **bars}, own=own)
+
+    def packed(self, frame: list[str]) -> tuple[list[str], list[Stmt], list[Stmt]]:
+        """How the frame is handed over: (names, statements that pack, statements that unpack).
+
+        Numbers of a type, where there are many, go in one array; so do those whose type Python does not know.
+        """
+        names: list[str] = []
+        kinds: dict[Any, list[str]] = {}
+        for name in frame:
+            t = types.unliteral(self.types[name]) if name in self.types else None
+            if isinstance(t, (types.Number, types.Boolean)):
+                kinds.setdefault(t, []).append(name)
+            else:
+                names.append(name)
+        pack: list[Stmt] = []
+        unpack: list[Stmt] = []
+        for t, of_type in kinds.items():
+            if t in ZEROS and len(of_type) < FEW:
+                names += of_type
+                continue
+            dtype = tapes.dtype_of(t)
+            array = self.fresh(f"{dtype.__name__}s")
+            names.append(array)
+            room = (Ref(workspace.room, "room"), self.arena, Const(len(of_type)), Ref(dtype, dtype.__name__))
+            pack.append(Let(array, "call", room, ()))
+            for k, name in enumerate(of_type):
+                pack.append(Store(Var(array), Const(k), Var(name)))
+                unpack.append(Let(name, "item", (Var(array), Const(k))))
+        return names, pack, unpack
+
+    def both(self) -> Sweeps:
+        """The statements of both sweeps."""
         main = self.body(self.exploded.body)
         buffers = values.with_buffers(self, main)
         scalars_in = [name for name in self.inputs if is_real(self.types[name])]
@@ -72,6 +250,7 @@ class Reverse(Transform):
             for leaf in leaves:
                 if leaf in self.active and leaf not in shadows and is_array(self.types[leaf]):
                     main.forward.insert(0, self.zeros(leaf))
+                    main.backward += self.cleared(leaf)
         zero: list[Stmt] = [Let(f"{name}_b", "copy", (self.zero(self.types[name]),)) for name in bars]
         seeds: list[Stmt] = []
         seed_names = []
@@ -85,21 +264,76 @@ class Reverse(Transform):
             else:
                 seeds.append(Do(Let("_", "call", (Ref(add_to, "add_to"), Var(f"{name}_b"), Var(seed)), ())))
         zeros = [Var(f"{name}_b") if name in self.active else Const(0.0) for name in scalars_in]
-        returned = [*[Var(name) for name in self.results], *zeros]
-        body = [
-            *self.setup,
-            *self.initial.values(),
-            *main.forward,
-            *buffers,
-            *zero,
-            *seeds,
-            *main.backward,
-            Let("result", "tuple", tuple(returned)),
-        ]
-        params = [*self.source.params, *seed_names, *[shadows[name] for name in arrays_in]]
-        kinds = {**self.types, **{f"{name}_b": self.types[name] for name in bars}}
-        own = frozenset((*self.made, *[f"{name}_b" for name in bars]))
-        return Program(f"{self.source.name}_pullback", self.source.file, params, body, kinds, own=own)
+        forward = [*self.setup, *[x for made in self.initial.values() for x in made], *main.forward]
+        return Sweeps(forward, [*buffers, *zero, *seeds, *main.backward], seed_names, list(shadows.values()), zeros)
+
+    def cleared(self, name: str) -> list[Stmt]:
+        """What leaves the shadow of an array, made on the way forward, as it was: for the next reverse sweep."""
+        if not isinstance(self.arena, Var):
+            return []
+        return [Do(Let("_", "method", (Var(f"{name}_b"), Const(0.0)), ("fill", ())))]
+
+    def give_initial(self, name: str) -> None:
+        """Let a number that is kept have some value on every way through the program."""
+        if name not in self.source.params and name not in self.initial:
+            self.initial[name] = self.initial_value(name)
+
+    def initial_value(self, name: str) -> list[Stmt]:
+        """A value of the type of a variable; none where the type is not known or has no simple one."""
+        t = types.unliteral(self.types.get(tapes.base_of(self, name)))
+        if t in ZEROS:
+            return [Let(name, "copy", (Const(ZEROS[t]),))]
+        if isinstance(t, types.Number):
+            dtype = tapes.dtype_of(t)
+            return [Let(name, "call", (Ref(dtype, dtype.__name__), Const(0)), ())]
+        if isinstance(t, types.Array):
+            return [Let(name, "copy", (self.empty_array(t if name in self.types else t.copy(layout="C")),))]
+        return []
+
+    def empty_array(self, t: Any) -> Var:
+        """An array of a type, with nothing in it, that both sweeps make for themselves."""
+        key = t.dtype, t.ndim, t.layout
+        if key not in self.prototypes:
+            shape, empty = self.fresh("shape"), self.fresh("none")
+            dtype = tapes.dtype_of(t.dtype)
+            made: list[Stmt] = [
+                Let(shape, "tuple", tuple([Const(0)] * t.ndim)),
+                Let(empty, "call", (Ref(np.empty, "empty"), Var(shape), Ref(dtype, dtype.__name__)), ()),
+            ]
+            if t.layout == "A":
+                view = self.fresh("view")
+                made.append(Let(view, "item", (Var(empty), Const(Ellipsis)), None))
+                empty = view
+            elif t.layout == "F" and t.ndim > 1:
+                turned = self.fresh("turned")
+                made.append(Let(turned, "attribute", (Var(empty),), "T"))
+                empty = turned
+            self.prototypes[key] = Var(empty), made
+        return self.prototypes[key][0]
+
+    def prototypes_read(self, body: list[Stmt]) -> list[Stmt]:
+        """What makes the empty arrays that `body` reads."""
+        read = reads_of(body)
+        return [s for empty, made in self.prototypes.values() if empty.name in read for s in made]
+
+    def trial(self) -> tuple[Any, ...]:
+        """The state of the transform, to return to by `undo` if what is tried does not fit."""
+        return (
+            len(self.setup),
+            dict(self.initial),
+            set(self.machinery),
+            {k: list(v) for k, v in self.preheaders.items()},
+        )
+
+    def undo(self, state: tuple[Any, ...]) -> None:
+        """Forget what has been set up since `trial`."""
+        length, self.initial, self.machinery, self.preheaders = state
+        del self.setup[length:]
+
+    def read_outside(self, s: Stmt) -> set[str]:
+        """The variables that the program reads outside of a statement."""
+        inside = Counter(a.name for x in statements([s]) for a in operands(x) if isinstance(a, Var))
+        return {name for name, count in self.reads.items() if count > inside[name]} | set(self.results)
 
     # -- statements ------------------------------------------------------------------------------------------------
 
@@ -122,16 +356,34 @@ class Reverse(Transform):
         if isinstance(s, InPlace):
             return self.in_place(s)
         if isinstance(s, If):
-            then, orelse = self.body(s.then), self.body(s.orelse)
-            backward: list[Stmt] = []
-            if then.backward or orelse.backward:
-                backward = [If(s.test, then.backward, orelse.backward, s.line)]
-            return Parts([If(s.test, then.forward, orelse.forward, s.line)], backward)
+            return self.branch(s)
         if isinstance(s, (For, Loop)):
             return tapes.loop(self, s)
         if isinstance(s, Do):
             return self.call_for_effect(s)
         return Parts([s])
+
+    def branch(self, s: If) -> Parts:
+        """A branch; which arm was taken is known from the test, which is kept unless it can be computed exactly."""
+        before, test = self.decision(s)
+        self.enclosing.append(s)
+        then, orelse = self.body(s.then), self.body(s.orelse)
+        self.enclosing.pop()
+        if isinstance(self.arena, Var):
+            then, orelse = tapes.redone_in_arm(self, then), tapes.redone_in_arm(self, orelse)
+        if not then.backward and not orelse.backward:
+            return Parts([If(s.test, then.forward, orelse.forward, s.line)])
+        forward = [*before, If(test, then.forward, orelse.forward, s.line)]
+        return Parts(forward, [If(test, then.backward, orelse.backward, s.line)])
+
+    def decision(self, s: If) -> tuple[list[Stmt], Operand]:
+        """(statements that make a bool of the test of a branch, that bool)."""
+        t = self.type_of(s.test)
+        if not is_real(t):
+            return [], s.test
+        name = self.fresh("taken")
+        self.types[name] = types.boolean
+        return [Let(name, "compare", (s.test, Const(0)), "!=", s.line)], Var(name)
 
     def add(self, out: list[Stmt], x: Operand, term: Operand, line: int) -> None:
         """x_bar += term."""
@@ -184,7 +436,7 @@ class Reverse(Transform):
         elif s.op == "attribute":
             self.complex_part(s, z, back)
         else:
-            self.scalar(s, z, back)
+            self.scalar(s, z, back, forward)
         back.append(Let(z.name, "copy", (self.zero(t),), None, s.line))
         return Parts(forward, back)
 
@@ -207,9 +459,19 @@ class Reverse(Transform):
             return
         self.add(back, x, self.emit(back, "binary", (Const(1j), z), "*", s.line), s.line)
 
-    def scalar(self, s: Let, z: Var, back: list[Stmt]) -> None:
-        """x_bar += z_bar * conj(dz/dx) for every active operand."""
-        for position, slope in self.slopes(s, back):
+    def indicator(self, out: list[Stmt], taken: Var, line: int) -> Operand:
+        """The slope of an operand that was or was not taken: the bool itself, which takes less room on a tape."""
+        return taken
+
+    def scalar(self, s: Let, z: Var, back: list[Stmt], forward: list[Stmt]) -> None:
+        """x_bar += z_bar * conj(dz/dx) for every active operand.
+
+        Where a slope jumps it is computed on the way forward: on the way back the operands may differ in the last bit.
+        """
+        jumps = has_kinks(s)
+        for position, slope in self.slopes(s, forward if jumps else back):
+            if jumps and isinstance(slope, Var):
+                self.types.setdefault(slope.name, types.float64)
             x = s.args[position]
             if not self.is_active(x):
                 continue
@@ -219,6 +481,8 @@ class Reverse(Transform):
         """z * conj(slope); `slope` is an operand, or 1 or -1."""
         if slope == 1:
             return z
+        if isinstance(self.type_of(slope), types.Boolean):
+            return self.emit(back, "call", (Ref(helpers.where_taken, "where_taken"), slope, z), (), line)
         if slope == -1:
             return self.emit(back, "unary", (z,), "-", line)
         if self.is_complex(slope):
@@ -380,3 +644,56 @@ class Reverse(Transform):
             self.types.setdefault(s.call.target, types.none)
             return self.call(s.call)
         return Parts([s])
+
+
+def definitions_of_views(rt: Reverse, body: list[Stmt]) -> dict[str, Let]:
+    """The shadows that `body` itself, not something in it, makes once, and as views of other shadows."""
+    return {
+        name: s
+        for name, s in tapes.definitions_in(body).items()
+        if _is_shadow(rt, name)
+        and not (s.op == "call" and getattr(s.args[0], "value", None) is np.zeros_like)
+    }
+
+
+def _is_shadow(rt: Reverse, name: str) -> bool:
+    base = tapes.base_of(rt, name)
+    return base != name and is_array(rt.types.get(base))
+
+
+def without_shadows(rt: Reverse, body: list[Stmt], needed: set[str]) -> list[Stmt]:
+    """`body` without assignments of shadows that neither it nor the reverse sweep reads."""
+    while True:
+        read = needed | reads_of(body)
+        dead = {
+            s.target
+            for s in statements(body)
+            if isinstance(s, Let) and s.target not in read and _is_shadow(rt, s.target)
+        }
+        if not dead:
+            return body
+        body = _without(body, dead)
+
+
+def _without(body: list[Stmt], dead: set[str]) -> list[Stmt]:
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, If):
+            s = If(s.test, _without(s.then, dead), _without(s.orelse, dead), s.line)
+        elif isinstance(s, (For, Loop)):
+            s = tapes.with_body(s, _without(s.body, dead))
+        elif isinstance(s, Let) and s.target in dead:
+            continue
+        out.append(s)
+    return out
+
+
+def _surely_assigned(body: list[Stmt]) -> set[str]:
+    """The variables that have a value behind `body` whichever way is taken."""
+    found: set[str] = set()
+    for s in body:
+        if isinstance(s, Let):
+            found.add(s.target)
+        elif isinstance(s, If):
+            found |= _surely_assigned(s.then) & _surely_assigned(s.orelse)
+    return found

@@ -69,12 +69,11 @@ def rerun(rt: Reverse, s: For | Loop) -> Parts | None:
     """
     if not isinstance(s, For) or _leaves(s.body) or not _is_pure(rt, s) or not sums_of(rt, s):
         return None
-    setup, initial = len(rt.setup), dict(rt.initial)
+    state, setup = rt.trial(), len(rt.setup)
     inner = rt.body(s.body)
     again = _computed_again(rt, s, inner)
     if again is None or len(rt.setup) > setup:  # something has to be kept
-        del rt.setup[setup:]
-        rt.initial = initial
+        rt.undo(state)
         return None
     forward = For(s.target, s.start, s.stop, s.step, inner.forward, s.line)
     if not inner.backward:

@@ -42,6 +42,17 @@ from plaingrad.native.tree import (
 )
 
 POWERS = (math.pow, np.power, pow)
+KINKED = frozenset(  # functions whose slopes jump
+    ("abs", "fabs", "absolute", "min", "max", "minimum", "maximum", "fmin", "fmax", "copysign", "clip")
+    + ("fmod", "remainder", "mod", "floor_divide")
+)
+
+
+def has_kinks(s: Let) -> bool:
+    """Whether a slope of a scalar operation is not continuous."""
+    if s.op == "binary":
+        return s.detail == "%"
+    return s.op == "call" and getattr(getattr(s.args[0], "value", None), "__name__", "") in KINKED
 
 
 def last_number(names: Iterable[str]) -> int:
@@ -68,10 +79,8 @@ class Transform:
         self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
         self.refuse_what_is_lost(inputs)
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
+        self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.made: set[str] = set()  # temporaries of the derivative
-        self.setup: list[Stmt] = []  # tapes, before anything else
-        # kept numbers that some way through the program leaves without a value
-        self.initial: dict[str, Stmt] = {}
         self.assigned = self._assignments(self.exploded.body)
         self.definitions: dict[str, Let] = {}
         for s in statements(self.exploded.body):
@@ -288,9 +297,15 @@ class Transform:
             free = self.emit(out, "unary", (taken,), "not", s.line)
             mine = self.emit(out, "binary", (same, free), "&", s.line)
             taken = self.emit(out, "binary", (taken, mine), "|", s.line)
+            for decision in (same, free, mine, taken):
+                self.types[decision.name] = types.boolean
             if self.is_active(a):
-                found.append((k, self.emit(out, "binary", (Const(1.0), mine), "*", s.line)))
+                found.append((k, self.indicator(out, mine, s.line)))
         return found
+
+    def indicator(self, out: list[Stmt], taken: Var, line: int) -> Operand:
+        """1.0 for an operand that was taken, else 0.0."""
+        return self.emit(out, "binary", (Const(1.0), taken), "*", line)
 
     def result_leaves(self, name: str) -> list[str]:
         """The parts of a result."""

@@ -1,0 +1,388 @@
+"""Memory for what a forward sweep keeps: arenas that belong to one gradient at a time and are used again by the next.
+
+An arena is a list of blocks from the heap, taken from their beginning to their end; what is taken is never given back
+singly. A header, an array of int64 that compiled programs get as their first argument, says where the blocks are. When
+a gradient is done, or has failed, its arena goes back to the pool, so that a later gradient finds memory that the
+system has already mapped: fresh memory costs a page fault every 4 KiB, several times the arithmetic of a gradient.
+
+In programs that CPython runs, and where the arena is None, the same functions return ordinary arrays.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.imputils import impl_ret_borrowed
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import populate_array
+
+BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED = range(
+    6
+)  # what the first words of a header say; addresses and bytes
+TABLE = 8  # from here on: address and size of every block
+MOST_BLOCKS = 60  # each is at least twice the one before
+FIRST_BLOCK = 1 << 16  # bytes
+LINE = 64  # bytes: everything taken starts at a cache line
+DEFAULT_LIMIT = 1 << 30  # bytes that the pool keeps
+
+
+# -- the heap ----------------------------------------------------------------------------------------------------------
+
+
+@intrinsic
+def _allocate(typingctx, size):  # type: ignore[no-untyped-def]
+    """The address of `size` bytes; raises MemoryError."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ptrtoint(context.nrt.allocate(builder, args[0]), context.get_value_type(types.intp))
+
+    return types.intp(types.intp), codegen
+
+
+@intrinsic
+def _free(typingctx, address):  # type: ignore[no-untyped-def]
+    """Give memory of `_allocate` back."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        context.nrt.free(builder, builder.inttoptr(args[0], cgutils.voidptr_t))
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
+
+
+@intrinsic
+def _array_at(typingctx, address, shape, dtype):  # type: ignore[no-untyped-def]
+    """The C array of this shape (a number or a tuple) at an address; it owns nothing."""
+    ndim = len(shape) if isinstance(shape, types.BaseTuple) else 1
+    array_type = types.Array(dtype.dtype, ndim, "C")
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        intp = context.get_value_type(types.intp)
+        word = context.get_constant(types.intp, 1)
+        lengths = [args[1]] if not isinstance(signature.args[1], types.BaseTuple) else None
+        lengths = lengths or cgutils.unpack_tuple(builder, args[1], ndim)
+        lengths = [builder.sext(n, intp) if n.type != intp else n for n in lengths]
+        itemsize = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+        strides = [context.get_constant(types.intp, itemsize)]
+        for n in reversed(lengths[1:]):
+            strides.insert(0, builder.mul(strides[0], n))
+        array = context.make_array(array_type)(context, builder)
+        populate_array(
+            array,
+            data=builder.inttoptr(args[0], array.data.type),
+            shape=lengths,
+            strides=strides,
+            itemsize=builder.mul(word, context.get_constant(types.intp, itemsize)),
+            meminfo=None,
+        )
+        return array._getvalue()
+
+    return array_type(types.intp, shape, dtype), codegen
+
+
+@intrinsic
+def _put_reference(typingctx, address, x):  # type: ignore[no-untyped-def]
+    """Write the description of an array to an address; the owner of its memory, now held once more, or 0."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind, value = signature.args[1], args[1]
+        place = builder.inttoptr(args[0], context.get_data_type(kind).as_pointer())
+        builder.store(context.data_model_manager[kind].as_data(builder, value), place)
+        context.nrt.incref(builder, kind, value)
+        ((_, owner),) = context.nrt.get_meminfos(builder, kind, value)
+        return builder.ptrtoint(owner, context.get_value_type(types.intp))
+
+    return types.intp(types.intp, x), codegen
+
+
+@intrinsic
+def _got_reference(typingctx, address, like):  # type: ignore[no-untyped-def]
+    """The array, of the type of `like`, whose description is at an address."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = signature.return_type
+        place = builder.inttoptr(args[0], context.get_data_type(kind).as_pointer())
+        value = context.data_model_manager[kind].from_data(builder, builder.load(place))
+        return impl_ret_borrowed(context, builder, kind, value)
+
+    return like(types.intp, like), codegen
+
+
+@intrinsic
+def _words_of(typingctx, x):  # type: ignore[no-untyped-def]
+    """The number of words that the description of an array takes."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        size = context.get_abi_sizeof(context.get_data_type(signature.args[0]))
+        return context.get_constant(types.intp, (size + 7) // 8)
+
+    return types.intp(x), codegen
+
+
+@intrinsic
+def _disown(typingctx, owner):  # type: ignore[no-untyped-def]
+    """Let go of an owner of memory."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t])
+        f = cgutils.get_or_insert_function(builder.module, kind, "NRT_decref")
+        builder.call(f, [builder.inttoptr(args[0], cgutils.voidptr_t)])
+        return context.get_dummy_value()
+
+    return types.void(types.intp), codegen
+
+
+# -- arenas, inside compiled programs ----------------------------------------------------------------------------------
+
+
+@numba.njit(cache=True)
+def _next_block(arena, size):  # type: ignore[no-untyped-def]
+    """Make room for `size` bytes in a block of its own."""
+    size = max(2 * arena[CAPACITY], size + LINE, arena[WANTED], FIRST_BLOCK)
+    count = arena[BLOCKS]
+    if count >= MOST_BLOCKS:
+        raise MemoryError("the tapes of a derived program have too many blocks")
+    address = _allocate(size)
+    arena[TABLE + 2 * count] = address
+    arena[TABLE + 2 * count + 1] = size
+    arena[BLOCKS] = count + 1
+    arena[BLOCK] = (address + LINE - 1) // LINE * LINE
+    arena[CAPACITY] = address + size - arena[BLOCK]
+    arena[USED] = 0
+
+
+@numba.njit(cache=True)
+def _taken(arena, size):  # type: ignore[no-untyped-def]
+    """The address of `size` bytes of an arena."""
+    size = (size + LINE - 1) // LINE * LINE
+    if size > arena[CAPACITY] - arena[USED]:
+        _next_block(arena, size)
+    address = arena[BLOCK] + arena[USED]
+    arena[USED] += size
+    return address
+
+
+@numba.njit(cache=True)
+def _own(arena, owner):  # type: ignore[no-untyped-def]
+    """Let go of `owner` when the arena is done: a list of (owner, the one before)."""
+    node = _array_at(_taken(arena, 16), 2, np.int64)
+    node[0] = owner
+    node[1] = arena[OWNED]
+    arena[OWNED] = node.ctypes.data
+
+
+@numba.njit(cache=True)
+def _disown_all(arena):  # type: ignore[no-untyped-def]
+    """Let go of all arrays kept by reference."""
+    at = arena[OWNED]
+    arena[OWNED] = 0
+    while at != 0:
+        node = _array_at(at, 2, np.int64)
+        _disown(node[0])
+        at = node[1]
+
+
+@numba.njit(cache=True)
+def _free_blocks(arena):  # type: ignore[no-untyped-def]
+    """Give all blocks back to the heap."""
+    for k in range(arena[BLOCKS]):
+        _free(arena[TABLE + 2 * k])
+    arena[:WANTED] = 0
+
+
+def room(arena, shape, dtype):  # type: ignore[no-untyped-def]
+    """A new array of a shape (a length or a tuple), its elements not set, that lives as long as the arena."""
+    return np.empty(shape, dtype)
+
+
+@overload(room, inline="never")
+def _room(arena, shape, dtype):  # type: ignore[no-untyped-def]
+    if isinstance(arena, types.NoneType):
+        return lambda arena, shape, dtype: np.empty(shape, dtype)
+    itemsize = _itemsize(dtype)
+    if isinstance(shape, types.BaseTuple):
+        ndim = len(shape)
+
+        def room_for_array(arena, shape, dtype):  # type: ignore[no-untyped-def]
+            size = itemsize
+            for k in range(ndim):
+                size *= shape[k]
+            return _array_at(_taken(arena, size), shape, dtype)
+
+        return room_for_array
+    return lambda arena, shape, dtype: _array_at(_taken(arena, shape * itemsize), shape, dtype)
+
+
+def _itemsize(dtype: Any) -> int:
+    from numba.np.numpy_support import as_dtype
+
+    if not hasattr(dtype, "dtype"):
+        raise TypingError("a type of numbers is wanted")
+    return as_dtype(dtype.dtype).itemsize
+
+
+def more(arena, tape, size):  # type: ignore[no-untyped-def]
+    """`tape`, or a longer one that begins with it, with room for `size` entries at least."""
+    if size <= tape.size:
+        return tape
+    new = room(arena, max(2 * tape.size, size), tape.dtype)
+    new[: tape.size] = tape
+    return new
+
+
+@overload(more, inline="never")
+def _more(arena, tape, size):  # type: ignore[no-untyped-def]
+    def more(arena, tape, size):  # type: ignore[no-untyped-def]
+        if size <= tape.size:
+            return tape
+        new = room(arena, max(2 * tape.size, size), tape.dtype)
+        for k in range(tape.size):
+            new[k] = tape[k]
+        return new
+
+    return more
+
+
+# Tapes of arrays. Compiled, with an arena: words that describe arrays; an entry of zeros is an empty array. Compiled,
+# without: a list, whose first entry stands for what was not kept. Uncompiled: a dictionary.
+
+
+def references(arena, like):  # type: ignore[no-untyped-def]
+    """A tape of arrays of the type of `like`."""
+    return {-1: like}
+
+
+@overload(references)
+def _references(arena, like):  # type: ignore[no-untyped-def]
+    if isinstance(arena, types.NoneType):
+        return lambda arena, like: [like]
+    return lambda arena, like: room(arena, 0, np.int64)
+
+
+def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
+    """`tape` with tape[at] = x, or a longer one."""
+    tape[at] = x
+    return tape
+
+
+@overload(keep)
+def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
+    if isinstance(arena, types.NoneType):
+
+        def keep_in_list(arena, tape, at, x):  # type: ignore[no-untyped-def]
+            while len(tape) < at + 2:
+                tape.append(x)
+            tape[at + 1] = x
+            return tape
+
+        return keep_in_list
+
+    def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
+        words = _words_of(x)
+        used = tape.size
+        tape = more(arena, tape, (at + 1) * words)
+        for k in range(used, tape.size):
+            tape[k] = 0
+        owner = _put_reference(tape.ctypes.data + 8 * words * at, x)
+        if owner != 0:
+            _own(arena, owner)
+        return tape
+
+    return keep
+
+
+def kept(tape, at, like):  # type: ignore[no-untyped-def]
+    """What `keep` put at `at`; any array of the type of `like` for an iteration that had nothing to keep."""
+    return tape.get(at, like)
+
+
+@overload(kept)
+def _kept(tape, at, like):  # type: ignore[no-untyped-def]
+    if isinstance(tape, types.List):
+        return lambda tape, at, like: tape[min(at + 1, len(tape) - 1)]
+
+    def kept(tape, at, like):  # type: ignore[no-untyped-def]
+        words = _words_of(like)
+        if (at + 1) * words > tape.size:
+            return like
+        return _got_reference(tape.ctypes.data + 8 * words * at, like)
+
+    return kept
+
+
+# -- the pool ----------------------------------------------------------------------------------------------------------
+
+
+class Arena:
+    """An arena lent by the pool: it goes back when nothing holds this object any more."""
+
+    __slots__ = ("header",)
+
+    def __init__(self) -> None:
+        self.header = _pool.take()
+
+    def __del__(self) -> None:
+        header = getattr(self, "header", None)
+        if header is not None and _pool is not None:  # at the end of the interpreter it may be gone
+            _pool.give(header)
+
+
+class _Pool:
+    """Arenas that no gradient is using; threads share the pool, never an arena."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.lock = threading.Lock()
+        self.idle: list[Any] = []
+        self.bytes = 0
+
+    def take(self) -> Any:
+        """The header of an arena for one gradient: the one last given back, else a new one."""
+        with self.lock:
+            if self.idle:
+                header = self.idle.pop()
+                self.bytes -= int(header[CAPACITY])
+                return header
+        return np.zeros(TABLE + 2 * MOST_BLOCKS, np.int64)
+
+    def give(self, header: Any) -> None:
+        """Take an arena back: to be used again, or freed where that would be more than the limit."""
+        if header[OWNED]:
+            _disown_all(header)
+        used = sum(int(header[TABLE + 2 * k + 1]) for k in range(int(header[BLOCKS])))
+        if header[BLOCKS] > 1:  # one block next time
+            _free_blocks(header)
+            header[WANTED] = used
+        header[USED] = 0
+        with self.lock:
+            fits = self.bytes + used <= self.limit
+            if fits:
+                self.idle.append(header)
+                self.bytes += int(header[CAPACITY])
+        if not fits and header[BLOCKS]:
+            _free_blocks(header)
+
+    def clear(self) -> int:
+        """Free the arenas that are not in use; the number of bytes."""
+        with self.lock:
+            idle, self.idle = self.idle, []
+            freed, self.bytes = self.bytes, 0
+        for header in idle:
+            if header[BLOCKS]:
+                _free_blocks(header)
+        return freed
+
+
+_pool = _Pool(int(os.environ.get("PLAINGRAD_WORKSPACE_LIMIT", DEFAULT_LIMIT)))
+
+
+def clear() -> int:
+    """Free the memory that native gradients keep for the next ones; the number of bytes that it was."""
+    return _pool.clear()
