@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-import plaingrad
 from plaingrad.native import call
 
 
@@ -112,7 +111,7 @@ def pulled_back(f, args, at, seed, compiled=False):
     kinds = call.signature_of(args)
     shadows = call.shadows_of(args, at)
     out = list(form("pullback", f, args, at, compiled)(*args, *seed, *shadows))
-    numbers = sum(len(call._scalars(kinds[k])) for k in at)
+    numbers = sum(not hasattr(t, "ndim") for k in at for t in call.tangent_leaves(kinds[k]))
     place = len(out) - numbers
     return out[:place], call.cotangents(args, kinds, at, out[place:], shadows)
 
