@@ -72,6 +72,25 @@ def a_strided_array_is_kept_in_a_loop(x, y, a, b, M, U, n):
     return s
 
 
+def what_only_a_branch_may_compute_is_not_computed_outside_of_it(x, y, a, b, M, U, n):
+    s = 0.0
+    for k in range(5):
+        if k + 1 < 4:
+            s += a[k + 1] * x * s
+        if k != 0:
+            s += x * a[3 // k] * y * s
+        if k > 2:
+            i = 7 // (k - 2) % 4
+            s += x * y * s * b[i]
+        if a[k % 4] > 0.5:
+            continue
+        for j in range(4):
+            if b[j] > x:
+                s += x * a[j] * y
+                break
+    return s + x
+
+
 WRONG_ONCE = [f for f in list(globals().values()) if getattr(f, "__code__", None) and f.__code__.co_varnames[:3] == ("x", "y", "a")]
 
 
