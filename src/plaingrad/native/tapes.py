@@ -19,7 +19,6 @@ from numba.core import types
 from plaingrad.native import loop_forms, workspace
 from plaingrad.native.activity import is_real
 from plaingrad.native.helpers import trips
-from plaingrad.native.sink import sunk
 from plaingrad.native.tree import (
     Break,
     Const,
@@ -166,7 +165,7 @@ class _Loop:
         forward = [*self.rt.preheaders.pop(id(self.s), []), *begin, *self.flag(), self.with_index(body)]
         if not self.is_counted:
             forward.append(Let(self.n, "binary", (Var(self.sp), Var(self.first)), "-", self.line))
-        return Parts(forward, [*partial, *self.backward([*restored, *sunk(redone, full)])])
+        return Parts(forward, [*partial, *self.backward([*restored, *redone, *full])])
 
     def forward(self, push: list[Stmt], rest: list[Stmt]) -> list[Stmt]:
         """The body of the loop on the way forward; `push` is done once the iteration is known to be a full one."""
