@@ -198,18 +198,20 @@ def varying_variables(program: Program, memory: Memory, wanted: list[str]) -> se
 def _spread(program: Program, memory: Memory, found: set[str], onward: bool) -> set[str]:
     types_of = program.types
     found = {memory.of(name) for name in found}
-    everything = list(statements(program.body))
+    flows = []
+    for s in statements(program.body):
+        outs, ins = ({memory.of(name) for name in names} for names in _flow(s, types_of, memory))
+        if outs and ins:
+            flows.append((ins, outs) if onward else (outs, ins))
+    if not onward:
+        flows.reverse()  # with the direction of the spread few rounds are needed
     changed = True
     while changed:
         changed = False
-        for s in everything:
-            outs, ins = _flow(s, types_of, memory)
-            into, out_of = (outs, ins) if onward else (ins, outs)
-            if any(memory.of(a) in found for a in out_of):
-                for name in into:
-                    if memory.of(name) not in found:
-                        found.add(memory.of(name))
-                        changed = True
+        for out_of, into in flows:
+            if not out_of.isdisjoint(found) and not into <= found:
+                found |= into
+                changed = True
     return {name for name, t in types_of.items() if has_tangent(t) and memory.of(name) in found}
 
 

@@ -62,9 +62,16 @@ class _Writer:
             self.last = place
         self.lines.append("    " * depth + text + mark)
 
-    def operand(self, x: Operand) -> str:
+    def alone(self, x: Operand | Let) -> str:
+        """An operand where nothing stands beside it."""
+        return self.expression(x) if isinstance(x, Let) else self.operand(x)
+
+    def operand(self, x: Operand | Let) -> str:
         if isinstance(x, Var):
             return x.name
+        if isinstance(x, Let):  # an expression in the place of a variable
+            text = self.expression(x)
+            return f"({text})" if x.op in ("binary", "compare", "unary") else text
         if isinstance(x, Const):
             return literal(x.value)
         if getattr(x.value, "is_own_name", False):
@@ -90,13 +97,13 @@ class _Writer:
         if isinstance(s, Let):
             self.line(depth, f"{s.target} = {self.expression(s)}", s.line)
         elif isinstance(s, Store):
-            self.line(depth, f"{o(s.array)}[{o(s.index)}] = {o(s.value)}", s.line)
+            self.line(depth, f"{o(s.array)}[{o(s.index)}] = {self.alone(s.value)}", s.line)
         elif isinstance(s, InPlace):
             self.line(depth, f"{o(s.array)} {s.op}= {o(s.value)}", s.line)
         elif isinstance(s, Do):
             self.line(depth, self.expression(s.call), s.line)
         elif isinstance(s, If):
-            self.line(depth, f"if {o(s.test)}:", s.line)
+            self.line(depth, f"if {self.alone(s.test)}:", s.line)
             self.body(depth + 1, s.then)
             if s.orelse:
                 self.line(depth, "else:", 0)
@@ -120,7 +127,7 @@ class _Writer:
         """The right-hand side."""
         a = [self.operand(x) for x in s.args]
         if s.op == "copy":
-            return a[0]
+            return self.alone(s.args[0])
         if s.op in ("binary", "compare"):
             return f"{a[0]} {s.detail} {a[1]}"
         if s.op == "unary":
@@ -136,7 +143,7 @@ class _Writer:
         if s.op == "slice":
             return f"slice({', '.join(a)})"
         if s.op == "call":
-            return f"{a[0]}({', '.join(_with_keywords(a[1:], s.detail))})"
+            return f"{a[0]}({', '.join(_with_keywords(list(map(self.alone, s.args[1:])), s.detail))})"
         if s.op == "method":
             name, keywords = s.detail
             return f"{a[0]}.{name}({', '.join(_with_keywords(a[1:], keywords))})"

@@ -274,6 +274,7 @@ class _Translator:
         self.line = func_ir.loc.line
         self.target = ""  # of the current assignment, in the IR
         self.taken: set[str] = set()  # names of the tree
+        self.suffixes: dict[str, int] = {}  # the next number to try behind a name
         self.reads: Counter[str] = Counter()  # how often each is read
 
     # -- refusals --------------------------------------------------------------------------------------------------
@@ -833,10 +834,11 @@ class _Translator:
         return name
 
     def _unused(self, base: str) -> str:
-        name, n = base, 1
+        name, n = base, self.suffixes.get(base, 1)
         while name in self.taken:
             name = f"{base}_{n}"
             n += 1
+        self.suffixes[base] = n
         self.taken.add(name)
         return name
 

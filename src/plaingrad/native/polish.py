@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from plaingrad.native.dead import without_dead
+from plaingrad.native.expressions import with_expressions
 from plaingrad.native.single import single_assignment
 from plaingrad.native.tree import Program
 
-PASSES: tuple[Callable[[Program], Program], ...] = (single_assignment, without_dead)
+PASSES: tuple[Callable[[Program], Program], ...] = (single_assignment, without_dead, with_expressions)
 
 
 def polished(program: Program) -> Program:

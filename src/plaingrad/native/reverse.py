@@ -204,8 +204,8 @@ class Reverse(Transform):
 
     def program_of(self, kind: str, params: list[str], body: list[Stmt]) -> Program:
         """A derived program."""
-        bars = {f"{name}_b": self.types[name] for name in self.active if is_real(self.types[name])}
-        own = frozenset((*self.made, *bars))
+        bars = {f"{name}_b": self.types[name] for name in self.active}
+        own = frozenset((*self.made, *[bar for bar, t in bars.items() if is_real(t)]))
         name = f"{self.source.name}_{kind}"
         return Program(name, self.source.file, params, body, {**self.types, **bars}, own=own)
 

@@ -11,10 +11,13 @@ A cotangent that is known to be zero is not computed with: what it is multiplied
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from types import ModuleType
 from typing import Any
 
 from numba.core import types
 
+from plaingrad.native.dead import is_pure
+from plaingrad.native.preaccumulate import preaccumulated
 from plaingrad.native.tree import (
     RESULT,
     Break,
@@ -28,6 +31,7 @@ from plaingrad.native.tree import (
     Operand,
     Program,
     Raise,
+    Ref,
     Stmt,
     Store,
     Var,
@@ -99,6 +103,8 @@ class _Single:
         self.counts: dict[str, int] = {}
         self.effects: dict[int, dict[str, str]] = {}
         self.loops: list[_OpenLoop] = []
+        self.chained: set[str] = set()  # names that `with_one_chain` has made
+        self.rewritten: list[For] = []  # kept alive: `effects` has their ids
 
     # -- names -----------------------------------------------------------------------------------------------------
 
@@ -194,13 +200,29 @@ class _Single:
         if value is not None:
             self.bind(s.target, value, scope, out, s.line)
             return
-        if s.target not in self.types and self.is_sum_of_numbers(s, args):
-            self.types[s.target] = types.float64
+        if s.target in self.own and s.target not in self.types:
+            t = self.number_type(s, args)
+            if t is not None:
+                self.types[s.target] = t
         self.assign(s.target, replace(s, args=args), scope, out)
 
-    def is_sum_of_numbers(self, s: Let, args: tuple[Operand, ...]) -> bool:
-        """Whether a temporary of the reverse sweep is sure to be a number."""
-        return s.target in self.own and s.op in ("binary", "unary") and all(map(self.is_number, args))
+    def number_type(self, s: Let, args: tuple[Operand, ...]) -> Any:
+        """A type of numbers if a temporary of the reverse sweep is sure to be a number."""
+        if s.op == "item":
+            array, index = (self.types.get(x.name) if isinstance(x, Var) else None for x in args)
+            if not isinstance(array, types.Array):
+                return None
+            places = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
+            whole = all(isinstance(t, types.Integer) for t in places) or isinstance(args[1], Const)
+            return array.dtype if whole and len(places) == array.ndim else None
+        if s.op == "call":
+            f, *rest = args
+            if not is_pure(getattr(f, "value", None)):
+                return None
+            args = tuple([a for a in rest if not (isinstance(a, Ref) and isinstance(a.value, ModuleType))])
+        if s.op in ("binary", "unary", "call") and all(map(self.is_number, args)):
+            return types.float64
+        return None
 
     def simplified(self, s: Let, args: tuple[Operand, ...]) -> Operand | None:
         """The operand that an assignment comes to, None if it has to be computed."""
@@ -277,6 +299,8 @@ class _Single:
     def loop(self, s: For | Loop, scope: _Scope, out: list[Any]) -> bool:
         """A loop: names with a value before it that it assigns live in one variable at the top of every iteration."""
         bounds = tuple(self.read(x, scope) for x in operands(s))
+        if isinstance(s, For):
+            s = self.with_one_chain(s, scope)
         inner = _Scope(scope)
         effects = self.effects_of(s)
         homes: dict[str, str] = {}
@@ -317,6 +341,33 @@ class _Single:
             e.moves = self.moves({home: e.values[name] for name, home in homes.items()}, s.line)
         scope.local.update({name: Var(home) for name, home in homes.items()})
         return True
+
+    def with_one_chain(self, s: For, scope: _Scope) -> For:
+        """A loop of the reverse sweep with `preaccumulated` body where that goes, else as it is."""
+        effects = self.effects_of(s)
+        zero: set[str] = set()
+        carried: list[str] = []
+        for name in effects:
+            value = scope.find(name)
+            if name in self.unsure:
+                return s
+            if _is_zero(value) and effects[name] != "varies":
+                zero.add(name)
+            elif value is not None:
+                carried.append(name)
+        if not carried or any(self.types.get(name) != types.float64 for name in carried):
+            return s
+        body = preaccumulated(s, carried, zero, self.own)
+        if body is None:
+            return s
+        new = _assigned(body).keys() - _assigned(s.body).keys()
+        if not new.isdisjoint(self.taken - self.chained):
+            return s
+        self.chained |= new
+        self.taken |= new
+        self.own |= new
+        self.rewritten.append(replace(s, body=body))
+        return self.rewritten[-1]
 
     def moves(self, wanted: dict[str, Operand], line: int) -> list[Stmt]:
         """All of `wanted`, variable -> value, at once: one after the other, a value held where moves go in circles."""
