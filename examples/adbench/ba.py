@@ -5,9 +5,9 @@ distortion (2). Observation i of point i mod m by camera i mod n has a weight an
 the picture; its two residuals are the weighted distance between that place and the projected point. A third residual
 for each observation draws its weight to 1 or -1.
 
-The residuals of an observation depend on fifteen numbers, so the Jacobian has fifteen entries a row. Gathered side by
-side, one row an observation, these numbers influence no other observation: two pullbacks, one for each of the two
-residuals, give all entries.
+The two residuals of an observation depend on fifteen numbers, so the Jacobian has fifteen entries a row. They are the
+Jacobian of a small function, compiled once by `plaingrad.compiled_jacobian` and called in a compiled loop over the
+observations, which writes them where they belong.
 
     python examples/adbench/ba.py [FILE]
 """
@@ -92,23 +92,40 @@ def projected(camera, x0, x1, x2):
 
 
 @numba.njit
-def residuals(inputs, features):
-    """(p, 2) weighted distances; inputs: (p, 15) camera, point and weight of each observation."""
-    p = inputs.shape[0]
-    out = np.empty((p, 2))
+def distance(camera, point, weight, feature):
+    """The two residuals of an observation."""
+    u, v = projected(camera, point[0], point[1], point[2])
+    return weight * (u - feature[0]), weight * (v - feature[1])
+
+
+slopes = plaingrad.compiled_jacobian(
+    distance, np.ones(CAMERA), np.ones(POINT), 1.0, np.ones(2), argnums=(0, 1, 2)
+)
+
+
+@numba.njit
+def residuals(cameras, points, weights, features):
+    """2 p weighted distances, then p times 1 - weight^2."""
+    n, m, p = cameras.shape[0], points.shape[0], weights.size
+    out = np.empty(3 * p)
     for i in range(p):
-        x = inputs[i]
-        u, v = projected(x, x[11], x[12], x[13])
-        out[i, 0] = x[14] * (u - features[i, 0])
-        out[i, 1] = x[14] * (v - features[i, 1])
+        out[2 * i], out[2 * i + 1] = distance(cameras[i % n], points[i % m], weights[i], features[i])
+        out[2 * p + i] = 1.0 - weights[i] * weights[i]
     return out
 
 
-def gathered(scene: Scene) -> np.ndarray:
-    """(p, 15) camera, point and weight of each observation."""
-    i = np.arange(scene.weights.size)
-    cameras, points = scene.cameras[i % len(scene.cameras)], scene.points[i % len(scene.points)]
-    return np.concatenate([cameras, points, scene.weights[:, None]], axis=1)
+@numba.njit
+def entries(cameras, points, weights, features):
+    """(residuals, the entries of their Jacobian row by row)."""
+    n, m, p = cameras.shape[0], points.shape[0], weights.size
+    out = np.empty(3 * p)
+    data = np.empty(2 * p * INPUTS + p)
+    rows = data[: 2 * p * INPUTS].reshape(p, 2, INPUTS)
+    for i in range(p):
+        out[2 * i], out[2 * i + 1] = slopes(cameras[i % n], points[i % m], weights[i], features[i], rows[i])
+        out[2 * p + i] = 1.0 - weights[i] * weights[i]
+        data[2 * p * INPUTS + i] = -2.0 * weights[i]
+    return out, data
 
 
 def pattern(scene: Scene) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
@@ -124,23 +141,9 @@ def pattern(scene: Scene) -> tuple[np.ndarray, np.ndarray, tuple[int, int]]:
     return indices, indptr, (3 * p, CAMERA * n + POINT * m + p)
 
 
-def entries(scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """(residuals, the entries of their Jacobian): 2 p rows of the distances, then p rows of 1 - weight^2."""
-    p = scene.weights.size
-    distances, pullback = plaingrad.vjp(lambda inputs: residuals(inputs, scene.features), gathered(scene))
-    data = np.empty(2 * p * INPUTS + p)
-    rows = data[: 2 * p * INPUTS].reshape(p, 2, INPUTS)
-    for k in range(2):
-        seed = np.zeros((p, 2))
-        seed[:, k] = 1.0
-        rows[:, k] = pullback(seed)[0]
-    data[2 * p * INPUTS :] = -2.0 * scene.weights
-    return np.concatenate([distances.ravel(), 1.0 - scene.weights**2]), data
-
-
 def jacobian(scene: Scene) -> tuple[np.ndarray, Sparse]:
     """(residuals, their Jacobian in cameras, points and weights)."""
-    values, data = entries(scene)
+    values, data = entries(*scene)
     return values, Sparse(data, *pattern(scene))
 
 
