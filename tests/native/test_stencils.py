@@ -479,3 +479,25 @@ def test_the_caller_who_asks_twice_gets_the_same():
     second = plaingrad.grad(f, (0, 1))(u0, 0.2, 3)
     np.testing.assert_array_equal(first[0], second[0])
     assert first[1] == second[1]
+
+
+def test_a_result_does_not_lie_in_memory_that_is_used_again():
+    f = numba.njit(
+        function("""
+def f(u0, c, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        v = u.copy()
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        u = v
+    return u
+""")
+    )
+    u0, u1 = np.random.default_rng(0).random((2, 9))
+    y, pullback = plaingrad.vjp(f, u0, 0.2, 3)
+    expected, kept = f(u0, 0.2, 3), pullback(np.ones(9))[0].copy()
+    other, _ = plaingrad.vjp(f, u1, 0.2, 3)
+    np.testing.assert_array_equal(y, expected)
+    np.testing.assert_array_equal(other, f(u1, 0.2, 3))
+    np.testing.assert_array_equal(pullback(np.ones(9))[0], kept)

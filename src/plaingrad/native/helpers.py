@@ -139,3 +139,59 @@ def power_slopes(x, y):  # type: ignore[no-untyped-def]
 def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
     """`exponent_slope` of arrays."""
     return exponent_slope(x, y, z)
+
+
+def copy_around(to, of, low, high):  # type: ignore[no-untyped-def]
+    """to[place] = of[place] wherever not low <= place < high along all axes, for arrays of one shape of rank 3 at most.
+
+    Where the box is empty, or reaches out of the arrays, everything is copied.
+    """
+    whole = of.copy()
+    inside = tuple([slice(a, b) for a, b in zip(low, high, strict=True)])
+    if all(0 <= a < b <= n for a, b, n in zip(low, high, to.shape, strict=True)):
+        whole[inside] = to[inside]
+    to[...] = whole
+
+
+@register_jitable
+def _copy_row(to, of, start, stop):  # type: ignore[no-untyped-def]
+    for k in range(start, stop):
+        to[np.uint64(k)] = of[np.uint64(k)]
+
+
+@overload(copy_around, inline="never")
+def _copy_around(to, of, low, high):  # type: ignore[no-untyped-def]
+    rank = to.ndim
+
+    def fits(to, low, high):  # type: ignore[no-untyped-def]
+        for k in range(rank):
+            if not (0 <= low[k] < high[k] <= to.shape[k]):
+                return False
+        return True
+
+    fits = register_jitable(fits)
+
+    def along_one_axis(to, of, low, high):  # type: ignore[no-untyped-def]
+        n = to.shape[0]
+        box = fits(to, low, high)
+        _copy_row(to, of, 0, low[0] if box else n)
+        _copy_row(to, of, high[0] if box else n, n)
+
+    def along_two_axes(to, of, low, high):  # type: ignore[no-untyped-def]
+        n = to.shape[1]
+        box = fits(to, low, high)
+        for i in range(to.shape[0]):
+            crosses = box and low[0] <= i < high[0]
+            _copy_row(to[i], of[i], 0, low[1] if crosses else n)
+            _copy_row(to[i], of[i], high[1] if crosses else n, n)
+
+    def along_three_axes(to, of, low, high):  # type: ignore[no-untyped-def]
+        n = to.shape[2]
+        box = fits(to, low, high)
+        for i in range(to.shape[0]):
+            for j in range(to.shape[1]):
+                crosses = box and low[0] <= i < high[0] and low[1] <= j < high[1]
+                _copy_row(to[i, j], of[i, j], 0, low[2] if crosses else n)
+                _copy_row(to[i, j], of[i, j], high[2] if crosses else n, n)
+
+    return (along_one_axis, along_two_axes, along_three_axes)[rank - 1]

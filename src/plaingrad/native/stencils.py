@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import scalars, shadows
+from plaingrad.native import helpers, scalars, shadows
 from plaingrad.native.activity import is_array, is_real, is_users
 from plaingrad.native.tree import (
     Const,
@@ -339,6 +339,7 @@ class _Backward:
         self.held = self._held()  # array -> a copy of it, where it may be overwritten later
         self.head: list[Stmt] = []
         self.bounds = [(self._bound(loop.start), self._bound(loop.stop)) for loop in nest.loops]
+        self.head_of_bounds = list(self.head)
 
     # -- what is read --------------------------------------------------------------------------------------------------
 
@@ -501,6 +502,7 @@ class _Backward:
         born = [name for name in each.seeds if name in self.rt.values.owned]
         fused = {name: source for name in born if (source := self._copied_from(name)) is not None}
         ending = [name for name in born if self._begins_empty(name)]
+        self.forward += [x for name in born for x in self._copied_around(name)]
         targets = frozenset(f"{name}_b" for name in each.gathers)
         adding = self._way(fits, {}, False, ending)
         owned = all(name in self.rt.values.owned for name in each.gathers)
@@ -545,6 +547,24 @@ class _Backward:
         group, a = self.each.gathers[source.name], self.each.seeds[name]
         inside = all(low <= a[k] <= high for k in range(len(a)) for low, high in [_reach(group, k)])
         return source.name if inside else None
+
+    def _copied_around(self, name: str) -> list[Stmt]:
+        """On the way forward: a copy, of which this nest overwrites a box at once, is made around that box only."""
+        made = self.rt.values.births[name].made
+        source, rank = made.args[0], len(self.nest.loops)
+        if made.op != "method" or made.detail != ("copy", ()) or not isinstance(source, Var) or rank > 3:
+            return []
+        if not self._follows(name, source.name) or not self.rt.values.is_whole(source.name):
+            return []
+        out = list(self.head_of_bounds)
+        corners: list[Operand] = []
+        for side in (0, 1):
+            parts = [
+                self.plus(out, b[side], a) for b, a in zip(self.bounds, self.each.seeds[name], strict=True)
+            ]
+            corners.append(self.rt.emit(out, "tuple", tuple(parts), None, self.line))
+        call = (Ref(helpers.copy_around, "copy_around"), Var(name), source, *corners)
+        return [*out, Do(Let("_", "call", call, (), self.line), self.line)]
 
     def _begins_empty(self, name: str) -> bool:
         """Whether `name` begins as zeros, or as anything, and this nest follows at once."""

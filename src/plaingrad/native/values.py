@@ -10,17 +10,18 @@ time needs two buffers in all. That holds for names of arrays whose shape is kno
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, shadows
+from plaingrad.native import arrays, helpers, shadows, workspace
 from plaingrad.native.activity import Memory
 from plaingrad.native.distinct import Distinct
 from plaingrad.native.shapes import roots
 from plaingrad.native.tree import (
+    Const,
     Do,
     For,
     If,
@@ -110,6 +111,10 @@ class Values:
                 if isinstance(a, Var):
                     inside[a.name] = inside.get(a.name, 0) + 1
         return any(self.reads.get(name, 0) != inside.get(name, 0) for name in names)
+
+    def is_whole(self, name: str) -> bool:
+        """Whether the elements of an array lie one behind the other."""
+        return getattr(self.program.types.get(name), "layout", "") == "C"
 
     def is_steady(self, name: str) -> bool:
         """Whether a variable never changes once it has a value."""
@@ -270,6 +275,8 @@ def reverse(rt: Reverse, s: Let) -> Parts:
 
 def with_buffers(rt: Reverse, main: Parts) -> list[Stmt]:
     """Resolve `main`, in place; the statements that make the buffers its reverse sweep needs."""
+    if isinstance(rt.arena, Var):
+        main.forward = kept_in_arena(rt, main.forward)
     owned = {f"{name}_b": name for name in rt.values.owned & rt.active}
     live = {f"{name}_b" for name in rt.outputs} & owned.keys()
     first = next((k for k, s in enumerate(main.forward) if shadows.touched([s]) & owned.keys()), None)
@@ -292,4 +299,73 @@ def _buffers(rt: Reverse, needed: dict[str, str], live: set[str]) -> list[Stmt]:
         dtype = dtype_of(rt.types[name].dtype)
         shape = rt.emit(out, "attribute", (Var(rt.values.root[name]),), "shape", 0)
         out.append(Let(bar, "call", (Ref(make, make.__name__), shape, Ref(dtype, dtype.__name__)), ()))
+    return out
+
+
+# -- where they live ---------------------------------------------------------------------------------------------------
+
+
+def kept_in_arena(rt: Reverse, body: list[Stmt]) -> list[Stmt]:
+    """A forward sweep whose loops make the arrays that are kept for the way back in the arena.
+
+    They would all live until then in any case; memory of the arena is used again by the next gradient, while fresh
+    memory costs a page fault every 4 KiB. What may be part of the result stays where it is.
+    """
+    kept = {
+        s.args[4].name
+        for s in statements(body)
+        if isinstance(s, Let) and s.op == "call" and getattr(s.args[0], "value", None) is workspace.keep
+        if isinstance(s.args[4], Var) and s.args[4].name in rt.types
+    }
+    out_of = {rt.memory.of(name) for name in rt.results}
+    places = {rt.memory.of(name) for name in kept} - out_of
+    filled = {
+        s.call.args[1].name
+        for s in statements(body)
+        if isinstance(s, Do) and getattr(s.call.args[0], "value", None) is helpers.copy_around
+        if isinstance(s.call.args[1], Var)
+    }
+    return _moved_in(rt, body, places, filled, False)
+
+
+def _moved_in(rt: Reverse, body: list[Stmt], places: set[str], filled: set[str], inside: bool) -> list[Stmt]:
+    """`body` with the arrays of the classes `places` that are made in loops made in the arena; those in `filled`, which
+    get all their elements later, without any."""
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, If):
+            then, orelse = (_moved_in(rt, arm, places, filled, inside) for arm in (s.then, s.orelse))
+            out.append(replace(s, then=then, orelse=orelse))
+        elif isinstance(s, (For, Loop)):
+            out.append(replace(s, body=_moved_in(rt, s.body, places, filled, True)))
+        elif isinstance(s, Let) and isinstance(rt.types.get(s.target), types.Array):
+            if s.target in filled and s.op == "method":
+                s = Let(s.target, "call", (Ref(np.empty_like, "empty_like"), s.args[0]), (), s.line)
+            out += _in_arena(rt, s) if inside and rt.memory.of(s.target) in places else [s]
+        else:
+            out.append(s)
+    return out
+
+
+def _in_arena(rt: Reverse, s: Let) -> list[Stmt]:
+    """The same array, in the arena, where `s` makes one by copying or with nothing or zeros in it."""
+    t = rt.types.get(s.target)
+    f = getattr(s.args[0], "value", None) if s.op == "call" else None
+    if not isinstance(t, types.Array) or t.layout != "C" or not isinstance(t.dtype, types.Float):
+        return [s]
+    if s.op == "method" and s.detail == ("copy", ()):
+        return [Let(s.target, "call", (Ref(workspace.copied, "copied"), rt.arena, s.args[0]), (), s.line)]
+    if f not in (np.empty, np.zeros, np.empty_like, np.zeros_like) or len(s.args) < 2:
+        return [s]
+    out: list[Stmt] = []
+    shape = s.args[1]
+    if f in (np.empty_like, np.zeros_like):
+        shape = rt.emit(out, "attribute", (shape,), "shape", s.line)
+    from plaingrad.native.tapes import dtype_of
+
+    dtype = dtype_of(t.dtype)
+    room = (Ref(workspace.room, "room"), rt.arena, shape, Ref(dtype, dtype.__name__))
+    out.append(Let(s.target, "call", room, (), s.line))
+    if f in (np.zeros, np.zeros_like):
+        out.append(Do(Let("_", "method", (Var(s.target), Const(0.0)), ("fill", ()), s.line), s.line))
     return out
