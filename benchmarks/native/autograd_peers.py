@@ -13,6 +13,7 @@ import numpy as np
 from autograd.scipy.special import logsumexp
 
 from benchmarks.native.case import Case, Peer, flat
+from benchmarks.native.problems import gathered
 
 Made = Iterator[tuple[str, Peer]]
 
@@ -110,7 +111,7 @@ def gmm(case: Case) -> Made:
 
 
 def ba(case: Case) -> Made:
-    inputs, features = case.args
+    inputs, features = gathered(case.args), case.args[3]
 
     def distances(x: Any) -> Any:
         axis, y = x[:, :3], x[:, 11:14] - x[:, 3:6]

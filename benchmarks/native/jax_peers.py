@@ -13,6 +13,7 @@ import numpy as np
 from jax.scipy.special import gammaln, logsumexp
 
 from benchmarks.native.case import Case, Peer, flat
+from benchmarks.native.problems import gathered
 
 jax.config.update("jax_enable_x64", True)
 
@@ -193,7 +194,7 @@ def projected(x: Any) -> Any:
 
 
 def ba(case: Case) -> Made:
-    inputs, features = map(jnp.asarray, case.args)
+    inputs, features = map(jnp.asarray, (gathered(case.args), case.args[3]))
 
     def distances(x: Any, feature: Any) -> Any:
         return x[14] * (projected(x) - feature)

@@ -117,19 +117,15 @@ def ba() -> Case:
         return lambda: library.ba(n, m, p, *map(address, scene), address(residuals), None)
 
     title = "ADBench BA ba1, sparse Jacobian"
-    args = (scenes.gathered(scene), scene.features)
-    return Case(
-        title,
-        scenes.residuals.py_func,
-        args,
-        (0,),
-        1.2,
-        6.8,
-        None,
-        in_c,
-        objective,
-        lambda *_: scenes.entries(scene),
-    )
+    primal, ours = scenes.residuals.py_func, scenes.entries
+    return Case(title, primal, tuple(scene), (0,), 1.2, 6.8, None, in_c, objective, ours)
+
+
+def gathered(scene: tuple[np.ndarray, ...]) -> np.ndarray:
+    """(p, 15) camera, point and weight of each observation: for systems that differentiate arrays, not loops."""
+    cameras, points, weights, _ = scene
+    i = np.arange(weights.size)
+    return np.concatenate([cameras[i % len(cameras)], points[i % len(points)], weights[:, None]], axis=1)
 
 
 def lstm() -> Case:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from benchmarks.native.case import Case, Peer, flat
+from benchmarks.native.problems import gathered
 
 torch.set_num_threads(1)
 
@@ -118,7 +119,7 @@ def gmm(case: Case) -> Made:
 
 
 def ba(case: Case) -> Made:
-    inputs, features = map(torch.tensor, case.args)
+    inputs, features = map(torch.tensor, (gathered(case.args), case.args[3]))
     inputs.requires_grad_()
 
     def distances(x: Any) -> Any:

@@ -92,24 +92,35 @@ def projected(camera, x0, x1, x2):
 
 
 @numba.njit
-def distance(camera, point, weight, feature):
-    """The two residuals of an observation."""
-    u, v = projected(camera, point[0], point[1], point[2])
-    return weight * (u - feature[0]), weight * (v - feature[1])
+def distance(inputs, feature):
+    """The two residuals of an observation; inputs: camera, point and weight, one after the other."""
+    u, v = projected(inputs, inputs[11], inputs[12], inputs[13])
+    return inputs[14] * (u - feature[0]), inputs[14] * (v - feature[1])
 
 
-slopes = plaingrad.compiled_jacobian(
-    distance, np.ones(CAMERA), np.ones(POINT), 1.0, np.ones(2), argnums=(0, 1, 2)
-)
+slopes = plaingrad.compiled_jacobian(distance, np.ones(INPUTS), np.ones(2))
+
+
+@numba.njit
+def gather(inputs, cameras, points, weights, i):
+    """inputs = camera, point and weight of observation i."""
+    camera, point = i % cameras.shape[0], i % points.shape[0]
+    for j in range(CAMERA):
+        inputs[j] = cameras[camera, j]
+    for j in range(POINT):
+        inputs[CAMERA + j] = points[point, j]
+    inputs[CAMERA + POINT] = weights[i]
 
 
 @numba.njit
 def residuals(cameras, points, weights, features):
     """2 p weighted distances, then p times 1 - weight^2."""
-    n, m, p = cameras.shape[0], points.shape[0], weights.size
+    p = weights.size
     out = np.empty(3 * p)
+    inputs = np.empty(INPUTS)
     for i in range(p):
-        out[2 * i], out[2 * i + 1] = distance(cameras[i % n], points[i % m], weights[i], features[i])
+        gather(inputs, cameras, points, weights, i)
+        out[2 * i], out[2 * i + 1] = distance(inputs, features[i])
         out[2 * p + i] = 1.0 - weights[i] * weights[i]
     return out
 
@@ -117,12 +128,14 @@ def residuals(cameras, points, weights, features):
 @numba.njit
 def entries(cameras, points, weights, features):
     """(residuals, the entries of their Jacobian row by row)."""
-    n, m, p = cameras.shape[0], points.shape[0], weights.size
+    p = weights.size
     out = np.empty(3 * p)
     data = np.empty(2 * p * INPUTS + p)
     rows = data[: 2 * p * INPUTS].reshape(p, 2, INPUTS)
+    inputs = np.empty(INPUTS)
     for i in range(p):
-        out[2 * i], out[2 * i + 1] = slopes(cameras[i % n], points[i % m], weights[i], features[i], rows[i])
+        gather(inputs, cameras, points, weights, i)
+        out[2 * i], out[2 * i + 1] = slopes(inputs, features[i], rows[i])
         out[2 * p + i] = 1.0 - weights[i] * weights[i]
         data[2 * p * INPUTS + i] = -2.0 * weights[i]
     return out, data
