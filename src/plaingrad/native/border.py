@@ -221,8 +221,19 @@ def signature_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([type_of(x, f"argument {k}") for k, x in enumerate(args)])
 
 
+_array_types: dict[Any, Any] = {}  # (dtype, rank, flags) -> type: Numba takes ten times as long to find it
+
+
 def type_of(x: Any, place: str) -> Any:
     """The Numba type of an argument, with dictionaries as dictionaries of known keys."""
+    if type(x) is float:
+        return types.float64
+    if type(x) is np.ndarray:
+        key = x.dtype, x.ndim, x.flags.num
+        t = _array_types.get(key)
+        if t is None:
+            t = _array_types[key] = _numba_type(x, place)
+        return t
     if type(x) is dict:
         kinds = {types.literal(key): type_of(value, f"{place}[{key!r}]") for key, value in x.items()}
         return types.LiteralStrKeyDict(kinds, {key: k for k, key in enumerate(x)})
@@ -235,6 +246,15 @@ def type_of(x: Any, place: str) -> Any:
         return _named(type(x), [type_of(v, f"{place}.{name}") for name, v in zip(x._fields, x, strict=True)])
     if type(x) is FunctionType and is_plain(x):
         x = dispatcher_of(x)
+    return _numba_type(x, place)
+
+
+def _numba_type(x: Any, place: str) -> Any:
+    """The type that Numba finds.
+
+    Raises:
+        NativeError: it has none, or one that derivatives are not followed in.
+    """
     try:
         t = numba.typeof(x)
     except ValueError:
