@@ -734,30 +734,39 @@ class _Gather:
             self.size = [emit(self.out, "item", (shape, Const(k)), None, work.line) for k in range(self.rank)]
 
     def statements(self) -> list[Stmt]:
-        """The loops."""
-        self._rows(Region([], []), self.out, [])
+        """The loops: over the rows whose middle is whole, and over the others.
+
+        With a branch between the two inside one loop, the compiler makes code of half the speed.
+        """
+        self._whole_rows(Region([], []), self.out)
+        if self.rank > 1:
+            self._rim_rows(Region([], []), self.out, [])
         return self.out
 
-    def _rows(self, region: Region, out: list[Stmt], tests: list[Operand]) -> None:
-        """Loops over all axes but the last, around a row that is whole and one that is not."""
+    def _whole_rows(self, region: Region, out: list[Stmt]) -> None:
         k = len(region.at)
         if k == self.rank - 1:
-            if not tests:
-                self._whole_row(region, out)
-                return
-            whole: list[Stmt] = []
+            self._whole_row(region, out)
+            return
+        name = self.work.rt.fresh("row")
+        body: list[Stmt] = []
+        self._whole_rows(region.deeper(Var(name), body), body)
+        out.append(self.work.over(name, self.low[k], self.high[k], body))
+
+    def _rim_rows(self, region: Region, out: list[Stmt], tests: list[Operand]) -> None:
+        k = len(region.at)
+        if k == self.rank - 1:
             rim: list[Stmt] = []
             test = self.work.both(out, tests)
-            self._whole_row(self._inside(region, whole), whole)
             self._rim_row(self._inside(region, rim), rim)
-            out.append(If(test, whole, rim, self.work.line))
+            out.append(If(test, [], rim, self.work.line))
             return
         name = self.work.rt.fresh("row")
         body: list[Stmt] = []
         here = self.work.between(body, Var(name), self.low[k], self.high[k])
         start = Const(0) if self.assign else self.first[k]
         stop = self.size[k] if self.assign else self.last[k]
-        self._rows(region.deeper(Var(name), body), body, [*tests, *here])
+        self._rim_rows(region.deeper(Var(name), body), body, [*tests, *here])
         out.append(self.work.over(name, start, stop, body))
 
     def _inside(self, region: Region, out: list[Stmt]) -> Region:
