@@ -1,7 +1,7 @@
 """The public door: gradients, tangents, Jacobians and what is built of them. Thin: the engine does the work."""
 
 from plaingrad.api.checkpoints import checkpoint, checkpoint_sequence, checkpointed
-from plaingrad.api.compiled import compiled_jacobian
+from plaingrad.api.compiled import compiled_jacobian, free_workspace
 from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
@@ -16,6 +16,7 @@ __all__ = [
     "compiled_jacobian",
     "derivative",
     "forwarddiff",
+    "free_workspace",
     "grad",
     "hessian",
     "hook",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -47,3 +48,19 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
     chosen("native", f)
     native = importlib.import_module("plaingrad.native.wholes")
     return native.compiled_jacobian(f, args, positions_in(positions_of(argnums), args))
+
+
+def free_workspace() -> int:
+    """Free the memory that native gradients keep for the ones to come; return how many bytes that was.
+
+    A native gradient keeps values for the way back on tapes. Their memory is used again by later calls, since memory
+    that is fresh from the system is several times slower; pullbacks that are still held keep theirs. At most
+    `PLAINGRAD_WORKSPACE_LIMIT` bytes (an environment variable; usually 1 GiB) are kept in all.
+
+    Examples:
+        >>> _ = free_workspace()
+        >>> free_workspace()
+        0
+    """
+    workspace = sys.modules.get("plaingrad.native.workspace")
+    return 0 if workspace is None else int(workspace.clear())

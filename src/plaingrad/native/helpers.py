@@ -43,6 +43,8 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True)
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
+    if step == 0:
+        raise ValueError("range() arg 3 must not be zero")
     if step > 0:
         return (stop - start + step - 1) // step if stop > start else 0
     return (start - stop - step - 1) // -step if start > stop else 0

@@ -180,7 +180,7 @@ class Reverse(Transform):
             if shadow not in reads_of(forward):
                 continue
             own, t = self.fresh(shadow), self.types[shadow[:-2]]
-            forward = [self.zeros(shadow[:-2]), *forward]
+            forward = self.with_zeros(shadow[:-2], forward)
             place = found.shadows.index(shadow)
             found.shadows[place] = own
             given.discard(shadow)
@@ -249,7 +249,7 @@ class Reverse(Transform):
         for leaves in self.leaves.values():
             for leaf in leaves:
                 if leaf in self.active and leaf not in shadows and is_array(self.types[leaf]):
-                    main.forward.insert(0, self.zeros(leaf))
+                    main.forward = self.with_zeros(leaf, main.forward)
                     main.backward += self.cleared(leaf)
         zero: list[Stmt] = [Let(f"{name}_b", "copy", (self.zero(self.types[name]),)) for name in bars]
         seeds: list[Stmt] = []
@@ -266,6 +266,12 @@ class Reverse(Transform):
         zeros = [Var(f"{name}_b") if name in self.active else Const(0.0) for name in scalars_in]
         forward = [*self.setup, *[x for made in self.initial.values() for x in made], *main.forward]
         return Sweeps(forward, [*buffers, *zero, *seeds, *main.backward], seed_names, list(shadows.values()), zeros)
+
+    def with_zeros(self, leaf: str, forward: list[Stmt]) -> list[Stmt]:
+        """The forward sweep with a shadow for an array that is a parameter, or is taken out of one."""
+        places = [k + 1 for k, s in enumerate(forward) if isinstance(s, Let) and s.target == leaf]
+        place = places[0] if places else 0
+        return [*forward[:place], self.zeros(leaf), *forward[place:]]
 
     def cleared(self, name: str) -> list[Stmt]:
         """What leaves the shadow of an array, made on the way forward, as it was: for the next reverse sweep."""

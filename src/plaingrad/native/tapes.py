@@ -205,7 +205,7 @@ class _Loop:
             array = isinstance(x, Let) and isinstance(self.rt.types.get(x.target), types.Array)
             if array or isinstance(x, (Store, InPlace, Do)) or (isinstance(x, Let) and x.target in live):
                 live |= reads_of(p.forward)
-                return renamed(p.backward, {})
+                return renamed(redone_in_arm(self.rt, p).backward, {})
         return []
 
     # -- what is kept ----
@@ -435,7 +435,7 @@ def split(
 
 def redone_in_arm(rt: Reverse, arm: Parts) -> Parts:
     """An arm of a branch in a loop: what its reverse reads of its values is computed again where that is cheap."""
-    definitions = {x: d for x, d in definitions_in(arm.forward).items() if x in rt.definitions}
+    definitions = {x: d for x, d in definitions_in(arm.forward).items() if base_of(rt, x) in rt.definitions}
     _, redone = split(rt, free_reads(arm.backward, rt.machinery), definitions, set(definitions))
     return Parts(arm.forward, [*redone, *arm.backward])
 
