@@ -21,6 +21,7 @@ import numpy as np
 from benchmarks.native import micro, problems
 from benchmarks.native.case import Case, Peer
 from benchmarks.plain import Figure, best_times, report
+from plaingrad.native import call
 
 WORKLOADS: dict[str, Callable[[], Case]] = {
     make.__name__: make
@@ -41,6 +42,7 @@ WORKLOADS: dict[str, Callable[[], Case]] = {
 SYSTEMS = ("jax", "torch", "autograd", "enzyme")  # modules of this folder, NAME_peers
 
 PRIMAL, OURS, CONTRACTED = "Numba, value only", "plaingrad", "plaingrad, user's contract"
+REVERSE = "plaingrad, reverse mode"  # where gradients in few arguments are taken forward
 OBJECTIVE = "C, value only"
 C_FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
 
@@ -136,6 +138,10 @@ def measured(
         PRIMAL: lambda: primal(*case.args),
         OURS: lambda: ours(*case.args),
     }
+    if case.ours is None and sum(np.size(case.args[k]) for k in case.argnums) <= call.FEW_COLUMNS:
+        in_reverse = in_reverse_mode(ours)
+        compare(name, REVERSE, found, in_reverse(*case.args))
+        candidates[REVERSE] = lambda: in_reverse(*case.args)
     if with_contract and case.ours is None:
         contracted = case.gradient(numba.njit(fastmath={"contract"})(case.f))
         candidates[CONTRACTED] = lambda: contracted(*case.args)
@@ -169,15 +175,33 @@ def measured(
     yield Figure(case.title, "first call, gradient", first_gradient, "s", at_most=limit)
 
 
+def in_reverse_mode(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """`gradient` by a reverse sweep, however few the arguments are."""
+
+    def run(*args: Any) -> Any:
+        usual, call.FEW_COLUMNS = call.FEW_COLUMNS, 0
+        try:
+            return gradient(*args)
+        finally:
+            call.FEW_COLUMNS = usual
+
+    return run
+
+
 def ratios(case: Case, times: dict[str, float]) -> Iterator[Figure]:
     """Our gradient as a multiple of Numba's primal and of the C adjoints."""
     ours = times[OURS]
     yield Figure(case.title, f"{OURS} / value", ours / times[PRIMAL], "x", at_most=case.of_primal)
+    if REVERSE in times:
+        yield Figure(
+            case.title, f"{REVERSE} / value", times[REVERSE] / times[PRIMAL], "x", at_most=case.of_primal
+        )
     if case.best in times:
         limit = case.of_c if case.objective_of_c is None else None
         yield Figure(case.title, f"{OURS} / {case.best}", ours / times[case.best], "x", at_most=limit)
-        if CONTRACTED in times:
-            yield Figure(case.title, f"{CONTRACTED} / {case.best}", times[CONTRACTED] / times[case.best], "x")
+        for other in (REVERSE, CONTRACTED):
+            if other in times:
+                yield Figure(case.title, f"{other} / {case.best}", times[other] / times[case.best], "x")
         for label in times:
             if label.startswith(f"{case.best},"):
                 yield Figure(case.title, f"{OURS} / {label}", ours / times[label], "x")
