@@ -118,7 +118,9 @@ def natively(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
     return importlib.import_module("plaingrad.native.wholes")
 
 
-def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None) -> Callable[..., Any]:
+def hessian(
+    f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None, tier: Tier = "auto"
+) -> Callable[..., Any]:
     """The function that returns all second partial derivatives of f's result, a real number.
 
     The gradient (reverse mode) is pushed forward along each input, many together.
@@ -127,6 +129,7 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None 
         f: any Python callable that returns one real number.
         argnums: which positional argument to differentiate, or a tuple of several.
         chunk_size: how many directions are pushed together. The gradient is taken once for each chunk.
+        tier: as for `grad`.
 
     Returns:
         A function of the same arguments as `f`. It returns the structure of the argument, each leaf of which holds
@@ -144,18 +147,24 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None 
     """
     positions = positions_of(argnums)
     _check_chunk(chunk_size)
+    check_tier(tier)
 
     @wraps(f)
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
-        task = Task(leaf_gradient(f, positions), args, kwargs, positions_in(positions, args), False)
-        task.push_all(chunk_size)
+        task = Task(f, args, kwargs, positions_in(positions, args), False)
+        native = natively(tier, f)
+        if native is None or not task.solve_natively(native.hessian, tier, chunk_size, second=True):
+            task.f = leaf_gradient(f, positions, tier)
+            task.push_all(chunk_size)
         task.y_structure = task.x_structures
         return task.assembled(jacobian_entry, isinstance(argnums, tuple), second=True)
 
     return hessian_of
 
 
-def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+def hvp(
+    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], tier: Tier = "auto"
+) -> tuple[Any, ...]:
     """The Hessian of `f` times a direction, without the Hessian: the gradient, pushed along `tangents`.
 
     For many directions at one point, `linearize` the gradient once: `linearize(grad(f), x)[1](x_dot)` costs less than a
@@ -165,6 +174,7 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
         tangents: a direction for each, of the same structure and shapes; None for an argument held fixed.
+        tier: as for `grad`.
 
     Returns:
         A tuple with one entry for each argument, of its structure; None for an argument without tangent.
@@ -178,9 +188,20 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) 
         >>> hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         (array([6., 2.]),)
     """
+    check_tier(tier)
     dots = fitting_tangents(primals, tangents)
     active = active_positions(primals)
-    _, y_dot = push(leaf_gradient(f, active), tuple(primals), dots, {})
+    native = natively(tier, f)
+    if native is not None:
+        try:
+            moving = tuple([n for n in active if not (is_int(primals[n]) and dots[n] is ZeroTangent)])
+            found = {n: type(primals[n])(0) for n in set(active).difference(moving)}
+            found.update(zip(moving, native.hvp(f, tuple(primals), moving, dots), strict=True))
+            return tuple([found.get(n) for n in range(len(primals))])
+        except NativeError:
+            if tier == "native":
+                raise
+    _, y_dot = push(leaf_gradient(f, active, tier), tuple(primals), dots, {})
 
     def of_leaf(leaf: Leaf) -> Any:
         dot = None if y_dot is None or y_dot is ZeroTangent else y_dot[leaf.position]
@@ -318,8 +339,16 @@ class Task:
             before.restore()
             self.push_all(chunk_size)
 
-    def solve_natively(self, whole: Callable[..., Any], tier: Tier, *options: Any) -> bool:
+    def solve_natively(
+        self, whole: Callable[..., Any], tier: Tier, *options: Any, second: bool = False
+    ) -> bool:
         """Fill the table by a function of `plaingrad.native.wholes`; whether that was possible.
+
+        Args:
+            whole: the function.
+            tier: which was asked for.
+            options: its last arguments.
+            second: the leaves of the result are those of the arguments.
 
         Raises:
             NativeError: with `tier="native"`: it was not, and what the function is of cannot be one step either.
@@ -334,10 +363,13 @@ class Task:
             raise NativeError(
                 "the native tier takes these arguments apart differently.\n  See docs: errors#native"
             )
-        self._note(found.y)
+        if second:
+            self.y_leaves = self.x_leaves
+        else:
+            self._note(found.y)
         blocks = iter(found.blocks)
         for y in self.y_leaves:
-            if is_whole_numbers(y.x):
+            if is_whole_numbers(y.x) and not second:
                 self._no_influence(y)
                 continue
             for x, d in zip(self.x_leaves, next(blocks), strict=True):
@@ -672,9 +704,9 @@ def check_holomorphic(along_1: Any, along_i: Any, f: Any) -> None:
         )
 
 
-def leaf_gradient(f: Any, positions: tuple[int, ...]) -> Callable[..., tuple[Any, ...]]:
+def leaf_gradient(f: Any, positions: tuple[int, ...], tier: Tier = "auto") -> Callable[..., tuple[Any, ...]]:
     """The gradient of `f` by several arguments as a flat tuple of its leaves."""
-    gradient = value_and_grad(f, positions)
+    gradient = value_and_grad(f, positions, tier=tier)
 
     @wraps(f)
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:

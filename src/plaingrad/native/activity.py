@@ -10,6 +10,7 @@ from typing import Any
 
 from numba.core import types
 
+from plaingrad.native import again
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
 
@@ -51,7 +52,12 @@ def has_tangent(t: Any) -> bool:
     """Whether values of type `t` have a tangent."""
     if isinstance(t, (types.BaseTuple, types.LiteralStrKeyDict)):
         return any(map(has_tangent, part_types(t)))
-    return is_real(t) or is_array(t)
+    return is_real(t) or is_memory(t) and is_real(t.dtype if isinstance(t, types.Array) else t.dtype.dtype)
+
+
+def is_memory(t: Any) -> bool:
+    """Whether `t` is a type of arrays, or of lists of arrays, which are tapes."""
+    return isinstance(t, types.Array) or (isinstance(t, types.List) and isinstance(t.dtype, types.Array))
 
 
 class Memory:
@@ -63,9 +69,12 @@ class Memory:
         self.types = program.types
         self.program = program
         for s in statements(program.body):
-            if isinstance(s, Let) and isinstance(self.types.get(s.target), types.Array):
+            if isinstance(s, Let) and is_memory(self.types.get(s.target)):
                 for source in self.sources(s):
                     self.join(s.target, source)
+            kept = again.kept_by(s)
+            if kept is not None:
+                self.join(*kept)
         for s in statements(program.body):
             if isinstance(s, (Store, InPlace)) and isinstance(s.array, Var):
                 self.written.add(self.of(s.array.name))
@@ -104,11 +113,11 @@ class Memory:
             found = s.args[1:2]
         elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
             found = s.args[1:]  # it may hand an argument back
+        elif again.name_of(s) is not None or s.op == "list":
+            found = again.sources(s)
         else:
             found = ()
-        return [
-            a.name for a in found if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
-        ]
+        return [a.name for a in found if isinstance(a, Var) and is_memory(self.types.get(a.name))]
 
     def outputs(self, s: Let) -> list[str]:
         """The arrays that a call may write."""
@@ -119,6 +128,8 @@ class Memory:
             found = self.written_by(s)
         elif s.op == "call" and isinstance(s.detail, tuple) and "out" in s.detail:
             found = (s.args[len(s.args) - len(s.detail) + s.detail.index("out")],)
+        elif again.name_of(s) is not None:
+            found = again.written(s)
         elif s.op == "call":
             value = getattr(s.args[0], "value", None)
             if getattr(value, "__name__", "") in ("fill_diagonal", "shuffle", "copyto", "put"):
@@ -126,9 +137,7 @@ class Memory:
             nin = getattr(value, "nin", None)
             if nin is not None and len(s.args) - 1 > nin:
                 found = s.args[1 + nin :]
-        return [
-            a.name for a in found if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
-        ]
+        return [a.name for a in found if isinstance(a, Var) and is_memory(self.types.get(a.name))]
 
     def written_by(self, s: Let) -> tuple[Any, ...]:
         """The arguments that a function of the user's may write into."""
@@ -174,10 +183,14 @@ def is_inert(t: Any) -> bool:
     return t is None or isinstance(t, INERT)
 
 
+DERIVED = ("plaingrad.native.build", "plaingrad.native.scalars")  # where derived programs, and slopes, seem to be
+
+
 def is_users(f: Any) -> bool:
     """Whether `f` is a Python function or a Numba dispatcher, whose derivative is derived."""
-    if str(getattr(f, "__module__", "")).startswith("plaingrad.native"):
-        return False
+    module = str(getattr(f, "__module__", ""))
+    if module.startswith(("plaingrad.native", "plaingrad.rules")):
+        return module in DERIVED and hasattr(f, "py_func") or again.is_formula(f)
     return hasattr(f, "py_func") or type(f).__name__ == "function" and not _is_numpys(f)
 
 

@@ -307,7 +307,7 @@ def by_row(r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], ba
         x = given[name]
         if r.is_active(x):
             args = [*operands]
-            if bar in ADDING and is_array(r.type_of(x)):
+            if bar in ADDING and not r.plain and is_array(r.type_of(x)):
                 adding = Ref(ADDING[bar], ADDING[bar].__name__)
                 shadow = Var(f"{x.name}_b")  # type: ignore[union-attr]
                 back.append(Do(Let("_", "call", (adding, shadow, *bars, *args), (), s.line), s.line))

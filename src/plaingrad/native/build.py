@@ -17,6 +17,7 @@ from plaingrad import rulebook
 from plaingrad.errors import NativeError
 from plaingrad.native import cache
 from plaingrad.native.activity import Memory
+from plaingrad.native.cotangents import cotangents_program
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
@@ -31,6 +32,7 @@ WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
 TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
     "pullback": pullback_sweeps,
     "fused": pullback_program,
+    "cotangents": cotangents_program,
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
     **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
@@ -38,8 +40,11 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
 }
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
     "pullback": "fused",
+    "cotangents": "fused",
     **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS},
 }
+OF_CHUNKS = frozenset(f"pushforward{n}" for n in WIDTHS)
+UNPOLISHED = frozenset(("cotangents",))  # it is differentiated again
 
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}
@@ -216,7 +221,9 @@ def _derive(
         return _derive(OF_CALLEES.get(mode, mode), g, inner, types_of, positions, options_of(g), inside).run
 
     derivative = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
-    made = [polished(p) for p in (derivative if isinstance(derivative, tuple) else (derivative,))]
+    made = list(derivative) if isinstance(derivative, tuple) else [derivative]
+    if mode not in UNPOLISHED:
+        made = [polished(p) for p in made]
     if len(made) == 1:
         made[0].name = me.name
     names = tuple(p.name for p in made)
@@ -226,6 +233,8 @@ def _derive(
     writes = any(memory.is_written(leaf) for parts_of in leaves.values() for leaf in parts_of)
     counts = (len(original.params), len(results))
     flags = {p.name: backward_options(options) if p.backward else options for p in made}
+    if mode in OF_CHUNKS:  # Python has no arrays of lanes
+        flags = {name: {**given, "no_cpython_wrapper": True} for name, given in flags.items()}
     kept = cache.keep(key, flags, text, space, WRITES=writes, COUNTS=counts)
     if kept is not None:
         return _found(vars(kept), names, text, writes, counts)

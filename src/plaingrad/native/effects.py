@@ -6,7 +6,6 @@ import inspect
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 
 from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
@@ -98,11 +97,11 @@ def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...])
 
 def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
     """The Numba types of the arguments of a call, without those left to their defaults."""
-    from plaingrad.native.frontend import settled
+    from plaingrad.native.frontend import settled, type_of_value
 
     found = bound_operands(getattr(s.args[0], "value", None), s.args[1:], s.detail or ())
     return tuple(
-        settled(program.types[a.name] if isinstance(a, Var) else numba.typeof(a.value)) for a in found
+        settled(program.types[a.name] if isinstance(a, Var) else type_of_value(a.value)) for a in found
     )
 
 

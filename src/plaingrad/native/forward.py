@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, chunks, lanes
+from plaingrad.native import again, arrays, chunks, lanes
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
-from plaingrad.native.transform import Transform
+from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
     RESULT,
     Const,
@@ -248,6 +248,8 @@ class Forward(Transform):
                 self.store(s, out)
             elif isinstance(s, InPlace):
                 self.in_place(s, out)
+            elif isinstance(s, Do) and again.name_of(s) is not None:
+                self.let(s.call, out)
             elif isinstance(s, Do) and any(self.is_active(Var(name)) for name in self.memory.outputs(s.call)):
                 self.types.setdefault(s.call.target, types.none)
                 self.call(s.call, out)
@@ -259,6 +261,19 @@ class Forward(Transform):
         """An assignment."""
         t = self.types.get(s.target)
         users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
+        helper = again.name_of(s)
+        if helper is not None:
+            moved = s.target in self.active or any(
+                self.is_active(Var(name)) for name in self.memory.outputs(s)
+            )
+            if moved:
+                again.push(self, s, helper, out)
+            else:
+                out.append(s if again.has_result(self, s) else Do(s, s.line))
+            return
+        if s.op == "list" and s.target in self.active:
+            again.listed(self, s, out)
+            return
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             out.append(s)  # a leaf of a tuple parameter: its tangent is a parameter too, or set to zero
             return
@@ -445,7 +460,7 @@ class Forward(Transform):
         f, args, active = self.callee_of(s)
         push = self.callee(f, tuple(self.argument_type(a) for a in args), tuple(active))
         dots = [Var(f"{args[k].name}_d") for k in active]  # type: ignore[union-attr]
-        found = self.emit(out, "call", (Ref(push, f"{f.__name__}_pushforward"), *args, *dots), (), s.line)
+        found = self.emit(out, "call", (Ref(push, f"{called(f)}_pushforward"), *args, *dots), (), s.line)
         leaves = self.result_leaves(s.target)
         t = self.types.get(s.target)
         place = 0

@@ -214,11 +214,19 @@ def _content(cell: Any) -> Any:
         return None
 
 
+LIBRARIES = ("numpy", "numba", "math", "scipy", "plaingrad.native", "plaingrad.rules")
+
+
 def is_plain(f: Any) -> bool:
     """Whether `f` is somebody's Python function, not a library's."""
     if not isinstance(f, FunctionType):
         return False
-    return not str(f.__module__).startswith(("numpy", "numba", "math", "scipy"))
+    return not str(f.__module__).startswith(LIBRARIES)
+
+
+def type_of_value(value: Any) -> Any:
+    """The Numba type of a constant, or of a module."""
+    return types.Module(value) if isinstance(value, ModuleType) else numba.typeof(value)
 
 
 def settled(t: Any) -> Any:
@@ -297,6 +305,10 @@ class _Translator:
         lines: dict[Any, int] = {}
         moves: dict[tuple[Any, Any], list[Stmt]] = {}
         phis: dict[Any, list[Any]] = {}
+        for name in self.ir.arg_names:
+            t = self.typemap.get(f"arg.{name}")
+            if isinstance(t, types.Module):  # what a partial derivative of a row computes with
+                self.known[f"arg.{name}"] = Ref(t.pymod, name)
         for label in sorted(blocks):
             for s in blocks[label].body:
                 if isinstance(s, ir.Assign):

@@ -117,6 +117,32 @@ def power_slope(x, y):  # type: ignore[no-untyped-def]
     return y * np.power(x, y - 1.0)
 
 
+@register_jitable
+def second_power_slope(x, y):  # type: ignore[no-untyped-def]
+    """d2(x**y)/dx2; 0 where y is 0 or 1."""
+    if y == 0 or y == 1:
+        return 0.0 * x
+    if y == 2:
+        return 0.0 * x + 2.0
+    return y * (y - 1.0) * np.power(x, y - 2.0)
+
+
+@register_jitable
+def mixed_power_slope(x, y):  # type: ignore[no-untyped-def]
+    """d2(x**y)/dx dy of a real power; 0 where x is 0."""
+    if x == 0:
+        return 0.0 * x
+    return np.power(x, y - 1.0) * (1.0 + y * np.log(abs(x)))
+
+
+@register_jitable
+def log_of_size(x):  # type: ignore[no-untyped-def]
+    """log |x|, 0 where x is 0."""
+    if x == 0:
+        return 0.0 * x
+    return np.log(abs(x))
+
+
 def exponent_slope(x, y, z):  # type: ignore[no-untyped-def]
     """d(x**y)/dy = z log x, for a real power z log |x|; 0 where x is 0."""
     if x == 0:
@@ -135,6 +161,12 @@ def _exponent_slope(x, y, z):  # type: ignore[no-untyped-def]
 def power_slopes(x, y):  # type: ignore[no-untyped-def]
     """`power_slope` of arrays."""
     return power_slope(x, y)
+
+
+@numba.vectorize
+def second_power_slopes(x, y):  # type: ignore[no-untyped-def]
+    """`second_power_slope` of arrays."""
+    return second_power_slope(x, y)
 
 
 @numba.vectorize

@@ -20,9 +20,17 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.errors import NativeError
+from plaingrad.native import again
 from plaingrad.native.activity import has_tangent, is_array, is_users
 from plaingrad.native.effects import bound_operands, effects_of
-from plaingrad.native.frontend import is_dispatcher, options_of, program, python_function, settled
+from plaingrad.native.frontend import (
+    is_dispatcher,
+    options_of,
+    program,
+    python_function,
+    settled,
+    type_of_value,
+)
 from plaingrad.native.tree import (
     RESULT,
     Break,
@@ -205,15 +213,13 @@ class _Caller:
 
     def type_of(self, a: Operand) -> Any:
         """The Numba type of an argument."""
-        import numba
-
-        return settled(self.types[a.name] if isinstance(a, Var) else numba.typeof(a.value))
+        return settled(self.types[a.name] if isinstance(a, Var) else type_of_value(a.value))
 
     def fits(self, f: Any, found: Program, call: Let, args: tuple[Operand, ...]) -> bool:
         """Whether `found` is put in the place of this call."""
         mine, its = options_of(self.program.function), options_of(f)
         size = sum(1 for _ in statements(found.body))
-        if mine != its:
+        if mine != its and not again.is_our_own(f):
             return not self.may_stay(f, found, call, args) and may_compile_alike(mine, its)
         copied = self.copied.get(identity(f), 0)
         if copied and size > SHORT and copied + size > ROOM and self.may_stay(f, found, call, args):

@@ -21,7 +21,7 @@ from plaingrad.native import arrays, helpers, tapes, values, workspace
 from plaingrad.native.activity import is_array, is_real, is_users
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
-from plaingrad.native.transform import Transform, has_kinks
+from plaingrad.native.transform import Transform, called, has_kinks
 from plaingrad.native.tree import (
     RESULT,
     Const,
@@ -630,7 +630,7 @@ class Reverse(Transform):
         ]
         shadows = [Var(f"{args[k].name}_b") for k in active if is_array(self.type_of(args[k]))]  # type: ignore[union-attr]
         out = self.emit(
-            back, "call", (Ref(pullback, f"{f.__name__}_pullback"), *again, *seeds, *shadows), (), s.line
+            back, "call", (Ref(pullback, f"{called(f)}_pullback"), *again, *seeds, *shadows), (), s.line
         )
         place = len(leaves)
         for k in active:

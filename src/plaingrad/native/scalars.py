@@ -17,6 +17,7 @@ from numba.core import types
 from numba.extending import overload
 
 from plaingrad import rulebook
+from plaingrad.native import helpers
 from plaingrad.rules import elementwise
 
 OPERATORS = {"%": operator.mod, "**": operator.pow}
@@ -24,6 +25,8 @@ OPERATORS = {"%": operator.mod, "**": operator.pow}
 
 def row_of(function: Any) -> tuple[Any, ...] | None:
     """The partial derivatives of `function` if a scalar row tells them."""
+    if function in ROWS_OF_SLOPES:
+        return ROWS_OF_SLOPES[function]
     rule = rulebook.find(np.hypot if function is math.hypot else function)  # Numba's hypot takes two numbers
     if rule is not None and rule.kind == "no_tangent":
         return ()
@@ -44,6 +47,48 @@ def is_constant(function: Any, kinds: list[Any]) -> bool:
     except TypeError:
         return False
     return rule is not None and rule.kind == "no_tangent"
+
+
+def _second_power(m: Any, x: Any, y: Any, z: Any) -> Any:
+    return helpers.second_power_slope(x, y)
+
+
+def _second_powers(m: Any, x: Any, y: Any, z: Any) -> Any:
+    return helpers.second_power_slopes(x, y)
+
+
+def _mixed_power(m: Any, x: Any, y: Any, z: Any) -> Any:
+    return helpers.mixed_power_slope(x, y)
+
+
+def _log_of_size(m: Any, x: Any, y: Any, z: Any, slope: Any) -> Any:
+    return helpers.log_of_size(x)
+
+
+def _whether_taken(m: Any, taken: Any, bar: Any, z: Any) -> Any:
+    return helpers.where_taken(taken, 1.0)
+
+
+REFUSED = "refused"  # a derivative of a slope that is not there
+
+
+# The derivatives of what slopes are made of, for derivatives of derived programs.
+ROWS_OF_SLOPES: dict[Any, tuple[Any, ...]] = {
+    elementwise.over: (
+        lambda m, a, b, z: elementwise.over(1.0, b),
+        lambda m, a, b, z: elementwise.over(-z, b),
+    ),
+    elementwise._inverse: (lambda m, y, w, z: -z * z, None),
+    elementwise.direction: (
+        lambda m, x, n, z: elementwise.direction(1.0, n),
+        lambda m, x, n, z: -elementwise.direction(z, n),
+    ),
+    elementwise._sign: (0,),
+    helpers.where_taken: (None, _whether_taken),
+    helpers.power_slope: (_second_power, _mixed_power),
+    helpers.power_slopes: (_second_powers, REFUSED),
+    helpers.exponent_slope: (lambda m, x, y, z, slope: elementwise.direction(z, x), None, _log_of_size),
+}
 
 
 def module_of(function: Any, kinds: list[Any]) -> Any:

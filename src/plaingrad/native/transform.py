@@ -11,7 +11,7 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
-from plaingrad.native import arrays, helpers, scalars
+from plaingrad.native import again, arrays, helpers, scalars
 from plaingrad.native.activity import (
     Memory,
     active_variables,
@@ -24,7 +24,7 @@ from plaingrad.native.activity import (
 )
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
-from plaingrad.native.frontend import settled
+from plaingrad.native.frontend import settled, type_of_value
 from plaingrad.native.tree import (
     Const,
     Do,
@@ -61,7 +61,13 @@ def last_number(names: Iterable[str]) -> int:
 
 
 class Transform:
-    """What both modes need to know of a program: its parts, its memory, what is active, and slopes of scalars."""
+    """What both modes need to know of a program: its parts, its memory, what is active, and slopes of scalars.
+
+    Attributes:
+        plain: whether the program made will be differentiated again, so that it must keep to forms with rules.
+    """
+
+    plain = False
 
     def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any]) -> None:
         self.source = program
@@ -106,11 +112,15 @@ class Transform:
                 continue
             line = call.line or s.line
             t = self.types.get(call.target)
-            if isinstance(s, Let) and any(map(varies, call.args)) and not has_tangent(t) and not is_inert(t):
+            lost = not has_tangent(t) and not is_inert(t)
+            lost = lost or (isinstance(t, types.List) and not again.is_derived(self.source.file))
+            if isinstance(s, Let) and any(map(varies, call.args)) and lost:
                 raise self.refuse(f"a {t} that holds values with a derivative", line)
             f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
-            if is_users(f):
+            if is_users(f) or again.name_of(call) is not None:
                 continue
+            if again.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
+                raise self.refuse(f"`{f.__name__}`", line)
             if call.op == "method":
                 owner = self.type_of(call.args[0])
                 known = is_real(owner) or isinstance(owner, (types.Array, types.BaseTuple)) or is_inert(owner)
@@ -262,6 +272,8 @@ class Transform:
             partial = row[k] if k < len(row) else None
             if partial is None or not self.is_active(a):
                 continue
+            if partial == scalars.REFUSED:
+                raise self.refuse(f"a derivative of `{getattr(f, '__name__', f)}` in argument {k}", s.line)
             if not callable(partial):
                 found.append((k + shift, partial if partial in (1, -1) else Const(partial)))
                 continue
@@ -319,9 +331,7 @@ class Transform:
         if isinstance(a, Var):
             t = self.types[a.name]
             return settled(t)
-        import numba
-
-        return settled(numba.typeof(a.value))
+        return settled(type_of_value(a.value))
 
     def checked_overlap(self, s: InPlace, out: list[Stmt]) -> None:
         """A check, if array and value of array op= value may overlap, that they do not."""
@@ -358,3 +368,8 @@ class Transform:
         if effects.writes and len(set(owners)) < len(owners):
             raise self.refuse("an array given twice to a function that writes into its arguments", s.line)
         return f, args, [k for k, a in enumerate(args) if self.is_active(a)]
+
+
+def called(f: Any) -> str:
+    """What a function is called in generated source."""
+    return f.__name__ if f.__name__.isidentifier() else "function"

@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
-from plaingrad.errors import NativeError
+from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import border, call
 from plaingrad.native.activity import is_array
 from plaingrad.native.build import WIDTHS
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
+from plaingrad.tangents import ZeroTangent
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for
 ROW, CHUNK = 3.0, 2.0  # what a row in reverse mode and a chunk of columns cost, in calls of the function
@@ -61,6 +63,96 @@ def jacobian(
     if mode == "reverse":
         return in_order(taken, by_rows(taken))
     return in_order(taken, by_columns(taken, t, mode == "auto", chunk))
+
+
+def hessian(
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any], chunk: int | None
+) -> Whole:
+    """The gradient of f at the arguments at `positions` and its derivative: the reverse sweep, pushed forward.
+
+    Raises:
+        NativeError: it cannot be derived natively, or is complex.
+    """
+    taken = border.taken(f, args, positions, kwargs)
+    gradient, signature = gradient_of(taken)
+    inputs = inputs_of(taken)
+    columns = sum(map(np.size, inputs))
+    n = width_for(min(columns, chunk) if chunk else columns)
+    found = call.derived(f"columns{n}", gradient, signature, taken.positions)
+    parts: list[list[Any]] = []
+    bars: list[Any] = []
+    for first in range(0, max(columns, 1), n):
+        out = list(call.plainly(found.run, *copies(taken.args), 1.0, first))
+        bars = out[: len(inputs)]
+        parts.append(out[len(inputs) :])
+    blocks = []
+    for k, z in enumerate(inputs):
+        whole = np.concatenate([np.asarray(part[k]) for part in parts], axis=-1)
+        blocks.append(split(whole, np.shape(z), inputs))
+    row_order = in_order(taken, Whole(None, [[k] for k in range(len(inputs))], [])).x
+    columns_in_order = in_order(taken, Whole(bars, inputs, blocks))
+    return Whole(bars, columns_in_order.x, [columns_in_order.blocks[k] for (k,) in row_order])
+
+
+def hvp(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The Hessian of f times a direction, for each of the arguments at `positions`.
+
+    Args:
+        f: a function of real arguments that returns one real number.
+        args: where.
+        positions: of the arguments that have a tangent.
+        dots: the direction, an entry for each argument.
+
+    Raises:
+        NativeError: it cannot be derived natively, or is complex.
+    """
+    taken = border.taken(f, args, positions, {})
+    gradient, signature = gradient_of(taken)
+    found = call.derived("pushforward", gradient, signature, taken.positions)
+    by_parameter: dict[int, Any] = {}
+    for (k, place), n in zip(taken.wanted, positions, strict=True):
+        if place is not None:
+            raise NativeError("natively, hvp is of functions without *args.\n  See docs: errors#native")
+        by_parameter[k] = dots[n]
+    given = [dot for k in taken.positions for dot in tangents_of(taken.args[k], by_parameter[k])]
+    out = list(call.plainly(found.run, *copies(taken.args), 1.0, *given))
+    inputs = inputs_of(taken)
+    found_dots = out[len(inputs) :]
+    arrays = [d for x, d in zip(inputs, found_dots, strict=True) if isinstance(x, np.ndarray)]
+    numbers = [d for x, d in zip(inputs, found_dots, strict=True) if not isinstance(x, np.ndarray)]
+    return taken.gradients(numbers, arrays)
+
+
+def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
+    """(the function of the arguments and 1.0 that returns the gradients, the types of these)."""
+    t = refuse_complex(taken)
+    if not isinstance(t, types.Float):
+        raise NonScalarOutputError(
+            f"a Hessian is of one real number, but {getattr(taken.f, '__name__', 'the function')} returns a {t}.\n"
+            "  To go on: return a float, or use the jacobian of a gradient.\n  See docs: errors#non-scalar-output"
+        )
+    effects = call.plainly(effects_of, taken.f, taken.signature)
+    if effects.once:
+        raise NativeError(
+            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once}, so no Hessian is taken of it natively.\n"
+            "  See docs: errors#native"
+        )
+    gradient = call.derived("cotangents", taken.f, taken.signature, taken.positions).run
+    return gradient, (*border.signature_of(taken.args), types.float64)
+
+
+def tangents_of(x: Any, dot: Any) -> list[Any]:
+    """The tangents of the numbers and arrays in an argument, zeros where none is given."""
+    if isinstance(x, tuple):
+        if dot is ZeroTangent:
+            dot = [ZeroTangent] * len(x)
+        parts = list(dot.values()) if isinstance(dot, dict) else dot
+        return [each for part, d in zip(x, parts, strict=True) for each in tangents_of(part, d)]
+    if isinstance(x, np.ndarray):
+        if x.dtype.kind not in "fc":
+            return []
+        return [np.zeros_like(x) if dot is ZeroTangent else np.ascontiguousarray(dot, x.dtype)]
+    return [0.0 if dot is ZeroTangent else float(dot)] if isinstance(x, (float, np.floating)) else []
 
 
 def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
@@ -205,4 +297,4 @@ def by_rows(taken: Any) -> Whole:
     return Whole(y, inputs, blocks)
 
 
-__all__ = ["Whole", "compiled_jacobian", "jacobian"]
+__all__ = ["Whole", "compiled_jacobian", "hessian", "hvp", "jacobian"]

@@ -1,0 +1,187 @@
+"""Second derivatives natively: the transform applied to what it made."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import grad, hessian, hvp
+
+numba = pytest.importorskip("numba")
+
+from numba import types  # noqa: E402
+
+from plaingrad.native import build  # noqa: E402
+
+F, VECTOR = types.float64, types.Array(types.float64, 1, "C")
+X = np.linspace(0.3, 1.0, 6)
+
+
+def loop_of_numbers(x, y, n):
+    s = x
+    for _ in range(n):
+        s = math.sin(s) * 1.01 + 0.1 * y * x**2 + math.sqrt(abs(s)) + x**y + math.exp(-s / y)
+        if s > 3:
+            s = s - y / x
+    return s
+
+
+def while_loop(x, c):
+    while x < c:
+        x = x * x + 0.3 * x
+        if x > 3:
+            break
+    return x * c
+
+
+def stencil(u, c):
+    for _ in range(3):
+        v = u.copy()
+        for i in range(1, u.shape[0] - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) * u[i]
+        u = v
+    s = 0.0
+    for i in range(u.shape[0]):
+        s += u[i] ** 3
+    return s
+
+
+def in_place(u, c):
+    v = u * c
+    for i in range(1, u.size):
+        v[i] = v[i] * v[i - 1] + math.tanh(u[i])
+        v[i - 1] = v[i] * u[i]
+    return np.sum(v * v)
+
+
+def whole_arrays(u, c):
+    w = np.tanh(u * c) * u + np.exp(u) - np.log(u) / u
+    return np.sum(w * w) + w @ u + np.mean(u**3)
+
+
+def products(a, b):
+    m = np.outer(a, b)
+    return np.sum((m @ m.T) @ a) + np.sum(m[0] * b)
+
+
+@numba.njit
+def inner(x, k):
+    return x * x if k == 0 else math.sin(x) * inner(x, k - 1)
+
+
+def recursive(x, y):
+    return inner(x, 3) * y + inner(y, 2)
+
+
+def extremes(x, y):
+    return max(x * x, y) * min(x, y * y) + abs(x - y) ** 3 + math.atan2(x, y) + math.hypot(x, y)
+
+
+class Point(NamedTuple):
+    x: float
+    v: np.ndarray
+
+
+def structured(p, k):
+    return p.x**2 * p.v[0] * k + p.v @ p.v * p.x
+
+
+PROGRAMS = (
+    (loop_of_numbers, (0, 1), 0.7, 0.6, 3),
+    (while_loop, (0, 1), 0.9, 20.0),
+    (stencil, (0, 1), X, 0.3),
+    (in_place, (0, 1), X, 0.3),
+    (whole_arrays, (0, 1), X, 0.3),
+    (recursive, (0, 1), 0.8, 1.1),
+    (extremes, (0, 1), 0.8, 0.7),
+    (structured, (0, 1), Point(0.5, np.array([1.0, 2.0])), 3.0),
+)
+
+
+def flat(tree):
+    """All numbers of a derivative as one vector."""
+    if isinstance(tree, (tuple, list)):
+        return np.concatenate([flat(part) for part in tree]) if tree else np.zeros(0)
+    return np.ravel(np.asarray(tree, float))
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
+def test_hessians_equal_those_of_the_plain_tier(program):
+    f, argnums, *args = program
+    found = hessian(f, argnums, tier="native")(*args)
+    expected = hessian(f, argnums, tier="plain")(*args)
+    np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("program", [PROGRAMS[1], PROGRAMS[2]], ids=lambda program: program[0].__name__)
+def test_products_with_a_hessian_equal_those_of_the_plain_tier(program):
+    f, argnums, *args = program
+    tangents = [np.cos(np.asarray(a)) if k in argnums else None for k, a in enumerate(args)]
+    tangents = [t if t is None or t.shape else float(t) for t in tangents]
+    found = hvp(f, args, tangents, tier="native")
+    expected = hvp(f, args, tangents, tier="plain")
+    for x, y in zip(found, expected, strict=True):
+        assert (x is None) == (y is None)
+        if x is not None:
+            np.testing.assert_allclose(x, y, rtol=1e-11)
+
+
+def test_a_hessian_is_the_closed_form():
+    f = numba.njit(lambda x: np.sum(x[:-1] ** 2 * x[1:]))
+    x = np.arange(1.0, 5.0)
+    expected = np.zeros((4, 4))
+    for k in range(3):
+        expected[k, k] += 2 * x[k + 1]
+        expected[k, k + 1] += 2 * x[k]
+        expected[k + 1, k] += 2 * x[k]
+    np.testing.assert_allclose(hessian(f)(x), expected, rtol=1e-14)
+    np.testing.assert_allclose(hessian(f, chunk_size=2)(x), expected, rtol=1e-14)
+
+
+def test_a_hessian_agrees_with_differences_of_native_gradients():
+    g, h = grad(stencil, tier="native"), 1e-5
+    found = hessian(stencil, tier="native")(X, 0.3)
+    for k in range(X.size):
+        e = np.zeros(X.size)
+        e[k] = h
+        np.testing.assert_allclose(
+            found[:, k], (g(X + e, 0.3) - g(X - e, 0.3)) / (2 * h), rtol=1e-6, atol=1e-8
+        )
+
+
+@pytest.mark.parametrize(("x", "y"), [(0.0, 2.0), (-1.5, 2.0), (0.0, 1.0), (0.0, 0.0), (2.0, 3.0)])
+def test_second_slopes_of_powers_at_special_points(x, y):
+    f = numba.njit(lambda x, y: x**y)
+    expected = y * (y - 1) * x ** max(y - 2, 0.0)
+    assert hessian(f)(x, y) == expected
+
+
+def test_the_mixed_second_slope_of_a_power_is_not_that_of_a_shortcut():
+    ((_, mixed), (other, _)) = hessian(lambda x, y: x**y, (0, 1), tier="native")(3.0, 2.0)
+    expected = 3.0 * (1 + 2.0 * math.log(3.0))
+    assert math.isclose(mixed, expected) and math.isclose(other, expected)
+
+
+def test_forward_over_forward_and_reverse_over_forward_are_the_same():
+    signature = (F, F, types.int64)
+    pushed = build.derived("pushforward", loop_of_numbers, signature, (0, 1)).run
+    both = build.derived("pushforward", pushed, (*signature, F, F), (0, 1)).run
+    back = build.derived("pullback", pushed, (*signature, F, F), (0, 1)).run
+    args = 0.7, 0.6, 3
+    expected = hessian(loop_of_numbers, (0, 1), tier="plain")(*args)
+    along_x = [both(*args, 1.0, 0.0, *e)[-1] for e in ((1.0, 0.0), (0.0, 1.0))]
+    np.testing.assert_allclose(along_x, expected[0], rtol=1e-11)
+    np.testing.assert_allclose(back(*args, 1.0, 0.0, 0.0, 1.0)[-2:], expected[0], rtol=1e-11)
+
+
+def test_random_numbers_are_not_drawn_for_each_chunk():
+    with pytest.raises(plaingrad.NativeError, match="draws random numbers"):
+        hessian(lambda x: x * x * np.random.random(), tier="native")(1.0)
+
+
+def test_an_unknown_write_in_a_derived_program_is_refused():
+    from plaingrad.native import again
+
+    assert again.may_write(build.derived) and not again.may_write(math.sin)
