@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native import array_helpers as helpers
-from plaingrad.native import scalars
+from plaingrad.native import linalg_helpers, scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.products import ADDING
 from plaingrad.native.tree import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
@@ -105,7 +105,7 @@ def real_vectors(*kinds: Any) -> bool:
     return real_numbers(*kinds) and vectors(*kinds)
 
 
-H = helpers
+H, L = helpers, linalg_helpers
 row("sum", "a axis=None dtype=None", SAME, a=H.sum_bar)
 row("mean", "a", SAME, a=H.mean_bar)
 row("prod product", "a", H.prod_dot, "a z", a=H.prod_bar)
@@ -154,14 +154,18 @@ row(
 row("cross", "a b", EACH, "a b", lambda a, b: both_arrays(a, b) and a.ndim == b.ndim,
     a=H.cross_bar_a, b=H.cross_bar_b)  # fmt: skip
 
-row("linalg.solve", "a b", H.solve_dot, "a b z", a=H.solve_bar_a, b=H.solve_bar_b)
-row("linalg.inv", "a", H.inv_dot, "z", a=H.inv_bar)
-row("linalg.det", "a", H.det_dot, "a", a=H.det_bar)
-row("linalg.slogdet", "a", H.slogdet_dot, "a", real_numbers, a=H.slogdet_bar)
-row("linalg.cholesky", "a", H.cholesky_dot, "z", a=H.cholesky_bar)
-row("linalg.norm", "x ord=None", H.norm_dot, "x z", no_order, x=H.norm_bar)
-row("linalg.eigh", "a", H.eigh_dot, "a z", real_numbers, a=H.eigh_bar)
-row("linalg.eigvalsh", "a", H.eigvalsh_dot, "a", a=H.eigvalsh_bar)
+row("linalg.solve", "a b", L.solve_dot, "a b z", a=L.solve_bar_a, b=L.solve_bar_b)
+row("linalg.inv", "a", L.inv_dot, "z", a=L.inv_bar)
+row("linalg.det", "a", L.det_dot, "a", a=L.det_bar)
+row("linalg.slogdet", "a", L.slogdet_dot, "a", real_numbers, a=L.slogdet_bar)
+row("linalg.cholesky", "a", L.cholesky_dot, "z", a=L.cholesky_bar)
+row("linalg.norm", "x ord=None", L.norm_dot, "x z", no_order, x=L.norm_bar)
+row("linalg.eigh", "a", L.eigh_dot, "a z", real_numbers, a=L.eigh_bar)
+row("linalg.eigvalsh", "a", L.eigvalsh_dot, "a", a=L.eigvalsh_bar)
+row("linalg.pinv", "a", L.pinv_dot, "a z", real_numbers, a=L.pinv_bar)
+row("linalg.lstsq", "a b", L.lstsq_dot, "a b z", real_numbers, a=L.lstsq_bar_a, b=L.lstsq_bar_b)
+row("linalg.qr", "a", L.qr_dot, "a z", real_numbers, a=L.qr_bar)
+row("linalg.svd", "a full_matrices=True", L.svd_dot, "a z", real_numbers, a=L.svd_bar)
 ROWS["@"] = ROWS[np.dot]
 
 

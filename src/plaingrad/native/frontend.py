@@ -597,7 +597,13 @@ class _Translator:
                 if found is None or found.op != "attribute":
                     self.line = s.line
                     raise self.refuse("a call of a function that is computed")
-                s = Let(s.target, "method", (found.args[0], *s.args[1:]), (found.detail, s.detail), s.line)
+                owner = found.args[0]
+                if found.detail == "conjugate" and isinstance(
+                    self.types_of(getattr(owner, "name", "")), types.Complex
+                ):
+                    s = Let(s.target, "call", (Ref(np.conj, "conj"), owner), (), s.line)
+                else:
+                    s = Let(s.target, "method", (owner, *s.args[1:]), (found.detail, s.detail), s.line)
             elif (
                 isinstance(s, Let)
                 and s.op == "attribute"

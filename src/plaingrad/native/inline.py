@@ -22,8 +22,10 @@ from numba.core import types
 from plaingrad.errors import NativeError
 from plaingrad.native import again
 from plaingrad.native.activity import has_tangent, is_array, is_users
+from plaingrad.native.composed import COMPOSED
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.frontend import (
+    dispatcher_of,
     is_dispatcher,
     options_of,
     program,
@@ -52,13 +54,14 @@ from plaingrad.native.tree import (
     statements,
 )
 
+COMPOSITIONS = "plaingrad.native.composed"
 SHORT = 12  # statements: a function this long is put in the place of every call
 ROOM = 300  # statements that the copies of one longer function may take in one caller, beyond the first copy
 
 
 def inlined(program: Program) -> Program:
     """`program` with the functions that it calls put in place of the calls."""
-    if not any(is_users(callee_of(s)) for s in statements(program.body)):
+    if not any(is_taken_apart(callee_of(s)) for s in statements(program.body)):
         return program
     return _Inliner().whole(program)
 
@@ -67,6 +70,16 @@ def callee_of(s: Stmt) -> Any:
     """What a statement calls; None if it is no call."""
     call = s.call if isinstance(s, Do) else s
     return getattr(call.args[0], "value", None) if isinstance(call, Let) and call.op == "call" else None
+
+
+def is_taken_apart(f: Any) -> bool:
+    """Whether calls of `f` are looked at: a function of the user's, or one of NumPy put together from others."""
+    return is_users(f) or is_part(f) or (callable(f) and f.__hash__ is not None and f in COMPOSED)
+
+
+def is_part(f: Any) -> bool:
+    """Whether `f` is one of the functions that others are put together from."""
+    return is_dispatcher(f) and f.py_func.__module__ == COMPOSITIONS
 
 
 def identity(f: Any) -> Any:
@@ -147,7 +160,7 @@ class _Caller:
             elif isinstance(s, (For, Loop)):
                 out.append(replace(s, body=self.body(s.body)))
             else:
-                found = self.taken_over(s) if is_users(callee_of(s)) else None
+                found = self.taken_over(s) if is_taken_apart(callee_of(s)) else None
                 out += [s] if found is None else found
         return out
 
@@ -157,14 +170,35 @@ class _Caller:
         assert isinstance(call, Let)
         f = callee_of(s)
         setup: list[Stmt] = []
+        composed = not is_users(f)
+        if composed and not is_part(f):
+            f = self.composed(f, call)
+            if f is None:
+                return None
         try:
             args = self.arguments(f, call, setup)
         except (TypeError, ValueError):
             return None
         found = self.inliner.callee(f, tuple(self.type_of(a) for a in args))
-        if found is None or len(found.params) != len(args) or not self.fits(f, found, call, args):
+        if found is None or len(found.params) != len(args):
             return None
-        return setup + self.copy(found, args, call.target if isinstance(s, Let) else None, call.line)
+        if not composed and not self.fits(f, found, call, args):
+            return None
+        if composed and isinstance(s, Let) and isinstance(self.types[s.target], types.Optional):
+            self.types[s.target] = found.result  # Numba types `matrix_power` so
+        body = self.copy(found, args, call.target if isinstance(s, Let) else None, call.line)
+        return setup + (placed(body, call.line) if composed else body)
+
+    def composed(self, f: Any, call: Let) -> Any:
+        """The function that computes what `f`, one of NumPy, does for these arguments; None if there is none."""
+        keywords = tuple(call.detail or ())
+        kinds = [self.type_of(a) for a in call.args[1:]]
+        named = dict(zip(keywords, kinds[len(kinds) - len(keywords) :], strict=True))
+        try:
+            found = COMPOSED[f](*kinds[: len(kinds) - len(keywords)], **named)
+        except TypeError:
+            return None
+        return found and dispatcher_of(found)
 
     def arguments(self, f: Any, call: Let, setup: list[Stmt]) -> tuple[Operand, ...]:
         """The operand for every parameter; what has to be computed for that goes to `setup`."""
@@ -264,6 +298,15 @@ class _Caller:
                 if name in found.types:
                     self.types[new] = found.types[name]
         return out + renamed(found.body, names, found)
+
+
+def placed(body: list[Stmt], line: int) -> list[Stmt]:
+    """`body` with one line of the user's for all of its statements."""
+    for s in statements(body):
+        s.line = line
+        if isinstance(s, Do):
+            s.call.line = line
+    return body
 
 
 def may_compile_alike(mine: dict[str, Any], its: dict[str, Any]) -> bool:
