@@ -175,57 +175,46 @@ def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
     return exponent_slope(x, y, z)
 
 
-def copy_around(to, of, low, high):  # type: ignore[no-untyped-def]
-    """to[place] = of[place] wherever not low <= place < high along all axes, for arrays of one shape of rank 3 at most.
-
-    Where the box is empty, or reaches out of the arrays, everything is copied.
-    """
-    whole = of.copy()
-    inside = tuple([slice(a, b) for a, b in zip(low, high, strict=True)])
-    if all(0 <= a < b <= n for a, b, n in zip(low, high, to.shape, strict=True)):
-        whole[inside] = to[inside]
-    to[...] = whole
+# to[place] = of[place] wherever not low <= place < high along all axes, for arrays of one shape, of rank 1, 2 and 3;
+# everywhere, if the box is empty along an axis or reaches out of the arrays
 
 
-@register_jitable
-def _copy_row(to, of, start, stop):  # type: ignore[no-untyped-def]
-    for k in range(start, stop):
-        to[np.uint64(k)] = of[np.uint64(k)]
+@numba.njit(cache=True)
+def copy_around_1(to, of, low, high):  # type: ignore[no-untyped-def]
+    """Copy what lies outside of a range."""
+    n = to.shape[0]
+    box = 0 <= low[0] < high[0] <= n
+    for i in range(low[0] if box else n):
+        to[i] = of[i]
+    for i in range(high[0] if box else n, n):
+        to[i] = of[i]
 
 
-@overload(copy_around, inline="never")
-def _copy_around(to, of, low, high):  # type: ignore[no-untyped-def]
-    rank = to.ndim
+@numba.njit(cache=True)
+def copy_around_2(to, of, low, high):  # type: ignore[no-untyped-def]
+    """Copy what lies outside of a rectangle."""
+    rows, n = to.shape
+    box = 0 <= low[0] < high[0] <= rows and 0 <= low[1] < high[1] <= n
+    for i in range(rows):
+        crosses = box and low[0] <= i < high[0]
+        for j in range(low[1] if crosses else n):
+            to[i, j] = of[i, j]
+        for j in range(high[1] if crosses else n, n):
+            to[i, j] = of[i, j]
 
-    def fits(to, low, high):  # type: ignore[no-untyped-def]
-        for k in range(rank):
-            if not (0 <= low[k] < high[k] <= to.shape[k]):
-                return False
-        return True
 
-    fits = register_jitable(fits)
+@numba.njit(cache=True)
+def copy_around_3(to, of, low, high):  # type: ignore[no-untyped-def]
+    """Copy what lies outside of a box."""
+    layers, rows, n = to.shape
+    box = 0 <= low[0] < high[0] <= layers and 0 <= low[1] < high[1] <= rows and 0 <= low[2] < high[2] <= n
+    for i in range(layers):
+        for j in range(rows):
+            crosses = box and low[0] <= i < high[0] and low[1] <= j < high[1]
+            for k in range(low[2] if crosses else n):
+                to[i, j, k] = of[i, j, k]
+            for k in range(high[2] if crosses else n, n):
+                to[i, j, k] = of[i, j, k]
 
-    def along_one_axis(to, of, low, high):  # type: ignore[no-untyped-def]
-        n = to.shape[0]
-        box = fits(to, low, high)
-        _copy_row(to, of, 0, low[0] if box else n)
-        _copy_row(to, of, high[0] if box else n, n)
 
-    def along_two_axes(to, of, low, high):  # type: ignore[no-untyped-def]
-        n = to.shape[1]
-        box = fits(to, low, high)
-        for i in range(to.shape[0]):
-            crosses = box and low[0] <= i < high[0]
-            _copy_row(to[i], of[i], 0, low[1] if crosses else n)
-            _copy_row(to[i], of[i], high[1] if crosses else n, n)
-
-    def along_three_axes(to, of, low, high):  # type: ignore[no-untyped-def]
-        n = to.shape[2]
-        box = fits(to, low, high)
-        for i in range(to.shape[0]):
-            for j in range(to.shape[1]):
-                crosses = box and low[0] <= i < high[0] and low[1] <= j < high[1]
-                _copy_row(to[i, j], of[i, j], 0, low[2] if crosses else n)
-                _copy_row(to[i, j], of[i, j], high[2] if crosses else n, n)
-
-    return (along_one_axis, along_two_axes, along_three_axes)[rank - 1]
+COPY_AROUND = {1: copy_around_1, 2: copy_around_2, 3: copy_around_3}

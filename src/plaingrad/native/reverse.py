@@ -265,7 +265,9 @@ class Reverse(Transform):
                 seeds.append(Do(Let("_", "call", (Ref(add_to, "add_to"), Var(f"{name}_b"), Var(seed)), ())))
         zeros = [Var(f"{name}_b") if name in self.active else Const(0.0) for name in scalars_in]
         forward = [*self.setup, *[x for made in self.initial.values() for x in made], *main.forward]
-        return Sweeps(forward, [*buffers, *zero, *seeds, *main.backward], seed_names, list(shadows.values()), zeros)
+        return Sweeps(
+            forward, [*buffers, *zero, *seeds, *main.backward], seed_names, list(shadows.values()), zeros
+        )
 
     def with_zeros(self, leaf: str, forward: list[Stmt]) -> list[Stmt]:
         """The forward sweep with a shadow for an array that is a parameter, or is taken out of one."""

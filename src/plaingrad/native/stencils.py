@@ -552,9 +552,11 @@ class _Backward:
         """On the way forward: a copy, of which this nest overwrites a box at once, is made around that box only."""
         made = self.rt.values.births[name].made
         source, rank = made.args[0], len(self.nest.loops)
-        if made.op != "method" or made.detail != ("copy", ()) or not isinstance(source, Var) or rank > 3:
+        if made.op != "method" or made.detail != ("copy", ()) or rank not in helpers.COPY_AROUND:
             return []
-        if not self._follows(name, source.name) or not self.rt.values.is_whole(source.name):
+        if not isinstance(source, Var) or not self.rt.values.is_whole(source.name):
+            return []
+        if not self._follows(name, source.name):
             return []
         out = list(self.head_of_bounds)
         corners: list[Operand] = []
@@ -563,7 +565,8 @@ class _Backward:
                 self.plus(out, b[side], a) for b, a in zip(self.bounds, self.each.seeds[name], strict=True)
             ]
             corners.append(self.rt.emit(out, "tuple", tuple(parts), None, self.line))
-        call = (Ref(helpers.copy_around, "copy_around"), Var(name), source, *corners)
+        f = helpers.COPY_AROUND[rank]
+        call = (Ref(f, f.__name__), Var(name), source, *corners)
         return [*out, Do(Let("_", "call", call, (), self.line), self.line)]
 
     def _begins_empty(self, name: str) -> bool:

@@ -322,7 +322,7 @@ def kept_in_arena(rt: Reverse, body: list[Stmt]) -> list[Stmt]:
     filled = {
         s.call.args[1].name
         for s in statements(body)
-        if isinstance(s, Do) and getattr(s.call.args[0], "value", None) is helpers.copy_around
+        if isinstance(s, Do) and getattr(s.call.args[0], "value", None) in helpers.COPY_AROUND.values()
         if isinstance(s.call.args[1], Var)
     }
     return _moved_in(rt, body, places, filled, False)
@@ -353,7 +353,7 @@ def _in_arena(rt: Reverse, s: Let) -> list[Stmt]:
     f = getattr(s.args[0], "value", None) if s.op == "call" else None
     if not isinstance(t, types.Array) or t.layout != "C" or not isinstance(t.dtype, types.Float):
         return [s]
-    if s.op == "method" and s.detail == ("copy", ()):
+    if s.op == "method" and s.detail == ("copy", ()) and getattr(rt.type_of(s.args[0]), "layout", "") == "C":
         return [Let(s.target, "call", (Ref(workspace.copied, "copied"), rt.arena, s.args[0]), (), s.line)]
     if f not in (np.empty, np.zeros, np.empty_like, np.zeros_like) or len(s.args) < 2:
         return [s]

@@ -228,31 +228,14 @@ def _itemsize(dtype: Any) -> int:
     return as_dtype(dtype.dtype).itemsize
 
 
+@numba.njit(cache=True)
 def copied(arena, x):  # type: ignore[no-untyped-def]
-    """A copy of an array that lives as long as the arena."""
-    return np.array(x, order="C")
-
-
-@overload(copied, inline="never")
-def _copied(arena, x):  # type: ignore[no-untyped-def]
-    if x.layout != "C":
-
-        def copied_by_index(arena, x):  # type: ignore[no-untyped-def]
-            new = room(arena, x.shape, x.dtype)
-            for place in np.ndindex(x.shape):
-                new[place] = x[place]
-            return new
-
-        return copied_by_index
-
-    def copied(arena, x):  # type: ignore[no-untyped-def]
-        new = room(arena, x.shape, x.dtype)
-        to, of = new.reshape(x.size), x.reshape(x.size)
-        for k in range(x.size):
-            to[k] = of[k]
-        return new
-
-    return copied
+    """A copy of a C array that lives as long as the arena."""
+    new = room(arena, x.shape, x.dtype)
+    to, of = new.reshape(x.size), x.reshape(x.size)
+    for k in range(x.size):
+        to[k] = of[k]
+    return new
 
 
 def more(arena, tape, size):  # type: ignore[no-untyped-def]
