@@ -1,13 +1,14 @@
 """Second derivatives natively: the transform applied to what it made."""
 
 import math
+import threading
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import grad, hessian, hvp
+from plaingrad import derivative, grad, hessian, hvp, jvp, value_and_grad
 
 numba = pytest.importorskip("numba")
 
@@ -185,3 +186,96 @@ def test_an_unknown_write_in_a_derived_program_is_refused():
     from plaingrad.native import again
 
     assert again.may_write(build.derived) and not again.may_write(math.sin)
+
+
+# -- nested --------------------------------------------------------------------------------------------------------------
+
+
+@numba.njit
+def wave(x):
+    return math.sin(x) * x**2
+
+
+def first(x):
+    return math.cos(x) * x**2 + 2 * x * math.sin(x)
+
+
+def second(x):
+    return -math.sin(x) * x**2 + 4 * x * math.cos(x) + 2 * math.sin(x)
+
+
+def third(x):
+    return -math.cos(x) * x**2 - 6 * x * math.sin(x) + 6 * math.cos(x)
+
+
+@numba.njit
+def cubic(a, c):
+    return np.sum(a**3) * c + a[0] * a[1]
+
+
+def test_gradients_of_gradients_of_numba_functions():
+    x = 0.7
+    assert math.isclose(grad(grad(wave))(x), second(x), rel_tol=1e-13)
+    assert math.isclose(grad(grad(grad(wave)))(x), third(x), rel_tol=1e-13)
+    assert math.isclose(derivative(grad(wave))(x), second(x), rel_tol=1e-13)
+    assert math.isclose(derivative(wave, order=3)(x), third(x), rel_tol=1e-13)
+    y, y_dot = jvp(grad(wave), (x,), (2.0,))
+    assert math.isclose(y, first(x), rel_tol=1e-13) and math.isclose(y_dot, 2.0 * second(x), rel_tol=1e-13)
+
+
+def test_a_gradient_inside_a_gradient_is_one_native_step(monkeypatch):
+    from plaingrad.native import nested
+
+    steps = []
+    original = nested.Step.second
+    monkeypatch.setattr(nested.Step, "second", lambda *args: steps.append(1) or original(*args))
+    assert math.isclose(grad(lambda x: grad(wave)(x) * x)(0.7), second(0.7) * 0.7 + first(0.7), rel_tol=1e-13)
+    assert steps
+
+
+@pytest.mark.parametrize("tier", ["auto", "plain"])
+def test_plain_code_around_a_native_gradient(tier):
+    def loss(a, c):
+        y, (a_bar, c_bar) = value_and_grad(cubic, (0, 1), tier=tier)(a * c, c)
+        return y * c + np.sum(a_bar**2) * c_bar
+
+    a, c, h = np.array([1.0, 2.0, 0.5]), 0.3, 1e-5
+    a_bar, c_bar = grad(loss, (0, 1))(a, c)
+    e = np.array([0.0, h, 0.0])
+    assert math.isclose(c_bar, (loss(a, c + h) - loss(a, c - h)) / (2 * h), rel_tol=1e-7)
+    assert math.isclose(a_bar[1], (loss(a + e, c) - loss(a - e, c)) / (2 * h), rel_tol=1e-7)
+
+
+def test_chunks_of_a_level_go_through_a_native_gradient():
+    a = np.array([1.0, 2.0, 0.5])
+    found = plaingrad.jacobian(lambda a: grad(cubic)(a, 0.3) * 2.0, mode="forward")(a)
+    np.testing.assert_allclose(found, 2.0 * hessian(cubic, tier="plain")(a, 0.3), rtol=1e-13)
+
+
+def test_second_derivatives_of_plain_code_with_a_native_step():
+    def f(a):
+        return cubic(a * 2.0, 0.5) * a[0]
+
+    def g(a):
+        return cubic.py_func(a * 2.0, 0.5) * a[0]
+
+    a, v = np.array([1.0, 2.0, 0.5]), np.ones(3)
+    np.testing.assert_allclose(hessian(f)(a), hessian(g)(a), rtol=1e-13)
+    np.testing.assert_allclose(hvp(f, (a,), (v,))[0], hvp(g, (a,), (v,))[0], rtol=1e-13)
+    assert math.isclose(grad(lambda x: jvp(wave, (x,), (1.0,))[1])(0.7), second(0.7), rel_tol=1e-13)
+
+
+def test_second_derivatives_in_threads_and_twice():
+    found = {}
+
+    def work(k):
+        x = 0.5 + 0.1 * k
+        found[k] = [(grad(grad(wave))(x), float(hessian(wave)(x))) for _ in range(20)]
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for k in range(4):
+        np.testing.assert_allclose(found[k], np.full((20, 2), second(0.5 + 0.1 * k)), rtol=1e-12)

@@ -93,6 +93,14 @@ def value_and_grad(
             except NativeError:
                 if tier == "native":
                     raise
+        level = CURRENT.get()
+        if native is not None and level is not PLAIN and not has_aux:
+            try:
+                nested = importlib.import_module("plaingrad.native.nested")
+                y, found = nested.value_and_gradient(level, f, args, at, kwargs)
+                return y, found if isinstance(argnums, tuple) else found[0]
+            except NativeError:
+                pass  # the level differentiates the plain tier
         if getattr(f, "__plaingrad_mode__", None) == "forward":
             from plaingrad.api.jacobians import pushed_gradient
 
