@@ -1,10 +1,11 @@
 """A derivative taken natively beside that of the plain tier, the program's own effects, and differences."""
 
+import dataclasses
 import math
 
 import numpy as np
 
-from plaingrad.native import call
+from plaingrad.native import border, call
 
 
 def copied(x):
@@ -56,8 +57,12 @@ def differentiable(args):
     """The positions of arguments that hold real or complex numbers."""
 
     def holds(x):
-        if isinstance(x, tuple):
+        if isinstance(x, (tuple, list)):
             return any(map(holds, x))
+        if isinstance(x, dict):
+            return any(map(holds, x.values()))
+        if dataclasses.is_dataclass(x):
+            return any(map(holds, vars(x).values()))
         return np.asarray(x).dtype.kind in "fc"
 
     return tuple(k for k, x in enumerate(args) if holds(x))
@@ -114,6 +119,15 @@ def pulled_back(f, args, at, seed, compiled=False):
     numbers = sum(not hasattr(t, "ndim") for k in at for t in call.tangent_leaves(kinds[k]))
     place = len(out) - numbers
     return out[:place], call.cotangents(args, kinds, at, out[place:], shadows)
+
+
+def gradient(f, args, at, compiled=False):
+    """(the value of a function that returns a number, its gradient), natively; arguments of any kind the border takes."""
+    given = border.taken(f, args, at, {})
+    shadows = call.shadows_of(given.args, given.positions)
+    derived = call.derived("pullback", given.f, given.signature, given.positions)
+    value, *bars = (derived.run if compiled else derived.python)(*given.args, 1.0, *shadows)
+    return value, given.gradients(bars, shadows)
 
 
 def pushed_forward(f, args, at, dots, compiled=False):

@@ -331,6 +331,10 @@ class Forward(Transform):
                 out.append(Let(z, "copy", (x_dot,), None, s.line))
             else:
                 out.append(self.nothing(s.target))
+        elif self.is_conjugate(s):
+            x_dot = self.dot(s.args[-1])
+            assert x_dot is not None
+            out.append(Let(z, "method", (x_dot,), ("conjugate", ()), s.line))
         else:
             self.scalar(s, z, out)
 

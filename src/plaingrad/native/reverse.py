@@ -443,6 +443,8 @@ class Reverse(Transform):
             return arrays.reverse(self, s)
         elif s.op == "attribute":
             self.complex_part(s, z, back)
+        elif self.is_conjugate(s):
+            self.add(back, s.args[-1], self.conjugated(z, back, s.line), s.line)
         else:
             self.scalar(s, z, back, forward)
         back.append(Let(z.name, "copy", (self.zero(t),), None, s.line))
@@ -466,6 +468,14 @@ class Reverse(Transform):
                 self.add(back, x, z, s.line)
             return
         self.add(back, x, self.emit(back, "binary", (Const(1j), z), "*", s.line), s.line)
+
+    def conjugated(self, z: Var, back: list[Stmt], line: int) -> Operand:
+        """The conjugate of a cotangent; itself where it is real."""
+        if not self.is_complex(z):
+            return z
+        found = self.emit(back, "method", (z,), ("conjugate", ()), line)
+        self.types[found.name] = types.complex128
+        return found
 
     def indicator(self, out: list[Stmt], taken: Var, line: int) -> Operand:
         """The slope of an operand that was or was not taken: the bool itself, which takes less room on a tape."""

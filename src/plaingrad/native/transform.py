@@ -235,9 +235,13 @@ class Transform:
                     if self.is_active(s.args[k + 1])
                 ]
             return self.by_row(s, f, s.args[1:], 1, out)
-        if s.op == "method" and s.detail[0] == "conjugate":
-            raise self.refuse("`.conjugate()`", line)
         raise self.refuse(f"`{s.detail or s.op}`", line)
+
+    def is_conjugate(self, s: Let) -> bool:
+        """Whether a statement conjugates a number."""
+        if s.op == "method":
+            return s.detail[0] in ("conj", "conjugate")
+        return s.op == "call" and getattr(s.args[0], "value", None) is np.conjugate
 
     def power(self, s: Let, args: tuple[Operand, ...], out: list[Stmt]) -> list[tuple[int, Any]]:
         """The slopes of x**y."""
