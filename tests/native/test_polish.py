@@ -399,3 +399,36 @@ def test_an_expression_is_not_moved_over_an_assignment_of_what_it_reads():
 def test_the_users_variables_stay():
     body = [add("height", "x", 1.0), add("t_1", "height", "n"), let("result", "copy", "t_1")]
     assert "height = x + 1.0" in text_of(body, types=numbers("height", "t_1"))
+
+
+# -- operations that have been done --------------------------------------------------------------------------------------
+
+
+def test_a_slope_that_two_cotangents_need_is_computed_once():
+    text, count = written(lambda x: math.sin(x) * x + math.sin(x), (0.7,))
+    assert text.partition("_backward")[2].count("slope(") == 1
+    assert count == pytest.approx(math.cos(0.7) * 0.7 + math.sin(0.7) + math.cos(0.7), rel=1e-14)
+
+
+def written(f, args):
+    """(source of the pullback, gradient of its one argument, uncompiled)."""
+    build._built.clear()
+    made = build.derived("pullback", f, call.signature_of(args), (0,))
+    return made.text, made.python(*args, 1.0)[1]
+
+
+def test_what_was_computed_in_a_branch_or_iteration_is_not_taken_for_done_behind_it():
+    step = [
+        let("t", "compare", "n", 1, detail=">"),
+        If(Var("t"), [let("d", "binary", "s", 2.0, detail="*"), add("s", "s", "d")], []),
+        let("e", "binary", "s", 2.0, detail="*"),
+        add("s", "s", "e"),
+    ]
+    body = [
+        let("s", "copy", "x"),
+        For("k", Const(0), Var("n"), Const(1), step),
+        let("f", "binary", "s", 2.0, detail="*"),
+        let("result", "copy", "f"),
+    ]
+    p = program(body, own=("s", "d", "e", "f"), types=numbers("x", "s", "d", "e", "f"))
+    same(p, (1.5, 0), (1.5, 1), (1.5, 3))

@@ -11,7 +11,7 @@ A cotangent that is known to be zero is not computed with: what it is multiplied
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any
 
 from numba.core import types
@@ -60,10 +60,17 @@ def single_assignment(program: Program) -> Program:
 
 @dataclass(slots=True)
 class _Scope:
-    """What names stand for, in a branch or loop: what it changed itself, else what is outside."""
+    """What names stand for, in a branch or loop: what it changed itself, else what is outside.
+
+    Attributes:
+        outside: the branch or loop around it.
+        local: name -> what it stands for, of names that were assigned here.
+        computed: (operation, operands) -> the variable that has the result, of those computed here.
+    """
 
     outside: _Scope | None
     local: dict[str, Operand] = field(default_factory=dict)
+    computed: dict[Any, str] = field(default_factory=dict)
 
     def find(self, name: str) -> Operand | None:
         """What a name stands for; None if it has no value on some way here."""
@@ -71,6 +78,15 @@ class _Scope:
         while scope is not None:
             if name in scope.local:
                 return scope.local[name]
+            scope = scope.outside
+        return None
+
+    def found(self, key: Any) -> str | None:
+        """The variable that has the result of an operation already."""
+        scope: _Scope | None = self
+        while scope is not None:
+            if key in scope.computed:
+                return scope.computed[key]
             scope = scope.outside
         return None
 
@@ -204,7 +220,30 @@ class _Single:
             t = self.number_type(s, args)
             if t is not None:
                 self.types[s.target] = t
+        key = self.key_of(s, args)
+        before = scope.found(key) if key is not None else None
+        if before is not None:
+            self.bind(s.target, Var(before), scope, out, s.line)
+            return
         self.assign(s.target, replace(s, args=args), scope, out)
+        if key is not None:
+            scope.computed[key] = out[-1].target
+
+    def key_of(self, s: Let, args: tuple[Operand, ...]) -> Any:
+        """What tells an operation of the reverse sweep on numbers, which need not be done twice; None for others."""
+        if s.target not in self.own or s.target in self.unsure or self.number_type(s, args) is None:
+            return None
+        if s.op not in ("binary", "unary", "call") or not isinstance(s.detail, (str, tuple, NoneType)):
+            return None
+        parts: list[Any] = [s.op, s.detail]
+        for a in args:
+            if isinstance(a, Var):
+                if a.name in self.unsure:
+                    return None
+                parts.append(a.name)
+            else:
+                parts.append((type(a.value), repr(a.value)) if isinstance(a, Const) else id(a.value))
+        return tuple(parts)
 
     def number_type(self, s: Let, args: tuple[Operand, ...]) -> Any:
         """A type of numbers if a temporary of the reverse sweep is sure to be a number."""
@@ -220,9 +259,15 @@ class _Single:
             if not is_pure(getattr(f, "value", None)):
                 return None
             args = tuple([a for a in rest if not (isinstance(a, Ref) and isinstance(a.value, ModuleType))])
-        if s.op in ("binary", "unary", "call") and all(map(self.is_number, args)):
-            return types.float64
-        return None
+        if s.op not in ("binary", "unary", "call") or not all(map(self.is_number, args)):
+            return None
+        return types.complex128 if any(map(self.is_complex, args)) else types.float64
+
+    def is_complex(self, x: Operand) -> bool:
+        """Whether an operand is known to be a complex number."""
+        if isinstance(x, Const):
+            return isinstance(x.value, complex)
+        return isinstance(x, Var) and isinstance(self.types.get(x.name), types.Complex)
 
     def simplified(self, s: Let, args: tuple[Operand, ...]) -> Operand | None:
         """The operand that an assignment comes to, None if it has to be computed."""
