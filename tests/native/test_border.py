@@ -261,3 +261,59 @@ def test_an_argument_without_a_tangent_is_told(x):
             continue
         with pytest.raises(plaingrad.ArgumentError):
             plaingrad.grad(lambda x: 1.0, tier=tier)(x)
+
+
+def writes(v, x):
+    s = v[0] * x
+    v[0] = v[1] * s
+    v[1] = 3.0
+    return v, s
+
+
+@pytest.fixture(scope="module")
+def pulled_and_pushed():
+    """What `writes` gives in each tier: value, array after the call, cotangents twice, tangents."""
+    found = {}
+    for tier in ("native", "plain"):
+        v = np.array([1.0, 2.0, 3.0])
+        y, pullback = plaingrad.vjp(writes, v, 2.0, tier=tier)
+        seed = (np.array([1.0, 10.0, 100.0]), 0.5)
+        pushed = plaingrad.jvp(writes, (v.copy(), 2.0), (np.array([1.0, 0.0, 1.0]), 0.5), tier=tier)
+        found[tier] = y, v.copy(), pullback(seed), pullback((seed[0], None)), pushed, y[0] is v
+    return found
+
+
+def test_a_function_that_writes_and_hands_back_is_pulled_back_and_pushed_forward(pulled_and_pushed):
+    same(pulled_and_pushed["native"][:5], pulled_and_pushed["plain"][:5])
+    assert pulled_and_pushed["native"][5]
+
+
+def parts_of_a_model(p, d):
+    return p.weights * p.scale * d["x"], Point(p.scale, d["n"])
+
+
+def test_structures_go_through_pullbacks_and_pushforwards():
+    args = layer(), {"x": 3.0, "n": 1}
+    dots = {"scale": 1.0}, {"x": 2.0}
+    found = {}
+    for tier in ("native", "plain"):
+        y, pullback = plaingrad.vjp(parts_of_a_model, *args, tier=tier)
+        found[tier] = y, pullback((np.ones(3), Point(0.5, None))), plaingrad.jvp(parts_of_a_model, args, dots, tier=tier)
+    same(found["native"], found["plain"])
+
+
+def test_a_change_of_an_array_that_a_native_pullback_reads_is_noticed():
+    v = np.array([1.0, 2.0])
+    _, pullback = plaingrad.vjp(lambda v: v * v, v, tier="native")
+    np.testing.assert_allclose(pullback(np.ones(2))[0], [2.0, 4.0])
+    v[0] = 5.0
+    with pytest.raises(plaingrad.ChangedSinceError):
+        pullback(np.ones(2))
+    with pytest.raises(plaingrad.CotangentError):
+        plaingrad.vjp(lambda v: v * v, v, tier="native")[1](np.ones(3))
+
+
+def test_a_native_pullback_is_linear_in_its_cotangent_for_other_derivatives_too():
+    _, pullback = plaingrad.vjp(lambda v: v * v, np.array([1.0, 2.0]), tier="native")
+    (bar,) = plaingrad.vjp(lambda seed: pullback(seed)[0], np.ones(2))[1](np.array([1.0, 3.0]))
+    np.testing.assert_allclose(bar, [2.0, 12.0])

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import Tier, in_tier, vjp
+from plaingrad.api.gradients import Tier, chosen, in_tier, vjp
 from plaingrad.api.jacobians import (
     FEW_DIRECTIONS,
     Snapshot,
@@ -78,7 +78,10 @@ def jvp(
         ([9.0, 'text'], [6.0, None])
     """
     dots = fitting_tangents(primals, tangents)
-    y, y_dot = push(in_tier(tier, f, tuple(primals), "pushforward"), tuple(primals), dots, {})
+    if tier == "native" and CURRENT.get() is PLAIN:
+        y, y_dot = chosen(tier, f).jvp(f, tuple(primals), dots)
+    else:
+        y, y_dot = push(in_tier(tier, f, tuple(primals), "pushforward"), tuple(primals), dots, {})
     if not has_aux:
         return y, mirrored(y, y_dot)
     if not (type(y) is tuple and len(y) == 2):

@@ -152,8 +152,9 @@ def vjp(
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
-    `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent. `y_bar`
-    has the structure, shapes and dtypes of `y`. It may be called any number of times.
+    `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent (with
+    `tier="native"` a whole number is one: it may count). `y_bar` has the structure, shapes and dtypes of `y`. It may
+    be called any number of times.
 
     Args:
         f: as for `grad`; its result may have any structure.
@@ -170,6 +171,8 @@ def vjp(
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     active = active_positions(args)
+    if tier == "native" and CURRENT.get() is PLAIN:
+        return native_vjp(f, args)
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
     y = run.value
@@ -178,6 +181,22 @@ def vjp(
         """The cotangents of the arguments."""
         found = dict(zip(active, run.pull(COTANGENT.of(y_bar, y, "y_bar")), strict=True))
         return tuple(found.get(n) for n in range(len(args)))
+
+    return y, pullback
+
+
+def native_vjp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """`vjp` in the native tier: `f` runs compiled, once, with all that it does to its arguments."""
+    y, pulled = chosen("native", f).vjp(f, args)
+    recorded: list[Callable[[Any], tuple[Any, ...]]] = []
+
+    def pullback(y_bar: Any) -> tuple[Any, ...]:
+        """The cotangents of the arguments."""
+        if CURRENT.get() is PLAIN:
+            return pulled(COTANGENT.of(y_bar, y, "y_bar"))
+        if not recorded:  # the pullback itself is differentiated: the plain tier knows how
+            recorded.append(vjp(in_tier("native", f, args, "pullback"), *args)[1])
+        return recorded[0](y_bar)
 
     return y, pullback
 

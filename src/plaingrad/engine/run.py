@@ -6,7 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -76,13 +76,18 @@ class Run:
     def _check_unchanged(self) -> None:
         for array, before in self.watched:
             if checksum(array) != before:
-                refuse(
-                    ChangedSinceError,
-                    f"an array of shape {array.shape} that this pullback reads was changed since the call",
-                    why="The pullback would use the new contents, and its result would be the derivative of nothing.",
-                    fix="pull back before changing the array, or change a copy",
-                    anchor="changed-since",
-                )
+                refuse_changed(array)
+
+
+def refuse_changed(array: np.ndarray) -> NoReturn:
+    """Say that an array that a pullback reads was changed."""
+    refuse(
+        ChangedSinceError,
+        f"an array of shape {array.shape} that this pullback reads was changed since the call",
+        why="The pullback would use the new contents, and its result would be the derivative of nothing.",
+        fix="pull back before changing the array, or change a copy",
+        anchor="changed-since",
+    )
 
 
 def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:

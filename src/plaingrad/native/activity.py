@@ -183,7 +183,10 @@ def is_inert(t: Any) -> bool:
     return t is None or isinstance(t, INERT)
 
 
-DERIVED = ("plaingrad.native.build", "plaingrad.native.scalars")  # where derived programs, and slopes, seem to be
+DERIVED = (
+    "plaingrad.native.build",
+    "plaingrad.native.scalars",
+)  # where derived programs, and slopes, seem to be
 
 
 def is_users(f: Any) -> bool:

@@ -21,9 +21,9 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError
-from plaingrad.native.activity import has_tangent, is_array, is_real
+from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, is_plain, python_function
-from plaingrad.tangents import Tangent
+from plaingrad.tangents import Tangent, ZeroTangent, is_zero
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one
 
@@ -321,6 +321,27 @@ def cotangents(
     """The gradient of each differentiated argument, with its structure."""
     bars, shadows = list(bars), list(shadows)
     return tuple([mirrored(args[k], signature[k], bars, shadows) for k in positions])
+
+
+def directions(x: Any, t: Any, dot: Any) -> list[Any]:
+    """The tangents of the numbers and arrays in an argument, in arrays of their own: a program may write into them."""
+    if is_real(t):
+        zero = 0j if isinstance(t, types.Complex) else 0.0
+        return [zero if is_zero(dot) else type(zero)(dot)]
+    if is_array(t):
+        return [np.zeros(x.shape, x.dtype) if is_zero(dot) else np.array(dot, x.dtype)]
+    if not has_tangent(t):
+        return []
+    if isinstance(t, types.LiteralStrKeyDict):
+        parts = list(x.items())
+    elif is_record(x):
+        parts = [(name, getattr(x, name)) for name in t.fields]
+    else:
+        parts = list(enumerate(x))
+    found = []
+    for (key, part), kind in zip(parts, part_types(t), strict=True):
+        found += directions(part, kind, ZeroTangent if is_zero(dot) else dot[key])
+    return found
 
 
 def mirrored(x: Any, t: Any, bars: list[Any], shadows: list[Any]) -> Any:

@@ -10,17 +10,21 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from plaingrad.errors import NativeError, NonScalarOutputError
+from plaingrad.engine.run import checksum, refuse_changed
+from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native import build
 from plaingrad.native.activity import has_tangent, part_types
 from plaingrad.native.border import (
     Taken,
+    arrays_in,
     bound,
     cotangents,
+    directions,
     refuse_aliases,
     shadows_of,
     signature_of,
     taken,
+    type_of,
 )
 from plaingrad.native.build import Derived
 from plaingrad.native.effects import effects_of
@@ -162,6 +166,58 @@ def tangent_leaves(t: Any) -> list[Any]:
     if isinstance(t, types.BaseTuple):
         return [leaf for part in part_types(t) for leaf in tangent_leaves(part)]
     return [t] if has_tangent(t) else []
+
+
+def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """(f(*args), the map from a cotangent of it to those of the arguments); `f` runs once, writes and draws as it does.
+
+    A cotangent has the structure that `COTANGENT.of` gives it; an argument without a tangent has None.
+    """
+    call = taken(f, args, with_tangents(args), {})
+    refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
+    y, pull = pullback_of(call)
+    read = [a for x in (*call.args, y) for a in arrays_in(x)]
+    before = [checksum(a) for a in read]
+
+    def pullback(y_bar: Any) -> tuple[Any, ...]:
+        for a, then in zip(read, before, strict=True):
+            if checksum(a) != then:
+                refuse_changed(a)
+        bars = pull(seeds_of(y, y_bar))
+        shadows = [bar for bar in bars if isinstance(bar, np.ndarray)]
+        found = call.gradients([bar for bar in bars if not isinstance(bar, np.ndarray)], shadows)
+        named = dict(zip(with_tangents(args), found, strict=True))
+        return tuple([named.get(k) for k in range(len(args))])
+
+    return y, pullback
+
+
+def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
+    """(f(*args), its tangent along `dots`, `ZeroTangent` where nothing varies); `f` runs once."""
+    positions = tuple([k for k in with_tangents(args) if dots[k] is not None and dots[k] is not ZeroTangent])
+    call = taken(f, args, positions or with_tangents(args), {})
+    found = derived("pushforward", call.f, call.signature, call.positions)
+    refuse_aliases(found, call.args)
+    moved = {k: dots[k] for k in positions}
+    given = [dot for k in with_tangents(args) if k in positions or not positions for dot in directions(
+        args[k], type_of(args[k], ""), moved.get(k, ZeroTangent))]  # fmt: skip
+    out = list(plainly(found.run, *call.args, *given))
+    y = rebuilt(result_type(call.f, call.signature), out)
+    return y, _as_tangent(y, out)
+
+
+def with_tangents(args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The positions of the arguments that have a tangent; whole numbers have none here, they may count.
+
+    Raises:
+        ArgumentError: there are none.
+    """
+    found = tuple([k for k, x in enumerate(args) if has_tangent(type_of(x, f"argument {k}"))])
+    if not found:
+        raise ArgumentError(
+            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
+        )
+    return found
 
 
 # -- Numba functions met by the plain tier -----------------------------------------------------------------------------
