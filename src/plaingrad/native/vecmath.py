@@ -101,9 +101,9 @@ def _exp(x):  # type: ignore[no-untyped-def]
 
 
 def exp_each(x, n):  # type: ignore[no-untyped-def]
-    """x[k] = exp(x[k]) for k < n, x a vector."""
+    """x[k] = exp(x[k]) for k < n, x a vector; inf where it is too large, as compiled."""
     for k in range(n):
-        x[k] = math.exp(x[k])
+        x[k] = math.exp(x[k]) if not x[k] > 709.0 else np.exp(x[k])
 
 
 @overload(exp_each)
