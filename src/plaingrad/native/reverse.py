@@ -277,8 +277,8 @@ class Reverse(Transform):
 
     def cleared(self, name: str) -> list[Stmt]:
         """What leaves the shadow of an array, made on the way forward, as it was: for the next reverse sweep."""
-        if not isinstance(self.arena, Var):
-            return []
+        if not isinstance(self.arena, Var) or name in self.values.owned:
+            return []  # an owned shadow is made on the way back
         return [Do(Let("_", "method", (Var(f"{name}_b"), Const(0.0)), ("fill", ())))]
 
     def give_initial(self, name: str) -> None:
