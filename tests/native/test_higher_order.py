@@ -279,3 +279,47 @@ def test_second_derivatives_in_threads_and_twice():
         t.join()
     for k in range(4):
         np.testing.assert_allclose(found[k], np.full((20, 2), second(0.5 + 0.1 * k)), rtol=1e-12)
+
+
+# -- derivatives of functions of one number, linear maps ------------------------------------------------------------------
+
+
+def spiral(t, n):
+    x, y = 1.0, t
+    for _ in range(n):
+        x, y = x * math.cos(t) - y * 0.1, y + math.sin(x * t)
+    return x, (y, n)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_several_orders_equal_those_of_taylor_arithmetic(order):
+    value, found = derivative(spiral, order, value=True, tier="native")(0.4, 3)
+    y, expected = derivative(spiral, order, value=True, tier="plain")(0.4, 3)
+    assert value == y
+    np.testing.assert_allclose((found[0], found[1][0]), (expected[0], expected[1][0]), rtol=1e-12)
+
+
+def test_a_derivative_of_high_order_is_refused_natively():
+    with pytest.raises(plaingrad.NativeError, match="order up to 3"):
+        derivative(wave, 4, tier="native")(0.3)
+
+
+def test_a_derivative_with_an_array_for_a_result():
+    found = derivative(lambda t, a: np.sin(a * t), 2, tier="native")(0.5, X)
+    np.testing.assert_allclose(found, -(X**2) * np.sin(X * 0.5), rtol=1e-13)
+
+
+def test_a_linear_map_is_used_many_times_and_keeps_its_point():
+    def f(a, c):
+        return a * c, np.sum(a * a) * c
+
+    a = np.array([1.0, 2.0])
+    y, f_jvp = plaingrad.linearize(f, a, 3.0, tier="native")
+    a[:] = 99.0
+    np.testing.assert_array_equal(y[0], [3.0, 6.0])
+    assert y[1] == 15.0
+    for scale in (1.0, -2.0):
+        first_dot, second_dot = f_jvp(scale * np.array([1.0, 0.0]), scale * 0.5)
+        np.testing.assert_allclose(first_dot, scale * np.array([3.5, 1.0]))
+        assert math.isclose(second_dot, scale * (6.0 + 2.5))
+    np.testing.assert_allclose(f_jvp(None, 1.0)[0], [1.0, 2.0])

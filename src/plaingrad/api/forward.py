@@ -10,16 +10,19 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import Tier, chosen, in_tier, vjp
+from plaingrad.api.gradients import Tier, check_tier, chosen, in_tier, vjp
 from plaingrad.api.jacobians import (
     FEW_DIRECTIONS,
     Snapshot,
     check_holomorphic,
     direction_type,
+    is_whole_numbers,
+    natively,
     unit_directions,
 )
 from plaingrad.api.leaves import (
     Leaf,
+    active_positions,
     described,
     filled,
     fitting_tangents,
@@ -35,7 +38,7 @@ from plaingrad.engine.kinds import NUMBER, kind_of
 from plaingrad.engine.mixed import push_inside
 from plaingrad.engine.push import push
 from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.errors import ArgumentError, NonScalarOutputError
+from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -89,11 +92,16 @@ def jvp(
     return y[0], mirrored(y[0], y_dot[0] if type(y_dot) is tuple else None), y[1]
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tuple[Any, Callable[..., Any]]:
     """`(y, f_jvp)`: the value `f(*primals)`, and the linear map from tangents of the arguments to that of the value.
 
     `f` is called once, and what it did is kept; `f_jvp(*tangents)` gives y_dot as `jvp` does, any number of times,
-    without calling `f` again.
+    without calling `f` again. Natively nothing is kept, and `f_jvp` is a compiled sweep of forward mode.
+
+    Args:
+        f: as for `jvp`.
+        primals: its arguments.
+        tier: as for `grad`.
 
     Raises:
         TangentError: `tangents` do not fit `primals`.
@@ -103,7 +111,15 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         >>> y, f_jvp(1.0, 0.0), f_jvp(0.0, 1.0)
         (12.0, 4.0, 3.0)
     """
-    y, pullback = vjp(f, *primals)
+    check_tier(tier)
+    native = natively(tier, f)
+    if native is not None:
+        try:
+            return natively_linear(native, f, primals)
+        except NativeError:
+            if tier == "native":
+                raise
+    y, pullback = vjp(f, *primals, tier=tier)
     structure, leaves = structure_of(y, as_real=True)
     transposed: list[Callable[..., Any]] = []
 
@@ -125,6 +141,29 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         return filled(structure, lambda leaf: found[leaf.position])
 
     return y, f_jvp
+
+
+def natively_linear(native: Any, f: Any, primals: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+    """`linearize` by compiled forward mode.
+
+    Raises:
+        NativeError: it cannot be derived.
+    """
+    y, push_leaves = native.linear_map(f, primals, active_positions(primals))
+
+    def f_jvp(*tangents: Any) -> Any:
+        """The tangent of the value."""
+        return with_dots(y, push_leaves(fitting_tangents(primals, tangents)))
+
+    return y, f_jvp
+
+
+def with_dots(y: Any, dots: Sequence[Any]) -> Any:
+    """The structure of `y` with `dots` for its real numbers and arrays, in order."""
+    structure, leaves = structure_of(y, as_real=True)
+    rest = iter(dots)
+    found = {leaf.position: type(leaf.x)(0) if is_whole_numbers(leaf.x) else next(rest) for leaf in leaves}
+    return filled(structure, lambda leaf: found[leaf.position])
 
 
 def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = None) -> Any:
@@ -149,7 +188,9 @@ def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = No
     return filled(structure, entry)
 
 
-def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Callable[..., Any]:
+def derivative(
+    f: Callable[..., Any], order: int = 1, value: bool = False, tier: Tier = "auto"
+) -> Callable[..., Any]:
     """The function that returns d^n f / dx^n, for a function of one number.
 
     Args:
@@ -157,6 +198,7 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
             an array, or lists, tuples, dicts and objects of these.
         order: n; 0 gives `f` itself.
         value: return the pair `(f(x), derivative)`.
+        tier: as for `grad`; natively up to the third order.
 
     Returns:
         A function of the same arguments as `f`. It returns the derivative, with the structure of the result. For a
@@ -182,6 +224,7 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
     if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
         raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
     order = int(order)
+    check_tier(tier)
 
     @wraps(f)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
@@ -195,7 +238,16 @@ def derivative(f: Callable[..., Any], order: int = 1, value: bool = False) -> Ca
         if order == 0:
             y = f(x, *others, **kwargs)
             return (y, y) if value else y
-        y, d = nth(f, x, order, others, kwargs)
+        native = natively(tier, f) if isinstance(x, (float, np.floating)) else None
+        try:
+            if native is None:
+                raise NativeError("natively, the first argument is a real number.\n  See docs: errors#native")
+            y, dots = native.derivative(f, x, order, others, kwargs)
+            d = with_dots(y, dots)
+        except NativeError:
+            if tier == "native":
+                raise
+            y, d = nth(f, x, order, others, kwargs)
         if not structure_of(y, as_real=True)[1]:
             raise ArgumentError(
                 f"{getattr(f, '__name__', 'the function')} returned {described(y)}, which holds no real or complex "

@@ -33,6 +33,7 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
     "pullback": pullback_sweeps,
     "fused": pullback_program,
     "cotangents": cotangents_program,
+    "tangents": pushforward_program,
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
     **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
@@ -41,10 +42,11 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
     "pullback": "fused",
     "cotangents": "fused",
+    "tangents": "pushforward",
     **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS},
 }
 OF_CHUNKS = frozenset(f"pushforward{n}" for n in WIDTHS)
-UNPOLISHED = frozenset(("cotangents",))  # it is differentiated again
+UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated again
 
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}

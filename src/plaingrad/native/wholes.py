@@ -21,6 +21,7 @@ from plaingrad.native.forward import has_complex
 from plaingrad.tangents import ZeroTangent
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for
+MOST_ORDER = 3  # every order doubles the program
 ROW, CHUNK = 3.0, 2.0  # what a row in reverse mode and a chunk of columns cost, in calls of the function
 
 
@@ -121,6 +122,64 @@ def hvp(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], dots: tuple[A
     arrays = [d for x, d in zip(inputs, found_dots, strict=True) if isinstance(x, np.ndarray)]
     numbers = [d for x, d in zip(inputs, found_dots, strict=True) if not isinstance(x, np.ndarray)]
     return taken.gradients(numbers, arrays)
+
+
+def derivative(
+    f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, list[Any]]:
+    """(f(x, *others), the derivative of that order of each number and array in it), by forward mode over itself.
+
+    Raises:
+        NativeError: it cannot be derived natively, or is complex.
+    """
+    if order > MOST_ORDER:
+        raise NativeError(
+            f"natively, derivatives are of an order up to {MOST_ORDER}, not {order}.\n"
+            "  To go on: tier='plain' uses Taylor arithmetic.\n  See docs: errors#native"
+        )
+    taken = border.taken(f, (x, *others), (0,), kwargs)
+    t = refuse_complex(taken)
+    g, signature = taken.f, taken.signature
+    for k in range(order):
+        g = call.derived("pushforward" if k == order - 1 else "tangents", g, signature, taken.positions).run
+        if not k:
+            signature = border.signature_of(taken.args)
+        signature = (*signature, types.float64)
+    out = list(call.plainly(g, *taken.args, *[1.0] * order))
+    dots = out[len(out) - len(call.tangent_leaves(t)) :]
+    return call.rebuilt(t, out), dots
+
+
+def linear_map(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tuple[Any, Any]:
+    """(f(*args), the map from tangents of the arguments at `positions` to those of the leaves of the result).
+
+    The arguments are copied; the map runs the function with its tangents each time.
+
+    Raises:
+        NativeError: it cannot be derived natively, or does more than return a value.
+    """
+    taken = border.taken(f, args, positions, {})
+    effects = call.plainly(effects_of, taken.f, taken.signature)
+    if effects.once or effects.writes:
+        raise NativeError(
+            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once or 'writes into its arguments'}; it is not run "
+            "for every tangent.\n  See docs: errors#native"
+        )
+    found = call.derived("pushforward", taken.f, taken.signature, taken.positions)
+    kept = copies(taken.args)
+    t = call.result_type(taken.f, taken.signature)
+    count = len(call.tangent_leaves(t))
+
+    def push(dots: tuple[Any, ...]) -> list[Any]:
+        given = [
+            d for k, n in zip(taken.positions, positions, strict=True) for d in tangents_of(kept[k], dots[n])
+        ]
+        out = call.plainly(found.run, *kept, *given)
+        return list(out[len(out) - count :])
+
+    zero = (ZeroTangent,) * len(args)
+    given = [d for k in taken.positions for d in tangents_of(kept[k], zero[0])]
+    return call.rebuilt(t, list(call.plainly(found.run, *kept, *given))), push
 
 
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -297,4 +356,4 @@ def by_rows(taken: Any) -> Whole:
     return Whole(y, inputs, blocks)
 
 
-__all__ = ["Whole", "compiled_jacobian", "hessian", "hvp", "jacobian"]
+__all__ = ["Whole", "compiled_jacobian", "derivative", "hessian", "hvp", "jacobian", "linear_map"]
