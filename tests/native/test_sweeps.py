@@ -26,7 +26,7 @@ def shadows(args):
     return [np.zeros_like(a) for a in args if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=IDS)
+@pytest.mark.parametrize("case", CASES[::4] + CASES[-7:], ids=IDS[::4] + IDS[-7:])
 def test_a_pullback_gives_the_same_every_time(case):
     _, f, *args = case
     recorded = uncompiled(sweeps(f, *args).run).recorded(*copied(args))
@@ -272,26 +272,26 @@ def test_memory_of_tapes_goes_back_where_a_call_fails():
     assert workspace.clear() == 0
 
 
+def squared_sines(x, n):
+    for _ in range(n):
+        x = x * math.sin(x) + 1.0
+    return x
+
+
 def test_memory_of_tapes_is_used_again_by_the_next_call():
-    run = sweeps(nested, 0.4, 4, at=(0,)).run
-    for _ in range(5):
-        run(0.4, 3000, 1.0)
+    run = sweeps(squared_sines, 0.5, 2000, at=(0,)).run
+    run(0.4, 300_000, 1.0)
     workspace.clear()
-    run(0.4, 3000, 1.0)
-    run(0.4, 3000, 1.0)
+    run(0.4, 300_000, 1.0)
+    run(0.4, 300_000, 1.0)
     once = plaingrad.free_workspace()
     for _ in range(20):
-        run(0.4, 3000, 1.0)
-    assert once <= plaingrad.free_workspace() <= 4 * once
+        run(0.4, 300_000, 1.0)
+    assert 300_000 * 8 <= once <= plaingrad.free_workspace() <= 2 * once
 
 
 def test_pullbacks_outlive_the_call_and_one_another():
-    def f(x, n):
-        for _ in range(n):
-            x = x * math.sin(x) + 1.0
-        return x
-
-    run = sweeps(f, 0.5, 2000, at=(0,)).run
+    run = sweeps(squared_sines, 0.5, 2000, at=(0,)).run
     points = np.linspace(0.1, 0.9, 9)
     kept = [run.recorded(x, 2000) for x in points]
     expected = [run(x, 2000, 1.0)[1] for x in points]
@@ -303,12 +303,7 @@ def test_pullbacks_outlive_the_call_and_one_another():
 
 
 def test_threads_share_no_tape():
-    def f(x, n):
-        for _ in range(n):
-            x = x * math.sin(x) + 1.0
-        return x
-
-    run = sweeps(f, 0.5, 2000, at=(0,)).run
+    run = sweeps(squared_sines, 0.5, 2000, at=(0,)).run
     run(0.5, 10, 1.0)
     points = np.linspace(0.1, 0.9, 4)
     expected = [run(x, 30_000, 1.0) for x in points]
@@ -330,7 +325,7 @@ def test_threads_share_no_tape():
 
 
 def test_what_is_over_the_limit_is_not_kept(monkeypatch):
-    run = sweeps(nested, 0.4, 4, at=(0,)).run
+    run = sweeps(squared_sines, 0.5, 2000, at=(0,)).run
     plaingrad.free_workspace()
     monkeypatch.setattr(workspace._pool, "limit", 1000)
     run(0.4, 3000, 1.0)
@@ -370,3 +365,58 @@ def test_the_primal_runs_once_for_a_value_and_any_number_of_pullbacks():
     found = sweeps(f, 3.0, count, at=(0,)).run.recorded(3.0, count)
     seen = [found.pulled(1.0), found.pulled(2.0)]
     assert (found.results[0], seen, count[0]) == (9.0, [(6.0,), (12.0,)], 1.0)
+
+
+# -- functions that call themselves ------------------------------------------------------------------------------------
+
+
+@numba.njit
+def descent(n, x, seen):
+    seen[0] += 1.0
+    if n == 0:
+        return x
+    s = x
+    for _ in range(3):
+        s = s * math.sin(s) + 0.5
+    return descent(n - 1, s, seen) * math.cos(s)
+
+
+@numba.njit
+def products(a, low, high, out):
+    if high - low == 1:
+        out[low] = a[low] * a[low]
+        return a[low]
+    middle = (low + high) // 2
+    s = 0.0
+    for _ in range(2):
+        s += products(a, low, middle, out) * products(a, middle, high, out)
+    return s
+
+
+def total_of_products(a):
+    out = np.zeros_like(a)
+    return products(a, 0, a.size, out) + out.sum()
+
+
+def test_a_function_that_calls_itself_runs_once_at_every_depth():
+    def f(x, seen):
+        return descent(7, x, seen)
+
+    seen = np.zeros(1)
+    recorded = sweeps(f, 0.7, seen, at=(0,)).run.recorded(0.7, seen)
+    first, second = recorded.pulled(1.0), recorded.pulled(2.0)
+    assert seen[0] == 8.0
+    expected = plaingrad.grad(lambda x: descent.py_func(7, x, np.zeros(1)), tier="plain")(0.7)
+    np.testing.assert_allclose([first[0], second[0]], [expected, 2.0 * expected], rtol=1e-12)
+
+
+def test_a_function_that_calls_itself_in_a_loop_and_writes_arrays_agrees_with_differences():
+    a = np.array([0.5, 1.2, 0.7, 0.3, 0.9])
+    found = sweeps(total_of_products, a)
+    for run in (found.run, found.python):
+        a_bar = np.zeros(5)
+        (value,) = run(a, 1.0, a_bar)
+        assert value == total_of_products(a)
+        for k, h in zip(range(5), 1e-6 * np.eye(5), strict=True):
+            slope = (total_of_products(a + h) - total_of_products(a - h)) / 2e-6
+            assert a_bar[k] == pytest.approx(slope, rel=1e-8)

@@ -24,13 +24,14 @@ from plaingrad.native.forward import chunk_program, columns_program, jacobian_pr
 from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
-from plaingrad.native.reverse import pullback_program, pullback_sweeps
+from plaingrad.native.reverse import enclosed_sweeps, pullback_program, pullback_sweeps
 from plaingrad.native.tree import Program
 from plaingrad.native.workspace import Arena
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
 TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
     "pullback": pullback_sweeps,
+    "enclosed": enclosed_sweeps,
     "fused": pullback_program,
     "cotangents": cotangents_program,
     "tangents": pushforward_program,
@@ -40,7 +41,7 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
     **{f"jacobian{n}": functools.partial(jacobian_program, n) for n in WIDTHS},
 }
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
-    "pullback": "fused",
+    "pullback": "enclosed",
     "cotangents": "fused",
     "tangents": "pushforward",
     **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS},
@@ -153,10 +154,27 @@ def uncompiled(f: Any, known: dict[Any, Any]) -> Any:
 
 @dataclass(slots=True)
 class _Begun:
-    """A function that is being derived, and the globals of those that call it and wait for it."""
+    """A function that is being derived, and the globals of those that call it and wait for it.
+
+    Attributes:
+        name: what its program will be called.
+        in_sweeps: whether it has two.
+        spaces: the globals.
+    """
 
     name: str
+    in_sweeps: bool
     spaces: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its programs."""
+        return (f"{self.name}_forward", f"{self.name}_backward") if self.in_sweeps else (self.name,)
+
+    def stand_in(self) -> ByName | Sweeps:
+        """What stands for it until it is there."""
+        made = [ByName(name) for name in self.names]
+        return Sweeps(*made, 0, 0) if self.in_sweeps else made[0]
 
 
 class ByName:
@@ -207,7 +225,7 @@ def _derive(
         return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS)
     original = prepared(program(f, signature))
     number = next(_numbers)
-    me = _Begun(f"{original.name}_{mode}")
+    me = _Begun(f"{original.name}_{mode}", mode == "enclosed")
     if any(other.name == me.name for other in above.values()):
         me.name += f"_{number}"
     inside = above if mode in OF_CALLEES else {**above, (function, signature, active): me}
@@ -219,15 +237,21 @@ def _derive(
             same = inner.__code__ is other.__code__ and inner.__closure__ == other.__closure__
             if same and types_of == kinds and positions == wanted:
                 callers.append(begun)
-                return ByName(begun.name)
-        return _derive(OF_CALLEES.get(mode, mode), g, inner, types_of, positions, options_of(g), inside).run
+                return begun.stand_in()
+        inner_mode = OF_CALLEES.get(mode, mode)
+        if inner_mode == "enclosed":
+            try:
+                return _derive("enclosed", g, inner, types_of, positions, options_of(g), inside).run
+            except NativeError:
+                return _derive("fused", g, inner, types_of, positions, options_of(g), {}).run
+        return _derive(inner_mode, g, inner, types_of, positions, options_of(g), inside).run
 
     derivative = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
     made = list(derivative) if isinstance(derivative, tuple) else [derivative]
     if mode not in UNPOLISHED:
         made = [polished(p) for p in made]
-    if len(made) == 1:
-        made[0].name = me.name
+    for p, name in zip(made, me.names if mode != "pullback" else (), strict=False):
+        p.name = name
     names = tuple(p.name for p in made)
     text, space = source(*made)
     parts, results, leaves = exploded(original)
@@ -249,7 +273,7 @@ def _derive(
     for begun in callers:
         begun.spaces.append(space)
     for other in me.spaces:
-        other[me.name] = space[me.name]
+        other.update({name: space[name] for name in names})
     return _found(space, names, text, writes, counts)
 
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, helpers, tapes, values, workspace
-from plaingrad.native.activity import is_array, is_real, is_users
+from plaingrad.native import arrays, frames, helpers, tapes, values
+from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
-from plaingrad.native.transform import Transform, called, has_kinks
+from plaingrad.native.transform import Transform, has_kinks
 from plaingrad.native.tree import (
     RESULT,
     Const,
@@ -45,9 +45,6 @@ from plaingrad.native.tree import (
 )
 from plaingrad.native.values import Values
 
-ZEROS = {types.float64: 0.0, types.int64: 0, types.boolean: False, types.complex128: 0j}
-FEW = 4  # numbers of a type that are handed over one by one
-
 
 def pullback_sweeps(program: Program, wanted: list[str], callee: Callable[..., Any]) -> tuple[Program, ...]:
     """The programs of the two sweeps.
@@ -62,31 +59,21 @@ def pullback_sweeps(program: Program, wanted: list[str], callee: Callable[..., A
         wanted: the parameters to differentiate.
         callee: `callee(f, argument types, positions)` is the compiled pullback of another function, in one piece.
     """
-    return Reverse(program, wanted, callee, in_arena=True).sweeps()
+    return Reverse(program, wanted, callee, in_arena=True).sweeps(False)
+
+
+def enclosed_sweeps(program: Program, wanted: list[str], callee: Callable[..., Any]) -> tuple[Program, ...]:
+    """The programs of the two sweeps of a function that may call itself: its frame is one array, for `pullback_sweeps`.
+
+    Raises:
+        NativeError: besides what has no derivative, what is kept in the frame has no place in an array.
+    """
+    return Reverse(program, wanted, callee, in_arena=True).sweeps(True)
 
 
 def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
     """The program, in one piece, that returns the results of `program` and its cotangents; with the same arguments."""
     return Reverse(program, wanted, callee, in_arena=False).whole()
-
-
-@dataclass(slots=True)
-class Sweeps:
-    """The statements of both sweeps, and the names that they have to do with the world by.
-
-    Attributes:
-        forward: up to the results.
-        backward: from the seeds to the cotangents.
-        seeds: the names of the cotangents of the results.
-        shadows: the names of the shadows of arrays.
-        bars: the cotangents of the scalar parameters.
-    """
-
-    forward: list[Stmt]
-    backward: list[Stmt]
-    seeds: list[str]
-    shadows: list[str]
-    bars: list[Operand]
 
 
 class Reverse(Transform):
@@ -127,20 +114,20 @@ class Reverse(Transform):
         body = [*self.prototypes_read(body), *body]
         return self.program_of("fused", [*self.source.params, *found.seeds, *found.shadows], body)
 
-    def sweeps(self) -> tuple[Program, Program]:
-        """Both sweeps as two functions."""
+    def sweeps(self, enclosed: bool) -> tuple[Program, Program]:
+        """Both sweeps as two functions; the frame as one array if `enclosed`."""
         found = self.both()
         end: list[Stmt] = [Let(RESULT, "tuple", tuple(found.bars))]
-        made = {empty.name for empty, _ in self.prototypes.values()}
         arena = self.arena.name  # type: ignore[union-attr]
-        given = {arena, *found.seeds, *found.shadows, *made}
-        begin, forward, end_of = self.shadows_of_views(found, given)
+        prototypes = {empty.name for empty, _ in self.prototypes.values()}
+        given = {arena, *found.seeds, *found.shadows, *prototypes}
+        begin, forward, end_of = frames.shadows_of_views(self, found, given)
         found.forward, found.backward = forward, [*begin, *found.backward, *end_of]
-        found.backward = [*self.indices_read(found, given), *found.backward]
+        found.backward = [*frames.indices_read(self, found, given), *found.backward]
         frame = sorted(free_reads([*found.backward, *end], given))
-        surely = set(self.source.params) | _surely_assigned(found.forward)
+        surely = set(self.source.params) | frames.surely_assigned(found.forward)
         initial = [x for name in frame if name not in surely for x in self.initial_value(name)]
-        names, pack, unpack = self.packed(frame)
+        names, pack, unpack = frames.enclosed(self, frame) if enclosed else frames.packed(self, frame)
         returned = tuple(Var(name) for name in (*self.results, *names))
         forward = [*initial, *found.forward, *pack, Let(RESULT, "tuple", returned)]
         backward = [*unpack, *found.backward, *end]
@@ -151,57 +138,6 @@ class Reverse(Transform):
             replace(self.program_of("backward", params, backward), backward=True),
         )
 
-    def shadows_of_views(self, found: Sweeps, given: set[str]) -> tuple[list[Stmt], list[Stmt], list[Stmt]]:
-        """The shadows of views are views of shadows, made on the way back where the view itself is at the top level.
-
-        Returns:
-            statements at the beginning of the reverse sweep, the forward sweep without shadows that nothing reads,
-            statements at the end of the reverse sweep. Where the forward sweep has still to do with the shadow of a
-            parameter, it makes one of its own, into which the one that is given is copied, and out of which again.
-        """
-        definitions = definitions_of_views(self, found.forward)
-        needed = free_reads(found.backward, given)
-        moved: set[str] = set()
-        todo = [name for name in needed if name in definitions]
-        while todo:
-            name = todo.pop()
-            if name not in moved:
-                moved.add(name)
-                todo += [
-                    a.name
-                    for a in operands(definitions[name])
-                    if isinstance(a, Var) and a.name in definitions
-                ]
-        begin: list[Stmt] = [d for name, d in definitions.items() if name in moved]
-        needed = free_reads([*begin, *found.backward], given)
-        forward = without_shadows(self, found.forward, needed)
-        end: list[Stmt] = []
-        for shadow in found.shadows:
-            if shadow not in reads_of(forward):
-                continue
-            own, t = self.fresh(shadow), self.types[shadow[:-2]]
-            forward = self.with_zeros(shadow[:-2], forward)
-            place = found.shadows.index(shadow)
-            found.shadows[place] = own
-            given.discard(shadow)
-            given.add(own)
-            everything = Const(Ellipsis)
-            begin.insert(0, Store(Var(shadow), everything, Var(own)))
-            end += [Store(Var(own), everything, Var(shadow)), *self.cleared(shadow[:-2])]
-            assert isinstance(t, types.Array)
-        return begin, forward, end
-
-    def indices_read(self, found: Sweeps, given: set[str]) -> list[Stmt]:
-        """What makes the slices, and tuples, that the reverse sweep reads: no frame holds slices."""
-        definitions = {
-            name: s
-            for name, s in tapes.definitions_in(found.forward).items()
-            if isinstance(self.types.get(name), (types.SliceType, types.BaseTuple))
-            and s.op in ("slice", "tuple")
-        }
-        _, made = tapes.split(self, free_reads(found.backward, given), definitions, set(definitions))
-        return made
-
     def program_of(self, kind: str, params: list[str], body: list[Stmt]) -> Program:
         """A derived program."""
         bars = {f"{name}_b": self.types[name] for name in self.active}
@@ -209,36 +145,7 @@ class Reverse(Transform):
         name = f"{self.source.name}_{kind}"
         return Program(name, self.source.file, params, body, {**self.types, **bars}, own=own)
 
-    def packed(self, frame: list[str]) -> tuple[list[str], list[Stmt], list[Stmt]]:
-        """How the frame is handed over: (names, statements that pack, statements that unpack).
-
-        Numbers of a type, where there are many, go in one array; so do those whose type Python does not know.
-        """
-        names: list[str] = []
-        kinds: dict[Any, list[str]] = {}
-        for name in frame:
-            t = types.unliteral(self.types[name]) if name in self.types else None
-            if isinstance(t, (types.Number, types.Boolean)):
-                kinds.setdefault(t, []).append(name)
-            else:
-                names.append(name)
-        pack: list[Stmt] = []
-        unpack: list[Stmt] = []
-        for t, of_type in kinds.items():
-            if t in ZEROS and len(of_type) < FEW:
-                names += of_type
-                continue
-            dtype = tapes.dtype_of(t)
-            array = self.fresh(f"{dtype.__name__}s")
-            names.append(array)
-            room = (Ref(workspace.room, "room"), self.arena, Const(len(of_type)), Ref(dtype, dtype.__name__))
-            pack.append(Let(array, "call", room, ()))
-            for k, name in enumerate(of_type):
-                pack.append(Store(Var(array), Const(k), Var(name)))
-                unpack.append(Let(name, "item", (Var(array), Const(k))))
-        return names, pack, unpack
-
-    def both(self) -> Sweeps:
+    def both(self) -> frames.Sweeps:
         """The statements of both sweeps."""
         main = self.body(self.exploded.body)
         buffers = values.with_buffers(self, main)
@@ -265,7 +172,7 @@ class Reverse(Transform):
                 seeds.append(Do(Let("_", "call", (Ref(add_to, "add_to"), Var(f"{name}_b"), Var(seed)), ())))
         zeros = [Var(f"{name}_b") if name in self.active else Const(0.0) for name in scalars_in]
         forward = [*self.setup, *[x for made in self.initial.values() for x in made], *main.forward]
-        return Sweeps(
+        return frames.Sweeps(
             forward, [*buffers, *zero, *seeds, *main.backward], seed_names, list(shadows.values()), zeros
         )
 
@@ -289,8 +196,8 @@ class Reverse(Transform):
     def initial_value(self, name: str) -> list[Stmt]:
         """A value of the type of a variable; none where the type is not known or has no simple one."""
         t = types.unliteral(self.types.get(tapes.base_of(self, name)))
-        if t in ZEROS:
-            return [Let(name, "copy", (Const(ZEROS[t]),))]
+        if t in frames.ZEROS:
+            return [Let(name, "copy", (Const(frames.ZEROS[t]),))]
         if isinstance(t, types.Number):
             dtype = tapes.dtype_of(t)
             return [Let(name, "call", (Ref(dtype, dtype.__name__), Const(0)), ())]
@@ -621,40 +528,81 @@ class Reverse(Transform):
     def call(self, s: Let) -> Parts:
         """A call of a function whose pullback is derived: it is run again on the way back, with its cotangents."""
         f, args, active = self.callee_of(s)
-        once = effects_of(f, tuple(self.argument_type(a) for a in args)).once
+        signature = tuple(self.argument_type(a) for a in args)
+        pullback = self.callee(f, signature, tuple(active))
+        if hasattr(pullback, "backward"):
+            return self.call_in_sweeps(s, f, pullback, args, active)
+        once = effects_of(f, signature).once
         if once:  # it is run again on the way back
             raise self.refuse(f"a call of `{f.__name__}`, which {once},", s.line)
         forward: list[Stmt] = []
         back: list[Stmt] = []
-        signature = tuple(self.argument_type(a) for a in args)
-        pullback = self.callee(f, signature, tuple(active))
         held = [self.kept(a, forward, s.line) for a in args]
         again: list[Operand] = []
         for a, h in zip(
             args, held, strict=True
         ):  # a callee that writes its arguments must not write what is kept
             again.append(self.emit(back, "method", (h,), ("copy", ()), s.line) if h is not a else h)
-        leaves = self.result_leaves(s.target)
+        given = self.seeds_and_shadows(s, args, active)
+        call = (Ref(pullback, f"{f.__name__}_pullback"), *again, *given)
+        out = self.emit(back, "call", call, (), s.line)
+        self.arrive(back, s, out, len(self.result_leaves(s.target)), args, active)
+        return Parts([*forward, s], back)
+
+    def call_in_sweeps(
+        self, s: Let, f: Any, sweeps: Any, args: tuple[Operand, ...], active: list[int]
+    ) -> Parts:
+        """A call of a function that calls itself: its forward sweep, and on the way back its reverse sweep."""
+        forward: list[Stmt] = []
+        back: list[Stmt] = []
+        call = (Ref(sweeps.forward, f"{f.__name__}_forward"), self.arena, *args)
+        out = self.emit(forward, "call", call, (), s.line)
+        count = self.rebuild(forward, s.target, out, 0, s.line)
+        frame = self.fresh("frame")
+        self.types[frame] = types.Array(types.int64, 1, "C")
+        parts = [self.types[leaf] for leaf in self.result_leaves(s.target)]
+        self.types[out.name] = types.Tuple((*parts, self.types[frame]))
+        forward.append(Let(frame, "item", (out, Const(count)), None, s.line))
+        given = self.seeds_and_shadows(s, args, active)
+        call = (Ref(sweeps.backward, f"{f.__name__}_backward"), self.arena, Var(frame), *given)
+        self.arrive(back, s, self.emit(back, "call", call, (), s.line), 0, args, active)
+        return Parts(forward, back)
+
+    def rebuild(self, out: list[Stmt], target: str, values_of: Var, place: int, line: int) -> int:
+        """Let `target` be what the leaves from `place` on make; return the place behind them."""
+        t = self.types.get(target)
+        if not (isinstance(t, types.BaseTuple) and has_tangent(t)):
+            out.append(Let(target, "item", (values_of, Const(place)), None, line))
+            return place + 1
+        parts = [f"{target}_p{k}" for k in range(len(t))]
+        for part in parts:
+            place = self.rebuild(out, part, values_of, place, line)
+        out.append(Let(target, "tuple", tuple(map(Var, parts)), None, line))
+        return place
+
+    def seeds_and_shadows(self, s: Let, args: tuple[Operand, ...], active: list[int]) -> list[Operand]:
+        """The cotangents of the parts of a call's result, and the shadows of its active arrays."""
         seeds: list[Operand] = [
             Var(f"{leaf}_b") if leaf in self.active else self.zero(self.types[leaf])
-            for leaf in leaves
+            for leaf in self.result_leaves(s.target)
             if is_real(self.types.get(leaf))
         ]
         shadows = [Var(f"{args[k].name}_b") for k in active if is_array(self.type_of(args[k]))]  # type: ignore[union-attr]
-        out = self.emit(
-            back, "call", (Ref(pullback, f"{called(f)}_pullback"), *again, *seeds, *shadows), (), s.line
-        )
-        place = len(leaves)
+        return [*seeds, *shadows]
+
+    def arrive(
+        self, back: list[Stmt], s: Let, out: Var, place: int, args: tuple[Operand, ...], active: list[int]
+    ) -> None:
+        """Add the cotangents of a call's numbers, from `place` on in `out`; those of its result end."""
         for k in active:
             if is_real(self.type_of(args[k])):
                 part = self.emit(back, "item", (out, Const(place)), None, s.line)
                 self.types[part.name] = self.type_of(args[k])
                 self.add(back, args[k], part, s.line)
                 place += 1
-        for leaf in leaves:
+        for leaf in self.result_leaves(s.target):
             if leaf in self.active and is_real(self.types.get(leaf)):
                 back.append(Let(f"{leaf}_b", "copy", (self.zero(self.types[leaf]),), None, s.line))
-        return Parts([*forward, s], back)
 
     def call_for_effect(self, s: Do) -> Parts:
         """A call whose result is not used: it may still write arrays."""
@@ -662,56 +610,3 @@ class Reverse(Transform):
             self.types.setdefault(s.call.target, types.none)
             return self.call(s.call)
         return Parts([s])
-
-
-def definitions_of_views(rt: Reverse, body: list[Stmt]) -> dict[str, Let]:
-    """The shadows that `body` itself, not something in it, makes once, and as views of other shadows."""
-    return {
-        name: s
-        for name, s in tapes.definitions_in(body).items()
-        if _is_shadow(rt, name)
-        and not (s.op == "call" and getattr(s.args[0], "value", None) is np.zeros_like)
-    }
-
-
-def _is_shadow(rt: Reverse, name: str) -> bool:
-    base = tapes.base_of(rt, name)
-    return base != name and is_array(rt.types.get(base))
-
-
-def without_shadows(rt: Reverse, body: list[Stmt], needed: set[str]) -> list[Stmt]:
-    """`body` without assignments of shadows that neither it nor the reverse sweep reads."""
-    while True:
-        read = needed | reads_of(body)
-        dead = {
-            s.target
-            for s in statements(body)
-            if isinstance(s, Let) and s.target not in read and _is_shadow(rt, s.target)
-        }
-        if not dead:
-            return body
-        body = _without(body, dead)
-
-
-def _without(body: list[Stmt], dead: set[str]) -> list[Stmt]:
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, If):
-            s = If(s.test, _without(s.then, dead), _without(s.orelse, dead), s.line)
-        elif isinstance(s, (For, Loop)):
-            s = tapes.with_body(s, _without(s.body, dead))
-        elif isinstance(s, Let) and s.target in dead:
-            continue
-        out.append(s)
-    return out
-
-
-def _surely_assigned(body: list[Stmt]) -> set[str]:
-    """The variables that have a value behind `body` whichever way is taken."""
-    found: set[str] = set()
-    for s in body:
-        if isinstance(s, Let):
-            found.add(s.target)
-        elif isinstance(s, If):
-            found |= _surely_assigned(s.then) & _surely_assigned(s.orelse)
-    return found

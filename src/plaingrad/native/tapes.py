@@ -251,6 +251,7 @@ class _Loop:
                 parts.append(Var(part))
             return keep, [*back, Let(name, "tuple", tuple(parts))]
         rt.machinery.add(tape)
+        rt.types[tape] = types.Array(types.int64, 1, "C")
         if isinstance(t, types.Array):
             like = rt.empty_array(t if name == base_of(rt, name) or t.layout == "A" else t.copy(layout="C"))
             rt.setup.append(
@@ -261,6 +262,7 @@ class _Loop:
             return [Let(tape, "call", args, ())], [Let(name, "call", back_args, ())]
         assert t is not None, name
         rt.give_initial(name)
+        rt.types[tape] = types.Array(types.unliteral(t), 1, "C")
         dtype = dtype_of(t)
         room = (Ref(workspace.room, "room"), rt.arena, Const(0), Ref(dtype, dtype.__name__))
         rt.setup.append(Let(tape, "call", room, ()))

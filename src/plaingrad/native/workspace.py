@@ -327,6 +327,49 @@ def _kept(tape, at, like):  # type: ignore[no-untyped-def]
     return kept
 
 
+# Frames of functions that call themselves. Compiled: words that are addresses of what describes arrays. Uncompiled: a
+# list.
+
+
+def box(arena, n):  # type: ignore[no-untyped-def]
+    """A frame for n arrays."""
+    return [None] * n
+
+
+@overload(box)
+def _box(arena, n):  # type: ignore[no-untyped-def]
+    return lambda arena, n: room(arena, n, np.int64)
+
+
+def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
+    """`frame` with the array x in place k."""
+    frame[k] = x
+    return frame
+
+
+@overload(put)
+def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
+    def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
+        address = _taken(arena, 8 * _words_of(x))
+        owner = _put_reference(address, x)
+        if owner != 0:
+            _own(arena, owner)
+        frame[k] = address
+        return frame
+
+    return put
+
+
+def got(frame, k, like):  # type: ignore[no-untyped-def]
+    """The array in place k of a frame, of the type of `like`."""
+    return frame[k]
+
+
+@overload(got)
+def _got(frame, k, like):  # type: ignore[no-untyped-def]
+    return lambda frame, k, like: _got_reference(frame[k], like)
+
+
 # -- the pool ----------------------------------------------------------------------------------------------------------
 
 
