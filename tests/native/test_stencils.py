@@ -206,7 +206,10 @@ class Random:
         stores = []
         for name in fields:
             terms = [self.term(fields) for _ in range(r.randint(1, 4))]
-            stores.append(f"{self.stored(name)} = {' + '.join(terms)}")
+            target = self.stored(name)
+            if r.random() < 0.3:
+                terms.append(r.choice((f"c * {target}", f"{target} * {target}")))
+            stores.append(f"{target} = {' + '.join(terms)}")
         self.nest(stores, 2)
         if r.random() < 0.3:
             self.lines.append("        if new_u.size > 0:")
@@ -337,6 +340,62 @@ def f(u0, c, steps):
     return total
 """,
 }
+IN_PLACE = {
+    "elements changed in place": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        for i in range(u.size):
+            u[i] = u[i] * u[i] * c + u0[i]
+    return np.sum(u * u)
+""",
+    "two fields, each from the other as it was or as it is": """
+def f(x0, c, steps):
+    x = x0.copy()
+    v = x0 * 0.5
+    for _ in range(steps):
+        for i in range(1, x.size):
+            v[i] -= c * x[i] * x[i]
+            x[i] += c * v[i]
+    return np.sum(x * v)
+""",
+    "two fields, each from the other as it was": """
+def f(x0, c, steps):
+    x = x0.copy()
+    v = x0 * 0.5
+    for _ in range(steps):
+        for i in range(1, x.size):
+            a, b = x[i], v[i]
+            v[i] = b - c * a * a
+            x[i] = a + c * b * a
+    return np.sum(x * v)
+""",
+    "a field changed in place by differences of another": """
+def f(p0, c, steps):
+    p = p0.copy()
+    v = np.zeros_like(p0)
+    for _ in range(steps):
+        for i in range(1, p.size):
+            v[i] = v[i] - c * (p[i] - p[i - 1]) * v[i]  + p[i]
+        for i in range(0, p.size - 1):
+            p[i] = p[i] - c * (v[i + 1] - v[i])
+    return np.sum(p * p)
+""",
+    "an argument changed in place": """
+def f(u, c, steps):
+    for _ in range(steps):
+        for i in range(u.shape[0]):
+            u[i] *= c
+    return np.sum(u * u)
+""",
+    "an array filled by adding": """
+def f(u, c, steps):
+    v = np.zeros_like(u)
+    for i in range(u.size):
+        v[i] += c * u[i] * u[i]
+    return np.sum(v * v)
+""",
+}
 LEFT_ALONE = {
     "Gauss-Seidel": """
 def f(u, c, steps):
@@ -401,6 +460,21 @@ def f(u0, c, steps):
         u = v
     return np.sum(u * u)
 """,
+    "an element read as it was before and as another iteration leaves it": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for i in range(1, u.size):
+        x = u[i] * c
+        u[i] = x + u[i - 1]
+    return np.sum(u * u)
+""",
+    "in place by indices that count from the end": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for i in range(u.size):
+        u[i - 1] = u[i - 1] * u[i - 1] * c
+    return np.sum(u * u)
+""",
     "elements stored twice": """
 def f(u0, c, steps):
     v = np.zeros_like(u0)
@@ -428,7 +502,7 @@ def f(u0, c, steps):
 }
 
 
-@pytest.mark.parametrize("text", GATHERED.values(), ids=GATHERED)
+@pytest.mark.parametrize("text", [*GATHERED.values(), *IN_PLACE.values()], ids=[*GATHERED, *IN_PLACE])
 def test_gathered_are(text, taken):
     f = function(text)
     for n, steps in ((1, 1), (3, 2), (5, 0), (5, 2), (6, 3), (9, 1)):

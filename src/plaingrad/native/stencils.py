@@ -13,7 +13,7 @@ The form declines, and leaves the loop to the general reverse, where anything is
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,7 +36,6 @@ from plaingrad.native.tree import (
     Var,
     breaks,
     operands,
-    reads_of,
 )
 
 if TYPE_CHECKING:
@@ -64,12 +63,14 @@ class Nest:
         prelude: what stands in front of the inner loops: shapes and bounds.
         body: assignments and stores of the innermost.
         inside: everything that is assigned.
+        in_place: the arrays of which an iteration reads the element that it then stores to.
     """
 
     loops: list[For]
     prelude: list[Let]
     body: list[Stmt]
     inside: set[str]
+    in_place: set[str] = field(default_factory=set)
 
 
 def gathered(rt: Reverse, s: Any) -> Parts | None:
@@ -77,7 +78,7 @@ def gathered(rt: Reverse, s: Any) -> Parts | None:
     if rt.values is None or not isinstance(s, For):
         return None
     try:
-        nest = nest_of(rt, s)
+        nest = forwarded(rt, nest_of(rt, s))
         work = _Backward(rt, s, nest)
         backward = work.statements()
         return Parts([*work.forward, s], backward)
@@ -118,6 +119,57 @@ def nest_of(rt: Reverse, s: For) -> Nest:
     return Nest(loops, prelude, body, inside)
 
 
+def forwarded(rt: Reverse, nest: Nest) -> Nest:
+    """`nest` with reads of the element that the iteration has stored to made reads of what was stored.
+
+    Raises:
+        Declined: an iteration reads an element of an array that another iteration stores to.
+    """
+    definitions = {x.target: x for x in [*nest.prelude, *nest.body] if isinstance(x, Let)}
+    stores = {x.array.name for x in nest.body if isinstance(x, Store) and isinstance(x.array, Var)}
+    stored: dict[str, tuple[Offset | None, Operand]] = {}
+    early: dict[str, set[Offset | None]] = {}
+    body: list[Stmt] = []
+    for x in [*nest.prelude, *nest.body]:
+        named = {a.name for a in operands(x) if isinstance(a, Var)} & stores
+        if isinstance(x, Store):
+            assert isinstance(x.array, Var)
+            if named != {x.array.name} or x.array.name in stored:
+                raise Declined
+            stored[x.array.name] = offset_of(nest, x.index, definitions), x.value
+        elif named and (x.op == "attribute" or x.args[0] == Const(len)):  # type: ignore[union-attr]
+            pass  # its shape
+        elif named:
+            name = named.pop()
+            if (
+                not isinstance(x, Let)
+                or x.op != "item"
+                or x.args[0] != Var(name)
+                or rt.types[name].ndim != len(nest.loops)
+            ):
+                raise Declined
+            offset = offset_of(nest, x.args[1], definitions)
+            if name in stored:
+                value = stored[name][1]
+                same = rt.type_of(value) == rt.types[x.target] or isinstance(
+                    getattr(value, "value", None), float
+                )
+                if offset is None or offset != stored[name][0] or not same:
+                    raise Declined
+                x = Let(x.target, "copy", (value,), None, x.line)
+            else:
+                early.setdefault(name, set()).add(offset)
+        body.append(x)
+    for name, offsets in early.items():
+        if None in offsets or offsets != {stored[name][0]}:
+            raise Declined
+        if not all(
+            isinstance(loop.start, Const) for loop in nest.loops
+        ):  # counting from the end, it may come twice
+            raise Declined
+    return replace(nest, body=body[len(nest.prelude) :], in_place=set(early))
+
+
 @dataclass(slots=True)
 class Iteration:
     """The reverse of one iteration, in single assignments.
@@ -126,6 +178,7 @@ class Iteration:
         pool: the statements of the iteration and of its reverse, in order; a slice of them computes a contribution.
         seeds: array stored to -> offset of the element, for active ones.
         gathers: array -> offset -> the contribution to the element there.
+        own: array stored to -> the contribution to the same element, as it was before.
         numbers: variable from outside -> the contribution to it.
         loose: (a read with another index than the loop variables plus offsets, the contribution to that element).
         places: read or seed -> (array, offset), for those whose index is the loop variables plus offsets.
@@ -134,6 +187,7 @@ class Iteration:
     pool: list[Let]
     seeds: dict[str, Offset] = field(default_factory=dict)
     gathers: dict[str, dict[Offset, Operand]] = field(default_factory=dict)
+    own: dict[str, Operand] = field(default_factory=dict)
     numbers: dict[str, Operand] = field(default_factory=dict)
     loose: list[tuple[Let, Operand]] = field(default_factory=list)
     places: dict[str, tuple[str, Offset]] = field(default_factory=dict)
@@ -174,14 +228,11 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
     """The reverse of one iteration of `nest`.
 
     Raises:
-        Declined: an array that is stored to is not new, is read as well, or has another index than the loop variables
-            plus offsets; or something that the reverse reads cannot be computed again exactly enough.
+        Declined: an array that is stored to has another index than the loop variables plus offsets; or something that
+            the reverse reads cannot be computed again exactly enough.
     """
     definitions = {x.target: x for x in [*nest.prelude, *nest.body] if isinstance(x, Let)}
     made = Iteration([*nest.prelude, *[x for x in nest.body if isinstance(x, Let)]])
-    stored = {x.array.name for x in nest.body if isinstance(x, Store) and isinstance(x.array, Var)}
-    if stored & reads_of([x for x in [*nest.prelude, *nest.body] if not isinstance(x, Store)]):
-        raise Declined
     terms: dict[str, list[Operand]] = {}
     groups: dict[tuple[str, Offset], list[Operand]] = {}
     _check_all(rt, nest, made.pool)
@@ -215,7 +266,11 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
                 terms.setdefault(a.name, []).append(rt.times(back, z, slope, x.line))  # type: ignore[union-attr]
     line = nest.loops[0].line
     for (name, offset), found in groups.items():
-        made.gathers.setdefault(name, {})[offset] = total(rt, back, found, line)
+        bar = total(rt, back, found, line)
+        if name in made.seeds:
+            made.own[name] = bar
+        else:
+            made.gathers.setdefault(name, {})[offset] = bar
     for name, found in terms.items():
         made.numbers[name] = total(rt, back, found, line)
     if not all(isinstance(x, Let) for x in back):
@@ -364,7 +419,7 @@ class _Backward:
                 nest, which may run over another part of the array every time.
         """
         rt, each = self.rt, self.each
-        wanted = [bar for group in each.gathers.values() for bar in group.values()]
+        wanted = [*each.own.values(), *[bar for group in each.gathers.values() for bar in group.values()]]
         wanted += [
             *each.numbers.values(),
             *[bar for _, bar in each.loose],
@@ -380,7 +435,12 @@ class _Backward:
         read = values | each.gathers.keys() | {x.args[0].name for x, _ in each.loose}  # type: ignore[union-attr]
         for k, name in enumerate(stored):
             for other in sorted(read | set(stored[:k])):
-                if name not in rt.values.owned and not rt.values.distinct.are(name, other, self.loop):
+                same = name == other and name in self.nest.in_place
+                if (
+                    name not in rt.values.owned
+                    and not same
+                    and not rt.values.distinct.are(name, other, self.loop)
+                ):
                     raise Declined
         held: dict[str, Operand] = {}
         for name in sorted(values):
@@ -535,7 +595,7 @@ class _Backward:
     def _copied_from(self, name: str) -> str | None:
         """The array that `name` begins as a copy of, if this nest gathers into it and follows at once."""
         birth = self.rt.values.births[name]
-        if birth.made.op != "method" or birth.made.detail != ("copy", ()):
+        if name in self.nest.in_place or birth.made.op != "method" or birth.made.detail != ("copy", ()):
             return None
         source = birth.made.args[0]
         if (
@@ -553,6 +613,8 @@ class _Backward:
         made = self.rt.values.births[name].made
         source, rank = made.args[0], len(self.nest.loops)
         if made.op != "method" or made.detail != ("copy", ()) or rank not in helpers.COPY_AROUND:
+            return []
+        if name in self.nest.in_place:
             return []
         if not isinstance(source, Var) or not self.rt.values.is_whole(source.name):
             return []
@@ -586,9 +648,7 @@ class _Backward:
         for name, group in self.each.gathers.items():
             gather += self._gather(name, group, assign, origins.get(name))
         gather += self._remaining()
-        for name, offset in self.each.seeds.items():
-            if name not in spent:
-                gather += self._zeroed(name, offset)
+        gather += self._ended([name for name in self.each.seeds if name not in spent])
         scatter: list[Stmt] = []
         if assign:
             scatter += [
@@ -640,12 +700,17 @@ class _Backward:
             levels[k - 1].append(self.over(names[k], *self.bounds[k], levels[k]))
         return [self.over(names[0], *self.bounds[0], levels[0])]
 
-    def _zeroed(self, name: str, offset: Offset) -> list[Stmt]:
-        """Zeros where the nest has stored."""
+    def _ended(self, stored: list[str]) -> list[Stmt]:
+        """The cotangents of the elements that the nest has stored to: zeros, or what they had before contributed."""
+        if not stored:
+            return []
         names = [self.rt.fresh("at") for _ in self.nest.loops]
         levels: list[list[Stmt]] = [[] for _ in names]
         region = Region(levels, [Var(n) for n in names])
-        region.out.append(Store(Var(f"{name}_b"), self.place(region, offset), Const(0.0), self.line))
+        bars = [self.each.own.get(name, Const(0.0)) for name in stored]
+        for name, bar in zip(stored, self.copy(region, bars, (0,) * len(names)), strict=True):
+            place = self.place(region, self.each.seeds[name])
+            region.out.append(Store(Var(f"{name}_b"), place, bar, self.line))
         return self._nested(names, levels)
 
     def _scatter(self) -> list[Stmt]:
@@ -668,6 +733,7 @@ class _Backward:
         groups = [
             (name, offset, bar) for name, group in each.gathers.items() for offset, bar in group.items()
         ]
+        groups += [(name, each.seeds[name], bar) for name, bar in each.own.items()]
         first = {place: read for read, place in reversed(each.places.items())}
         indices = [self.made[first[name, offset]].args[1] for name, offset, _ in groups]
         wanted = [bar for _, _, bar in groups] + [*each.numbers.values(), *[bar for _, bar in each.loose]]
