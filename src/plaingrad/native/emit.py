@@ -76,10 +76,10 @@ class _Writer:
             return literal(x.value)
         if getattr(x.value, "is_own_name", False):
             return x.value.name
-        name = x.name
+        base = name = x.name if x.name.isidentifier() else "function"
         n = 1
         while name in self.taken or hasattr(builtins, name) or self.space.get(name, x.value) is not x.value:
-            name = f"{x.name}_{n}"
+            name = f"{base}_{n}"
             n += 1
         self.space[name] = x.value
         return name

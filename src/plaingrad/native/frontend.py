@@ -16,7 +16,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, errors, ir, types
+from numba.core import compiler, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.dispatcher import LiftedCode
@@ -134,7 +134,7 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
         )
     except _Taken as taken:
         return taken.args
-    except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
+    except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
         raise NativeError(
             f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
             f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
@@ -180,7 +180,7 @@ def dispatcher_of(f: FunctionType) -> Any:
     cells = [c for c in f.__closure__ or () if is_plain(_content(c))]
     new = f
     if names or cells:
-        closure = tuple([CellType() if c in cells else c for c in f.__closure__ or ()])
+        closure = tuple([CellType() if any(c is d for d in cells) else c for c in f.__closure__ or ()])
         new = FunctionType(f.__code__, dict(space), f.__name__, f.__defaults__, closure or None)
         new.__kwdefaults__ = f.__kwdefaults__
         new.__module__, new.__qualname__ = f.__module__, f.__qualname__
@@ -242,7 +242,7 @@ def options_of(f: Any) -> dict[str, Any]:
 
 def is_dispatcher(f: Any) -> bool:
     """Whether `f` was made by `numba.njit`."""
-    return hasattr(f, "py_func") and hasattr(f, "targetoptions")
+    return isinstance(getattr(f, "py_func", None), FunctionType) and hasattr(f, "targetoptions")
 
 
 def program(f: Any, signature: tuple[Any, ...]) -> Program:
@@ -356,7 +356,7 @@ class _Translator:
             if isinstance(s, Let) and s.target.startswith("exit_"):
                 self.types[s.target] = types.boolean if s.op == "compare" else types.int64
         tree = self.counted(tree)
-        self._check(tree)
+        self._check(tree, params)
         self.types[RESULT] = self.result
         used = {a.name for s in statements(tree) for a in operands(s) if isinstance(a, Var)}
         used |= {s.target for s in statements(tree) if isinstance(s, (Let, For))} | set(params) | {RESULT}
@@ -366,9 +366,12 @@ class _Translator:
         name = name if name.isidentifier() else "function"
         return Program(name, code.co_filename, params, tree, kept, self.result)
 
-    def _check(self, tree: list[Stmt]) -> None:
+    def _check(self, tree: list[Stmt], params: list[str]) -> None:
+        """Refuse iterators that are left: those of loops are gone, and so is what made them."""
+        assigned = {s.target for s in statements(tree) if isinstance(s, (Let, For))} | set(params)
         for s in statements(tree):
-            if isinstance(s, Let) and s.op in ("getiter", "iternext", "pair_first", "pair_second"):
+            lost = any(isinstance(a, Var) and a.name not in assigned for a in operands(s))
+            if lost or (isinstance(s, Let) and s.op in ("getiter", "iternext", "pair_first", "pair_second")):
                 self.line = s.line
                 raise self.refuse("this iteration")
 

@@ -85,7 +85,7 @@ def is_part(f: Any) -> bool:
 def identity(f: Any) -> Any:
     """What two names of one function have in common."""
     f = python_function(f)
-    return f.__code__, f.__closure__
+    return f.__code__, tuple(map(id, f.__closure__ or ()))
 
 
 class _Inliner:
