@@ -591,17 +591,6 @@ def test_a_function_that_calls_itself():
     assert math.isclose(native, plaingrad.grad(recursive, 1)(5, 1.2), rel_tol=1e-13)
 
 
-def in_a_list(x):
-    pair = [x, x * 2]
-    return pair[0] * pair[1]
-
-
-def appended(x):
-    found = [1.0]
-    found.append(x)
-    return found[1] * x
-
-
 def maybe_none(x, n):
     y = None
     if n > 1:
@@ -624,8 +613,6 @@ def noise(x):
 @pytest.mark.parametrize(
     "refused",
     [
-        (in_a_list, 1.2),
-        (appended, 1.2),
         (maybe_none, 1.2, 3),
         (in_a_dict, 1.2),
     ],

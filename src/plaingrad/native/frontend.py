@@ -694,6 +694,7 @@ class _Translator:
         if sunk and not self._may_sink(sunk, last.then):
             return self._general(loop, parts, definitions)
         item = parts["pair_first"].target if "pair_first" in parts else None
+        self._refuse_changes_of_lists(parts["iternext"].args[0], last.then, definitions)
         inner = self._counted([*sunk, *last.then], definitions)
         target, setup, (start, stop, step), bind = self._iterated(
             parts["iternext"].args[0], item, definitions
@@ -711,6 +712,26 @@ class _Translator:
                 If(Var(other), self._counted(after, definitions), [], loop.line),
             ]
         return [*setup, For(target, start, stop, step, inner, loop.line), *self._counted(after, definitions)]
+
+    def _refuse_changes_of_lists(
+        self, iterator: Operand, body: list[Stmt], definitions: dict[str, Let]
+    ) -> None:
+        """Refuse a loop over a list that its body changes: the number of iterations is taken at its start."""
+        under, lists = [iterator], set()
+        while under:
+            a = under.pop()
+            t = self.types_of(a.name) if isinstance(a, Var) else None
+            made = definitions.get(a.name) if isinstance(a, Var) else None
+            if isinstance(t, types.List):
+                lists.add(a)
+            elif made is not None and (made.op in ("copy", "getiter") or isinstance(t, types.IteratorType)):
+                under += made.args
+        for s in statements(body):
+            call = s.call if isinstance(s, Do) else s
+            if isinstance(call, Let) and call.op in ("call", "method") and lists & set(call.args):
+                if not isinstance(call.args[0], Const):
+                    self.line = s.line
+                    raise self.refuse("a change of a list inside a loop over it")
 
     def _may_sink(self, before: list[Stmt], then: list[Stmt]) -> bool:
         """Whether statements before the test of a loop may as well stand behind it, at the top of the body."""

@@ -41,6 +41,15 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def place_in_list(index, n):  # type: ignore[no-untyped-def]
+    """The place of an element of a list of `n`, counted from the end if `index` is negative."""
+    place = index + n if index < 0 else index
+    if place < 0 or place >= n:
+        raise IndexError("list index out of range")
+    return place
+
+
+@numba.njit(cache=True)
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
     if step == 0:

@@ -8,12 +8,14 @@ from plaingrad.native.cells import cells_first
 from plaingrad.native.chains import in_loops
 from plaingrad.native.inline import inlined
 from plaingrad.native.keyed import without_keys
+from plaingrad.native.lists import without_lists
 from plaingrad.native.rows import without_rows
 from plaingrad.native.shapes import with_shapes_of_roots
 from plaingrad.native.tree import Program
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     inlined,
+    without_lists,
     in_loops,
     without_rows,
     without_keys,

@@ -469,11 +469,15 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
         if isinstance(rt.types.get(source.name), types.BaseTuple):
             made = rt.definitions.get(source.name)
             return source.name in rt.source.params or made is not None and is_recomputable(rt, made)
+        if not isinstance(rt.types.get(source.name), types.Array):
+            return False  # a list may have changed since
         return not rt.memory.is_written(source.name) or rt.values.is_settled(source.name)
     f = getattr(s.args[0], "value", None) if s.op == "call" else None
     if f is int:
         return not any(is_real(rt.type_of(a)) for a in s.args[1:])
-    return f in (len, float, trips)
+    if f is len:
+        return isinstance(rt.type_of(s.args[1]), (types.Array, types.BaseTuple))
+    return f in (float, trips)
 
 
 def is_invariant(rt: Reverse, x: Operand, outer: For) -> bool:

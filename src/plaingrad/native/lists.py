@@ -1,0 +1,434 @@
+"""Lists of numbers as arrays with room to spare, so that what goes through them has a derivative.
+
+A list becomes an array and the number of its elements in use; `append` makes a larger array where the room is used up.
+That is right as long as no second name sees the list when its length changes, so a list with two names whose length is
+changed after it got the second stays as it is (and is refused where it carries a derivative), like lists of other
+things and those that are used in other ways than the ones below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numba.core import types
+from numba.np.numpy_support import as_dtype
+
+from plaingrad.native.helpers import place_in_list
+from plaingrad.native.tree import (
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Raise,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    operands,
+    statements,
+)
+from plaingrad.native.versions import versioned, with_one_name
+
+LENGTHENING = ("append", "extend")
+SHORTENING = ("pop", "clear")
+OTHER_METHODS = ("copy", "sort")
+REDUCTIONS = (sum, min, max)
+AS_ARRAYS = (np.array, np.asarray)
+Path = tuple[tuple[int, int], ...]  # of a statement: (which list, place in it), from the outside in
+
+
+def without_lists(program: Program) -> Program:
+    """`program` with arrays for the lists that allow it."""
+    lists = {name for name, t in program.types.items() if is_list(t)}
+    if not lists:
+        return program
+    others = other_names(program.body, lists)
+    if others:
+        program = replace(program, body=with_one_name(program.body, others))
+        lists -= set(others)
+    lists = _Uses(program, lists).convertible()
+    return _Converter(program, lists).program() if lists else program
+
+
+def is_list(t: Any) -> bool:
+    """Whether `t` is a type of lists of numbers."""
+    return isinstance(t, types.List) and isinstance(t.dtype, (types.Number, types.Boolean))
+
+
+def other_names(body: list[Stmt], lists: set[str]) -> dict[str, str]:
+    """The lists that are only another name for a list, and that list."""
+    made: dict[str, list[Let]] = {}
+    for s in statements(body):
+        if isinstance(s, Let) and s.target in lists:
+            made.setdefault(s.target, []).append(s)
+    found: dict[str, str] = {}
+    for name, (first, *more) in made.items():
+        a = first.args[0] if first.op == "copy" else None
+        if not more and isinstance(a, Var) and len(made.get(a.name, ())) == 1:
+            found[name] = a.name
+    for name in found:
+        while found[name] in found:
+            found[name] = found[found[name]]
+    return found
+
+
+@dataclass(slots=True)
+class _Place:
+    """A statement and where it stands."""
+
+    s: Any
+    path: Path
+
+
+class _Uses:
+    """How the lists of a program are used, and which of them can be arrays."""
+
+    def __init__(self, program: Program, lists: set[str]) -> None:
+        self.lists = lists
+        self.kinds = program.types
+        self.made: dict[str, list[_Place]] = {}
+        self.changed: dict[str, list[_Place]] = {}
+        self.copies: list[tuple[str, str, _Place]] = []
+        self.bad = lists & set(program.params)
+        if is_list(program.result):
+            self.bad |= lists
+        self.count = 0
+        self._body(program.body, ())
+
+    def convertible(self) -> set[str]:
+        """The lists that can be arrays."""
+        for target, source, place in self.copies:
+            if target in self.changed or not self._is_finished(source, place):
+                self.bad |= {target, source}
+        grown = True
+        while (
+            grown
+        ):  # a list that stays makes those stay that it is copied from or to, or is put together with
+            more = {name for group in self.groups for name in group if group & self.bad} - self.bad
+            self.bad |= more
+            grown = bool(more)
+        return self.lists - self.bad
+
+    def _is_finished(self, name: str, copy: _Place) -> bool:
+        """Whether the length of a list is not changed any more when it gets a second name."""
+        changes = self.changed.get(name, [])
+        if not changes:
+            return True
+        if len(self.made.get(name, [])) != 1:
+            return False
+        outer, (block, start) = self.made[name][0].path[:-1], self.made[name][0].path[-1]
+        depth = len(outer)
+        end = copy.path[-1]
+        if copy.path[:-1] != outer or end[0] != block or end[1] < start:
+            return False
+        return all(
+            p.path[:depth] == outer and len(p.path) > depth and p.path[depth][0] == block
+            and start < p.path[depth][1] < end[1] for p in changes)  # fmt: skip
+
+    @property
+    def groups(self) -> list[set[str]]:
+        """Lists that are arrays together or not at all."""
+        return [{target, source} for target, source, _ in self.copies] + self.together
+
+    together: list[set[str]]
+
+    def _body(self, body: list[Stmt], path: Path) -> None:
+        if not path:
+            self.together = []
+        self.count += 1
+        block = self.count
+        for k, s in enumerate(body):
+            here = (*path, (block, k))
+            self._statement(s, _Place(s, here))
+            if isinstance(s, If):
+                self._body(s.then, here)
+                self._body(s.orelse, here)
+            elif isinstance(s, (For, Loop)):
+                self._body(s.body, here)
+
+    def _statement(self, s: Stmt, place: _Place) -> None:
+        call = s.call if isinstance(s, Do) else s
+        used = {a.name for a in operands(s) if isinstance(a, Var) and a.name in self.lists}
+        if isinstance(s, (Store, InPlace)):
+            if isinstance(s, Store) and s.array in map(Var, self.lists) and isinstance(
+                self._type(s.index), (types.Integer, types.Boolean)) and not isinstance(s.value, Ref):  # fmt: skip
+                used -= {s.array.name}  # type: ignore[union-attr]
+            self.bad |= used
+            return
+        if not isinstance(call, Let):
+            self.bad |= used
+            return
+        if isinstance(s, Let) and s.target in self.lists:
+            self.made.setdefault(s.target, []).append(place)
+            if s.op == "copy":
+                if isinstance(s.args[0], Var) and s.args[0].name in self.lists:
+                    self.copies.append((s.target, s.args[0].name, place))
+                else:
+                    self.bad.add(s.target)
+                return
+            if not self._makes(s):
+                self.bad |= used | {s.target}
+            self.together.append({s.target, *used})
+            return
+        if used and not self._reads(call, place):
+            self.bad |= used
+
+    def _type(self, a: Operand) -> Any:
+        if isinstance(a, Var):
+            return self.kinds.get(a.name)
+        return types.int64 if isinstance(a, Const) and isinstance(a.value, int) else None
+
+    def _is_one(self, a: Operand) -> bool:
+        return isinstance(a, Var) and a.name in self.lists
+
+    def _makes(self, s: Let) -> bool:
+        """Whether a new list is made in a way that is known."""
+        if s.op == "list":
+            return not any(map(self._is_one, s.args))
+        if s.op == "binary" and s.detail == "+":
+            return all(map(self._is_one, s.args))
+        if s.op == "binary" and s.detail == "*":
+            return self._is_one(s.args[0]) and isinstance(self._type(s.args[1]), types.Integer)
+        if s.op == "item":
+            return self._is_one(s.args[0]) and isinstance(self._type(s.args[1]), types.SliceType)
+        return s.op == "method" and s.detail == ("copy", ())
+
+    def _reads(self, s: Let, place: _Place) -> bool:
+        """Whether a statement uses its only list in a way that is known."""
+        if s.op == "item":
+            return self._is_one(s.args[0]) and isinstance(self._type(s.args[1]), types.Integer)
+        if s.op == "call" and isinstance(s.args[0], Const) and s.args[0].value in (len, *REDUCTIONS):
+            return len(s.args) == 2 and not s.detail
+        if s.op == "call" and isinstance(s.args[0], Ref) and s.args[0].value in AS_ARRAYS:
+            return len(s.args) == 2 and not s.detail
+        if s.op != "method" or not self._is_one(s.args[0]) or s.detail[1]:
+            return False
+        name, count = s.detail[0], len(s.args)
+        known = {"append": 2, "extend": 2, "pop": 1, "clear": 1, "sort": 1}.get(name) == count
+        if name == "append" and self._is_one(s.args[1]):
+            return False
+        if name == "extend":
+            known = known and self._is_one(s.args[1]) and s.args[1] != s.args[0]
+        if name in LENGTHENING + SHORTENING:
+            self.changed.setdefault(s.args[0].name, []).append(place)  # type: ignore[union-attr]
+        return known
+
+
+class _Converter:
+    """The program with arrays for lists."""
+
+    def __init__(self, program: Program, lists: set[str]) -> None:
+        self.source = program
+        self.lists = lists
+        self.types = dict(program.types)
+        self.taken = set(self.types) | {s.target for s in statements(program.body) if isinstance(s, Let)}
+        self.used: dict[str, str] = {}
+        for name in sorted(lists):
+            self.types[name] = types.Array(program.types[name].dtype, 1, "C")
+            self.used[name] = self.fresh(f"{name}_used", types.int64)
+        self.line = 0
+
+    def program(self) -> Program:
+        """The program."""
+        body = self.body(self.source.body)
+        changing = self.lists | set(self.used.values())
+        body = versioned(body, changing, self.version)
+        return replace(self.source, body=body, types=self.types)
+
+    def version(self, name: str) -> str:
+        """A name for a value of a variable, or for a flag."""
+        return self.fresh(name, self.types[name]) if name else self.fresh("left", types.boolean)
+
+    def fresh(self, base: str, t: Any) -> str:
+        """A new variable."""
+        name, n = base, 1
+        while name in self.taken:
+            name = f"{base}_{n}"
+            n += 1
+        self.taken.add(name)
+        self.types[name] = t
+        return name
+
+    def is_one(self, a: Operand) -> bool:
+        """Whether an operand is a list that is made an array."""
+        return isinstance(a, Var) and a.name in self.lists
+
+    def n(self, a: Operand) -> Var:
+        """The variable that holds how many elements of a list are in use."""
+        return Var(self.used[a.name])  # type: ignore[union-attr]
+
+    def let(self, out: list[Stmt], base: str, t: Any, op: str, *args: Operand, detail: Any = None) -> Var:
+        """A new variable with its value."""
+        name = self.fresh(base, t)
+        out.append(Let(name, op, args, detail, self.line))
+        return Var(name)
+
+    def set(self, out: list[Stmt], name: Var | str, value: Operand) -> None:
+        """name = value."""
+        out.append(Let(name if isinstance(name, str) else name.name, "copy", (value,), None, self.line))
+
+    def body(self, body: list[Stmt]) -> list[Stmt]:
+        """Statements with arrays for lists."""
+        out: list[Stmt] = []
+        for s in body:
+            self.line = s.line
+            if isinstance(s, If):
+                out.append(replace(s, then=self.body(s.then), orelse=self.body(s.orelse)))
+            elif isinstance(s, (For, Loop)):
+                out.append(replace(s, body=self.body(s.body)))
+            elif isinstance(s, Store) and self.is_one(s.array):
+                out.append(replace(s, index=self.place(out, s.array, s.index)))
+            elif isinstance(s, Let) and s.target in self.lists:
+                self.make(s, out)
+            elif isinstance(s, (Let, Do)) and any(map(self.is_one, operands(s))):
+                self.use(s.call if isinstance(s, Do) else s, out)
+            else:
+                out.append(s)
+        return out
+
+    def place(self, out: list[Stmt], a: Operand, index: Operand) -> Operand:
+        """The place of an element; an index that is out of range raises."""
+        ref = Ref(place_in_list, "place_in_list")
+        return self.let(out, "place", types.int64, "call", ref, index, self.n(a), detail=())
+
+    def room(self, out: list[Stmt], target: str, n: Operand) -> None:
+        """target = an array for `n` elements."""
+        scalar = as_dtype(self.types[target].dtype).type
+        args = (Ref(np.zeros, "zeros"), n, Ref(scalar, scalar.__name__))
+        out.append(Let(target, "call", args, (), self.line))
+
+    def moved(self, out: list[Stmt], source: Operand, n: Operand, target: Operand, shift: Operand) -> None:
+        """target[shift + k] = source[k] for k below n."""
+        body: list[Stmt] = []
+        k = Var(self.fresh("k", types.int64))
+        x = self.let(body, "x", self.types[source.name].dtype, "item", source, k)  # type: ignore[union-attr]
+        to = self.let(body, "to", types.int64, "binary", k, shift, detail="+") if shift != Const(0) else k
+        body.append(Store(target, to, x, self.line))
+        out.append(For(k.name, Const(0), n, Const(1), body, self.line))
+
+    def part(self, out: list[Stmt], a: Operand) -> Var:
+        """The view of the elements in use."""
+        cut = self.let(out, "cut", types.slice2_type, "slice", Const(0), self.n(a))
+        return self.let(out, "part", self.types[a.name], "item", a, cut)  # type: ignore[union-attr]
+
+    def make(self, s: Let, out: list[Stmt]) -> None:
+        """A new list."""
+        new, used = Var(s.target), Var(self.used[s.target])
+        if s.op == "copy":
+            self.set(out, new, s.args[0])
+            self.set(out, used, self.n(s.args[0]))
+        elif s.op == "list":
+            self.room(out, s.target, Const(max(len(s.args), 4)))
+            out += [Store(new, Const(k), x, s.line) for k, x in enumerate(s.args)]
+            self.set(out, used, Const(len(s.args)))
+        elif s.op == "binary" and s.detail == "+":
+            first, second = s.args
+            total = self.let(out, "size", types.int64, "binary", self.n(first), self.n(second), detail="+")
+            held = self.let(out, "size", types.int64, "copy", self.n(first))
+            self.room(out, s.target, total)
+            self.moved(out, first, held, new, Const(0))
+            self.moved(out, second, self.n(second), new, held)
+            self.set(out, used, total)
+        elif s.op == "binary":
+            times = self.let(out, "times", types.int64, "call", Const(max), s.args[1], Const(0), detail=())
+            total = self.let(out, "size", types.int64, "binary", self.n(s.args[0]), times, detail="*")
+            self.room(out, s.target, total)
+            body: list[Stmt] = []
+            k = Var(self.fresh("k", types.int64))
+            shift = self.let(body, "shift", types.int64, "binary", k, self.n(s.args[0]), detail="*")
+            self.moved(body, s.args[0], self.n(s.args[0]), new, shift)
+            out.append(For(k.name, Const(0), times, Const(1), body, s.line))
+            self.set(out, used, total)
+        else:
+            part = self.part(out, s.args[0])
+            if s.op == "item":
+                layout = types.Array(self.types[s.target].dtype, 1, "A")
+                part = self.let(out, "part", layout, "item", part, s.args[1])
+            out.append(Let(s.target, "method", (part,), ("copy", ()), s.line))
+            out.append(Let(used.name, "call", (Const(len), new), (), s.line))
+
+    def use(self, s: Let, out: list[Stmt]) -> None:
+        """A statement that reads or changes a list."""
+        if s.op == "item":
+            out.append(replace(s, args=(s.args[0], self.place(out, s.args[0], s.args[1]))))
+        elif s.op == "method":
+            self.method(s, out)
+        elif s.args[0] == Const(len):
+            self.set(out, s.target, self.n(s.args[1]))
+        elif s.args[0] == Const(sum):
+            self.reduce(s, out, Const(0), Const(0))
+        elif isinstance(s.args[0], Const):
+            self.unless_empty(
+                out, s.args[1], ValueError, f"{s.args[0].value.__name__}() iterable argument is empty"
+            )
+            first = self.let(out, "first", self.types[s.target], "item", s.args[1], Const(0))
+            self.reduce(s, out, first, Const(1))
+        else:
+            out.append(Let(s.target, "method", (self.part(out, s.args[1]),), ("copy", ()), s.line))
+
+    def reduce(self, s: Let, out: list[Stmt], first: Operand, start: Operand) -> None:
+        """The sum, or the extremum, of the elements from `start` on, and of `first`."""
+        t = self.types[s.target]
+        if first == Const(0) and isinstance(t, (types.Float, types.Complex)):
+            first = Const(0.0 if isinstance(t, types.Float) else 0j)
+        self.set(out, s.target, first)
+        body: list[Stmt] = []
+        k = Var(self.fresh("k", types.int64))
+        x = self.let(body, "x", self.types[s.args[1].name].dtype, "item", s.args[1], k)  # type: ignore[union-attr]
+        both = (Var(s.target), x)
+        if s.args[0] == Const(sum):
+            total = self.let(body, "total", t, "binary", *both, detail="+")
+        else:
+            total = self.let(body, "best", t, "call", s.args[0], *both, detail=())
+        self.set(body, s.target, total)
+        out.append(For(k.name, start, self.n(s.args[1]), Const(1), body, s.line))
+
+    def unless_empty(self, out: list[Stmt], a: Operand, error: Any, message: str) -> None:
+        """Raise where a list has no elements."""
+        test = self.let(out, "is_empty", types.boolean, "compare", self.n(a), Const(0), detail="==")
+        out.append(If(test, [Raise(error, (Const(message),), self.line)], [], self.line))
+
+    def method(self, s: Let, out: list[Stmt]) -> None:
+        """A method that changes a list."""
+        a, name = s.args[0], s.detail[0]
+        if name == "append":
+            self.append(out, a, s.args[1])
+        elif name == "extend":
+            body: list[Stmt] = []
+            k = Var(self.fresh("k", types.int64))
+            x = self.let(body, "x", self.types[s.args[1].name].dtype, "item", s.args[1], k)  # type: ignore[union-attr]
+            self.append(body, a, x)
+            out.append(For(k.name, Const(0), self.n(s.args[1]), Const(1), body, s.line))
+        elif name == "pop":
+            self.unless_empty(out, a, IndexError, "pop from empty list")
+            down = self.let(out, "down", types.int64, "binary", self.n(a), Const(1), detail="-")
+            if s.target != "_":
+                out.append(Let(s.target, "item", (a, down), None, s.line))
+            self.set(out, self.n(a), down)
+        elif name == "clear":
+            self.set(out, self.n(a), Const(0))
+        else:
+            self.let(out, "sorted", types.none, "method", self.part(out, a), detail=("sort", ()))
+
+    def append(self, out: list[Stmt], a: Operand, x: Operand) -> None:
+        """One more element, in a larger array if the room is used up."""
+        size = self.let(out, "size", types.int64, "call", Const(len), a, detail=())
+        full = self.let(out, "is_full", types.boolean, "compare", self.n(a), size, detail="==")
+        grown: list[Stmt] = []
+        twice = self.let(grown, "twice", types.int64, "binary", size, Const(2), detail="*")
+        wanted = self.let(grown, "wanted", types.int64, "binary", twice, Const(4), detail="+")
+        new = Var(self.fresh("larger", self.types[a.name]))  # type: ignore[union-attr]
+        self.room(grown, new.name, wanted)
+        self.moved(grown, a, self.n(a), new, Const(0))
+        self.set(grown, a, new)  # type: ignore[arg-type]
+        out.append(If(full, grown, [], self.line))
+        out.append(Store(a, self.n(a), x, self.line))
+        up = self.let(out, "up", types.int64, "binary", self.n(a), Const(1), detail="+")
+        self.set(out, self.n(a), up)
