@@ -432,3 +432,33 @@ def test_what_was_computed_in_a_branch_or_iteration_is_not_taken_for_done_behind
     ]
     p = program(body, own=("s", "d", "e", "f"), types=numbers("x", "s", "d", "e", "f"))
     same(p, (1.5, 0), (1.5, 1), (1.5, 3))
+
+
+def test_a_value_that_is_only_moved_is_computed_in_its_new_place():
+    body = [
+        let("s", "copy", "x"),
+        For("k", Const(0), Var("n"), Const(1), [add("new", "s", 1.0), let("s", "copy", "new")]),
+        let("result", "copy", "s"),
+    ]
+    text = text_of(body, types=numbers("s", "new", "x"))
+    assert "        s = s + 1.0\n" in text
+    assert "new" not in text
+
+
+def test_values_that_change_places_are_not_folded_into_one_another():
+    from plaingrad.native.expressions import with_expressions
+
+    step = [
+        add("p", "a", 1.0),
+        let("q", "binary", "a", 2.0, detail="*"),
+        let("a", "copy", "p"),
+        let("b", "copy", "q"),
+    ]
+    body = [
+        let("a", "copy", "x"),
+        let("b", "copy", "x"),
+        For("k", Const(0), Var("n"), Const(1), step),
+        let("result", "tuple", "a", "b"),
+    ]
+    p = program(body, own=("p", "q"), types=numbers("a", "b", "p", "q", "x"))
+    assert run(with_expressions(p), 1.0, 3) == run(p, 1.0, 3) == (4.0, 6.0)

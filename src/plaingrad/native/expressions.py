@@ -15,6 +15,7 @@ from numba.core import types
 
 from plaingrad.native.dead import is_pure
 from plaingrad.native.tree import (
+    Const,
     For,
     If,
     InPlace,
@@ -42,27 +43,33 @@ def with_expressions(program: Program) -> Program:
                 reads[a.name] = reads.get(a.name, 0) + 1
         if isinstance(s, (Let, For)):
             assigned[s.target] = assigned.get(s.target, 0) + 1
-    folded = {
+    once = {
         name
         for name, count in assigned.items()
-        if count == 1
-        and reads.get(name) == 1
-        and (name in program.own or TEMPORARY.match(name))
-        and _is_number(program.types.get(name))
+        if count == 1 and reads.get(name) == 1 and _is_number(program.types.get(name))
     }
+    folded = {name for name in once if name in program.own or TEMPORARY.match(name)}
     several = {name for name, count in assigned.items() if count > 1}
-    return replace(program, body=_folded(program.body, folded, several))
+    return replace(program, body=_folded(program.body, once, folded, several))
 
 
-def _folded(body: list[Stmt], folded: set[str], several: set[str]) -> list[Stmt]:
+def _folded(body: list[Stmt], once: set[str], folded: set[str], several: set[str]) -> list[Stmt]:
+    """Statements with expressions in them.
+
+    Args:
+        body: the statements.
+        once: the numbers that are read once, which may be written where they are copied.
+        folded: those of them that may be written in any expression.
+        several: the variables that are assigned more than once.
+    """
     out: list[Any] = []
     waiting: dict[str, int] = {}  # name -> its place in `out`
     facts: dict[str, tuple[int, set[str]]] = {}  # operations, variables read that are assigned again
 
     def taken(x: Any) -> Any:
-        place = waiting.pop(x.name, None) if isinstance(x, Var) else None
-        if place is None:
+        if not isinstance(x, Var) or x.name not in waiting:
             return x
+        place = waiting.pop(x.name)
         found, out[place] = out[place], None
         return found
 
@@ -73,7 +80,7 @@ def _folded(body: list[Stmt], folded: set[str], several: set[str]) -> list[Stmt]
             for a in s.args:
                 if isinstance(a, Var) and a.name in waiting:
                     more, others = facts[a.name]
-                    if size + more <= MOST:
+                    if s.op == "copy" or (a.name in folded and size + more <= MOST):
                         size += more
                         changing |= others
                         a = taken(a)
@@ -85,24 +92,30 @@ def _folded(body: list[Stmt], folded: set[str], several: set[str]) -> list[Stmt]
                 waiting = {}
             if s.target in several:
                 waiting = {name: k for name, k in waiting.items() if s.target not in facts[name][1]}
-            if s.target in folded and _is_foldable(s):
+            if s.target in once and _is_foldable(s):
                 facts[s.target] = size, changing
                 waiting[s.target] = len(out)
             out.append(s)
             continue
         if isinstance(s, If):
-            test = taken(s.test)
-            s = If(test, _folded(s.then, folded, several), _folded(s.orelse, folded, several), s.line)
+            test = taken(s.test) if _name(s.test) in folded else s.test
+            s = If(
+                test, _folded(s.then, once, folded, several), _folded(s.orelse, once, folded, several), s.line
+            )
         elif isinstance(s, (For, Loop)):
-            s = replace(s, body=_folded(s.body, folded, several))
+            s = replace(s, body=_folded(s.body, once, folded, several))
         elif isinstance(s, Store):
-            value = taken(s.value)
+            value = taken(s.value) if _name(s.value) in folded else s.value
             s = Store(s.array, s.index, value, s.line)
         elif isinstance(s, InPlace):
-            s = InPlace(s.array, s.op, taken(s.value), s.line)
+            s = InPlace(s.array, s.op, taken(s.value) if _name(s.value) in folded else s.value, s.line)
         waiting = {}
         out.append(s)
     return [s for s in out if s is not None]
+
+
+def _name(x: Any) -> str:
+    return getattr(x, "name", "")
 
 
 def _is_pure(s: Let) -> bool:
@@ -110,6 +123,8 @@ def _is_pure(s: Let) -> bool:
 
 
 def _is_foldable(s: Let) -> bool:
+    if s.op == "copy":
+        return isinstance(s.args[0], Const)
     return s.op in ("binary", "unary", "compare", "item", "tuple") or (s.op == "call" and _is_pure(s))
 
 
