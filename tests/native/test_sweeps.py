@@ -2,6 +2,7 @@
 
 import math
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from plaingrad.native.call import signature_of  # noqa: E402
 def sweeps(f, *args, at=None):
     """The sweeps of the pullback of `f`."""
     at = tuple(range(len(args))) if at is None else at
-    return build.derived("pullback", f, signature_of(args), at)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", numba.NumbaWarning)  # of the function itself
+        return build.derived("pullback", f, signature_of(args), at)
 
 
 def shadows(args):
@@ -420,3 +423,18 @@ def test_a_function_that_calls_itself_in_a_loop_and_writes_arrays_agrees_with_di
         for k, h in zip(range(5), 1e-6 * np.eye(5), strict=True):
             slope = (total_of_products(a + h) - total_of_products(a - h)) / 2e-6
             assert a_bar[k] == pytest.approx(slope, rel=1e-8)
+
+
+# -- messages ----------------------------------------------------------------------------------------------------------
+
+
+def test_numba_warns_of_no_derived_code():
+    def f(a, b):
+        return np.sum(a[:, ::2] @ b[::2])
+
+    a, b = np.ones((3, 6)), np.ones(6)
+    run = sweeps(f, a, b).run
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run(a, b, 1.0, np.zeros_like(a), np.zeros_like(b))[0] == 9.0
+    assert run.__name__ == "f"

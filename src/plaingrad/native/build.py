@@ -6,12 +6,14 @@ import functools
 import itertools
 import linecache
 import threading
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
 import numba
+from numba.core.errors import NumbaWarning
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
@@ -93,6 +95,11 @@ class Sweeps:
     arguments: int
     results: int
 
+    @property
+    def __name__(self) -> str:
+        """For messages."""
+        return getattr(self.forward, "__name__", "").removesuffix("_forward")
+
     def __call__(self, *given: Any) -> tuple[Any, ...]:
         arena = Arena()
         out = self.forward(arena.header, *given[: self.arguments])
@@ -123,6 +130,11 @@ class Recorded:
     results: tuple[Any, ...]
     frame: tuple[Any, ...]
     lock: Any = field(default_factory=threading.Lock)
+
+    @property
+    def __name__(self) -> str:
+        """For messages."""
+        return getattr(self.backward, "__name__", "").removesuffix("_backward")
 
     def pulled(self, *given: Any) -> tuple[Any, ...]:
         """The cotangents of the scalar arguments; `given` are seeds and shadows."""
@@ -280,8 +292,25 @@ def _derive(
 def _found(
     space: dict[str, Any], names: tuple[str, ...], text: str, writes: bool, counts: tuple[int, int]
 ) -> Derived:
+    for name in names:
+        _silence(space[name])
     run = space[names[0]] if len(names) == 1 else Sweeps(*[space[name] for name in names], *counts)
     return Derived(run, text, writes)
+
+
+def _silence(run: Any) -> None:
+    """Let Numba compile without warnings: a user can do nothing about those of derived code."""
+    compile_it = getattr(run, "compile", None)
+    if compile_it is None or hasattr(compile_it, "is_silent"):  # Numba may be told not to compile
+        return
+
+    def silently(signature: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumbaWarning)
+            return compile_it(signature)
+
+    silently.is_silent = True  # type: ignore[attr-defined]
+    run.compile = silently
 
 
 def backward_options(options: dict[str, Any]) -> dict[str, Any]:

@@ -52,11 +52,17 @@ def plainly(f: Any, *args: Any) -> Any:
         return f(*args)
     except NumbaError as error:
         raise NativeError(
-            f"Numba cannot compile the derivative, `{getattr(f, '__name__', f)}`:\n  {str(error).strip()}\n"
+            f"Numba cannot compile the derivative, `{name_of(f)}`:\n  {str(error).strip()}\n"
             "  To go on: tier='plain' differentiates the function as it is.\n  See docs: errors#native"
         ) from error
     finally:
         CURRENT.reset(token)
+
+
+def name_of(f: Any) -> Any:
+    """What a derived function, or a method of its sweeps, is called in messages."""
+    owner = getattr(f, "__self__", None)
+    return getattr(owner if isinstance(owner, (build.Sweeps, build.Recorded)) else f, "__name__", f)
 
 
 def value_and_gradient(

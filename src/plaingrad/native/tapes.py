@@ -252,6 +252,7 @@ class _Loop:
             return keep, [*back, Let(name, "tuple", tuple(parts))]
         rt.machinery.add(tape)
         rt.types[tape] = types.Array(types.int64, 1, "C")
+        rt.give_initial(name)
         if isinstance(t, types.Array):
             like = rt.empty_array(t if name == base_of(rt, name) or t.layout == "A" else t.copy(layout="C"))
             rt.setup.append(
@@ -261,7 +262,6 @@ class _Loop:
             back_args = (Ref(workspace.kept, "kept"), Var(tape), Var(self.place), like)
             return [Let(tape, "call", args, ())], [Let(name, "call", back_args, ())]
         assert t is not None, name
-        rt.give_initial(name)
         rt.types[tape] = types.Array(types.unliteral(t), 1, "C")
         dtype = dtype_of(t)
         room = (Ref(workspace.room, "room"), rt.arena, Const(0), Ref(dtype, dtype.__name__))

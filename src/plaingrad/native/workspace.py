@@ -11,6 +11,7 @@ In programs that CPython runs, and where the arena is None, the same functions r
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import Any
 
@@ -85,6 +86,17 @@ def _array_at(typingctx, address, shape, dtype):  # type: ignore[no-untyped-def]
         return array._getvalue()
 
     return array_type(types.intp, shape, dtype), codegen
+
+
+@intrinsic
+def _address(typingctx, array):  # type: ignore[no-untyped-def]
+    """The address of the first element of an array."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return builder.ptrtoint(data, context.get_value_type(types.intp))
+
+    return types.intp(array), codegen
 
 
 @intrinsic
@@ -175,7 +187,7 @@ def _own(arena, owner):  # type: ignore[no-untyped-def]
     node = _array_at(_taken(arena, 16), 2, np.int64)
     node[0] = owner
     node[1] = arena[OWNED]
-    arena[OWNED] = node.ctypes.data
+    arena[OWNED] = _address(node)
 
 
 @numba.njit(cache=True)
@@ -195,6 +207,35 @@ def _free_blocks(arena):  # type: ignore[no-untyped-def]
     for k in range(arena[BLOCKS]):
         _free(arena[TABLE + 2 * k])
     arena[:WANTED] = 0
+
+
+@numba.njit(cache=True)
+def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
+    """The address of `size` bytes of an arena that begin with the `used` bytes from an address on."""
+    new = _taken(arena, size)
+    source, target = _array_at(address, used, np.uint8), _array_at(new, used, np.uint8)
+    for k in range(used):
+        target[k] = source[k]
+    return new
+
+
+@numba.njit(cache=True)
+def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
+    """(a tape of descriptions of `words` words each, with room for the entry `at`, the address of that)."""
+    used, wanted = tape.size, (at + 1) * words
+    if wanted > used:
+        size = max(2 * used, wanted)
+        tape = _array_at(_moved(arena, _address(tape), 8 * used, 8 * size), size, np.int64)
+        for k in range(used, size):
+            tape[k] = 0
+    return tape, _address(tape) + 8 * words * at
+
+
+@numba.njit(cache=True)
+def _own_any(arena, owner):  # type: ignore[no-untyped-def]
+    """`_own`, if there is an owner."""
+    if owner != 0:
+        _own(arena, owner)
 
 
 def room(arena, shape, dtype):  # type: ignore[no-untyped-def]
@@ -247,15 +288,28 @@ def more(arena, tape, size):  # type: ignore[no-untyped-def]
     return new
 
 
-@overload(more, inline="never")
+@overload(more)
 def _more(arena, tape, size):  # type: ignore[no-untyped-def]
+    if isinstance(arena, types.NoneType):
+
+        def longer(arena, tape, size):  # type: ignore[no-untyped-def]
+            if size <= tape.size:
+                return tape
+            new = np.empty(max(2 * tape.size, size), tape.dtype)
+            for k in range(tape.size):
+                new[k] = tape[k]
+            return new
+
+        return longer
+    itemsize = _itemsize(types.NumberClass(tape.dtype))
+
     def more(arena, tape, size):  # type: ignore[no-untyped-def]
         if size <= tape.size:
             return tape
-        new = room(arena, max(2 * tape.size, size), tape.dtype)
-        for k in range(tape.size):
-            new[k] = tape[k]
-        return new
+        size = max(2 * tape.size, size)
+        return _array_at(
+            _moved(arena, _address(tape), tape.size * itemsize, size * itemsize), size, tape.dtype
+        )
 
     return more
 
@@ -295,14 +349,8 @@ def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
         return keep_in_list
 
     def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
-        words = _words_of(x)
-        used = tape.size
-        tape = more(arena, tape, (at + 1) * words)
-        for k in range(used, tape.size):
-            tape[k] = 0
-        owner = _put_reference(tape.ctypes.data + 8 * words * at, x)
-        if owner != 0:
-            _own(arena, owner)
+        tape, address = _entry(arena, tape, at, _words_of(x))
+        _own_any(arena, _put_reference(address, x))
         return tape
 
     return keep
@@ -322,7 +370,7 @@ def _kept(tape, at, like):  # type: ignore[no-untyped-def]
         words = _words_of(like)
         if (at + 1) * words > tape.size:
             return like
-        return _got_reference(tape.ctypes.data + 8 * words * at, like)
+        return _got_reference(_address(tape) + 8 * words * at, like)
 
     return kept
 
@@ -351,9 +399,7 @@ def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
 def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
     def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
         address = _taken(arena, 8 * _words_of(x))
-        owner = _put_reference(address, x)
-        if owner != 0:
-            _own(arena, owner)
+        _own_any(arena, _put_reference(address, x))
         frame[k] = address
         return frame
 
@@ -383,7 +429,7 @@ class Arena:
 
     def __del__(self) -> None:
         header = getattr(self, "header", None)
-        if header is not None and _pool is not None:  # at the end of the interpreter it may be gone
+        if header is not None and not sys.is_finalizing():
             _pool.give(header)
 
 
