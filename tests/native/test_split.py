@@ -71,7 +71,17 @@ def large(x, z):
     return total
 
 
+def mean_of_what_was_written(x, z):
+    a = z.copy()
+    a[::-2] = x
+    total = x
+    for _ in range(3):
+        total += np.mean(a)
+    return total
+
+
 PROGRAMS = {
+    mean_of_what_was_written: False,
     recurrence: True, sum_of_exps: True, exp_of_exp: True, from_the_iteration_before: False,
     written_in_the_loop: False, in_a_branch: False, large: True,
 }  # fmt: skip

@@ -17,7 +17,8 @@ from numba.core import types
 from numba.extending import overload
 
 from plaingrad import rulebook
-from plaingrad.native import helpers
+from plaingrad.native import helpers, packs
+from plaingrad.native.packs import PackType
 from plaingrad.rules import elementwise
 
 OPERATORS = {"%": operator.mod, "**": operator.pow}
@@ -139,11 +140,15 @@ def _is_complex(t: Any) -> bool:
 
 @overload(elementwise.over)
 def _over(a, b):  # type: ignore[no-untyped-def]
+    if PackType in map(type, (a, b)):
+        return lambda a, b: packs.quotient(a, b)
     return lambda a, b: np.divide(a, b)
 
 
 @overload(elementwise._inverse)
 def _inverse(y, z):  # type: ignore[no-untyped-def]
+    if isinstance(y, PackType):
+        return lambda y, z: packs.quotient(1.0, y)
     return lambda y, z: np.divide(1.0, y)
 
 
@@ -165,6 +170,8 @@ def _sign(x):  # type: ignore[no-untyped-def]
     if _is_complex(x):
         direction = elementwise.direction
         return lambda x: direction(np.conj(x), np.abs(x))
+    if isinstance(x, PackType):
+        return lambda x: packs.sign(x)
     return lambda x: np.sign(x)
 
 

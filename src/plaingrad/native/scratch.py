@@ -96,8 +96,8 @@ def _fills(rt: Transform, loop: For, name: str, shape: list[Operand], around: li
 
 def _is_extent(rt: Transform, stop: Operand, name: str, axis: int, shape: list[Operand]) -> bool:
     """Whether `stop` is the length of an axis of an array."""
-    found = _meaning(rt, stop)
-    if found == _meaning(rt, shape[axis]):
+    found = meaning(rt, stop)
+    if found == meaning(rt, shape[axis]):
         return True
     names = {
         ("shape", name, axis),
@@ -107,7 +107,7 @@ def _is_extent(rt: Transform, stop: Operand, name: str, axis: int, shape: list[O
     return found in names
 
 
-def _meaning(rt: Transform, x: Operand) -> Any:
+def meaning(rt: Transform, x: Operand) -> Any:
     """An operand, or the property of an array that it is."""
     d = rt.definitions.get(x.name) if isinstance(x, Var) else None
     if d is None or any(isinstance(a, Var) and rt.assigned.get(a.name, 0) > 1 for a in d.args):

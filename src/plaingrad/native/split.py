@@ -85,11 +85,11 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
             Let(place, "binary", (Var(loop.target), Var(first)), "-", line),
             Let(at, "call", (Ref(np.uint64, "uint64"), Var(place)), (), line),
         ]
-        names = {name: rt.fresh(name) for name in (loop.target, *_needed(call, independent))}
+        names = {name: rt.fresh(name) for name in _needed(call, independent)}
         rt.types.update({new: rt.types[name] for name, new in names.items() if name in rt.types})
         fill = [x for x in loop.body if isinstance(x, Let) and x.target in names]
         fill = renamed([*fill, *index, Store(Var(each), Var(at), call.args[1], line)], names)
-        before.append(For(names[loop.target], Var(first), Var(last), Const(1), fill, line))
+        before.append(For(loop.target, Var(first), Var(last), Const(1), fill, line))
         count = rt.fresh("count")
         before.append(Let(count, "binary", (Var(last), Var(first)), "-", line))
         all_of_them = (Ref(vecmath.exp_each, "exp_each"), Var(each), Var(count))
@@ -156,7 +156,10 @@ def _written(rt: Reverse, loop: For) -> set[str]:
             found.add(rt.memory.of(x.array.name))
         call = x.call if isinstance(x, Do) else x
         if isinstance(call, Let):
-            found.update(rt.memory.of(name) for name in rt.memory.outputs(call))
+            names = [a.name for a in call.args if isinstance(a, Var)]
+            if call.op != "call" or all(name in rt.types for name in names):
+                names = rt.memory.outputs(call)
+            found.update(map(rt.memory.of, names))  # of a call with shadows: everything that it is given
     return found
 
 

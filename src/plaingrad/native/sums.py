@@ -19,6 +19,7 @@ from numba.core import types
 from numba.extending import overload, register_jitable
 
 from plaingrad.native.activity import is_array, is_real
+from plaingrad.native.blocks import in_packs
 from plaingrad.native.scratch import scratch_arrays
 from plaingrad.native.split import split
 from plaingrad.native.tree import (
@@ -56,10 +57,29 @@ def fused(rt: Reverse, s: For | Loop) -> Parts | None:
     found = sums_of(rt, s)
     if not found or len(found) > MOST or not _pays(rt, s):
         return None
+    setup = len(rt.setup)
     inner = rt.body(s.body)
     if not inner.backward:
         return Parts([For(s.target, s.start, s.stop, s.step, inner.forward, s.line)])
-    return _one_pass(rt, s, inner, sorted(found))
+    tapes = {x.target for x in rt.setup[setup:] if isinstance(x, Let) and x.op == "call"}
+    return _in_packs(rt, s, inner, found, tapes) or _one_pass(rt, s, inner, sorted(found))
+
+
+def _in_packs(rt: Reverse, s: For, inner: Parts, totals: set[str], tapes: set[str]) -> Parts | None:
+    """The loop for several iterations at once, if it has loops inside, carries one sum and nothing else."""
+    family = _family(s.body, totals)
+    carried = {name for name in _carried(rt, s) if name not in family}
+    if len(totals) != 1 or carried or not any(isinstance(x, For) for x in statements(s.body)):
+        return None
+    [total] = totals
+    made = in_packs(rt, s, inner, total, set(family), scratch_arrays(rt, s), tapes)
+    if made is None:
+        return None
+    loops, factors = made
+    after: list[Stmt] = []
+    for x, factor in sorted(factors.items()):
+        _scale(rt, x, factor, total, [], after, s.line)
+    return Parts(loops, after)
 
 
 def rerun(rt: Reverse, s: For | Loop) -> Parts | None:
@@ -148,16 +168,7 @@ def _only_added(body: list[Stmt], totals: set[str], carried: set[str]) -> bool:
 
     The end of every way through the body then gives a total as it was at its start, plus terms.
     """
-    owner = {name: name for name in totals}
-    grew = True
-    while grew:  # the family of a total: what is it plus terms
-        grew = False
-        for x in statements(body):
-            if isinstance(x, Let) and x.target not in owner:
-                mine = _owner(x, owner)
-                if mine is not None:
-                    owner[x.target] = mine
-                    grew = True
+    owner = _family(body, totals)
     if not carried <= owner.keys():
         return False
     for x in statements(body):
@@ -168,6 +179,21 @@ def _only_added(body: list[Stmt], totals: set[str], carried: set[str]) -> bool:
         elif kin:
             return False
     return True
+
+
+def _family(body: list[Stmt], totals: set[str]) -> dict[str, str]:
+    """The variables that are one of `totals` plus terms, each with that one."""
+    owner = {name: name for name in totals}
+    grew = True
+    while grew:
+        grew = False
+        for x in statements(body):
+            if isinstance(x, Let) and x.target not in owner:
+                mine = _owner(x, owner)
+                if mine is not None:
+                    owner[x.target] = mine
+                    grew = True
+    return owner
 
 
 def _owner(x: Let, owner: dict[str, str]) -> str | None:
@@ -344,16 +370,22 @@ def _outer(rt: Reverse, inner: Parts, assigned: set[str], totals: list[str]) -> 
     return sorted(x for x in bases if x in rt.active and x not in assigned and x not in totals)
 
 
-def _values_at_the_top(rt: Reverse, s: For, inner: Parts) -> tuple[list[Stmt], dict[str, str]]:
-    """(copies of the carried values that the reverse of an iteration reads, what they are called there)."""
+def _carried(rt: Reverse, s: For) -> set[str]:
+    """The variables that have a value before `s` and another one in every iteration."""
     inside: dict[str, int] = {}
     for x in statements(s.body):
         if isinstance(x, (Let, For)):
             inside[x.target] = inside.get(x.target, 0) + 1
-    carried = {name for name, count in inside.items() if rt.assigned.get(name, 0) > count}
+    return {name for name, count in inside.items() if rt.assigned.get(name, 0) > count} & exposed_reads(
+        s.body
+    )
+
+
+def _values_at_the_top(rt: Reverse, s: For, inner: Parts) -> tuple[list[Stmt], dict[str, str]]:
+    """(copies of the carried values that the reverse of an iteration reads, what they are called there)."""
     top: list[Stmt] = []
     names: dict[str, str] = {}
-    for name in sorted(carried & exposed_reads(s.body) & free_reads(inner.backward, set())):
+    for name in sorted(_carried(rt, s) & free_reads(inner.backward, set())):
         names[name] = rt.fresh(f"{name}_now")
         rt.types[names[name]] = rt.types[name]
         top.append(Let(names[name], "copy", (Var(name),), None, s.line))
