@@ -575,3 +575,68 @@ def f(u0, c, steps):
     np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(other, f(u1, 0.2, 3))
     np.testing.assert_array_equal(pullback(np.ones(9))[0], kept)
+
+
+# Zeros ----------------------------------------------------------------------------------------------------------------
+
+REACTION = """
+def f(u0, c, k, steps):
+    u = u0.copy()
+    for _ in range(steps):
+        v = u.copy()
+        for i in range(1, u.size - 1):
+            v[i] = u[i] + c * (u[i - 1] - 2 * u[i] + u[i + 1]) + k * u[i] * (1.0 - u[i])
+        u = v
+    return np.sum(u * u)
+"""
+
+
+def test_a_rate_that_is_zero_has_a_program_of_its_own_that_keeps_nothing():
+    f = function(REACTION)
+    u0 = np.random.default_rng(0).random(9)
+    signature = tuple(numba.typeof(a) for a in (u0, 0.2, 0.0, 3))
+    general = build.derived("pullback", f, signature, (0, 1))
+    special = build.derived("pullback", f, signature, (0, 1), (2,))
+    assert "keep(" in general.text and "keep(" not in build.derived("pullback", f, signature, (0,), (2,)).text
+    one, other = np.zeros_like(u0), np.zeros_like(u0)
+    first = general.python(u0, 0.2, 0.0, 3, 1.0, one)
+    second = special.python(u0, 0.2, 0.0, 3, 1.0, other)
+    np.testing.assert_allclose(first, second, rtol=1e-14)
+    np.testing.assert_allclose(one, other, rtol=1e-13)
+
+
+def test_a_rate_that_is_zero_is_differentiated_where_that_is_asked_for():
+    f = function(REACTION)
+    args = np.random.default_rng(0).random(9), 0.2, 0.0, 2
+    agree(f, args, (0, 2), compiled=True)
+
+
+def test_zeros_come_and_go_from_call_to_call():
+    f = function(REACTION)
+    gradient = plaingrad.value_and_grad(f, 0, tier="native")
+    u0 = np.random.default_rng(0).random(9)
+    for c, k in ((0.2, 0.0), (0.2, 0.1), (0.0, 0.1), (0.0, 0.0), (0.2, -0.0)):
+        value, found = gradient(u0, c, k, 2)
+        expected_value, expected = plaingrad.value_and_grad(f, 0, tier="plain")(u0, c, k, 2)
+        np.testing.assert_allclose(value, expected_value, rtol=1e-13)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_value_of_a_program_for_zeros_is_the_functions_own():
+    f = function(REACTION)
+    u0 = np.array([1.0, np.inf, 2.0, np.nan, 1.0])
+    value, _ = plaingrad.value_and_grad(f, 0, tier="native")(u0, 0.2, 0.0, 1)
+    with np.errstate(invalid="ignore"):
+        expected = f(u0, 0.2, 0.0, 1)
+    np.testing.assert_equal(value, expected)
+
+
+def test_a_function_that_calls_itself_with_another_rate_is_not_taken_for_the_one_with_zero():
+    def power(x, k, n):
+        if n == 0:
+            return x * 1.0
+        return power(x, k + 1.0, n - 1) * (x + k)
+
+    power = numba.njit(power)
+    expected = plaingrad.grad(power.py_func, tier="plain")(1.3, 0.0, 3)
+    np.testing.assert_allclose(plaingrad.grad(power, tier="native")(1.3, 0.0, 3), expected, rtol=1e-13)

@@ -198,20 +198,24 @@ class ByName:
         self.name = name
 
 
-def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> Derived:
+def derived(
+    mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...], zeros: tuple[int, ...] = ()
+) -> Derived:
     """The pullback or pushforward of `f` for arguments of types `signature`, of which `active` are differentiated.
+
+    It holds for arguments that are 0.0 at the positions `zeros`.
 
     Raises:
         NativeError: it cannot be derived.
     """
     function = python_function(f)
     options = options_of(f)  # which the derivative keeps
-    key = (mode, function, signature, active, str(options), rulebook.changes())
+    key = (mode, function, signature, active, str(options), rulebook.changes(), zeros)
     with _lock:
         found = _built.get(key)
         if found is None:
             try:
-                found = _derive(mode, f, function, signature, active, options, {})
+                found = _derive(mode, f, function, signature, active, options, {}, zeros)
             except NativeError as error:
                 found = error
             if len(_built) > 1024:
@@ -230,17 +234,19 @@ def _derive(
     active: Any,
     options: dict[str, Any],
     above: dict[Any, _Begun],
+    zeros: tuple[int, ...] = (),
 ) -> Derived:
-    key = cache.key_of(mode, function, signature, active, options)
+    key = cache.key_of(f"{mode} {zeros}" if zeros else mode, function, signature, active, options)
     kept = cache.load(key)
     if kept is not None:
         return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS)
     original = prepared(program(f, signature))
+    original = replace(original, zeros=frozenset(original.params[k] for k in zeros))
     number = next(_numbers)
     me = _Begun(f"{original.name}_{mode}", mode == "enclosed")
     if any(other.name == me.name for other in above.values()):
         me.name += f"_{number}"
-    inside = above if mode in OF_CALLEES else {**above, (function, signature, active): me}
+    inside = above if mode in OF_CALLEES or zeros else {**above, (function, signature, active): me}
     callers: list[_Begun] = []
 
     def callee(g: Any, types_of: Any, positions: Any) -> Any:

@@ -29,6 +29,7 @@ from plaingrad.native.border import (
 from plaingrad.native.build import Derived
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
+from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent
@@ -36,9 +37,11 @@ from plaingrad.tangents import NoTangent, ZeroTangent
 FEW_COLUMNS = 16  # for so many inputs, a gradient may be taken in one sweep of forward mode
 
 
-def derived(mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...]) -> Derived:
+def derived(
+    mode: str, f: Any, signature: tuple[Any, ...], active: tuple[int, ...], zeros: tuple[int, ...] = ()
+) -> Derived:
     """`build.derived`, with no derivative in force: Numba is not to be differentiated."""
-    return plainly(build.derived, mode, f, signature, active)
+    return plainly(build.derived, mode, f, signature, active, zeros)
 
 
 def plainly(f: Any, *args: Any) -> Any:
@@ -81,7 +84,10 @@ def value_and_gradient(
     pushed = None if has_aux else by_columns(call)
     if pushed is not None:
         return pushed
-    found = derived("pullback", call.f, call.signature, call.positions)
+    key = python_function(call.f), call.signature, call.positions
+    found = derived(
+        "pullback", call.f, call.signature, call.positions, zeros_among(key, call.args, call.positions)
+    )
     refuse_aliases(found, call.args)
     shadows = shadows_of(call.args, call.positions)
     seeds = unit_seeds(call) if has_aux else (1.0,)

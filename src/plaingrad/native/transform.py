@@ -40,6 +40,7 @@ from plaingrad.native.tree import (
     statements,
     where,
 )
+from plaingrad.native.zeros import zero_numbers
 
 POWERS = (math.pow, np.power, pow)
 KINKED = frozenset(  # functions whose slopes jump
@@ -83,6 +84,7 @@ class Transform:
         # what is written into an argument is seen by the caller, so its cotangent may come in with the shadow
         seen = [leaf for leaves in self.leaves.values() for leaf in leaves if is_array(self.types.get(leaf))]
         self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
+        self.active -= zero_numbers(self.exploded, program.zeros)
         self.refuse_what_is_lost(inputs)
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.count = last_number(self.types)  # beyond every name's, so that made names are new

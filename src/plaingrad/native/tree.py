@@ -162,6 +162,7 @@ class Program:
         types: the Numba type of every variable.
         result: the Numba type of what is returned.
         function: the Python function or dispatcher that it was made of.
+        zeros: parameters that are 0.0.
         own: of a derived program, the names that hold cotangents of numbers and what leads to these.
         backward: whether all of it is a reverse sweep, which raises nothing that the forward sweep has not raised.
     """
@@ -173,6 +174,7 @@ class Program:
     types: dict[str, Any] = field(default_factory=dict)
     result: Any = None
     function: Any = None
+    zeros: frozenset[str] = frozenset()
     own: frozenset[str] = frozenset()
     backward: bool = False
 
