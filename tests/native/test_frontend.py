@@ -563,3 +563,15 @@ def test_what_the_front_end_does_not_take_is_refused_with_the_line(f):
         plaingrad.grad(f, tier="native")(V.copy())
     lines = {int(n) for n in re.findall(r"test_frontend.py\D{1,10}(\d+)", str(refused.value))}
     assert lines & set(range(first, first + 9)), str(refused.value)
+
+
+def of_arrays_without_dimensions(x):
+    a = np.array(2.0) * x
+    b = np.zeros(())
+    b[()] = x * x
+    return a * b[()]
+
+
+def test_arrays_without_dimensions():
+    check(of_arrays_without_dimensions, 3.0)
+    assert plaingrad.value_and_grad(of_arrays_without_dimensions, tier="native")(3.0) == (54.0, 54.0)

@@ -177,8 +177,9 @@ class _Exploder:
     def let(self, s: Let) -> list[Stmt]:
         """One assignment, with the parts of its result."""
         parts = self.parts(s.target)
-        if s.op == "call" and s.args[0] in REDUCTIONS and len(s.args) > 1 and isinstance(s.args[1], Var):
-            inside = self.parts(s.args[1].name)
+        of = s.args[1:2] if s.op == "call" and s.args[0] in REDUCTIONS else ()
+        if of and isinstance(of[0], Var):
+            inside = self.parts(of[0].name)
             if inside and all(is_real(self.types[part]) for part in inside):
                 return self.reduced(s, inside)
         if s.op == "item" and isinstance(s.args[0], Var):

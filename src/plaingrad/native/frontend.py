@@ -811,10 +811,10 @@ class _Translator:
             shape = self._fresh("shape", types.UniTuple(types.int64, self.types_of(array.name).ndim))
             setup.append(Let(shape, "attribute", (array,), "shape", line))
             given = Var(shape)
-        t = self.types_of(given.name) if isinstance(given, Var) else None
+        t: Any = self.types_of(given.name) if isinstance(given, Var) else None
         dims: list[Operand] = list(made.args[1:])
         if isinstance(t, types.BaseTuple):
-            dims = [Var(self._fresh("n", types.int64)) for _ in t]
+            dims = [Var(self._fresh("n", types.int64)) for _ in range(t.count)]
             setup += [Let(d.name, "item", (given, Const(k)), None, line) for k, d in enumerate(dims)]
         n: Operand = Const(1)
         for d in dims:

@@ -186,7 +186,10 @@ class Reverse(Transform):
         """What leaves the shadow of an array, made on the way forward, as it was: for the next reverse sweep."""
         if not isinstance(self.arena, Var) or name in self.values.owned:
             return []  # an owned shadow is made on the way back
-        return [Do(Let("_", "method", (Var(f"{name}_b"), Const(0.0)), ("fill", ())))]
+        bar = Var(f"{name}_b")
+        if self.types[name].ndim == 0:  # Numba does not fill these
+            return [Store(bar, Const(Ellipsis), Const(0.0))]
+        return [Do(Let("_", "method", (bar, Const(0.0)), ("fill", ())))]
 
     def give_initial(self, name: str) -> None:
         """Let a number that is kept have some value on every way through the program."""

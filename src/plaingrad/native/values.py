@@ -355,7 +355,7 @@ def _in_arena(rt: Reverse, s: Let) -> list[Stmt]:
         return [s]
     if s.op == "method" and s.detail == ("copy", ()) and getattr(rt.type_of(s.args[0]), "layout", "") == "C":
         return [Let(s.target, "call", (Ref(workspace.copied, "copied"), rt.arena, s.args[0]), (), s.line)]
-    if f not in (np.empty, np.zeros, np.empty_like, np.zeros_like) or len(s.args) < 2:
+    if f not in (np.empty, np.zeros, np.empty_like, np.zeros_like) or len(s.args) < 2 or t.ndim == 0:
         return [s]
     out: list[Stmt] = []
     shape = s.args[1]
