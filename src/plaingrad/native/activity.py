@@ -146,7 +146,7 @@ class Memory:
         try:
             args = bound_operands(s.args[0].value, s.args[1:], s.detail or ())  # type: ignore[union-attr]
             kinds = argument_types(self.program, s)
-        except TypeError:
+        except (TypeError, KeyError):  # the types of what derived code has made are not known here
             return s.args[1:]
         writes = effects_of(s.args[0].value, kinds).writes  # type: ignore[union-attr]
         return tuple(a for k, a in enumerate(args) if k in writes)
