@@ -11,7 +11,7 @@ numba = pytest.importorskip("numba")
 
 from plaingrad.errors import NativeError  # noqa: E402
 from plaingrad.native import build, call  # noqa: E402
-from plaingrad.native.dead import without_dead  # noqa: E402
+from plaingrad.native.dead import is_pure, without_dead  # noqa: E402
 from plaingrad.native.single import single_assignment, unsure_names  # noqa: E402
 from plaingrad.native.tree import (  # noqa: E402
     Break,
@@ -274,6 +274,17 @@ def test_writes_calls_of_users_functions_and_raises_stay():
     ]
     kept = without_dead(program(body, backward=True)).body
     assert [getattr(s, "target", "") for s in kept] == ["y", "r", "", "", "", "result"]
+
+
+def test_functions_of_the_users_are_not_taken_for_pure_by_the_name_of_their_module():
+    def f(x):
+        return x
+
+    for module in ("mathematics", "numpy_tools", "__main__"):
+        f.__module__ = module
+        assert not is_pure(f)
+    assert is_pure(np.sin) and is_pure(math.cos) and is_pure(np.zeros_like)
+    assert not is_pure(np.random.rand) and not is_pure(print)
 
 
 def test_values_that_only_feed_one_another_around_a_loop_are_dead():

@@ -160,7 +160,7 @@ class _Cells:
     def reached(self, s: Stmt) -> dict[Place, None]:
         """The places that a statement surely reads; of a loop, in its first iteration, if there is one."""
         place = place_of(s, self.arrays)
-        if place in self.cells:
+        if place is not None and place in self.cells:
             return {place: None}
         found: dict[Place, None] = {}
         if isinstance(s, (For, Loop)):

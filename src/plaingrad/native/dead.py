@@ -41,7 +41,8 @@ def is_pure(f: Any) -> bool:
     if f in (len, float, int, complex, abs, min, max, trips):
         return True
     module = str(getattr(f, "__module__", None) or "")
-    return module.startswith(PURE_MODULES) and "random" not in module
+    within = any(module == pure or module.startswith(f"{pure}.") for pure in PURE_MODULES)
+    return within and "random" not in module
 
 
 class _Sweep:
