@@ -354,6 +354,24 @@ def a_recursion_that_exchanges_what_is_differentiated(n, x):
     return exchanged(n, x, 3.0)
 
 
+def w(b, d):
+    seed = b * d
+    p0 = seed + b
+    b = p0 * p0
+    return b * seed
+
+
+@program(V, 0.4)
+def a_callee_with_the_name_of_a_variable_and_variables_named_as_endings(v, x):
+    g = w
+    w_1 = v * x
+    s = 0.0
+    for k in range(3):
+        s += g(w_1[k], x) * w_1[k + 1]
+        w_1[k] = s
+    return s * (w_1 * w_1).sum()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_callees_are_differentiated_as_if_they_stood_in_the_caller(name):
     f, args, plain = PROGRAMS[name]

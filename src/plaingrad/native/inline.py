@@ -25,6 +25,7 @@ from plaingrad.native.activity import has_tangent, is_array, is_users
 from plaingrad.native.composed import COMPOSED
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.frontend import (
+    RESERVED,
     dispatcher_of,
     is_dispatcher,
     options_of,
@@ -143,7 +144,8 @@ class _Caller:
         return replace(self.program, body=body, types=self.types)
 
     def fresh(self, base: str) -> str:
-        """A name that is not in use."""
+        """A name that is not in use, and that no transform makes of another: `x_b` is the shadow of `x`."""
+        base = f"{base}_" if RESERVED.search(base) else base
         name, n = base, 1
         while name in self.taken:
             n += 1
