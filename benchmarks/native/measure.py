@@ -147,7 +147,7 @@ def measured(
         in_reverse = in_reverse_mode(ours)
         compare(name, REVERSE, found, in_reverse(*case.args))
         candidates[REVERSE] = lambda: in_reverse(*case.args)
-    if with_flags and case.ours is None:
+    if with_flags and hasattr(micro, name):  # functions that call others would need the flags on these too
         for label, flags in FLAGS.items():
             flagged = case.gradient(numba.njit(fastmath=flags)(case.f))
             compare(name, label, found, flagged(*case.args))
