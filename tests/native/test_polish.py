@@ -316,7 +316,7 @@ def outcome(f, args, mode):
 
 
 @pytest.mark.parametrize("mode", ["pullback", "pushforward"])
-@pytest.mark.parametrize("seed", range(50000, 50012))
+@pytest.mark.parametrize("seed", range(50000, 50006))
 def test_a_random_program_computes_the_same_with_and_without_the_passes(seed, mode, monkeypatch):
     f, args, _ = function_of(seed)
     try:
