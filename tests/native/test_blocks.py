@@ -205,6 +205,23 @@ def test_a_division_by_zero_is_raised_as_in_the_primal():
             run(WEIGHTS, data, 1.0, np.zeros(3))
 
 
+def test_where_bounds_are_checked_they_are_checked_in_every_iteration():
+    def too_far(w, data):
+        total = 0.0
+        for i in range(12):
+            s = 0.0
+            for j in range(3):
+                s += data[i, j] * w[j]
+            total += s
+        return total
+
+    checked = numba.njit(boundscheck=True)(too_far)
+    data = np.ones((11, 3))
+    assert "lanes_between(" not in derived(checked, data).text
+    with pytest.raises(IndexError):
+        derived(checked, data).run(WEIGHTS, data, 1.0, np.zeros(3))
+
+
 def test_a_gradient_of_few_inputs_takes_the_blocks_too():
     data = RANDOM.normal(size=(30, 3))
     value, found = plaingrad.value_and_grad(numba.njit(paths))(WEIGHTS, data)

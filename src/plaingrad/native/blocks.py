@@ -426,10 +426,11 @@ class _Blocks:
             return
         if len(parts) != t.ndim or t.ndim > 2 or any(self.varies(a) for a in parts[1:]):
             raise Declined
-        if t.ndim == 2 and self.is_whole_row(array, parts[1]):
-            self.make(out, self.target(s.target), packs.take, self.tile(array), self.new(parts[1]))
+        column = parts[-1]
+        if t.ndim == 2 and self.is_whole_row(array, column):
+            self.make(out, self.target(s.target), packs.take, self.tile(array), self.new(column))
             return
-        place = self.new(parts[1]) if t.ndim == 2 else Const(0)
+        place = self.new(column) if t.ndim == 2 else Const(0)
         self.make(out, self.target(s.target), packs.gather, array, Var(self.rows), place)
 
     def is_whole_row(self, array: Operand, column: Operand) -> bool:

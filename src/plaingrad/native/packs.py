@@ -503,10 +503,15 @@ def _turn(typing, a, rows, column, out):  # type: ignore[no-untyped-def]
         first, distance = (builder.extract_value(args[1], k) for k in (0, 1))
         bytes_ = builder.bitcast(array.data, ir.IntType(8).as_pointer())
         start = builder.add(builder.mul(first, stride), builder.mul(args[2], ir.Constant(INT, 8)))
+        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), PLACE, PLACE, PLACE])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         square = []
         for lane in range(WIDTH):
             shift = builder.mul(builder.mul(distance, stride), ir.Constant(INT, lane))
-            row = builder.bitcast(builder.gep(bytes_, [builder.add(start, shift)]), DOUBLES.as_pointer())
+            place = builder.gep(bytes_, [builder.add(start, shift)])
+            ahead = builder.gep(place, [builder.mul(stride, ir.Constant(INT, WIDTH))])
+            builder.call(prefetch, [ahead, _place(0), _place(3), _place(1)])  # for reading, to be kept, data
+            row = builder.bitcast(place, DOUBLES.as_pointer())
             square.append(builder.load(row))
             square[-1].align = 8
         step = 1

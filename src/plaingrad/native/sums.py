@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba.core import types
+from numba.core import config, types
 from numba.extending import overload, register_jitable
 
 from plaingrad.native.activity import is_array, is_real
@@ -72,6 +72,9 @@ def _in_packs(rt: Reverse, s: For, inner: Parts, totals: set[str], tapes: set[st
     if len(totals) != 1 or carried or not any(isinstance(x, For) for x in statements(s.body)):
         return None
     [total] = totals
+    options = getattr(rt.source.function, "targetoptions", {})
+    if rt.types[total] != types.float64 or options.get("boundscheck") or config.BOUNDSCHECK:
+        return None  # what gathers rows does not look at bounds
     made = in_packs(rt, s, inner, total, set(family), scratch_arrays(rt, s), tapes)
     if made is None:
         return None
