@@ -323,3 +323,14 @@ def test_a_linear_map_is_used_many_times_and_keeps_its_point():
         np.testing.assert_allclose(first_dot, scale * np.array([3.5, 1.0]))
         assert math.isclose(second_dot, scale * (6.0 + 2.5))
     np.testing.assert_allclose(f_jvp(None, 1.0)[0], [1.0, 2.0])
+
+
+def test_the_tangents_of_an_argument_that_is_written_stay_as_they_are():
+    def f(a):
+        a[0] = a[0] * a[1]
+        return a[0] * a[0] + a[1]
+
+    x, v = np.array([2.0, 3.0]), np.array([1.0, -1.0])
+    found = hvp(f, (x,), (v,), tier="native")[0]
+    np.testing.assert_array_equal(v, [1.0, -1.0])
+    np.testing.assert_allclose(found, [2 * 9 * 1.0 + 4 * 6 * -1.0, 4 * 6 * 1.0 + 2 * 4 * -1.0])

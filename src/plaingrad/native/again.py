@@ -149,8 +149,13 @@ def like_nothing(t: Any, x: Operand, out: list[Stmt], line: int) -> Operand:
             else Const(0.0)
         )
     if t.n:
-        return t.emit(out, "call", (Ref(lanes.zero_lanes_like, "zero_lanes_like"), x, Const(t.n)), (), line)
-    return t.emit(out, "call", (Ref(np.zeros_like, "zeros_like"), x), (), line)
+        made = (Ref(lanes.zero_lanes_like, "zero_lanes_like"), x, Const(t.n))
+    else:
+        made = (Ref(np.zeros_like, "zeros_like"), x)
+    found = t.emit(out, "call", made, (), line)
+    if kind.layout == "A":  # a tape of such arrays has a type of its own
+        return t.emit(out, "item", (found, Const(Ellipsis)), None, line)
+    return found
 
 
 def listed(t: Any, s: Let, out: list[Stmt]) -> None:

@@ -31,7 +31,7 @@ from plaingrad.native.tree import Program
 from plaingrad.native.workspace import Arena
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
-TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, Program]]] = {
+TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
     "pullback": pullback_sweeps,
     "enclosed": enclosed_sweeps,
     "fused": pullback_program,

@@ -53,13 +53,23 @@ def plainly(f: Any, *args: Any) -> Any:
     token = CURRENT.set(PLAIN)
     try:
         return f(*args)
-    except NumbaError as error:
+    except (NumbaError, AssertionError) as error:
+        if not isinstance(error, NumbaError) and not is_of_numba(error):
+            raise
         raise NativeError(
             f"Numba cannot compile the derivative, `{name_of(f)}`:\n  {str(error).strip()}\n"
             "  To go on: tier='plain' differentiates the function as it is.\n  See docs: errors#native"
         ) from error
     finally:
         CURRENT.reset(token)
+
+
+def is_of_numba(error: BaseException) -> bool:
+    """Whether an exception was raised by Numba's own code, not by a compiled function."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("numba.")
 
 
 def name_of(f: Any) -> Any:

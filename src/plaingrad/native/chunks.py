@@ -30,11 +30,12 @@ def push(t: Any, s: Let, out: list[Stmt]) -> bool:
             arrays.refuse_numbers(t, s)
         out.append(t.nothing(s.target))
         return True
-    first = s.args[1] if s.op == "call" and len(s.args) > 1 else s.args[0]
+    args: list[Operand] = list(s.args)
+    first = args[1] if s.op == "call" and len(args) > 1 else args[0]
     options = s.detail[1] if s.op == "method" else s.op == "call" and s.detail
     alone = len(s.args) == (2 if s.op == "call" else 1) and not options
     if s.op == "item":  # by an array of places: a copy
-        out.append(Let(z, "item", (t.dot(first), s.args[1]), None, s.line))
+        out.append(Let(z, "item", (t.dot(first), args[1]), None, s.line))
     elif _in(key, COPIES) and alone:
         out.append(Let(z, "call", (Ref(lanes.copied, "copied"), t.dot(first)), (), s.line))
     elif _in(key, SUMS) and alone:

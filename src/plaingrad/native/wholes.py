@@ -210,7 +210,8 @@ def tangents_of(x: Any, dot: Any) -> list[Any]:
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "fc":
             return []
-        return [np.zeros_like(x) if dot is ZeroTangent else np.ascontiguousarray(dot, x.dtype)]
+        # in memory of its own: a function that writes into an argument writes into its tangent
+        return [np.zeros(x.shape, x.dtype) if dot is ZeroTangent else np.array(dot, x.dtype, order="C")]
     return [0.0 if dot is ZeroTangent else float(dot)] if isinstance(x, (float, np.floating)) else []
 
 
