@@ -438,3 +438,23 @@ def test_numba_warns_of_no_derived_code():
         warnings.simplefilter("error")
         assert run(a, b, 1.0, np.zeros_like(a), np.zeros_like(b))[0] == 9.0
     assert run.__name__ == "f"
+
+
+def test_views_of_every_layout_are_kept_in_loops():
+    def f(a, n):
+        u = a[::2]
+        total = 0.0
+        for k in range(n):
+            for v in (u * 1.5, u.T[::-1].T * k):
+                total += v[0, 0] * v[1, 1]
+            w = a[:4:2] if k % 2 == 0 else u[::-1]
+            total += (w * w).sum()
+            u = w
+        return total
+
+    a = np.arange(12.0).reshape(4, 3) * 0.1 + 0.2
+    a_bar = np.zeros((4, 3))
+    value, *_ = sweeps(f, a, 3, at=(0,)).run(a, 3, 1.0, a_bar)
+    assert value == pytest.approx(f(a, 3), rel=1e-14)
+    expected = plaingrad.grad(f, tier="plain")(a, 3)
+    np.testing.assert_allclose(a_bar, expected, rtol=1e-13)

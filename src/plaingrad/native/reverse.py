@@ -46,7 +46,9 @@ from plaingrad.native.tree import (
 from plaingrad.native.values import Values
 
 
-def pullback_sweeps(program: Program, wanted: list[str], callee: Callable[..., Any]) -> tuple[Program, ...]:
+def pullback_sweeps(
+    program: Program, wanted: list[str], callee: Callable[..., Any]
+) -> tuple[Program, Program]:
     """The programs of the two sweeps.
 
     The forward one takes an arena and the parameters of `program`; it returns the results, then all that the reverse
@@ -62,7 +64,9 @@ def pullback_sweeps(program: Program, wanted: list[str], callee: Callable[..., A
     return Reverse(program, wanted, callee, in_arena=True).sweeps(False)
 
 
-def enclosed_sweeps(program: Program, wanted: list[str], callee: Callable[..., Any]) -> tuple[Program, ...]:
+def enclosed_sweeps(
+    program: Program, wanted: list[str], callee: Callable[..., Any]
+) -> tuple[Program, Program]:
     """The programs of the two sweeps of a function that may call itself: its frame is one array, for `pullback_sweeps`.
 
     Raises:
@@ -219,8 +223,9 @@ class Reverse(Transform):
                 Let(empty, "call", (Ref(np.empty, "empty"), Var(shape), Ref(dtype, dtype.__name__)), ()),
             ]
             if t.layout == "A":
-                view = self.fresh("view")
-                made.append(Let(view, "item", (Var(empty), Const(Ellipsis)), None))
+                view, step = self.fresh("view"), self.fresh("step")
+                made.append(Let(step, "slice", (Const(None), Const(None), Const(2))))
+                made.append(Let(view, "item", (Var(empty), Var(step)), None))
                 empty = view
             elif t.layout == "F" and t.ndim > 1:
                 turned = self.fresh("turned")
