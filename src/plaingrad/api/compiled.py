@@ -17,7 +17,7 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
     It has the arguments of `f` and one more, `out`, a matrix: `y = jac(*args, out)` returns `f(*args)` and writes
     dy[i]/dx[j] to `out[i, j]`, a row for each number in the result, a column for each number in the differentiated
     arguments, in their order. Up to 16 columns are computed in one sweep, and no memory is taken where the arguments
-    are only read element by element.
+    are only read at constant places, as `p[0]`.
 
     Args:
         f: a function that Numba can compile, or a dispatcher of `numba.njit`.

@@ -79,7 +79,7 @@ class Forward(Transform):
         n: how many tangents there are at once; 0 for one, without lanes.
         lane: the number of the lane that an array rule is being applied to, None outside of those.
         lane_out: where the statements go meanwhile.
-        units: input arrays that are only read, element by element -> the column of their first element. Their
+        units: input arrays that are only read, at constant places -> the column of their first element. Their
             tangents are unit vectors, made where they are read.
     """
 
@@ -169,7 +169,7 @@ class Forward(Transform):
         return seeds
 
     def only_read(self, array: str) -> set[str] | None:
-        """The names of an array, if all that is done with it is to read single elements; else None."""
+        """The names of an array, if all that is done with it is to read elements at constant places; else None."""
         owner = self.memory.of(array)
         names = {name for name in self.types if self.memory.of(name) == owner and is_array(self.types[name])}
         if self.memory.is_written(array) or names & {*self.results, *self.inputs} != {array}:
@@ -179,7 +179,7 @@ class Forward(Transform):
                 continue
             if not isinstance(s, Let):
                 return None
-            reads = s.op == "item" and is_real(self.types.get(s.target))
+            reads = s.op == "item" and is_real(self.types.get(s.target)) and self.is_fixed(s.args[1])
             shapes = s.op == "attribute" and s.detail in ("shape", "size", "ndim")
             renames = s.op == "copy" and self.assigned[s.target] == 1
             lengths = s.op == "call" and s.args[0] == Const(len)
@@ -187,6 +187,13 @@ class Forward(Transform):
             if not (reads or shapes or renames or lengths or unpacks):
                 return None
         return names
+
+    def is_fixed(self, place: Operand) -> bool:
+        """Whether an index is constant: elsewhere a unit tangent costs more than to read one from memory."""
+        made = self.definitions.get(place.name) if isinstance(place, Var) else None
+        return isinstance(place, Const) or (
+            made is not None and made.op == "tuple" and all(isinstance(a, Const) for a in made.args)
+        )
 
     def pushed(self, seeds: list[Stmt]) -> list[Stmt]:
         """The statements of the program with their tangents, behind `seeds` for those of the inputs."""
