@@ -77,7 +77,9 @@ def check(f, args, at, compiled=False):
     if compiled and bits((native, native_left)) != bits((value, left)):
         raise Different(f"the value is {native!r}, that of the compiled program {value!r}")
     same((native, native_left), (value, left), 1e-12, "value and arguments left")
-    expected = plaingrad.grad(f, at, tier="plain")(*copied(args))
+    plain_value, expected = plaingrad.value_and_grad(f, at, tier="plain")(*copied(args))
+    if not np.isclose(plain_value, value, rtol=1e-9, equal_nan=True):
+        return "wild"  # a[i] = a[:, j]: which of the elements that overlap are read before they are written is left open
     sizes = [np.abs(leaf).max(initial=0.0) for leaf in comparison.leaves(expected)]
     if not np.isfinite(sizes).all() or max(sizes) > 1e9 or not abs(value) < 1e9:
         return "wild"
@@ -132,11 +134,11 @@ def alarmed(*_):
 
 def run(text, seed, compiled, seconds=20):
     """What came of the program `text` with the arguments of `seed`; "FAILS: ..." if it differs."""
-    signal.signal(signal.SIGALRM, alarmed)
+    signal.signal(signal.SIGPROF, alarmed)
     args, at = random_programs.arguments(seed)
     try:
         f = random_programs.compiled_text(text, f"<random program {seed}>")
-        signal.alarm(seconds)
+        signal.setitimer(signal.ITIMER_PROF, 10 * seconds if compiled else seconds)  # stopped, Numba is left broken
         return check(f, args, at, compiled)
     except TooLong:
         return "too long"
@@ -147,7 +149,7 @@ def run(text, seed, compiled, seconds=20):
     except Exception as error:
         return f"FAILS: {type(error).__name__}: " + " ".join(str(error).split())[:300]
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def kind(result):

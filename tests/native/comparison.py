@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+import plaingrad
 from plaingrad.native import border, call
 
 
@@ -29,6 +30,8 @@ def leaves(x):
     """The numbers and arrays in a result, in order."""
     if isinstance(x, (tuple, list)):
         return [leaf for part in x for leaf in leaves(part)]
+    if isinstance(x, (dict, plaingrad.Tangent)):
+        return [leaf for key in x for leaf in leaves(x[key])]
     return [] if x is None else [np.asarray(x)]
 
 

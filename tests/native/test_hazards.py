@@ -310,6 +310,33 @@ def test_arguments_of_any_layout(view):
     assert m_bar.shape == m.shape
 
 
+def windows(v):
+    w = np.lib.stride_tricks.as_strided(v, (2, 2), (8, 8))
+    w[0] = w[0] * 2.0
+    return np.sum(v)
+
+
+def test_memory_laid_out_anew_is_refused():
+    with pytest.raises(plaingrad.NativeError, match="share memory"):
+        native(windows, np.ones(3))
+
+
+def constant(x):
+    return x * x
+
+
+def uses_a_constant(x):
+    return constant(x) * x
+
+
+def test_a_function_with_a_rule_of_its_own_is_not_differentiated_as_it_stands():
+    assert native(uses_a_constant, 3.0)[1] == (27.0,)
+    plaingrad.nondifferentiable(constant)
+    with pytest.raises(plaingrad.NativeError, match="rule of its own"):
+        native(uses_a_constant, 3.0)
+    assert plaingrad.grad(uses_a_constant)(3.0) == 9.0
+
+
 # -- calls again, inside and at once ---------------------------------------------------------------------------------------
 
 

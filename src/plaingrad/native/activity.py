@@ -10,6 +10,7 @@ from typing import Any
 
 from numba.core import types
 
+from plaingrad import rulebook
 from plaingrad.native import again
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
@@ -197,6 +198,13 @@ def is_users(f: Any) -> bool:
     return hasattr(f, "py_func") or type(f).__name__ == "function" and not _is_numpys(f)
 
 
+def has_own_rule(f: Any) -> bool:
+    """Whether a function of the user's was given a rule, or declared constant."""
+    if not is_users(f):
+        return False
+    return any(rulebook.find(g) is not None for g in (f, getattr(f, "py_func", f)))
+
+
 def _is_numpys(f: Any) -> bool:
     return str(getattr(f, "__module__", "")).startswith(("numpy", "math", "cmath", "builtins"))
 
@@ -246,4 +254,14 @@ def _flow(s: Any, types_of: dict[str, Any], memory: Memory) -> tuple[list[str], 
     return [], []
 
 
-__all__ = ["RESULT", "For", "Memory", "active_variables", "has_tangent", "is_array", "is_real", "is_users"]
+__all__ = [
+    "RESULT",
+    "For",
+    "Memory",
+    "active_variables",
+    "has_own_rule",
+    "has_tangent",
+    "is_array",
+    "is_real",
+    "is_users",
+]

@@ -278,6 +278,7 @@ class _Translator:
         self.names: dict[str, str] = {}
         self.nice: dict[str, str] = {}  # a nameless variable -> the user's name for it
         self.types: dict[str, Any] = {}
+        self.tests: set[str] = set()  # variables that branches test
         self.iterators: dict[str, Any] = {}  # iterator variable -> what is iterated over
         self.line = func_ir.loc.line
         self.target = ""  # of the current assignment, in the IR
@@ -309,6 +310,7 @@ class _Translator:
             t = self.typemap.get(f"arg.{name}")
             if isinstance(t, types.Module):  # what a partial derivative of a row computes with
                 self.known[f"arg.{name}"] = Ref(t.pymod, name)
+        self.tests = {end.cond.name for b in blocks.values() if isinstance(end := b.terminator, ir.Branch)}
         for label in sorted(blocks):
             for s in blocks[label].body:
                 if isinstance(s, ir.Assign):
@@ -456,8 +458,10 @@ class _Translator:
                 owner = self.operand(value.value)
                 if isinstance(owner, Ref) and isinstance(owner.value, ModuleType):
                     self.known[name] = constant(getattr(owner.value, value.attr), value.attr)
-            elif value.op == "call" and self.operand(value.func) == Const(bool):
-                self.known[name] = value.args[0].name
+            elif value.op == "call" and self.operand(value.func) == Const(bool) and value.args:
+                given = value.args[0].name
+                if name in self.tests or isinstance(self.typemap[given], types.Boolean):
+                    self.known[name] = given  # elsewhere it is a number of its own: bool(x) * x
             elif value.op == "inplace_binop" and isinstance(self.typemap[value.lhs.name], types.Array):
                 self.known[name] = value.lhs.name
 

@@ -21,7 +21,7 @@ from numba.core import types
 
 from plaingrad.errors import NativeError
 from plaingrad.native import again
-from plaingrad.native.activity import has_tangent, is_array, is_users
+from plaingrad.native.activity import has_own_rule, has_tangent, is_array, is_users
 from plaingrad.native.composed import COMPOSED
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.frontend import (
@@ -75,6 +75,8 @@ def callee_of(s: Stmt) -> Any:
 
 def is_taken_apart(f: Any) -> bool:
     """Whether calls of `f` are looked at: a function of the user's, or one of NumPy put together from others."""
+    if has_own_rule(f):
+        return False
     return is_users(f) or is_part(f) or (callable(f) and f.__hash__ is not None and f in COMPOSED)
 
 

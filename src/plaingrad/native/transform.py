@@ -15,6 +15,7 @@ from plaingrad.native import again, arrays, helpers, scalars
 from plaingrad.native.activity import (
     Memory,
     active_variables,
+    has_own_rule,
     has_tangent,
     is_array,
     is_inert,
@@ -42,6 +43,9 @@ from plaingrad.native.tree import (
 )
 from plaingrad.native.zeros import zero_numbers
 
+LAID_OUT_ANEW = frozenset(
+    ("as_strided", "sliding_window_view", "broadcast_arrays", "carray", "farray", "frombuffer")
+)
 POWERS = (math.pow, np.power, pow)
 KINKED = frozenset(  # functions whose slopes jump
     ("abs", "fabs", "absolute", "min", "max", "minimum", "maximum", "fmin", "fmax", "copysign", "clip")
@@ -119,8 +123,14 @@ class Transform:
             if isinstance(s, Let) and any(map(varies, call.args)) and lost:
                 raise self.refuse(f"a {t} that holds values with a derivative", line)
             f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
+            if has_own_rule(f) and any(map(varies, call.args)):
+                raise self.refuse(
+                    f"`{f.__name__}`, which has a rule of its own or was declared constant,", line
+                )
             if is_users(f) or again.name_of(call) is not None:
                 continue
+            if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
+                raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
             if again.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`", line)
             if call.op == "method":

@@ -70,6 +70,11 @@ def booleans_as_numbers_and_conditions(x, p, q):
     return s + (x if p == q else x * x)
 
 
+@program(1.3, 0.5)
+def truth_of_numbers_as_a_number(x, y):
+    return bool(x) * x + (not x) * y + bool(y) * x * x + x * (x > 1) * True
+
+
 @program(-1.3, 0.8)
 def signs_and_magnitudes(x, y):
     return abs(x) * y + math.fabs(y) * x + math.copysign(x, y) + np.sign(x) * y
