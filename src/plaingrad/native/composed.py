@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.extending import register_jitable
 
 from plaingrad.native.activity import has_tangent, is_array, is_real
 
@@ -103,6 +104,8 @@ def vector_norm(x, ord):  # type: ignore[no-untyped-def]
 
 def matrix_norm(x, ord):  # type: ignore[no-untyped-def]
     """The norm of a matrix that a number names."""
+    if abs(ord) != 1 and abs(ord) != 2 and abs(ord) != np.inf:
+        raise ValueError("Invalid norm order for matrices.")
     if ord == 2:
         return np.linalg.svd(x, False)[1][0]
     if ord == -2:
@@ -114,9 +117,7 @@ def matrix_norm(x, ord):  # type: ignore[no-untyped-def]
         return np.sum(sizes, axis=0).min()
     if ord == np.inf:
         return np.sum(sizes, axis=1).max()
-    if ord == -np.inf:
-        return np.sum(sizes, axis=1).min()
-    raise ValueError("Invalid norm order for matrices.")
+    return np.sum(sizes, axis=1).min()
 
 
 def named_norm(x, ord):  # type: ignore[no-untyped-def]
@@ -142,9 +143,12 @@ COMPOSED[np.linalg.norm] = norm_of
 
 def cond(x, p=2):  # type: ignore[no-untyped-def]
     """The ratio of the extreme singular values, or the product of the norms of the matrix and its inverse."""
-    if p == 2 or p == -2:
+    if p == 2:
         s = np.linalg.svd(x, False)[1]
-        return s[0] / s[-1] if p == 2 else s[-1] / s[0]
+        return s[0] / s[-1]
+    if p == -2:
+        s = np.linalg.svd(x, False)[1]
+        return s[-1] / s[0]
     return np.linalg.norm(x, p) * np.linalg.norm(np.linalg.inv(x), p)
 
 
@@ -270,6 +274,7 @@ def median(a):  # type: ignore[no-untyped-def]
     return np.mean(ordered[n // 2 - 1 : n // 2 + 1])
 
 
+@register_jitable
 def quantile_at(ordered, q):  # type: ignore[no-untyped-def]
     """The linear interpolation between neighbours in a sorted vector."""
     n = ordered.size

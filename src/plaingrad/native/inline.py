@@ -13,7 +13,8 @@ target of the call. Statements keep their own file and line (`tree.Place`). A ca
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -82,7 +83,7 @@ def is_taken_apart(f: Any) -> bool:
 
 def is_part(f: Any) -> bool:
     """Whether `f` is one of the functions that others are put together from."""
-    return is_dispatcher(f) and f.py_func.__module__ == COMPOSITIONS
+    return getattr(python_function(f), "__module__", None) == COMPOSITIONS
 
 
 def identity(f: Any) -> Any:
@@ -191,7 +192,7 @@ class _Caller:
         if composed and isinstance(s, Let) and isinstance(self.types[s.target], types.Optional):
             self.types[s.target] = found.result  # Numba types `matrix_power` so
         body = self.copy(found, args, call.target if isinstance(s, Let) else None, call.line)
-        return setup + (placed(body, call.line) if composed else body)
+        return setup + (placed(decided(body, {}), call.line) if composed else body)
 
     def composed(self, f: Any, call: Let) -> Any:
         """The function that computes what `f`, one of NumPy, does for these arguments; None if there is none."""
@@ -302,6 +303,43 @@ class _Caller:
                 if name in found.types:
                     self.types[new] = found.types[name]
         return out + renamed(found.body, names, found)
+
+
+COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def decided(body: list[Stmt], known: dict[str, Any]) -> list[Stmt]:
+    """`body` without the branches on comparisons of constants; `known` holds what is computed of constants."""
+
+    def is_known(a: Operand) -> bool:
+        return isinstance(a, Const) or (isinstance(a, Var) and a.name in known)
+
+    def value(a: Any) -> Any:
+        return a.value if isinstance(a, Const) else known[a.name]
+
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, Let) and all(map(is_known, s.args)):
+            if s.op == "compare" and s.detail in COMPARED:
+                known[s.target] = COMPARED[s.detail](*map(value, s.args))
+            elif s.op == "unary" and s.detail == "-":
+                known[s.target] = -value(s.args[0])
+        if isinstance(s, If) and isinstance(s.test, Var) and s.test.name in known:
+            out += decided(s.then if known[s.test.name] else s.orelse, known)
+            continue
+        if isinstance(s, If):
+            s = replace(s, then=decided(s.then, known), orelse=decided(s.orelse, known))
+        elif isinstance(s, (For, Loop)):
+            s = replace(s, body=decided(s.body, known))
+        out.append(s)
+    return out
 
 
 def placed(body: list[Stmt], line: int) -> list[Stmt]:
