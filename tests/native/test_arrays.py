@@ -274,10 +274,7 @@ def test_compiled_programs_agree_too(case):
 
 
 REFUSED = [
-    lambda x: np.median(x),
-    lambda x: np.linalg.norm(x, 1),
     lambda x: np.sin(x, x).sum(),
-    lambda x: np.linspace(0.0, 1.0, 4).sum() + np.convolve(x, x)[0],
     lambda x: np.interp(0.4, x, np.ones(4)),
 ]
 
@@ -285,9 +282,9 @@ REFUSED = [
 @pytest.mark.parametrize("k", range(len(REFUSED)))
 def test_what_has_no_rule_is_refused(k):
     with pytest.raises(plaingrad.NativeError):
-        prepared("pullback", REFUSED[k], [V])
+        plaingrad.grad(REFUSED[k], tier="native")(V.copy())
     with pytest.raises(plaingrad.NativeError):
-        prepared("pushforward", REFUSED[k], [V])
+        plaingrad.jvp(REFUSED[k], (V.copy(),), (V,), tier="native")
 
 
 def test_equal_extremes_share_and_kinks_are_zero():
