@@ -321,6 +321,24 @@ def test_memory_laid_out_anew_is_refused():
         native(windows, np.ones(3))
 
 
+def down(n, pair):
+    if n == 0:
+        return 0.0
+    return down(n - 1, pair) + pair[0] * pair[1]
+
+
+def hands_its_tuple_on(pair):
+    return down(3, pair)
+
+
+def test_a_tuple_handed_on_whole_loses_no_derivative():
+    try:
+        _, (bar,) = native(hands_its_tuple_on, (1.5, 2.5))
+    except plaingrad.NativeError:
+        return
+    assert bar == (7.5, 4.5)
+
+
 def constant(x):
     return x * x
 

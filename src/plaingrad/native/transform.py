@@ -83,13 +83,15 @@ class Transform:
         self.memory = Memory(self.exploded)
         inputs = [leaf for name in wanted for leaf in self.leaves[name] if has_tangent(self.types[leaf])]
         self.inputs = inputs
+        # a tuple that is handed on whole carries the derivatives of its parts
+        given = [*inputs, *[name for name in wanted if isinstance(self.types[name], types.BaseTuple)]]
         outputs = [name for name in self.results if has_tangent(self.types[name])]
         self.outputs = outputs
         # what is written into an argument is seen by the caller, so its cotangent may come in with the shadow
         seen = [leaf for leaves in self.leaves.values() for leaf in leaves if is_array(self.types.get(leaf))]
-        self.active = active_variables(self.exploded, self.memory, inputs, outputs + seen)
+        self.active = active_variables(self.exploded, self.memory, given, outputs + seen)
         self.active -= zero_numbers(self.exploded, program.zeros)
-        self.refuse_what_is_lost(inputs)
+        self.refuse_what_is_lost(given)
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.made: set[str] = set()  # temporaries of the derivative
