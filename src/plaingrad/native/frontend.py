@@ -135,11 +135,15 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
     except _Taken as taken:
         return taken.args
     except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
-        raise NativeError(
-            f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
-            f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
-        ) from error
+        raise _not_compiled(f, signature, error) from error
     raise AssertionError("the front end did not stop")
+
+
+def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
+    return NativeError(
+        f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
+        f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+    )
 
 
 def reached_from(f: Any) -> list[Any]:
@@ -262,7 +266,10 @@ def _with_typed_ir(f: Any, signature: tuple[Any, ...]) -> tuple[FunctionType, An
     function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
     for other in reached_from(function):
         if other.py_func.__code__ is function.__code__:
-            other.compile(signature)  # Numba's type inference of a recursive function wants it begun already
+            try:  # Numba's type inference of a recursive function wants it begun already
+                other.compile(signature)
+            except Exception as error:
+                raise _not_compiled(function, signature, error) from error
     return function, *typed_ir(function, signature)
 
 
@@ -501,6 +508,9 @@ class _Translator:
         if op in ("binop", "inplace_binop"):
             symbol = SYMBOLS[value.immutable_fn if op == "inplace_binop" else value.fn]
             args = (self.operand(value.lhs), self.operand(value.rhs))
+            truths = [x for x in args if isinstance(x, Const) and isinstance(x.value, bool)]
+            if symbol in ("is", "is not") and truths:  # a bool that was kept is NumPy's, when CPython runs this
+                symbol = "==" if symbol == "is" else "!="
             return make("compare" if symbol in COMPARISONS else "binary", args, symbol)
         if op == "unary":
             return make("unary", (self.operand(value.value),), SYMBOLS[value.fn])

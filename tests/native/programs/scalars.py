@@ -75,6 +75,12 @@ def truth_of_numbers_as_a_number(x, y):
     return bool(x) * x + (not x) * y + bool(y) * x * x + x * (x > 1) * True
 
 
+@program(3.0)
+def a_bool_compared_with_true(x):
+    assert (x == x) is True and (x != 2.0) is True and (x >= 4) is not True
+    return x * (x > 1) * True
+
+
 @program(-1.3, 0.8)
 def signs_and_magnitudes(x, y):
     return abs(x) * y + math.fabs(y) * x + math.copysign(x, y) + np.sign(x) * y
