@@ -509,7 +509,8 @@ class _Translator:
             symbol = SYMBOLS[value.immutable_fn if op == "inplace_binop" else value.fn]
             args = (self.operand(value.lhs), self.operand(value.rhs))
             truths = [x for x in args if isinstance(x, Const) and isinstance(x.value, bool)]
-            if symbol in ("is", "is not") and truths:  # a bool that was kept is NumPy's, when CPython runs this
+            if symbol in ("is", "is not") and truths:
+                # a bool that was kept is NumPy's, when CPython runs the derived program
                 symbol = "==" if symbol == "is" else "!="
             return make("compare" if symbol in COMPARISONS else "binary", args, symbol)
         if op == "unary":
