@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
+from plaingrad.native.activity import part_types
 from plaingrad.native.tree import Const, For, Let, Operand, Stmt, Store, Var, breaks, operands, statements
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def _is_place(rt: Transform, index: Operand) -> bool:
         return isinstance(index.value, int)
     t = rt.type_of(index)
     return isinstance(t, types.Integer) or (
-        isinstance(t, types.BaseTuple) and all(isinstance(part, types.Integer) for part in t)
+        isinstance(t, types.BaseTuple) and all(isinstance(part, types.Integer) for part in part_types(t))
     )
 
 

@@ -349,7 +349,7 @@ def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
         return keep_in_list
 
     def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
-        tape, address = _entry(arena, tape, at, _words_of(x))
+        tape, address = _entry(arena, tape, at, _words_of(x))  # type: ignore[misc]
         _own_any(arena, _put_reference(address, x))
         return tape
 
