@@ -25,12 +25,15 @@ from tests.native import comparison
 HERE = Path(__file__).parent
 LANGUAGE = HERE.parent / "language"
 TAKEN, REFUSED = HERE / "language_taken.txt", HERE / "language_refused.txt"
-NUMBAS_OWN = {  # programs that mean something else to Numba
+NUMBAS_OWN = {  # programs that mean something else to Numba, or are too much for it
+    "test_bytecode_oddities::test_a_function_of_ten_thousand_lines#0": "its time grows with the square of the lines",
     "test_numbers::test_roots_of_a_negative_number_are_complex_as_in_plain_code#0": "a real power of a negative number is nan",
     "test_numbers::test_roots_of_a_negative_number_are_complex_as_in_plain_code#1": "a real power of a negative number is nan",
     "test_bytecode_oddities::test_globals_without_builtins_and_with_builtins_replaced#0": "its builtins are Python's",
     "test_bytecode_oddities::test_globals_without_builtins_and_with_builtins_replaced#1": "its builtins are Python's",
     "test_straight_arithmetic::test_a_float_subclass_argument_and_its_operators_are_left_to_it#0": "a subclass of float is a float",
+    "test_frames::test_function_attributes_read_inside_are_the_originals[1]#0": "a function there is one of its own",
+    "test_frames::test_function_attributes_read_inside_are_the_originals[2]#0": "a function there is one of its own",
     "test_mutation::test_a_zero_dimensional_array_is_a_box_that_is_written#0": "it types this but does not compile it",
 }
 LEFT_OUT = ("test_random_programs", "test_random_control_flow")  # tests/native has random programs of its own
@@ -132,22 +135,24 @@ def alarmed(*_):
 
 def main():
     taken, refused = [], []
-    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+    resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
     for name, (f, args, _) in recorded().items():
+        if name in NUMBAS_OWN:
+            refused.append(f"{name}  left to the plain tier by Numba: {NUMBAS_OWN[name]}")
+            continue
         print(name, flush=True)
         signal.signal(signal.SIGALRM, alarmed)
         signal.alarm(15)
         try:
             value, gradient = native(f, args)
-            if name not in NUMBAS_OWN:
-                y, expected = plain(f, args)
-                comparison.assert_close(value, y, 1e-12, "value")
-                comparison.assert_close(gradient, expected, 1e-12, "gradient")
+            y, expected = plain(f, args)
+            comparison.assert_close(value, y, 1e-12, "value")
+            comparison.assert_close(gradient, expected, 1e-12, "gradient")
             taken.append(name)
         except plaingrad.NativeError as error:
             refused.append(f"{name}  {reason(error)}")
         except Exception as error:
-            refused.append(f"{name}  RAISES {type(error).__name__}: {error}")
+            refused.append(f"{name}  RAISES {type(error).__name__}: {' '.join(str(error).split())[:90]}")
         finally:
             signal.alarm(0)
     TAKEN.write_text("\n".join(sorted(taken)) + "\n")

@@ -217,7 +217,7 @@ def derived(
             try:
                 found = _derive(mode, f, function, signature, active, options, {}, zeros)
             except NativeError as error:
-                found = error
+                found = NativeError(str(error))  # without the frames of Numba that the other one holds
             if len(_built) > 1024:
                 _built.clear()
             _built[key] = found

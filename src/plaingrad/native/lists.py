@@ -216,6 +216,8 @@ class _Uses:
             return False
         if name == "extend":
             known = known and self._is_one(s.args[1]) and s.args[1] != s.args[0]
+            if known:
+                self.together.append({s.args[0].name, s.args[1].name})  # type: ignore[union-attr]
         if name in LENGTHENING + SHORTENING:
             self.changed.setdefault(s.args[0].name, []).append(place)  # type: ignore[union-attr]
         return known
