@@ -4,6 +4,7 @@
 """
 
 import functools
+import sys
 import warnings
 
 import numpy as np
@@ -25,6 +26,7 @@ def programs():
         return language_programs.recorded()
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="other versions have other programs; the lists are of 3.11")
 def test_every_program_of_the_language_is_listed():
     found = set(programs())
     assert found - set(TAKEN) - set(REFUSED) == set(), "run python -m tests.native.language_programs"
@@ -39,6 +41,8 @@ def test_refusals_have_a_reason_and_none_is_a_crash():
 def test_programs_of_the_language_give_the_same_natively(part):
     wrong = []
     for name in TAKEN[part::4]:
+        if name not in programs():  # of another version
+            continue
         f, args, _ = programs()[name]
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -56,6 +60,8 @@ def test_programs_of_the_language_give_the_same_natively(part):
 def test_some_of_them_compiled(name):
     from tests.native import comparison
 
+    if name not in programs():
+        pytest.skip("a program of another version")
     f, args, _ = programs()[name]
     at = comparison.differentiable(args)
     y, expected = language_programs.plain(f, args)

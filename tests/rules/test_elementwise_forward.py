@@ -144,4 +144,4 @@ def test_a_row_without_a_slope_gives_a_zero_tangent():
 
 
 def test_the_rows_are_all_here():
-    assert {rule.function for rule in ROWS} <= {rule.function for rule in rulebook.rules()}
+    assert {id(rule.function) for rule in ROWS} <= {id(rule.function) for rule in rulebook.rules()}

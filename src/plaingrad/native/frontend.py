@@ -25,6 +25,7 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.np.numpy_support import as_dtype
 
 from plaingrad.errors import NativeError
+from plaingrad.native.cleanup import without_cleanup
 from plaingrad.native.helpers import trips
 from plaingrad.native.structure import Graph, Irreducible, structured
 from plaingrad.native.tree import (
@@ -80,6 +81,7 @@ SYMBOLS = {
 STEPS_OF_ITERATION = ("iternext", "pair_first", "pair_second")
 PURE = ("binary", "unary", "compare", "copy")
 OVER_INDICES = (np.ndindex, np.ndenumerate)
+UNSET = Var("unset")  # a variable that has no value yet
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 
 
@@ -140,8 +142,10 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
 
 
 def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
+    code = getattr(f, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return NativeError(
-        f"Numba cannot compile `{getattr(f, '__qualname__', f)}` for ({', '.join(map(str, signature))}):\n"
+        f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
         f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
     )
 
@@ -306,7 +310,7 @@ class _Translator:
     # -- the whole -------------------------------------------------------------------------------------------------
 
     def program(self) -> Program:
-        blocks = self.ir.blocks
+        blocks = without_cleanup(self.ir.blocks)
         body: dict[Any, list[Stmt]] = {}
         successors: dict[Any, tuple[Any, ...]] = {}
         test: dict[Any, Operand] = {}
@@ -365,6 +369,8 @@ class _Translator:
             if isinstance(s, Let) and s.target.startswith("exit_"):
                 self.types[s.target] = types.boolean if s.op == "compare" else types.int64
         tree = self.counted(tree)
+        if UNSET in self.known.values():
+            tree = _without_moves_of_nothing(tree, set(params))
         self._check(tree, params)
         self.types[RESULT] = self.result
         used = {a.name for s in statements(tree) for a in operands(s) if isinstance(a, Var)}
@@ -461,6 +467,8 @@ class _Translator:
         elif isinstance(value, ir.Expr):
             if value.op in ("cast", "exhaust_iter"):
                 self.known[name] = value.value.name
+            elif value.op == "undef":  # CPython 3.12+: what a comprehension's variable was before it
+                self.known[name] = UNSET
             elif value.op == "getattr":
                 owner = self.operand(value.value)
                 if isinstance(owner, Ref) and isinstance(owner.value, ModuleType):
@@ -925,6 +933,32 @@ def _value(a: Operand) -> Any:
 
 def _name(a: Operand) -> str | None:
     return getattr(_value(a), "__name__", None)
+
+
+def _without_moves_of_nothing(tree: list[Stmt], params: set[str]) -> list[Stmt]:
+    """`tree` without copies of variables that never get a value."""
+    while True:
+        assigned = {s.target for s in statements(tree) if isinstance(s, (Let, For))} | params
+        kept = _filtered(
+            tree, lambda s: s.op != "copy" or not isinstance(s.args[0], Var) or s.args[0].name in assigned
+        )
+        if sum(1 for _ in statements(kept)) == sum(1 for _ in statements(tree)):
+            return kept
+        tree = kept
+
+
+def _filtered(body: list[Stmt], keeps: Callable[[Let], bool]) -> list[Stmt]:
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, If):
+            out.append(If(s.test, _filtered(s.then, keeps), _filtered(s.orelse, keeps), s.line))
+        elif isinstance(s, For):
+            out.append(For(s.target, s.start, s.stop, s.step, _filtered(s.body, keeps), s.line))
+        elif isinstance(s, Loop):
+            out.append(Loop(_filtered(s.body, keeps), s.line))
+        elif not isinstance(s, Let) or keeps(s):
+            out.append(s)
+    return out
 
 
 def _ends_in_break(body: list[Stmt]) -> bool:
