@@ -1,7 +1,7 @@
 """Exception handlers that only clean up, taken out of Numba's IR.
 
-From CPython 3.12 on, a comprehension is part of its function: a `try` puts back what its variable was before, and raises
-the exception again. Compiled code has nothing to put back. A user's own `try` stays, and is refused.
+From CPython 3.12 on, a comprehension is part of its function: a `try` puts back what its variable was before, and
+raises the exception again. Compiled code has nothing to put back. A user's own `try` stays, and is refused.
 """
 
 from __future__ import annotations

@@ -937,26 +937,32 @@ def _name(a: Operand) -> str | None:
 
 def _without_moves_of_nothing(tree: list[Stmt], params: set[str]) -> list[Stmt]:
     """`tree` without copies of variables that never get a value."""
-    while True:
-        assigned = {s.target for s in statements(tree) if isinstance(s, (Let, For))} | params
-        kept = _filtered(
-            tree, lambda s: s.op != "copy" or not isinstance(s.args[0], Var) or s.args[0].name in assigned
+    before = -1
+    while before != (before := sum(1 for _ in statements(tree))):
+        tree = _without_copies(
+            tree, {s.target for s in statements(tree) if isinstance(s, (Let, For))} | params
         )
-        if sum(1 for _ in statements(kept)) == sum(1 for _ in statements(tree)):
-            return kept
-        tree = kept
+    return tree
 
 
-def _filtered(body: list[Stmt], keeps: Callable[[Let], bool]) -> list[Stmt]:
+def _without_copies(body: list[Stmt], assigned: set[str]) -> list[Stmt]:
+    """`body` without copies of variables that are not among `assigned`."""
     out: list[Stmt] = []
     for s in body:
         if isinstance(s, If):
-            out.append(If(s.test, _filtered(s.then, keeps), _filtered(s.orelse, keeps), s.line))
+            then, orelse = _without_copies(s.then, assigned), _without_copies(s.orelse, assigned)
+            out.append(If(s.test, then, orelse, s.line))
         elif isinstance(s, For):
-            out.append(For(s.target, s.start, s.stop, s.step, _filtered(s.body, keeps), s.line))
+            inner = _without_copies(s.body, assigned)
+            out.append(For(s.target, s.start, s.stop, s.step, inner, s.line))
         elif isinstance(s, Loop):
-            out.append(Loop(_filtered(s.body, keeps), s.line))
-        elif not isinstance(s, Let) or keeps(s):
+            out.append(Loop(_without_copies(s.body, assigned), s.line))
+        elif not (
+            isinstance(s, Let)
+            and s.op == "copy"
+            and isinstance(s.args[0], Var)
+            and s.args[0].name not in assigned
+        ):
             out.append(s)
     return out
 
