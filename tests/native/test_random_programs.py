@@ -91,6 +91,14 @@ def what_only_a_branch_may_compute_is_not_computed_outside_of_it(x, y, a, b, M, 
     return s + x
 
 
+def two_sums_over_views_have_factors_of_their_own(x, y, a, b, M, U, n):
+    s, t = x, y
+    for _ in range(4):
+        s -= x
+        t += (complex(np.sum(b[::-1] + a), y) ** 2).imag
+    return math.tanh(s) * math.tanh(t)
+
+
 WRONG_ONCE = [f for f in list(globals().values()) if getattr(f, "__code__", None) and f.__code__.co_varnames[:3] == ("x", "y", "a")]
 
 

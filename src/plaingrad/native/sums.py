@@ -57,6 +57,8 @@ def fused(rt: Reverse, s: For | Loop) -> Parts | None:
     found = sums_of(rt, s)
     if not found or len(found) > MOST or not _pays(rt, s):
         return None
+    if len(found) > 1 and _views_of_outer(rt, s):
+        return None  # the shadow of a view is a view of one factor only, and every sum has factors of its own
     setup = len(rt.setup)
     inner = rt.body(s.body)
     if not inner.backward:
@@ -287,6 +289,14 @@ def _writes_active(rt: Reverse, s: For, assigned: set[str]) -> bool:
             if rt.is_active(Var(name)) and not local.get(rt.memory.of(name), False):
                 return True
     return False
+
+
+def _views_of_outer(rt: Reverse, s: For) -> bool:
+    """Whether the loop makes views of active arrays from before it."""
+    assigned = {x.target for x in statements(s.body) if isinstance(x, (Let, For))}
+    arrays = {name for name in rt.active if is_array(rt.types.get(name))}
+    outer = {rt.memory.of(name) for name in arrays - assigned}
+    return any(rt.memory.of(name) in outer for name in arrays & assigned)
 
 
 def _leaves(body: list[Stmt]) -> bool:
