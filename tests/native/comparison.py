@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import os
 
 import numpy as np
+import pytest
 
 import plaingrad
 from plaingrad.native import border, call
@@ -154,3 +156,11 @@ def slope_by_differences(f, args, dots, at, weigh):
         if abs(refined - narrow) < best[1]:
             best = refined, abs(refined - narrow)
     return best
+
+
+def resident():
+    """The bytes of memory in use by this process."""
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("this system does not say how much memory a process has")
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096

@@ -1,7 +1,6 @@
 """The two sweeps of a pullback: decisions are recorded, the reverse one runs as often as asked, memory goes back."""
 
 import math
-import os
 import threading
 import warnings
 
@@ -12,6 +11,7 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
+from tests.native.comparison import resident  # noqa: E402
 from tests.native.test_arrays import CASES, IDS, copied, seed_of, uncompiled  # noqa: E402
 
 from plaingrad.native import build, workspace  # noqa: E402
@@ -351,14 +351,6 @@ def test_arrays_kept_by_reference_are_let_go():
     for _ in range(30):
         run(a, 40, 1.0, np.zeros_like(a))
     assert resident() - before < 60_000_000  # thirty times as much is kept in all
-
-
-def resident():
-    """The bytes of memory in use by this process."""
-    if not os.path.exists("/proc/self/statm"):
-        pytest.skip("this system does not say how much memory a process has")
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * 4096
 
 
 def test_the_primal_runs_once_for_a_value_and_any_number_of_pullbacks():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import linecache
+import re
 import threading
 import warnings
 from collections.abc import Callable
@@ -51,6 +52,8 @@ OF_CALLEES = {  # the modes in which functions that are called are derived, wher
 OF_CHUNKS = frozenset(f"pushforward{n}" for n in WIDTHS)
 UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated again
 
+CALLED = re.compile(r"\b([A-Za-z_]\w*?)(?:_\d+)?\(")  # a name may have a number, where two would be alike
+
 _lock = threading.RLock()
 _built: dict[Any, Derived | NativeError] = {}
 _numbers = itertools.count(1)
@@ -64,11 +67,13 @@ class Derived:
         run: the dispatcher; for a pullback its `Sweeps`.
         text: the source.
         writes: whether it writes into its array arguments, as the function that it is derived from does.
+        calls: the names of the functions that it calls.
     """
 
     run: Any
     text: str
     writes: bool
+    calls: frozenset[str]
 
     @property
     def python(self) -> Any:
@@ -301,7 +306,7 @@ def _found(
     for name in names:
         _silence(space[name])
     run = space[names[0]] if len(names) == 1 else Sweeps(*[space[name] for name in names], *counts)
-    return Derived(run, text, writes)
+    return Derived(run, text, writes, frozenset(CALLED.findall(text)))
 
 
 def _silence(run: Any) -> None:

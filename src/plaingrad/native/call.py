@@ -125,10 +125,10 @@ def by_columns(call: Taken) -> tuple[Any, tuple[Any, ...]] | None:
     if columns > FEW_COLUMNS or n is None or any(np.iscomplexobj(x) for x in inputs):
         return None
     try:
-        if "lanes_between(" in derived("pullback", call.f, call.signature, call.positions).text:
+        if "lanes_between" in derived("pullback", call.f, call.signature, call.positions).calls:
             return None  # a loop of sums whose iterations are done several at once: faster, however few the inputs
         found = derived(f"columns{n}", call.f, call.signature, call.positions)
-        if found.writes or "zero_lanes_like" in found.text or "copied" in found.text:
+        if found.writes or found.calls & {"zero_lanes_like", "copied"}:
             return None
         out = plainly(found.run, *call.args, 0)
     except NativeError:

@@ -30,6 +30,8 @@ from plaingrad.native.tree import (
     Var,
     breaks,
     statements,
+    unused,
+    with_inner,
 )
 
 Place = tuple[str, tuple[int, ...]]  # array, index
@@ -99,11 +101,7 @@ class _Cells:
 
     def fresh(self, base: str, t: Any) -> str:
         """A name that is not in use."""
-        name, n = base, 1
-        while name in self.taken:
-            name = f"{base}_{n}"
-            n += 1
-        self.taken.add(name)
+        name = unused(base, self.taken)
         self.types[name] = t
         return name
 
@@ -151,11 +149,7 @@ class _Cells:
         if place in self.cells:
             assert isinstance(s, Let)
             return replace(s, op="copy", args=(Var(self.cells[place].value),))
-        if isinstance(s, If):
-            return If(s.test, self.body(s.then, known), self.body(s.orelse, known), s.line)
-        if isinstance(s, (For, Loop)):
-            return replace(s, body=self.body(s.body, known))
-        return s
+        return with_inner(s, lambda inner: self.body(inner, known))
 
     def reached(self, s: Stmt) -> dict[Place, None]:
         """The places that a statement surely reads; of a loop, in its first iteration, if there is one."""

@@ -19,9 +19,7 @@ from plaingrad.native.activity import Memory, is_users
 from plaingrad.native.tree import (
     Const,
     For,
-    If,
     Let,
-    Loop,
     Operand,
     Program,
     Ref,
@@ -29,6 +27,7 @@ from plaingrad.native.tree import (
     Var,
     operands,
     statements,
+    with_inner,
 )
 
 SYMBOLS = {
@@ -116,14 +115,8 @@ class _Chains:
                 out += made[at]
             elif at in gone:
                 continue
-            elif isinstance(s, If):
-                out.append(If(s.test, self.body(s.then), self.body(s.orelse), s.line))
-            elif isinstance(s, For):
-                out.append(replace(s, body=self.body(s.body)))
-            elif isinstance(s, Loop):
-                out.append(Loop(self.body(s.body), s.line))
             else:
-                out.append(s)
+                out.append(with_inner(s, self.body))
         return out
 
     # -- what can be taken -----------------------------------------------------------------------------------------

@@ -10,21 +10,27 @@ from typing import Any
 
 from numba.core import ir
 
-MARKS = ("mark_try_block", "end_try_block")
+CHECK = "exception_check"
+MARKS = ("mark_try_block", "end_try_block", CHECK)
 
 
 def without_cleanup(blocks: dict[Any, Any]) -> dict[Any, Any]:
     """`blocks` without handlers that raise again at once; as they are if any other handler is among them."""
-    checks = {
-        s.target.name
-        for block in blocks.values()
-        for s in block.body
-        if isinstance(s, ir.Assign) and _called(s.value, block) == "exception_check"
-    }
+    marks: dict[str, str] = {}  # result of a call of one of MARKS -> which
+    for block in blocks.values():
+        named = {
+            s.target.name: s.value.name
+            for s in block.body
+            if isinstance(s, ir.Assign) and isinstance(s.value, ir.Global) and s.value.name in MARKS
+        }
+        for s in block.body if named else ():
+            if isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "call":
+                if s.value.func.name in named:
+                    marks[s.target.name] = named[s.value.func.name]
     guarded = {
         label: block.terminator
         for label, block in blocks.items()
-        if isinstance(block.terminator, ir.Branch) and block.terminator.cond.name in checks
+        if isinstance(block.terminator, ir.Branch) and marks.get(block.terminator.cond.name) == CHECK
     }
     if not guarded:
         return blocks
@@ -42,7 +48,7 @@ def without_cleanup(blocks: dict[Any, Any]) -> dict[Any, Any]:
             continue
         new = kept[label] = ir.Block(block.scope, block.loc)
         for s in block.body:
-            if isinstance(s, ir.Assign) and _called(s.value, block) in (*MARKS, "exception_check"):
+            if isinstance(s, ir.Assign) and s.target.name in marks:
                 continue
             if label in guarded and s is guarded[label]:
                 s = ir.Jump(s.falsebr, s.loc)
@@ -56,13 +62,3 @@ def _raises_again(block: Any, handlers: set[Any]) -> bool:
         return end.exc_class is AssertionError and "RERAISE" in str(end.exc_args)
     after = end.get_targets() if isinstance(end, (ir.Jump, ir.Branch)) else ()
     return bool(after) and all(label in handlers for label in after)
-
-
-def _called(value: Any, block: Any) -> str:
-    """The name of the global function that an expression calls; "" if it is none."""
-    if not (isinstance(value, ir.Expr) and value.op == "call"):
-        return ""
-    for s in block.body:
-        if isinstance(s, ir.Assign) and s.target.name == value.func.name:
-            return s.value.name if isinstance(s.value, ir.Global) else ""
-    return ""

@@ -26,6 +26,7 @@ from plaingrad.native.tree import (
     operands,
     statements,
     where,
+    with_inner,
 )
 
 REDUCTIONS = (Const(sum), Const(min), Const(max))
@@ -62,14 +63,8 @@ def without_lists(body: list[Stmt], types_of: dict[str, Any], new: dict[str, Any
 def _without(body: list[Stmt], lists: Any, uses: Any, types_of: Any, new: Any) -> list[Stmt]:
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, If):
-            then, orelse = (_without(arm, lists, uses, types_of, new) for arm in (s.then, s.orelse))
-            out.append(If(s.test, then, orelse, s.line))
-        elif isinstance(s, For):
-            inner = _without(s.body, lists, uses, types_of, new)
-            out.append(replace(s, body=inner))
-        elif isinstance(s, Loop):
-            out.append(Loop(_without(s.body, lists, uses, types_of, new), s.line))
+        if isinstance(s, (If, For, Loop)):
+            out.append(with_inner(s, lambda inner: _without(inner, lists, uses, types_of, new)))
         elif isinstance(s, Let) and s.op == "call" and len(s.args) == 2 and not s.detail:
             found = lists.get(s.args[1].name) if isinstance(s.args[1], Var) else None
             if found is None or getattr(s.args[0], "value", None) not in (np.array, np.asarray):

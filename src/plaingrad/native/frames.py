@@ -12,10 +12,8 @@ from plaingrad.native import tapes, workspace
 from plaingrad.native.activity import is_array
 from plaingrad.native.tree import (
     Const,
-    For,
     If,
     Let,
-    Loop,
     Operand,
     Ref,
     Stmt,
@@ -25,6 +23,7 @@ from plaingrad.native.tree import (
     operands,
     reads_of,
     statements,
+    without_assignments,
 )
 
 if TYPE_CHECKING:
@@ -183,20 +182,7 @@ def without_shadows(rt: Reverse, body: list[Stmt], needed: set[str]) -> list[Stm
         }
         if not dead:
             return body
-        body = _without(body, dead)
-
-
-def _without(body: list[Stmt], dead: set[str]) -> list[Stmt]:
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, If):
-            s = If(s.test, _without(s.then, dead), _without(s.orelse, dead), s.line)
-        elif isinstance(s, (For, Loop)):
-            s = tapes.with_body(s, _without(s.body, dead))
-        elif isinstance(s, Let) and s.target in dead:
-            continue
-        out.append(s)
-    return out
+        body = without_assignments(body, dead)
 
 
 def surely_assigned(body: list[Stmt]) -> set[str]:

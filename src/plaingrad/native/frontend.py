@@ -48,6 +48,7 @@ from plaingrad.native.tree import (
     breaks,
     operands,
     statements,
+    with_inner,
 )
 
 SYMBOLS = {
@@ -947,24 +948,16 @@ def _without_moves_of_nothing(tree: list[Stmt], params: set[str]) -> list[Stmt]:
 
 def _without_copies(body: list[Stmt], assigned: set[str]) -> list[Stmt]:
     """`body` without copies of variables that are not among `assigned`."""
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, If):
-            then, orelse = _without_copies(s.then, assigned), _without_copies(s.orelse, assigned)
-            out.append(If(s.test, then, orelse, s.line))
-        elif isinstance(s, For):
-            inner = _without_copies(s.body, assigned)
-            out.append(For(s.target, s.start, s.stop, s.step, inner, s.line))
-        elif isinstance(s, Loop):
-            out.append(Loop(_without_copies(s.body, assigned), s.line))
-        elif not (
+    return [
+        with_inner(s, lambda inner: _without_copies(inner, assigned))
+        for s in body
+        if not (
             isinstance(s, Let)
             and s.op == "copy"
             and isinstance(s.args[0], Var)
             and s.args[0].name not in assigned
-        ):
-            out.append(s)
-    return out
+        )
+    ]
 
 
 def _ends_in_break(body: list[Stmt]) -> bool:

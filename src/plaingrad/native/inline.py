@@ -54,6 +54,7 @@ from plaingrad.native.tree import (
     Store,
     Var,
     statements,
+    with_inner,
 )
 
 COMPOSITIONS = "plaingrad.native.composed"
@@ -160,10 +161,8 @@ class _Caller:
         """Statements with their callees in them."""
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, If):
-                out.append(replace(s, then=self.body(s.then), orelse=self.body(s.orelse)))
-            elif isinstance(s, (For, Loop)):
-                out.append(replace(s, body=self.body(s.body)))
+            if isinstance(s, (If, For, Loop)):
+                out.append(with_inner(s, self.body))
             else:
                 found = self.taken_over(s) if is_taken_apart(callee_of(s)) else None
                 out += [s] if found is None else found
@@ -334,11 +333,7 @@ def decided(body: list[Stmt], known: dict[str, Any]) -> list[Stmt]:
         if isinstance(s, If) and isinstance(s.test, Var) and s.test.name in known:
             out += decided(s.then if known[s.test.name] else s.orelse, known)
             continue
-        if isinstance(s, If):
-            s = replace(s, then=decided(s.then, known), orelse=decided(s.orelse, known))
-        elif isinstance(s, (For, Loop)):
-            s = replace(s, body=decided(s.body, known))
-        out.append(s)
+        out.append(with_inner(s, lambda inner: decided(inner, known)))
     return out
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.errors import NativeError
-from plaingrad.native.tree import Const, Do, For, If, Let, Loop, Program, Stmt, Var, where
+from plaingrad.native.tree import Const, Do, Let, Program, Stmt, Var, where, with_inner
 
 
 def without_keys(program: Program) -> Program:
@@ -51,15 +51,11 @@ def is_named(t: Any) -> bool:
 def _body(body: list[Stmt], program: Program) -> list[Stmt]:
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, If):
-            s = replace(s, then=_body(s.then, program), orelse=_body(s.orelse, program))
-        elif isinstance(s, (For, Loop)):
-            s = replace(s, body=_body(s.body, program))
-        elif isinstance(s, Let):
+        if isinstance(s, Let):
             s = _let(s, program)
         elif isinstance(s, Do):
             s = Do(_let(s.call, program), s.line)
-        out.append(s)
+        out.append(with_inner(s, lambda inner: _body(inner, program)))
     return out
 
 

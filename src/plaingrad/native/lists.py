@@ -33,6 +33,8 @@ from plaingrad.native.tree import (
     Var,
     operands,
     statements,
+    unused,
+    with_inner,
 )
 from plaingrad.native.versions import versioned, with_one_name
 
@@ -250,11 +252,7 @@ class _Converter:
 
     def fresh(self, base: str, t: Any) -> str:
         """A new variable."""
-        name, n = base, 1
-        while name in self.taken:
-            name = f"{base}_{n}"
-            n += 1
-        self.taken.add(name)
+        name = unused(base, self.taken)
         self.types[name] = t
         return name
 
@@ -281,10 +279,8 @@ class _Converter:
         out: list[Stmt] = []
         for s in body:
             self.line = s.line
-            if isinstance(s, If):
-                out.append(replace(s, then=self.body(s.then), orelse=self.body(s.orelse)))
-            elif isinstance(s, (For, Loop)):
-                out.append(replace(s, body=self.body(s.body)))
+            if isinstance(s, (If, For, Loop)):
+                out.append(with_inner(s, self.body))
             elif isinstance(s, Store) and self.is_one(s.array):
                 out.append(replace(s, index=self.place(out, s.array, s.index)))
             elif isinstance(s, Let) and s.target in self.lists:

@@ -26,6 +26,7 @@ from plaingrad.native.tree import (
     Var,
     operands,
     statements,
+    with_inner,
 )
 
 EXTENTS = ("shape", "size", "ndim")
@@ -165,12 +166,8 @@ class _Rows:
                 )
             elif isinstance(s, Let) and any(map(self.row_of, s.args)):
                 self.let(s, out)
-            elif isinstance(s, If):
-                out.append(replace(s, then=self.body(s.then), orelse=self.body(s.orelse)))
-            elif isinstance(s, (For, Loop)):
-                out.append(replace(s, body=self.body(s.body)))
             else:
-                out.append(s)
+                out.append(with_inner(s, self.body))
         return out
 
     def row_of(self, x: Operand) -> bool:

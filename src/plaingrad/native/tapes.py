@@ -10,7 +10,7 @@ nest are known, before the nest begins. The tapes of other loops grow.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,7 +158,7 @@ class _Loop:
         partial = self.partial()
         full = [*self.rest.backward, *[x for p in reversed(self.before) for x in p.backward]]
         if not full:
-            return Parts([*self.flag(), with_body(self.s, self.forward([], self.rest.forward))], partial)
+            return Parts([*self.flag(), replace(self.s, body=self.forward([], self.rest.forward))], partial)
         keep, rest, restored, redone = self.choices(full)
         begin, top, push = self.entry()
         body = [*top, *self.forward([*push, *keep], rest)]
@@ -372,7 +372,7 @@ class _Loop:
         """The loop on the way forward."""
         if self.is_counted and not self.plain_range:
             return For(self.k, Const(0), Var(self.n), Const(1), body, self.line)
-        return with_body(self.s, body)
+        return replace(self.s, body=body)
 
     def loop_variable(self) -> list[Stmt]:
         """The variable of a `for` from the number of the iteration."""
@@ -553,13 +553,6 @@ def dtype_of(t: Any) -> Any:
 
 
 # -- statements --------------------------------------------------------------------------------------------------------
-
-
-def with_body(s: For | Loop, body: list[Stmt]) -> Stmt:
-    """The same loop with another body."""
-    if isinstance(s, For):
-        return For(s.target, s.start, s.stop, s.step, body, s.line)
-    return Loop(body, s.line)
 
 
 def _before_breaks(body: list[Stmt], flag: Let) -> list[Stmt]:

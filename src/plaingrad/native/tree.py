@@ -7,8 +7,8 @@ of a loop body), every other one once. The result is assigned to `RESULT` and re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 RESULT = "result"
@@ -230,6 +230,34 @@ def operands(s: Stmt) -> tuple[Operand, ...]:
     if isinstance(s, Raise):
         return s.args
     return ()
+
+
+def with_inner(s: Stmt, change: Callable[[list[Stmt]], list[Stmt]]) -> Stmt:
+    """A branch or loop with the statements inside it changed; any other statement as it is."""
+    if isinstance(s, If):
+        return replace(s, then=change(s.then), orelse=change(s.orelse))
+    if isinstance(s, (For, Loop)):
+        return replace(s, body=change(s.body))
+    return s
+
+
+def without_assignments(body: list[Stmt], names: set[str]) -> list[Stmt]:
+    """`body` without the assignments to variables of these names."""
+    return [
+        with_inner(s, lambda inner: without_assignments(inner, names))
+        for s in body
+        if not (isinstance(s, Let) and s.target in names)
+    ]
+
+
+def unused(base: str, taken: set[str]) -> str:
+    """`base`, or that with a number, which is not among the names `taken`; it is from now on."""
+    name, n = base, 1
+    while name in taken:
+        name = f"{base}_{n}"
+        n += 1
+    taken.add(name)
+    return name
 
 
 def reads_of(body: list[Stmt]) -> set[str]:

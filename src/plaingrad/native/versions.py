@@ -25,6 +25,7 @@ from plaingrad.native.tree import (
     Var,
     breaks,
     statements,
+    without_assignments,
 )
 
 Names = dict[str, str]  # variable -> the name that has its value now
@@ -34,20 +35,6 @@ def with_one_name(body: list[Stmt], names: Names) -> list[Stmt]:
     """`body` with `names[x]` for every x in `names`, all of which are only other names for those."""
     kept = without_assignments(body, set(names))
     return _Renamer(set(), lambda name: name).body(kept, dict(names))
-
-
-def without_assignments(body: list[Stmt], to: set[str]) -> list[Stmt]:
-    """`body` without the assignments to the variables `to`."""
-    out: list[Stmt] = []
-    for s in body:
-        if isinstance(s, If):
-            s = replace(s, then=without_assignments(s.then, to), orelse=without_assignments(s.orelse, to))
-        elif isinstance(s, (For, Loop)):
-            s = replace(s, body=without_assignments(s.body, to))
-        elif isinstance(s, Let) and s.target in to:
-            continue
-        out.append(s)
-    return out
 
 
 def versioned(body: list[Stmt], changing: set[str], fresh: Callable[[str], str]) -> list[Stmt]:
