@@ -254,11 +254,9 @@ def test_what_numba_does_not_do_with_them_is_refused(f, x):
         plaingrad.grad(f, tier="native")(x)
 
 
-@pytest.mark.parametrize("x", ["text", True, None, (1, 2), np.arange(3), {"a": 1}, [1, 2]])
+@pytest.mark.parametrize("x", ["text", True, None, (1, 2), {"a": 1}, [1, 2]])
 def test_an_argument_without_a_tangent_is_told(x):
     for tier in ("native", "plain"):
-        if tier == "plain" and isinstance(x, np.ndarray):
-            continue
         with pytest.raises(plaingrad.ArgumentError):
             plaingrad.grad(lambda x: 1.0, tier=tier)(x)
 

@@ -22,7 +22,6 @@ from plaingrad.api.jacobians import (
 )
 from plaingrad.api.leaves import (
     Leaf,
-    active_positions,
     described,
     filled,
     fitting_tangents,
@@ -149,7 +148,7 @@ def natively_linear(native: Any, f: Any, primals: tuple[Any, ...]) -> tuple[Any,
     Raises:
         NativeError: it cannot be derived.
     """
-    y, push_leaves = native.linear_map(f, primals, active_positions(primals))
+    y, push_leaves = native.linear_map(f, primals)
 
     def f_jvp(*tangents: Any) -> Any:
         """The tangent of the value."""

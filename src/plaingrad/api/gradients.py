@@ -153,8 +153,8 @@ def vjp(
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
     `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent (with
-    `tier="native"` a whole number is one: it may count). `y_bar` has the structure, shapes and dtypes of `y`. It may
-    be called any number of times.
+    `tier="native"` an int that the function counts with is one). `y_bar` has the structure, shapes and dtypes of `y`.
+    It may be called any number of times.
 
     Args:
         f: as for `grad`; its result may have any structure.

@@ -194,10 +194,7 @@ def hvp(
     native = natively(tier, f)
     if native is not None:
         try:
-            moving = tuple([n for n in active if not (is_int(primals[n]) and dots[n] is ZeroTangent)])
-            found = {n: type(primals[n])(0) for n in set(active).difference(moving)}
-            found.update(zip(moving, native.hvp(f, tuple(primals), moving, dots), strict=True))
-            return tuple([found.get(n) for n in range(len(primals))])
+            return native.hvp(f, tuple(primals), dots)  # type: ignore[no-any-return]
         except NativeError:
             if tier == "native":
                 raise
@@ -354,12 +351,12 @@ class Task:
             NativeError: with `tier="native"`: it was not, and what the function is of cannot be one step either.
         """
         try:
-            found = whole(self.f, self.args, self.positions, self.kwargs, *options)
+            found = whole(self.f, self.real_args(), self.positions, self.kwargs, *options)
         except NativeError:
             if tier == "native":
                 raise
             return False
-        if not all(a.x is b or is_int(a.x) for a, b in zip(self.x_leaves, found.x, strict=True)):
+        if not all(a.x is b for a, b in zip(self.x_leaves, found.x, strict=True)):
             raise NativeError(
                 "the native tier takes these arguments apart differently.\n  See docs: errors#native"
             )
@@ -375,6 +372,14 @@ class Task:
             for x, d in zip(self.x_leaves, next(blocks), strict=True):
                 self.table[y.position, x.position] = d if y.is_array or x.is_array else float(d), None
         return True
+
+    def real_args(self) -> tuple[Any, ...]:
+        """The arguments, the differentiated ones that are ints, or arrays of them, as real numbers."""
+        args = list(self.args)
+        for structure, n in zip(self.x_structures, self.positions, strict=True):
+            if type(structure) is Leaf:
+                args[n] = structure.x
+        return tuple(args)
 
     def _snapshot(self) -> Snapshot:
         """What the differentiated arguments hold, for a function that is called more than once."""

@@ -62,7 +62,7 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
         NativeError: an argument is nothing that Numba takes.
         ArgumentError: a differentiated argument has no tangent.
     """
-    args = tuple([float(x) if k in positions and is_int(x) else x for k, x in enumerate(args)])
+    args = tuple([as_real(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
     given = bound(function, (*first, *args), {**more, **kwargs})
     rest = rest_of(function)
@@ -112,6 +112,18 @@ def rest_of(f: Any) -> int | None:
 def is_int(x: Any) -> bool:
     """Whether `x` is an int, which as an argument is taken as a real number."""
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
+
+
+def is_whole(x: Any) -> bool:
+    """Whether `x` is an int or an array of ints."""
+    return is_int(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "iu")
+
+
+def as_real(x: Any) -> Any:
+    """`x`, a differentiated argument: an int, or an array of them, as real numbers."""
+    if is_int(x):
+        return float(x)
+    return x.astype(np.float64) if is_whole(x) else x
 
 
 def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:

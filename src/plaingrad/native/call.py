@@ -11,12 +11,13 @@ from numba.core import types
 from numba.core.errors import NumbaError
 
 from plaingrad.engine.run import checksum, refuse_changed
-from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import build
 from plaingrad.native.activity import has_tangent, part_types
 from plaingrad.native.border import (
     Taken,
     arrays_in,
+    as_real,
     bound,
     cotangents,
     directions,
@@ -27,12 +28,13 @@ from plaingrad.native.border import (
     type_of,
 )
 from plaingrad.native.build import Derived
+from plaingrad.native.counting import refuse_counted, taken_as_real, whole_numbers, with_tangents
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
 from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, ZeroTangent
+from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 FEW_COLUMNS = 16  # for so many inputs, a gradient may be taken in one sweep of forward mode
 
@@ -197,7 +199,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 
     A cotangent has the structure that `COTANGENT.of` gives it; an argument without a tangent has None.
     """
-    call = taken(f, args, with_tangents(args), {})
+    call, positions = plainly(taken_as_real, f, args)
     refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
     y, pull = pullback_of(call)
     read = [a for x in (*call.args, y) for a in arrays_in(x)]
@@ -210,7 +212,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
         bars = pull(seeds_of(y, y_bar))
         shadows = [bar for bar in bars if isinstance(bar, np.ndarray)]
         found = call.gradients([bar for bar in bars if not isinstance(bar, np.ndarray)], shadows)
-        named = dict(zip(with_tangents(args), found, strict=True))
+        named = dict(zip(positions, found, strict=True))
         return tuple([named.get(k) for k in range(len(args))])
 
     return y, pullback
@@ -218,30 +220,21 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 
 def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
     """(f(*args), its tangent along `dots`, `ZeroTangent` where nothing varies); `f` runs once."""
-    positions = tuple([k for k in with_tangents(args) if dots[k] is not None and dots[k] is not ZeroTangent])
-    call = taken(f, args, positions or with_tangents(args), {})
+    whole = whole_numbers(args)
+    moved = {k: d for k, d in enumerate(dots) if k in (*with_tangents(args), *whole) and not is_zero(d)}
+    if moved and not set(moved).intersection(whole):
+        positions = tuple(sorted(moved))
+        call = taken(f, args, positions, {})
+    else:
+        call, positions = plainly(taken_as_real, f, args)
+        refuse_counted(args, positions, dots)
     found = derived("pushforward", call.f, call.signature, call.positions)
     refuse_aliases(found, call.args)
-    moved = {k: dots[k] for k in positions}
-    given = [dot for k in with_tangents(args) if k in positions or not positions for dot in directions(
-        args[k], type_of(args[k], ""), moved.get(k, ZeroTangent))]  # fmt: skip
+    given = [dot for k in positions for x in [as_real(args[k])] for dot in directions(
+        x, type_of(x, ""), moved.get(k, ZeroTangent))]  # fmt: skip
     out = list(plainly(found.run, *call.args, *given))
     y = rebuilt(result_type(call.f, call.signature), out)
     return y, _as_tangent(y, out)
-
-
-def with_tangents(args: tuple[Any, ...]) -> tuple[int, ...]:
-    """The positions of the arguments that have a tangent; whole numbers have none here, they may count.
-
-    Raises:
-        ArgumentError: there are none.
-    """
-    found = tuple([k for k, x in enumerate(args) if has_tangent(type_of(x, f"argument {k}"))])
-    if not found:
-        raise ArgumentError(
-            "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
-        )
-    return found
 
 
 # -- Numba functions met by the plain tier -----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import border, call
 from plaingrad.native.activity import is_array
 from plaingrad.native.build import WIDTHS
+from plaingrad.native.counting import refuse_counted, taken_as_real
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
 from plaingrad.tangents import ZeroTangent
@@ -95,19 +96,19 @@ def hessian(
     return Whole(bars, columns_in_order.x, [columns_in_order.blocks[k] for (k,) in row_order])
 
 
-def hvp(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The Hessian of f times a direction, for each of the arguments at `positions`.
+def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The Hessian of f times a direction, an entry for each argument; None for one without tangent.
 
     Args:
         f: a function of real arguments that returns one real number.
         args: where.
-        positions: of the arguments that have a tangent.
         dots: the direction, an entry for each argument.
 
     Raises:
         NativeError: it cannot be derived natively, or is complex.
     """
-    taken = border.taken(f, args, positions, {})
+    taken, positions = call.plainly(taken_as_real, f, args)
+    refuse_counted(args, positions, dots)
     gradient, signature = gradient_of(taken)
     found = call.derived("pushforward", gradient, signature, taken.positions)
     by_parameter: dict[int, Any] = {}
@@ -121,7 +122,8 @@ def hvp(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], dots: tuple[A
     found_dots = out[len(inputs) :]
     arrays = [d for x, d in zip(inputs, found_dots, strict=True) if isinstance(x, np.ndarray)]
     numbers = [d for x, d in zip(inputs, found_dots, strict=True) if not isinstance(x, np.ndarray)]
-    return taken.gradients(numbers, arrays)
+    by_position = dict(zip(positions, taken.gradients(numbers, arrays), strict=True))
+    return tuple([by_position.get(n) for n in range(len(args))])
 
 
 def derivative(
@@ -150,15 +152,15 @@ def derivative(
     return call.rebuilt(t, out), dots
 
 
-def linear_map(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tuple[Any, Any]:
-    """(f(*args), the map from tangents of the arguments at `positions` to those of the leaves of the result).
+def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
+    """(f(*args), the map from tangents of the arguments to those of the leaves of the result).
 
     The arguments are copied; the map runs the function with its tangents each time.
 
     Raises:
         NativeError: it cannot be derived natively, or does more than return a value.
     """
-    taken = border.taken(f, args, positions, {})
+    taken, positions = call.plainly(taken_as_real, f, args)
     effects = call.plainly(effects_of, taken.f, taken.signature)
     if effects.once or effects.writes:
         raise NativeError(
@@ -171,6 +173,7 @@ def linear_map(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tup
     count = len(call.tangent_leaves(t))
 
     def push(dots: tuple[Any, ...]) -> list[Any]:
+        refuse_counted(args, positions, dots)
         given = [
             d for k, n in zip(taken.positions, positions, strict=True) for d in tangents_of(kept[k], dots[n])
         ]
