@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.core import types
-from numba.extending import overload
 
 from plaingrad.native import products
+from plaingrad.native.declare import overload
 from plaingrad.native.helpers import add_to
 from plaingrad.native.tree import Do, For, If, Let, Loop, Operand, Ref, Stmt, Var, operands
 

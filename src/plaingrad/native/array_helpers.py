@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba.core import types
-from numba.extending import overload, register_jitable
+
+from plaingrad.native.declare import overload, register_jitable
 
 # Sums and shapes ------------------------------------------------------------------------------------------------------
 

@@ -292,7 +292,7 @@ def _derive(
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
     for name in names:
-        space[name] = numba.njit(nogil=True, **flags[name])(space[name])
+        space[name] = numba.njit(nogil=True, no_cfunc_wrapper=True, **flags[name])(space[name])
     for begun in callers:
         begun.spaces.append(space)
     for other in me.spaces:

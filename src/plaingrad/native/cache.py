@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import functools
 import hashlib
 import importlib
 import os
-import platform
 import sys
 import tempfile
 from pathlib import Path
@@ -23,22 +21,15 @@ from typing import Any
 import numba
 import numpy as np
 from numba.core import config, types
-from numba.core.caching import FunctionCache
 
 from plaingrad import rulebook
 from plaingrad.native import scalars
+from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings
 from plaingrad.native.frontend import dispatcher_of, is_dispatcher
 
 PREFIX = "plaingrad_native_"
 START, END = "# the program\n", "# its end\n"
 TRUSTED = frozenset(("math", "cmath", "numpy", "numba", "plaingrad", "builtins", "operator", "random"))
-SETTINGS = (
-    "OPT",
-    "BOUNDSCHECK",
-    "LOOP_VECTORIZE",
-    "SLP_VECTORIZE",
-    "DEBUGINFO_DEFAULT",
-)  # of Numba's environment
 NUMBERS = (int, float, complex, str, bytes, bool, type(None), type(...))
 
 
@@ -80,23 +71,6 @@ def _is_named(t: Any) -> bool:
 
 def _options(options: dict[str, Any]) -> str:
     return str([(k, sorted(v) if isinstance(v, (set, frozenset)) else v) for k, v in sorted(options.items())])
-
-
-@functools.cache
-def surroundings() -> str:
-    """The versions, and the sources of plaingrad itself as they are now."""
-    root = Path(rulebook.__file__).parent
-    sources = [(str(p.relative_to(root)), p.stat()) for p in sorted(root.rglob("*.py"))]
-    stamps = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in sources]
-    versions = (
-        sys.version,
-        sys.implementation.cache_tag,
-        numba.__version__,
-        np.__version__,
-        platform.machine(),
-    )
-    settings = [str(getattr(config, name, None)) for name in SETTINGS]
-    return str((versions, settings, stamps))
 
 
 class _Digest:
@@ -286,21 +260,6 @@ def _users_expression(x: Any) -> str:
 # -- files -------------------------------------------------------------------------------------------------------------
 
 
-def folder() -> Path | None:
-    """Where programs are kept; None for nowhere."""
-    told = os.environ.get("PLAINGRAD_CACHE_DIR")
-    if told is not None:
-        return Path(told) if told else None
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "plaingrad"
-
-
 def load(key: str | None) -> ModuleType | None:
     """The module kept for a key; a file that is damaged is deleted."""
     where = folder()
@@ -335,7 +294,7 @@ def keep(
         facts: constants of the module, in capitals.
     """
     where = folder()
-    if key is None or where is None:
+    if key is None or where is None or not is_as_imported():
         return None
     try:
         lines = [f"{ref} = {expression(x)}" for ref, x in space.items()]
@@ -382,25 +341,9 @@ def _module(name: str, path: Path, content: str) -> ModuleType:
     return module
 
 
-class _Forgiving(FunctionCache):
-    """Numba's cache of machine code, but a damaged file is as good as none."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:
-            with contextlib.suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        with contextlib.suppress(Exception):
-            super().save_overload(sig, data)
-
-
 def compiled(f: Any, options: dict[str, Any]) -> Any:
     """`f` compiled by Numba, its machine code kept beside its file."""
-    run = numba.njit(nogil=True, **options)(f)
+    run = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(f)
     with contextlib.suppress(Exception):  # a folder that Numba cannot write to
-        run._cache = _Forgiving(f)
+        run._cache = Forgiving(f)
     return run

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
-from numba.extending import register_jitable
 
 from plaingrad.native.activity import has_tangent, is_array, is_real
+from plaingrad.native.declare import register_jitable
 
 COMPOSED: dict[Any, Callable[..., Any]] = {}
 

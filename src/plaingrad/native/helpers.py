@@ -6,12 +6,12 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.extending import overload, register_jitable
 
 from plaingrad.errors import NativeError
+from plaingrad.native.declare import njit, overload, register_jitable
 
 
-@numba.njit
+@njit
 def extent(a):  # type: ignore[no-untyped-def]
     """(address of the first byte of an array, address behind its last)."""
     low = high = a.ctypes.data
@@ -24,7 +24,7 @@ def extent(a):  # type: ignore[no-untyped-def]
     return low, high + a.itemsize
 
 
-@numba.njit
+@njit
 def check_disjoint(a, b):  # type: ignore[no-untyped-def]
     """Raise if arrays overlap: Numba does a += b element after element, NumPy as if b were copied first."""
     if a.size == 0 or b.size == 0:
@@ -40,7 +40,7 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
         )
 
 
-@numba.njit(cache=True)
+@njit
 def place_in_list(index, n):  # type: ignore[no-untyped-def]
     """The place of an element of a list of `n`, counted from the end if `index` is negative."""
     place = index + n if index < 0 else index
@@ -49,7 +49,7 @@ def place_in_list(index, n):  # type: ignore[no-untyped-def]
     return place
 
 
-@numba.njit(cache=True)
+@njit
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
     if step == 0:
@@ -188,7 +188,7 @@ def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
 # everywhere, if the box is empty along an axis or reaches out of the arrays
 
 
-@numba.njit(cache=True)
+@njit
 def copy_around_1(to, of, low, high):  # type: ignore[no-untyped-def]
     """Copy what lies outside of a range."""
     n = to.shape[0]
@@ -199,7 +199,7 @@ def copy_around_1(to, of, low, high):  # type: ignore[no-untyped-def]
         to[i] = of[i]
 
 
-@numba.njit(cache=True)
+@njit
 def copy_around_2(to, of, low, high):  # type: ignore[no-untyped-def]
     """Copy what lies outside of a rectangle."""
     rows, n = to.shape
@@ -212,7 +212,7 @@ def copy_around_2(to, of, low, high):  # type: ignore[no-untyped-def]
             to[i, j] = of[i, j]
 
 
-@numba.njit(cache=True)
+@njit
 def copy_around_3(to, of, low, high):  # type: ignore[no-untyped-def]
     """Copy what lies outside of a box."""
     layers, rows, n = to.shape

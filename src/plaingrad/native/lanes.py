@@ -17,15 +17,9 @@ from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.extending import (
-    box,
-    intrinsic,
-    lower_builtin,
-    overload,
-    register_jitable,
-    register_model,
-    type_callable,
-)
+from numba.extending import box, intrinsic, lower_builtin, register_model, type_callable
+
+from plaingrad.native.declare import overload, register_jitable
 
 CONTRACT = ("contract",)  # tangents may be contracted: they decide no branch
 

@@ -11,10 +11,10 @@ differentiation of pseudo-inverses", 1973; M. Seeger and others, "Auto-different
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import register_jitable
 
 from plaingrad.errors import NativeError
 from plaingrad.native.array_helpers import conj_of
+from plaingrad.native.declare import register_jitable
 
 
 @register_jitable

@@ -11,15 +11,15 @@ import math
 import operator
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-from numba.extending import intrinsic, lower_builtin, overload, register_jitable, register_model
+from numba.extending import intrinsic, lower_builtin, register_model
 
 from plaingrad.native import vecmath
+from plaingrad.native.declare import njit, overload, register_jitable
 
 WIDTH = 8
 DOUBLE, INT, BIT, PLACE = ir.DoubleType(), ir.IntType(64), ir.IntType(1), ir.IntType(32)
@@ -395,7 +395,7 @@ def _packs_like(a):  # type: ignore[no-untyped-def]
     return lambda a: np.zeros(a.shape + (WIDTH,))
 
 
-@numba.njit(cache=True)
+@njit
 def more_packs(tape, size):  # type: ignore[no-untyped-def]
     """A vector of packs of at least `size`, with what is in `tape`."""
     if size <= tape.shape[0]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numba.np.linalg import ensure_blas
 
 from plaingrad.native.array_helpers import conj_of, dot_bar_a, dot_bar_b
+from plaingrad.native.declare import overload
 from plaingrad.native.helpers import add_to
 
 KINDS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}

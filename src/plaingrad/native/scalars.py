@@ -11,13 +11,12 @@ import operator
 from types import FunctionType
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import types
-from numba.extending import overload
 
 from plaingrad import rulebook
-from plaingrad.native import helpers, packs
+from plaingrad.native import declare, helpers, packs
+from plaingrad.native.declare import overload
 from plaingrad.native.packs import PackType
 from plaingrad.rules import elementwise
 
@@ -110,7 +109,9 @@ def compiled_partial(partial: Any) -> Any:
     space = dict(partial.__globals__)
     made = FunctionType(partial.__code__, space, partial.__name__, partial.__defaults__, partial.__closure__)
     made.__module__ = __name__  # a module that exists: Numba looks it up for a function that calls itself
-    compiled = numba.njit(error_model="numpy")(made)  # a derivative never raises what the primal would not
+    compiled = declare.compiled(
+        made, error_model="numpy"
+    )  # a derivative never raises what the primal would not
     for name in partial.__code__.co_names:
         if space.get(name) is partial:
             space[name] = compiled

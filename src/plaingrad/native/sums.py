@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba.core import config, types
-from numba.extending import overload, register_jitable
 
 from plaingrad.native.activity import is_array, is_real
 from plaingrad.native.blocks import in_packs
+from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.scratch import scratch_arrays
 from plaingrad.native.split import split
 from plaingrad.native.tree import (

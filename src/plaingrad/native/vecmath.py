@@ -15,12 +15,13 @@ import struct
 from decimal import Decimal, localcontext
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.core.codegen import get_host_cpu_features
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import intrinsic
+
+from plaingrad.native.declare import njit, overload, register_jitable
 
 LIMIT = 511.0  # from 512 on the C library rounds in other places
 PIECES = 128
@@ -122,7 +123,7 @@ def _exp_each(x, n):  # type: ignore[no-untyped-def]
     return each
 
 
-@numba.njit(cache=True)
+@njit
 def _differences(x):  # type: ignore[no-untyped-def]
     """How many exp(x[k]) differ from the C library's."""
     found = 0

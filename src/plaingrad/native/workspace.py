@@ -15,14 +15,15 @@ import sys
 import threading
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from plaingrad.native.declare import njit, overload
 
 BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED = range(
     6
@@ -154,7 +155,7 @@ def _disown(typingctx, owner):  # type: ignore[no-untyped-def]
 # -- arenas, inside compiled programs ----------------------------------------------------------------------------------
 
 
-@numba.njit(cache=True)
+@njit
 def _next_block(arena, size):  # type: ignore[no-untyped-def]
     """Make room for `size` bytes in a block of its own."""
     size = max(2 * arena[CAPACITY], size + LINE, arena[WANTED], FIRST_BLOCK)
@@ -170,7 +171,7 @@ def _next_block(arena, size):  # type: ignore[no-untyped-def]
     arena[USED] = 0
 
 
-@numba.njit(cache=True)
+@njit
 def _taken(arena, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena."""
     size = (size + LINE - 1) // LINE * LINE
@@ -181,7 +182,7 @@ def _taken(arena, size):  # type: ignore[no-untyped-def]
     return address
 
 
-@numba.njit(cache=True)
+@njit
 def _own(arena, owner):  # type: ignore[no-untyped-def]
     """Let go of `owner` when the arena is done: a list of (owner, the one before)."""
     node = _array_at(_taken(arena, 16), 2, np.int64)
@@ -190,7 +191,7 @@ def _own(arena, owner):  # type: ignore[no-untyped-def]
     arena[OWNED] = _address(node)
 
 
-@numba.njit(cache=True)
+@njit
 def _disown_all(arena):  # type: ignore[no-untyped-def]
     """Let go of all arrays kept by reference."""
     at = arena[OWNED]
@@ -201,7 +202,7 @@ def _disown_all(arena):  # type: ignore[no-untyped-def]
         at = node[1]
 
 
-@numba.njit(cache=True)
+@njit
 def _free_blocks(arena):  # type: ignore[no-untyped-def]
     """Give all blocks back to the heap."""
     for k in range(arena[BLOCKS]):
@@ -209,7 +210,7 @@ def _free_blocks(arena):  # type: ignore[no-untyped-def]
     arena[:WANTED] = 0
 
 
-@numba.njit(cache=True)
+@njit
 def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena that begin with the `used` bytes from an address on."""
     new = _taken(arena, size)
@@ -219,7 +220,7 @@ def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     return new
 
 
-@numba.njit(cache=True)
+@njit
 def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
     """(a tape of descriptions of `words` words each, with room for the entry `at`, the address of that)."""
     used, wanted = tape.size, (at + 1) * words
@@ -231,7 +232,7 @@ def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
     return tape, _address(tape) + 8 * words * at
 
 
-@numba.njit(cache=True)
+@njit
 def _own_any(arena, owner):  # type: ignore[no-untyped-def]
     """`_own`, if there is an owner."""
     if owner != 0:
@@ -269,7 +270,7 @@ def _itemsize(dtype: Any) -> int:
     return as_dtype(dtype.dtype).itemsize
 
 
-@numba.njit(cache=True)
+@njit
 def copied(arena, x):  # type: ignore[no-untyped-def]
     """A copy of a C array that lives as long as the arena."""
     new = room(arena, x.shape, x.dtype)

@@ -1,0 +1,170 @@
+"""How the functions that derived programs call are declared, so that Numba compiles them once a machine.
+
+`overload`, `register_jitable` and `njit` are Numba's, but what they compile is kept on disk (`disk.folder`). The cache
+that Numba has would not do: it tells functions of one file apart by their instructions only, without names and
+constants, and compiles a function with flags of the one that calls it (`fastmath`, `error_model`) without remembering
+which. Here a function is told by all that its code says and by what it encloses, and its machine code by the flags.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numba
+from numba.core import types
+from numba.core.caching import IndexDataCacheFile, NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.core.targetconfig import ConfigStack
+from numba.core.typing.templates import infer, infer_global, make_overload_template
+
+from plaingrad.native import disk
+
+UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called from compiled code only
+INSTALLATION = hashlib.sha256(str(disk.PACKAGE).encode()).hexdigest()[:12]
+
+
+class Cache(NullCache):  # type: ignore[misc]
+    """Machine code of one helper on disk, by argument types and flags.
+
+    Attributes:
+        name: of its files, different from those of all others.
+        files: folder -> the file in it.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.files: dict[Path, IndexDataCacheFile] = {}
+
+    def file(self) -> IndexDataCacheFile | None:
+        """Its file in the folder that is in use now; None if there is none."""
+        where = disk.folder()
+        if where is None:
+            return None
+        if where not in self.files:
+            path = where / f"helpers_{INSTALLATION}"
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.files[where] = IndexDataCacheFile(str(path), self.name, disk.surroundings())
+        return self.files[where]
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function; None if it is not there, of other sources, or damaged."""
+        file = None
+        try:
+            file = self.file()
+            if file is None:
+                return None
+            target_context.refresh()
+            kept = file.load(_key(sig, target_context.codegen()))
+            return None if kept is None else CompileResult._rebuild(target_context, *kept)
+        except Exception:
+            if file is not None:
+                with contextlib.suppress(Exception):
+                    file.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if another process can ask for it and the sources are still those that run."""
+        if " at 0x" in str(sig) or data.library.has_dynamic_globals:
+            return
+        with contextlib.suppress(Exception):
+            file = self.file()
+            if file is not None and disk.is_as_imported():
+                file.save(_key(sig, data.codegen), data._reduce())
+
+
+def _key(sig: Any, codegen: Any) -> Any:
+    above = ConfigStack.top_or_none()  # the flags of the function that calls
+    flags = above and (sorted(above.fastmath.flags), above.error_model, above.forceinline, above.nrt)
+    return sig, codegen.magic_tuple(), str(flags)
+
+
+def _words(code: CodeType) -> list[Any]:
+    """All that code says."""
+    constants = [
+        _words(x) if isinstance(x, CodeType) else (type(x).__name__, repr(x)) for x in code.co_consts
+    ]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return [
+        code.co_filename,
+        code.co_qualname,
+        code.co_firstlineno,
+        code.co_code,
+        code.co_flags,
+        names,
+        constants,
+    ]
+
+
+def digest(f: FunctionType) -> str | None:
+    """What tells a function of plaingrad's own from all others; None if it is not one, or encloses what has no name."""
+    if not f.__code__.co_filename.startswith(str(disk.PACKAGE)):
+        return None
+    try:
+        enclosed = dumps(tuple([cell.cell_contents for cell in f.__closure__ or ()]))
+    except Exception:
+        return None
+    words = str((f.__module__, _words(f.__code__), f.__defaults__, f.__kwdefaults__)).encode()
+    return hashlib.sha256(words + enclosed).hexdigest()[:16]
+
+
+def compiled(f: FunctionType, **options: Any) -> Any:
+    """`f` compiled by Numba under a name that no other function has, its machine code kept.
+
+    Numba names machine code by the qualified name and a count that starts anew in every process: two functions of one
+    name, one of them loaded, would be taken for one.
+    """
+    told = digest(f)
+    if told is None:
+        return numba.njit(**options)(f)
+    made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    made.__kwdefaults__ = f.__kwdefaults__
+    made.__module__ = f.__module__
+    made.__qualname__ = f"{f.__qualname__}_{told}"
+    run = numba.njit(**options)(made)
+    if run is not made:  # Numba may be told not to compile
+        run._cache = Cache(f"{f.__name__.strip('<>')}_{told}")
+    return run
+
+
+def njit(f: Any = None, **options: Any) -> Any:
+    """`numba.njit` for a function of a module, which Python may call too."""
+    if f is None:
+        return lambda f: njit(f, **options)
+    run = numba.njit(no_cfunc_wrapper=True, **options)(f)
+    told = digest(f)
+    if run is not f and told is not None:
+        run._cache = Cache(f"{f.__name__}_{told}")
+    return run
+
+
+def overload(function: Any, inline: Any = "never", prefer_literal: bool = False, strict: bool = True) -> Any:
+    """`numba.extending.overload`."""
+
+    def decorate(chosen: Callable[..., Any]) -> Callable[..., Any]:
+        template = make_overload_template(function, chosen, UNWRAPPED, strict, inline, prefer_literal)
+        if inline == "never":
+            template._get_jit_decorator = lambda self: lambda **options: lambda f: compiled(f, **options)
+        infer(template)
+        if callable(function):
+            infer_global(function, types.Function(template))
+        return chosen
+
+    return decorate
+
+
+def register_jitable(f: Any = None, inline: Any = "never") -> Any:
+    """`numba.extending.register_jitable`."""
+    if f is None:
+        return lambda f: register_jitable(f, inline)
+
+    @overload(f, inline=inline, strict=False)
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        return f
+
+    return f

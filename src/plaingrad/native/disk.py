@@ -1,0 +1,99 @@
+"""Where compiled code is kept on disk, what it depends on, and Numba's cache of machine code as it is used here.
+
+The folder is `PLAINGRAD_CACHE_DIR`, else the platform's place for caches; where that variable is empty nothing is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import config
+from numba.core.caching import FunctionCache
+
+PACKAGE = Path(__file__).parent.parent
+SETTINGS = (
+    "OPT",
+    "BOUNDSCHECK",
+    "LOOP_VECTORIZE",
+    "SLP_VECTORIZE",
+    "DEBUGINFO_DEFAULT",
+)  # Numba's environment
+
+
+def folder() -> Path | None:
+    """Where compiled code is kept; None for nowhere."""
+    told = os.environ.get("PLAINGRAD_CACHE_DIR")
+    if told is not None:
+        return Path(told) if told else None
+    home = Path.home()
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return base / "plaingrad"
+
+
+def stamps() -> list[tuple[str, int, int]]:
+    """(path, size, time of change) of every source of plaingrad."""
+    found = []
+    for root, _, names in os.walk(PACKAGE):
+        for name in names:
+            if name.endswith(".py"):
+                stat = os.stat(os.path.join(root, name))
+                found.append((os.path.join(root, name), stat.st_size, stat.st_mtime_ns))
+    return sorted(found)
+
+
+STAMPS = stamps()  # of the sources of plaingrad, as they were when they were imported
+
+
+@functools.cache
+def surroundings() -> str:
+    """A hash of the versions, Numba's settings, and the sources of plaingrad itself as they were imported."""
+    versions = (
+        sys.version,
+        sys.implementation.cache_tag,
+        numba.__version__,
+        np.__version__,
+        platform.machine(),
+        platform.libc_ver(),
+    )
+    settings = [str(getattr(config, name, None)) for name in SETTINGS]
+    return hashlib.sha256(str((versions, settings, STAMPS)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_as_imported() -> bool:
+    """Whether the sources of plaingrad are still those that run: nothing is kept under the name of others."""
+    try:
+        return stamps() == STAMPS
+    except OSError:
+        return False
+
+
+class Forgiving(FunctionCache):
+    """Numba's cache of machine code, but a damaged file is as good as none."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function; None if it is not there or damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:
+            with contextlib.suppress(Exception):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled function, if that is possible."""
+        with contextlib.suppress(Exception):
+            super().save_overload(sig, data)
