@@ -156,6 +156,24 @@ def test_functions_of_arrays_and_tuples_are_found_again(folder, model, monkeypat
     np.testing.assert_array_equal(gradient(model.of_array, a, c), before)
 
 
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda f: plaingrad.hessian(f, tier="native")(0.7, 3),
+        lambda f: plaingrad.hvp(f, (0.7, 3), (1.0, None), tier="native")[0],
+        lambda f: plaingrad.derivative(f, order=2, tier="native")(0.7, 3),
+    ],
+    ids=["hessian", "hvp", "derivative"],
+)
+def test_programs_derived_from_derived_ones_are_found_again(take, folder, model, monkeypatch):
+    before = take(model.model)
+    expected = plaingrad.derivative(model.model, order=2, tier="plain")(0.7, 3)
+    np.testing.assert_allclose(before, expected, rtol=1e-12)
+    forget()
+    monkeypatch.setattr(build, "program", not_derived)
+    assert take(model.model) == before
+
+
 def test_recursive_functions_are_not_kept(folder, model):
     assert key(model.model) is not None
     assert key(model.recursive) is None

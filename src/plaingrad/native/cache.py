@@ -98,7 +98,10 @@ class _Digest:
             self.code(x)
         elif is_dispatcher(x):
             self.words.append(f"compiled {_options(dict(x.targetoptions))}")
-            self.add(x.py_func)
+            if _is_ours(x):
+                self.words.append(expression(x))
+            else:
+                self.add(x.py_func)
         elif is_trusted(getattr(x, "__module__", None)) or isinstance(x, (np.ufunc, BuiltinFunctionType)):
             self.words.append("at {} {}".format(*place_of(x)))
         elif type(x) is FunctionType:
@@ -148,6 +151,12 @@ def _names(code: CodeType) -> set[str]:
         if isinstance(inner, CodeType):
             found |= _names(inner)
     return found
+
+
+def _is_ours(x: Any) -> bool:
+    """Whether a dispatcher is a helper, a slope or a derived program: `expression` tells all about it."""
+    module = getattr(x, "__module__", None)
+    return is_trusted(module) or str(module).startswith(PREFIX)
 
 
 def is_trusted(module: Any) -> bool:
