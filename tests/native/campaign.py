@@ -2,9 +2,10 @@
 
     python -m tests.native.campaign --count 2000 --seed 100000             # run by CPython
     python -m tests.native.campaign --count 300 --seed 200000 --compiled   # compiled, the pullback, smaller programs
+    python -m tests.native.campaign --count 1000 --seed 300000 --rich      # more of the language: see rich_programs
     python -m tests.native.campaign --show 100123                          # one program, minimised if it fails
 
-Needs PYTHONPATH=src. Prints every failure with its seed and a summary; ends with status 1 if anything failed.
+Needs PYTHONPATH=src. Prints every failure with its seed and a summary, with the number of programs that were compared; ends with status 1 if anything failed.
 """
 
 import argparse
@@ -16,13 +17,17 @@ import sys
 import time
 import warnings
 
+import numba
 import numpy as np
+from numba.core.errors import NumbaError
 
 import plaingrad
-from tests.native import comparison, random_programs
+from plaingrad.native.frontend import with_compiled_callees
+from tests.native import comparison, random_programs, rich_programs
 from tests.native.comparison import bits, copied
 
 REFUSED = "refused"
+COMPARED = ("right", "FAILS", "wild")
 
 
 class TooLong(Exception):
@@ -45,7 +50,7 @@ def outcome(f, args):
 
 
 def check(f, args, at, compiled=False):
-    """Compare; what came of it in a word: "right", "refused: ...", "raises", "wild".
+    """Compare; what came of it in a word: "right", "refused: ...", "raises", "wild", "not compiled" by Numba itself.
 
     Compiled, the value is that of the program as Numba compiles it, to the last bit; run by CPython, NumPy may add up in
     another order than the derived program.
@@ -56,6 +61,13 @@ def check(f, args, at, compiled=False):
     value, left = outcome(f, args)
     if compiled and left is None:
         return "raises"  # compiled it may write out of bounds instead
+    tolerance = 1e-4 if "float32" in f.__code__.co_names else 1e-9
+    if compiled:
+        left = copied(args)
+        try:
+            value = numba.njit(with_compiled_callees(f))(*left)
+        except (NumbaError, NotImplementedError):  # the latter for arrays of two layouts in one variable
+            return "not compiled"
     try:
         native, native_left, found = gradient(f, args, at, compiled)
     except plaingrad.NativeError as error:
@@ -68,22 +80,16 @@ def check(f, args, at, compiled=False):
         raise Different(f"raises {type(error).__name__}: {error}") from error
     if left is None:
         raise Different(f"returns {native}, where the program raises {value.__name__}")
-    if compiled:
-        import numba
-
-        numba_args = copied(args)
-        value = numba.njit(with_compiled_callees(f))(*numba_args)
-        left = numba_args
     if compiled and bits((native, native_left)) != bits((value, left)):
         raise Different(f"the value is {native!r}, that of the compiled program {value!r}")
-    same((native, native_left), (value, left), 1e-12, "value and arguments left")
+    same((native, native_left), (value, left), 1e-3 * tolerance, "value and arguments left")
     plain_value, expected = plaingrad.value_and_grad(f, at, tier="plain")(*copied(args))
-    if not np.isclose(plain_value, value, rtol=1e-9, equal_nan=True):
+    if not np.isclose(plain_value, value, rtol=tolerance, equal_nan=True):
         return "wild"  # a[i] = a[:, j]: which of the elements that overlap are read before they are written is left open
     sizes = [np.abs(leaf).max(initial=0.0) for leaf in comparison.leaves(expected)]
     if not np.isfinite(sizes).all() or max(sizes) > 1e9 or not abs(value) < 1e9:
         return "wild"
-    same(found, expected, 1e-8 if compiled else 1e-9, "gradient")
+    same(found, expected, 10 * tolerance if compiled else tolerance, "gradient")
     if compiled:
         return "right"
     random = np.random.default_rng(1)
@@ -92,9 +98,16 @@ def check(f, args, at, compiled=False):
     scale = sum(float(np.sum(np.abs(np.asarray(g) * dots[k]))) for g, k in zip(expected, at, strict=True))
     moved_args = copied(args)
     value_again, y_dot = comparison.pushed_forward(f, moved_args, at, [copied(dot) for dot in dots])
-    same((value_again, moved_args), (value, left), 1e-12, "value and arguments left by the pushforward")
-    if abs(y_dot - along) > 1e-9 * scale + 1e-11:
+    same(
+        (value_again, moved_args),
+        (value, left),
+        1e-3 * tolerance,
+        "value and arguments left by the pushforward",
+    )
+    if abs(y_dot - along) > tolerance * scale + 1e-11:
         raise Different(f"the tangent is {y_dot}, by the plain tier {along}")
+    if tolerance > 1e-9:
+        return "right"  # differences of float32 say nothing
     with np.errstate(all="ignore"):
         slope, error = comparison.slope_by_differences(f, args, dots, at, float)
     if error < 1e-7 * max(1.0, scale) and abs(slope - along) > 1e-4 * max(1.0, scale):
@@ -109,12 +122,6 @@ def gradient(f, args, at, compiled):
     return value, args, found
 
 
-def with_compiled_callees(f):
-    from plaingrad.native.frontend import with_compiled_callees
-
-    return with_compiled_callees(f)
-
-
 def same(found, expected, rtol, what):
     try:
         comparison.assert_close(found, expected, rtol, what)
@@ -125,20 +132,24 @@ def same(found, expected, rtol, what):
 def reason(error):
     """A refusal without its place."""
     text = re.sub(r" at <random.*", "", str(error).split("\n")[0])
-    return re.sub(r"`[^`]*`", "`...`", text)[:80] + (" " + str(error).split("\n")[1].strip()[:70] if "compile" in text else "")
+    return re.sub(r"`[^`]*`", "`...`", text)[:80] + (
+        " " + str(error).split("\n")[1].strip()[:70] if "compile" in text else ""
+    )
 
 
 def alarmed(*_):
     raise TooLong
 
 
-def run(text, seed, compiled, seconds=20):
+def run(language, text, seed, compiled, seconds=20):
     """What came of the program `text` with the arguments of `seed`; "FAILS: ..." if it differs."""
     signal.signal(signal.SIGPROF, alarmed)
     args, at = random_programs.arguments(seed)
     try:
-        f = random_programs.compiled_text(text, f"<random program {seed}>")
-        signal.setitimer(signal.ITIMER_PROF, 10 * seconds if compiled else seconds)  # stopped, Numba is left broken
+        f = language.compiled_text(text, f"<random program {seed}>")
+        signal.setitimer(
+            signal.ITIMER_PROF, 10 * seconds if compiled else seconds
+        )  # stopped, Numba is left broken
         return check(f, args, at, compiled)
     except TooLong:
         return "too long"
@@ -157,7 +168,7 @@ def kind(result):
     return re.sub(r"[^a-zA-Z ]+", "", result)[:24]
 
 
-def minimised(text, seed, compiled, result):
+def minimised(language, text, seed, compiled, result):
     """A program with fewer statements that fails likewise."""
     lines = text.splitlines()
 
@@ -181,7 +192,9 @@ def minimised(text, seed, compiled, result):
     while progress:
         progress = False
         for candidate in smaller():
-            if len("".join(candidate)) < len("".join(lines)) and kind(run("\n".join(candidate) + "\n", seed, compiled, 10)) == kind(result):
+            if len("".join(candidate)) < len("".join(lines)) and kind(
+                run(language, "\n".join(candidate) + "\n", seed, compiled, 10)
+            ) == kind(result):
                 lines, progress = candidate, True
                 break
     return "\n".join(lines) + "\n"
@@ -193,32 +206,35 @@ def main():
     parser.add_argument("--seed", type=int, default=100_000)
     parser.add_argument("--size", type=int)
     parser.add_argument("--compiled", action="store_true")
+    parser.add_argument("--rich", action="store_true", help="programs of rich_programs")
     parser.add_argument("--show", type=int)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     options = parser.parse_args()
     size = options.size or (3 if options.compiled else 6)
+    language = rich_programs if options.rich else random_programs
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     if options.show is not None:
-        text = random_programs.program(options.show, size)
+        text = language.program(options.show, size)
         print(text)
-        result = run(text, options.show, options.compiled)
+        result = run(language, text, options.show, options.compiled)
         print(result)
         if result.startswith("FAILS"):
-            text = minimised(text, options.show, options.compiled, result)
-            print(text, run(text, options.show, options.compiled), sep="\n")
+            text = minimised(language, text, options.show, options.compiled, result)
+            print(text, run(language, text, options.show, options.compiled), sep="\n")
         return
     found, start, failures = collections.Counter(), time.time(), []
     for seed in range(options.seed, options.seed + options.count):
         if time.time() - start > options.seconds:
             break
-        result = run(random_programs.program(seed, size), seed, options.compiled)
+        result = run(language, language.program(seed, size), seed, options.compiled)
         found[result if result.startswith(REFUSED) else result.split(":")[0]] += 1
         if result.startswith("FAILS"):
             failures.append(seed)
             print(seed, result, flush=True)
-    print(f"{sum(found.values())} programs in {time.time() - start:.0f} s")
+    compared = sum(found[what] for what in COMPARED)
+    print(f"{sum(found.values())} programs in {time.time() - start:.0f} s, {compared} compared")
     for what, times in found.most_common():
         print(f"{times:6d}  {what}")
     print("failures:", *failures)

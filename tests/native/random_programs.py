@@ -209,12 +209,22 @@ class Writer:
         if where < 0.36:
             return self.filled("{v}[{at}]", names, depth)
         if where < 0.43:
-            return self.filled(self.one_of("{m}[{at}, {at}]", "{m}[{at}, {at}]", "{u}[{at6}, {at5}]"), names, depth)
-        return self.filled(self.one_of(*ONE_NUMBER).strip(), names, depth)
+            return self.filled(
+                self.one_of("{m}[{at}, {at}]", "{m}[{at}, {at}]", "{u}[{at6}, {at5}]"), names, depth
+            )
+        return self.filled(self.one_of(*self.number_templates(names)).strip(), names, depth)
+
+    def number_templates(self, names):
+        """The templates of expressions for a number."""
+        return ONE_NUMBER
 
     def vector(self, names, depth=0):
         """An array expression of 4 elements."""
-        return self.filled(self.one_of(*ONE_VECTOR).strip(), names, depth)
+        return self.filled(self.one_of(*self.vector_templates(names)).strip(), names, depth)
+
+    def vector_templates(self, names):
+        """The templates of expressions for an array of 4 elements."""
+        return ONE_VECTOR
 
     def filled(self, template, names, depth):
         """A template with every hole filled at random: see `HOLES`."""
@@ -244,6 +254,11 @@ class Writer:
         return False
 
     def statement(self, depth, names, in_loop):
+        weights, makers = zip(*self.statements(depth, names, in_loop))
+        return self.random.choices(makers, weights)[0](depth, names, in_loop) is True
+
+    def statements(self, depth, names, in_loop):
+        """(weight, what writes it) of every kind of statement that may stand here."""
         kinds = [
             (17, self.assignment), (6, self.augmented), (14, self.element), (4, self.new_vector), (5, self.view),
             (4, self.slice_write), (3, self.in_place), (3, self.row_write), (3, self.swap_numbers),
@@ -257,8 +272,7 @@ class Writer:
             kinds += [(5, self.leave)]
         if depth > 1:
             kinds += [(1, self.finish)]
-        weights, makers = zip(*kinds)
-        return self.random.choices(makers, weights)[0](depth, names, in_loop) is True
+        return kinds
 
     def assignment(self, depth, names, in_loop):
         if self.chance(0.4):
@@ -290,7 +304,9 @@ class Writer:
 
     def fresh_memory(self, depth, names, in_loop):
         v, k, base = self.fresh("z"), self.fresh("k"), self.pick(names[VECTORS])
-        maker = self.one_of("np.zeros(4)", "np.empty(4)", f"np.zeros_like({base})", f"np.empty_like({base})", "np.ones(4)")
+        maker = self.one_of(
+            "np.zeros(4)", "np.empty(4)", f"np.zeros_like({base})", f"np.empty_like({base})", "np.ones(4)"
+        )
         self.emit(depth, f"{v} = {maker}")
         if "empty" in maker:
             inner = self.inside(names)
@@ -300,7 +316,12 @@ class Writer:
         names[VECTORS].add(v)
 
     def view(self, depth, names, in_loop):
-        v, a, m, u = self.fresh("w"), self.pick(names[VECTORS]), self.pick(names[MATRICES]), self.pick(names[GRIDS])
+        v, a, m, u = (
+            self.fresh("w"),
+            self.pick(names[VECTORS]),
+            self.pick(names[MATRICES]),
+            self.pick(names[GRIDS]),
+        )
         self.emit(depth, f"{v} = " + self.one_of(
             f"{a}[::-1]", f"{m}[{self.index(names)}]", f"{m}[:, {self.index(names)}]", f"{m}.T[{self.index(names)}]",
             f"{m}[::-1, {self.index(names)}][::-1]", f"{m}[1:3, ::2].copy().reshape(4)", a, f"{a}[:]",
@@ -311,17 +332,30 @@ class Writer:
     def slice_write(self, depth, names, in_loop):
         a, source = self.pick(names[VECTORS]), self.pick(names[VECTORS])
         where = self.one_of("1:3", ":2", "::2", "::-2", "-2:", "3:1:-1")
-        value = self.one_of(f"{source}[1:3] * {self.pick(names[NUMBERS])}", self.number(names, 1), f"{source}[2:]", f"{source}[::-2]")
+        value = self.one_of(
+            f"{source}[1:3] * {self.pick(names[NUMBERS])}",
+            self.number(names, 1),
+            f"{source}[2:]",
+            f"{source}[::-2]",
+        )
         self.emit(depth, f"{a}[{where}] {self.one_of('=', '=', '+=', '-=')} {value}")
 
     def in_place(self, depth, names, in_loop):
-        value = self.one_of(self.pick(names[NUMBERS]), self.pick(names[VECTORS]), "0.5", f"np.cos({self.pick(names[VECTORS])})")
+        value = self.one_of(
+            self.pick(names[NUMBERS]),
+            self.pick(names[VECTORS]),
+            "0.5",
+            f"np.cos({self.pick(names[VECTORS])})",
+        )
         self.emit(depth, f"{self.pick(names[VECTORS])} {self.one_of('*=', '+=', '-=')} {value}")
 
     def row_write(self, depth, names, in_loop):
         m = self.pick(names[MATRICES])
         place = self.one_of(f"{m}[{self.index(names)}]", f"{m}[:, {self.index(names)}]")
-        self.emit(depth, f"{place} {self.one_of('=', '=', '+=')} {self.one_of(self.pick(names[VECTORS]), self.vector(names))}")
+        self.emit(
+            depth,
+            f"{place} {self.one_of('=', '=', '+=')} {self.one_of(self.pick(names[VECTORS]), self.vector(names))}",
+        )
 
     def swap_numbers(self, depth, names, in_loop):
         one, two = self.pick(names[NUMBERS]), self.pick(names[NUMBERS])
@@ -334,7 +368,12 @@ class Writer:
             return
         own = [a for a in sorted(names[VECTORS]) if a.startswith("s")]
         one, two = self.random.sample(own, 2)
-        self.emit(depth, self.one_of(f"{one}, {two} = {two}, {one}", f"{one} = {two}", f"{one} = {two} * {self.number(names, 2)}"))
+        self.emit(
+            depth,
+            self.one_of(
+                f"{one}, {two} = {two}, {one}", f"{one} = {two}", f"{one} = {two} * {self.number(names, 2)}"
+            ),
+        )
 
     def pair(self, depth, names, in_loop):
         p, q = self.fresh("p"), self.fresh("q")
@@ -389,7 +428,9 @@ class Writer:
 
     def counted(self, depth, names, in_loop):
         i, inner = self.fresh("k"), self.inside(names)
-        bounds = self.one_of("n", "3", "n - 1", "1, 4", "3, -1, -1", "0, 6, 2", "n, 0, -1", "0", "len(a)", "2, n + 2")
+        bounds = self.one_of(
+            "n", "3", "n - 1", "1, 4", "3, -1, -1", "0, 6, 2", "n, 0, -1", "0", "len(a)", "2, n + 2"
+        )
         if self.chance(0.3):
             bounds = self.pick(names[WHOLE]) + " % 4"
         if self.chance(0.12):
@@ -445,7 +486,10 @@ class Writer:
             down, right = self.random.randint(-1, reach), self.random.randint(-1, reach)
             return f"U[{i}{down:+d}, {j}{right:+d}]" if (down, right) != (0, 0) else f"U[{i}, {j}]"
 
-        terms = [f"{self.one_of('0.1', '0.2', self.pick(names[NUMBERS]), 'M[0, 1]')} * {near()}" for _ in range(self.random.randint(1, 5))]
+        terms = [
+            f"{self.one_of('0.1', '0.2', self.pick(names[NUMBERS]), 'M[0, 1]')} * {near()}"
+            for _ in range(self.random.randint(1, 5))
+        ]
         if self.chance(0.4):
             terms.append(f"{near()} * (1.0 - {near()})")
         if self.chance(0.3):
@@ -462,9 +506,20 @@ class Writer:
     def line_stencil(self, depth, names):
         a, b, k, i = self.pick(names[VECTORS]), "s1", self.fresh("k"), self.fresh("k")
         self.emit(depth, f"for {k} in range({self.one_of('n', '2')}):")
-        self.emit(depth + 1, self.one_of("s2 = s1.copy()", "s2 = np.zeros(4)", f"s2 = {a} * 0.5", "s2 = np.empty_like(s1)\n" + "    " * (depth + 1) + "s2[:] = 0.3"))
+        self.emit(
+            depth + 1,
+            self.one_of(
+                "s2 = s1.copy()",
+                "s2 = np.zeros(4)",
+                f"s2 = {a} * 0.5",
+                "s2 = np.empty_like(s1)\n" + "    " * (depth + 1) + "s2[:] = 0.3",
+            ),
+        )
         self.emit(depth + 1, f"for {i} in range({self.one_of('1, 3', '0, 4', '1, 4', '2, -1, -1')}):")
-        self.emit(depth + 2, f"s2[{i}] = math.sin({b}[{i} - 1]) * {self.pick(names[NUMBERS])} + {self.one_of(f'{b}[{i}]', f'{a}[({i} + 1) % 4]', f's2[{i} - 1]')}")
+        self.emit(
+            depth + 2,
+            f"s2[{i}] = math.sin({b}[{i} - 1]) * {self.pick(names[NUMBERS])} + {self.one_of(f'{b}[{i}]', f'{a}[({i} + 1) % 4]', f's2[{i} - 1]')}",
+        )
         self.emit(depth + 1, self.one_of("s1 = s2", "s1, s2 = s2, s1", "s1[:] = s2"))
 
     def sums(self, depth, names):
@@ -479,7 +534,10 @@ class Writer:
             z = self.fresh("v")
             self.emit(depth + 1, f"{z} = {self.one_of('0.0', self.number(inner, 2) + ' * 1.0')}")
             self.emit(depth + 1, f"for {j} in range({self.one_of('4', 'n', i)}):")
-            self.emit(depth + 2, f"{z} += {self.pick(names[MATRICES])}[{i} % 4, {j} % 4] * {self.pick(names[VECTORS])}[{j} % 4]")
+            self.emit(
+                depth + 2,
+                f"{z} += {self.pick(names[MATRICES])}[{i} % 4, {j} % 4] * {self.pick(names[VECTORS])}[{j} % 4]",
+            )
             inner[NUMBERS].add(z)
         if self.chance(0.3):
             self.emit(depth + 1, f"if {self.condition(inner)}:")
@@ -495,9 +553,13 @@ class Writer:
         one, two = self.pick(names[NUMBERS]), self.pick(names[NUMBERS])
         step = self.fresh("v")
         self.emit(depth, f"for {i} in range({self.one_of('n', '5', 'n + 1')}):")
-        self.emit(depth + 1, f"{step} = {one} * {a}[0] - math.sin({two}) * {a}[{self.one_of('1', '-1', '3')}]")
+        self.emit(
+            depth + 1, f"{step} = {one} * {a}[0] - math.sin({two}) * {a}[{self.one_of('1', '-1', '3')}]"
+        )
         self.emit(depth + 1, f"{two} = {two} * 0.9 + 0.1 * math.tanh({step} * {a}[2])")
-        self.emit(depth + 1, f"{one} = {self.one_of(f'math.tanh({step})', f'{step} * 0.3', f'max({step}, -1.0)')}")
+        self.emit(
+            depth + 1, f"{one} = {self.one_of(f'math.tanh({step})', f'{step} * 0.3', f'max({step}, -1.0)')}"
+        )
 
     def newton(self, depth, names):
         t, i = self.fresh("v"), self.fresh("k")
@@ -511,14 +573,20 @@ class Writer:
             self.emit(depth, f"while abs({t} * {t} - 2.0) > 1e-3 and {i} < 6:")
             self.emit(depth + 1, f"{i} += 1")
         inner[NUMBERS].add(t)
-        self.emit(depth + 1, f"{t} = {t} - ({t} * {t} - 1.5 - math.cos({target})) / (2.0 * {t} + {self.one_of('0.0', '0.1')})")
+        self.emit(
+            depth + 1,
+            f"{t} = {t} - ({t} * {t} - 1.5 - math.cos({target})) / (2.0 * {t} + {self.one_of('0.0', '0.1')})",
+        )
         names[NUMBERS].add(t)
 
     def scan(self, depth, names):
         a, i = self.pick(names[VECTORS]), self.fresh("k")
         bounds, shift = self.one_of(("1, 4", "-1"), ("2, -1, -1", "+1"), ("0, 4", "-1"), ("0, 3", "+1"))
         self.emit(depth, f"for {i} in range({bounds}):")
-        self.emit(depth + 1, f"{a}[{i}] {self.one_of('+=', '=', '-=')} math.sin({a}[{i} {shift}]) * {self.number(names, 2)}")
+        self.emit(
+            depth + 1,
+            f"{a}[{i}] {self.one_of('+=', '=', '-=')} math.sin({a}[{i} {shift}]) * {self.number(names, 2)}",
+        )
 
     def product(self, depth, names):
         m, one, two = self.fresh("m"), self.pick(names[MATRICES]), self.pick(names[MATRICES])
@@ -530,21 +598,30 @@ class Writer:
             self.emit(depth + 2, f"for {k} in range({self.one_of('4', j)}):")
             self.emit(depth + 3, f"{m}[{i}, {j}] += {one}[{i}, {k}] * {two}[{k}, {j}]")
         else:
-            self.emit(depth + 2, f"{m}[{i}, {j}] = math.tanh({one}[{i}, {j}] * {two}[{j}, {i}] + {self.pick(names[NUMBERS])})")
+            self.emit(
+                depth + 2,
+                f"{m}[{i}, {j}] = math.tanh({one}[{i}, {j}] * {two}[{j}, {i}] + {self.pick(names[NUMBERS])})",
+            )
         names[MATRICES].add(m)
 
     def elementwise(self, depth, names):
         a, b, c, i = self.pick(names[VECTORS]), self.pick(names[VECTORS]), self.fresh("a"), self.fresh("k")
         self.emit(depth, f"{c} = np.{self.one_of('zeros(4)', f'empty_like({a})', 'empty(4)')}")
         self.emit(depth, f"for {i} in range({self.one_of('4', f'{a}.size', f'{a}.shape[0]', f'len({b})')}):")
-        self.emit(depth + 1, f"{c}[{i}] = math.exp(-{a}[{i}] * {a}[{i}]) * {self.pick(names[NUMBERS])} + {b}[{self.one_of(i, f'3 - {i}', f'-1 - {i}')}]")
+        self.emit(
+            depth + 1,
+            f"{c}[{i}] = math.exp(-{a}[{i}] * {a}[{i}]) * {self.pick(names[NUMBERS])} + {b}[{self.one_of(i, f'3 - {i}', f'-1 - {i}')}]",
+        )
         names[VECTORS].add(c)
 
     def walk(self, depth, names):
         s, t, i = self.fresh("v"), self.fresh("v"), self.fresh("k")
         self.emit(depth, f"{s}, {t} = 1.0 + 0.1 * x, 0.0")
         self.emit(depth, f"for {i} in range({self.one_of('n', '4')}):")
-        self.emit(depth + 1, f"{s} *= math.exp(0.1 * {self.pick(names[VECTORS])}[{i} % 4] - 0.05 * {self.pick(names[NUMBERS])} ** 2 / (1.0 + {self.pick(names[NUMBERS])} ** 2))")
+        self.emit(
+            depth + 1,
+            f"{s} *= math.exp(0.1 * {self.pick(names[VECTORS])}[{i} % 4] - 0.05 * {self.pick(names[NUMBERS])} ** 2 / (1.0 + {self.pick(names[NUMBERS])} ** 2))",
+        )
         self.emit(depth + 1, f"{t} += {s}")
         self.emit(depth, f"{t} = max({t} - {self.number(names, 2)}, 0.0)")
         names[NUMBERS] |= {s, t}
@@ -553,7 +630,12 @@ class Writer:
         m, s, i, a = self.fresh("v"), self.fresh("v"), self.fresh("k"), self.pick(names[VECTORS])
         self.emit(depth, f"{m} = {a}[0]")
         self.emit(depth, f"for {i} in range(1, 4):")
-        self.emit(depth + 1, self.one_of(f"{m} = max({m}, {a}[{i}])", f"if {a}[{i}] > {m}:\n{'    ' * (depth + 2)}{m} = {a}[{i}]"))
+        self.emit(
+            depth + 1,
+            self.one_of(
+                f"{m} = max({m}, {a}[{i}])", f"if {a}[{i}] > {m}:\n{'    ' * (depth + 2)}{m} = {a}[{i}]"
+            ),
+        )
         self.emit(depth, f"{s} = 0.0")
         self.emit(depth, f"for {i} in range(4):")
         self.emit(depth + 1, f"{s} += math.exp({a}[{i}] - {m})")
@@ -563,18 +645,37 @@ class Writer:
     # -- the whole -------------------------------------------------------------------------------------------------
 
     def text(self):
-        names = {NUMBERS: {"x", "y"}, VECTORS: {"a", "b", "s1", "s2"}, MATRICES: {"M"}, GRIDS: {"U", "V"}, WHOLE: {"n"}}
+        names = {
+            NUMBERS: {"x", "y"},
+            VECTORS: {"a", "b", "s1", "s2"},
+            MATRICES: {"M"},
+            GRIDS: {"U", "V"},
+            WHOLE: {"n"},
+        }
         self.emit(0, "def f(x, y, a, b, M, U, n):")
         self.emit(1, "s1 = a.copy()")
         self.emit(1, "s2 = b * x")
         self.emit(1, self.one_of("V = U * 0.5", "V = np.zeros_like(U)", "V = U.copy()"))
+        self.begin(names)
         if not self.block(1, names, self.random.randint(2, self.size), False):
             vectors = self.random.sample(sorted(names[VECTORS]), min(3, len(names[VECTORS])))
             parts = [f"math.tanh({v})" for v in sorted(names[NUMBERS])]
             parts += [f"np.sum({v} * {v}[::-1])" for v in sorted(vectors)]
-            parts += [f"np.sum({self.pick(names[MATRICES])}) * y", "np.sum(U * U)", "V[2, 3]"]
+            parts += [
+                f"np.sum({self.pick(names[MATRICES])}) * y",
+                "np.sum(U * U)",
+                "V[2, 3]",
+                *self.end(names),
+            ]
             self.emit(1, "return " + " + ".join(parts))
         return "\n".join(self.lines) + "\n"
+
+    def begin(self, names):
+        """Statements before the first random one."""
+
+    def end(self, names):
+        """More terms of the result."""
+        return []
 
 
 def program(seed, size=6):
@@ -582,10 +683,10 @@ def program(seed, size=6):
     return Writer(seed, size).text()
 
 
-def compiled_text(text, name):
-    """The function `f` of a program."""
+def compiled_text(text, name, helpers=HELPERS):
+    """The function `f` of a program that calls `helpers`."""
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
-    space = {"math": math, "np": np, "Pair": Pair, **HELPERS}
+    space = {"math": math, "np": np, "Pair": Pair, **helpers}
     exec(compile(text, name, "exec"), space)
     space["f"].__module__ = "random_program"
     return space["f"]
@@ -604,8 +705,19 @@ def arguments(seed):
         return values
 
     a, b = laid_out(random_numbers.normal(size=4)), laid_out(random_numbers.normal(size=4))
-    m, u = laid_out(random_numbers.normal(size=(4, 4)) * 0.5), laid_out(random_numbers.normal(size=(6, 5)) * 0.5)
-    args = float(random_numbers.normal()), float(random_numbers.normal()), a, b, m, u, int(random_numbers.integers(0, 5))
+    m, u = (
+        laid_out(random_numbers.normal(size=(4, 4)) * 0.5),
+        laid_out(random_numbers.normal(size=(6, 5)) * 0.5),
+    )
+    args = (
+        float(random_numbers.normal()),
+        float(random_numbers.normal()),
+        a,
+        b,
+        m,
+        u,
+        int(random_numbers.integers(0, 5)),
+    )
     every = (0, 1, 2, 3, 4, 5)
     chosen = tuple(k for k in every if random_numbers.random() < 0.6)
     return args, chosen if chosen and random_numbers.random() < 0.5 else every

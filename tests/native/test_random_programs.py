@@ -7,9 +7,10 @@ import pytest
 
 pytest.importorskip("numba")
 
-from tests.native import campaign, random_programs
+from tests.native import campaign, random_programs, rich_programs
 
 SEEDS = (100007, 100016, 100069, 100071, 100002, 100033)
+RICH_SEEDS = (3123, 3175, 3477, 4094, 4357)
 COMPILED_SEEDS = (200000, 200003)
 
 
@@ -17,6 +18,12 @@ COMPILED_SEEDS = (200000, 200003)
 def test_a_random_program_has_the_value_effects_and_derivatives_of_the_plain_tier(seed):
     with np.errstate(all="ignore"):
         assert campaign.check(*random_programs.function_of(seed)) == "right"
+
+
+@pytest.mark.parametrize("seed", RICH_SEEDS)
+def test_a_random_program_of_the_richer_language_has_them(seed):
+    with np.errstate(all="ignore"):
+        assert campaign.check(*rich_programs.function_of(seed)) == "right"
 
 
 @pytest.mark.parametrize("seed", COMPILED_SEEDS)
@@ -99,7 +106,29 @@ def two_sums_over_views_have_factors_of_their_own(x, y, a, b, M, U, n):
     return math.tanh(s) * math.tanh(t)
 
 
-WRONG_ONCE = [f for f in list(globals().values()) if getattr(f, "__code__", None) and f.__code__.co_varnames[:3] == ("x", "y", "a")]
+def numbers_and_arrays_written_through_an_ellipsis(x, y, a, b, M, U, n):
+    s, z = np.zeros(4), np.zeros(())
+    s[...] = x * y
+    a[...] = s * b
+    z[...] = a[1] * x
+    M[1, ...] = y
+    return np.sum(s * b) + a[2] * z[()] + M[1, 2] * M[0, 1]
+
+
+def arrays_change_names_inside_a_loop_over_both(x, y, a, b, M, U, n):
+    s1, s2 = a * x, b + y
+    for k in range(3):
+        for e, f in zip(s1, s2):
+            x += math.sin(e * f)
+            s1, s2 = s2, s1
+    return x * s1[0]
+
+
+WRONG_ONCE = [
+    f
+    for f in list(globals().values())
+    if getattr(f, "__code__", None) and f.__code__.co_varnames[:3] == ("x", "y", "a")
+]
 
 
 @pytest.mark.parametrize("f", WRONG_ONCE, ids=lambda f: f.__name__)

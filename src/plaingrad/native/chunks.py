@@ -12,7 +12,7 @@ from numba.core import types
 
 from plaingrad.native import array_helpers, arrays, lanes, scalars
 from plaingrad.native.activity import is_array
-from plaingrad.native.tree import Const, Do, InPlace, Let, Operand, Ref, Stmt, Store, Var
+from plaingrad.native.tree import Const, Do, InPlace, Let, Operand, Ref, Stmt, Var
 
 COPIES = frozenset((np.copy, ("method", "copy")))
 SUMS = frozenset((np.sum, ("method", "sum")))
@@ -98,16 +98,6 @@ def product(t: Any, s: Let, z: str, out: list[Stmt]) -> None:
         add(Var(z), Const(1.0), terms[1], s.line, out)
     else:
         out.append(Let(z, "binary", tuple(terms), "+", s.line))
-
-
-def fills(t: Any, s: Store) -> bool:
-    """Whether array[index] = value writes one number into several elements."""
-    kind = t.type_of(s.index)
-    parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
-    if isinstance(t.type_of(s.value), types.Array):
-        return False
-    several = any(isinstance(part, types.SliceType) or part is types.ellipsis for part in parts)
-    return several or len(parts) < t.type_of(s.array).ndim
 
 
 def change(t: Any, s: InPlace, target: Var, x_dot: Operand | None, out: list[Stmt]) -> None:

@@ -430,7 +430,7 @@ class Forward(Transform):
             x_dot = Const(0.0)
             if self.n:
                 x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
-        if self.n and chunks.fills(self, s):
+        if self.n and self.fills(s):
             view = self.emit(out, "item", (Var(f"{s.array.name}_d"), s.index), None, s.line)  # type: ignore[union-attr]
             out.append(Do(Let("_", "call", (Ref(lanes.fill, "fill"), view, x_dot), (), s.line), s.line))
             return

@@ -741,9 +741,12 @@ class _Translator:
         self, iterator: Operand, body: list[Stmt], definitions: dict[str, Let]
     ) -> None:
         """Refuse a loop over a list that its body changes: the number of iterations is taken at its start."""
-        under, lists = [iterator], set()
+        under, seen, lists = [iterator], set(), set()
         while under:
             a = under.pop()
+            if a in seen:  # variables that change names in a loop
+                continue
+            seen.add(a)
             t = self.types_of(a.name) if isinstance(a, Var) else None
             made = definitions.get(a.name) if isinstance(a, Var) else None
             if isinstance(t, types.List):

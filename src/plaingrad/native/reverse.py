@@ -464,29 +464,25 @@ class Reverse(Transform):
             back.append(Store(bar, s.index, Const(0.0), s.line))
             return Parts([s], back)
         assert isinstance(s.value, Var)
-        arriving = self.emit(back, "item", (bar, s.index), None, s.line)
+        index = s.index
+        if index == Const(Ellipsis):  # Numba writes, but does not read, array[...]
+            scalar = self.types[s.array.name].ndim == 0
+            every = ("tuple", ()) if scalar else ("slice", (Const(None), Const(None)))
+            index = self.emit(back, *every, None, s.line)
+        arriving = self.emit(back, "item", (bar, index), None, s.line)
         if is_array(value_type):
             if self.memory.of(s.value.name) == self.memory.of(s.array.name):  # perhaps the very same elements
                 arriving = self.emit(back, "method", (arriving,), ("copy", ()), s.line)
                 back.append(Store(bar, s.index, Const(0.0), s.line))
                 self.add(back, s.value, arriving, s.line)
                 return Parts([s], back)
-        elif self.is_slice(s):
+        elif self.fills(s):
             arriving = self.emit(back, "call", (Ref(np.sum, "sum_of"), arriving), (), s.line)
         if isinstance(self.types[s.array.name].dtype, types.Complex):
             self.types[arriving.name] = types.complex128
         self.add(back, s.value, arriving, s.line)
         back.append(Store(bar, s.index, Const(0.0), s.line))
         return Parts([s], back)
-
-    def is_slice(self, s: Store) -> bool:
-        """Whether the index names several elements."""
-        t = self.type_of(s.index)
-        array = self.types[s.array.name]  # type: ignore[union-attr]
-        parts = list(t) if isinstance(t, types.BaseTuple) else [t]
-        if any(isinstance(part, types.SliceType) or part is types.ellipsis for part in parts):
-            return True
-        return len(parts) < array.ndim
 
     def in_place(self, s: InPlace) -> Parts:
         """array op= value."""

@@ -93,7 +93,6 @@ class Transform:
         self.active -= zero_numbers(self.exploded, program.zeros)
         self.refuse_what_is_lost(given)
         self.count = last_number(self.types)  # beyond every name's, so that made names are new
-        self.count = last_number(self.types)  # beyond every name's, so that made names are new
         self.made: set[str] = set()  # temporaries of the derivative
         self.assigned = self._assignments(self.exploded.body)
         self.definitions: dict[str, Let] = {}
@@ -250,6 +249,16 @@ class Transform:
                 ]
             return self.by_row(s, f, s.args[1:], 1, out)
         raise self.refuse(f"`{s.detail or s.op}`", line)
+
+    def fills(self, s: Store) -> bool:
+        """Whether array[index] = value writes one number into several elements."""
+        if is_array(self.type_of(s.value)):
+            return False
+        kind = self.type_of(s.index)
+        parts = list(kind) if isinstance(kind, types.BaseTuple) else [kind]
+        whole = s.index == Const(Ellipsis)
+        several = any(isinstance(part, types.SliceType) or part is types.ellipsis for part in parts)
+        return whole or several or len(parts) < self.type_of(s.array).ndim
 
     def is_conjugate(self, s: Let) -> bool:
         """Whether a statement conjugates a number."""
