@@ -11,7 +11,7 @@ numba = pytest.importorskip("numba")
 
 from plaingrad.native import build, vecmath  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not vecmath.exp_is_exact(), reason="no exp of our own on this machine")
+pytestmark = pytest.mark.skipif(not vecmath.is_exact("exp"), reason="no exp of our own on this machine")
 
 DATA = np.random.default_rng(3).normal(size=600)
 

@@ -1,4 +1,4 @@
-"""exp of many numbers at once: equal to the C library's, wherever it is."""
+"""Functions of many numbers at once: equal to the C library's, wherever the numbers are."""
 
 import math
 
@@ -8,74 +8,143 @@ import pytest
 numba = pytest.importorskip("numba")
 mpmath = pytest.importorskip("mpmath")
 
-from plaingrad.native import vecmath  # noqa: E402
+from plaingrad.native import c_library, vecmath  # noqa: E402
+from plaingrad.native.each import EACH  # noqa: E402
 
 RANDOM = np.random.default_rng(1)
-EDGES = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 2.0**-54, 1e-320, 709.78, 709.79, -745.1,
-         -745.2, -708.4, -708.3, 1e300, -1e300, vecmath.LIMIT, -vecmath.LIMIT, 511.99, 512.0, -512.0)  # fmt: skip
+NAMES = tuple(vecmath.FORMS)
+EXACT = [
+    pytest.param(
+        name, marks=pytest.mark.skipif(not vecmath.is_exact(name), reason="another C library, or no FMA")
+    )
+    for name in NAMES
+]
+EDGES = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1e-320, 2.0**-1022, 1e300, -1e300,
+         2.0**-54, -(2.0**-54), 2.0**-29, -(2.0**-29), 2.0**-55, 0.5, -0.5, 2.0, 22.0, -22.0, 512.0, -512.0,
+         709.78, 709.79, -745.1, -745.2, -708.4, -708.3, 700.0, 511.99, 2.0**52, 2.0**53, 2.0**1023,
+         0.41421, 0.41422, -0.2929, -0.29289, 0.3465735, 1.0397207, -0.3465735, -1.0397207, 38.816, -38.816, -0.25,
+         0.9375, 1.0 + 265.0 * 2.0**-12, 1.0 - 2.0**-53, 1.0 + 2.0**-52, -1.0 + 2.0**-53, 1.5, 0.75)  # fmt: skip
 
 
-@numba.njit
-def of_each(x):
-    vecmath.exp_each(x, x.size)
-
-
-@numba.njit
-def by_the_library(x):
-    for k in range(x.size):
-        x[k] = math.exp(x[k])
-
-
-@pytest.mark.skipif(not vecmath.exp_is_exact(), reason="another C library, or no fused multiply-add")
-@pytest.mark.parametrize(
-    "x",
-    [
-        RANDOM.uniform(-1.0, 1.0, 1_000_000),
-        RANDOM.uniform(-511.0, 511.0, 1_000_000),
-        RANDOM.normal(size=1_000_000) * 2.0 ** RANDOM.uniform(-1070, -1, 1_000_000),
-        math.log(2.0) / 256.0 * np.arange(-180_000, 180_000),
-        np.nextafter(math.log(2.0) / 256.0 * np.arange(-180_000, 180_000), 1e3),
-    ],
-    ids=["near zero", "everywhere", "small", "where k changes", "just behind"],
-)
-def test_millions_of_values_have_the_bits_of_the_c_library(x):
-    mine, theirs = x.copy(), x.copy()
-    of_each(mine)
-    by_the_library(theirs)
-    np.testing.assert_array_equal(mine.view(np.int64), theirs.view(np.int64))
-
-
-@pytest.mark.parametrize("edge", EDGES, ids=repr)
-def test_edges_are_those_of_the_c_library_alone_and_among_others(edge):
-    expected = np.array([edge])
-    by_the_library(expected)
-    for others in ([], [1.0] * 7):
-        x = np.array([edge, *others])
-        of_each(x)
-        np.testing.assert_array_equal(x[:1], expected)
-
-
-def test_values_are_within_one_unit_in_the_last_place():
-    x = np.concatenate([RANDOM.uniform(-500.0, 500.0, 2000), RANDOM.normal(size=2000)])
-    mine = x.copy()
-    of_each(mine)
-    with mpmath.workprec(120):
-        for a, y in zip(x, mine, strict=True):
-            assert abs(mpmath.mpf(float(y)) - mpmath.exp(mpmath.mpf(float(a)))) <= 0.52 * float(np.spacing(y))
-
-
-def test_python_runs_it_uncompiled():
-    x = np.array([0.5, -1.0, 3.0])
-    vecmath.exp_each(x, 2)
-    assert x.tolist() == [math.exp(0.5), math.exp(-1.0), 3.0]
-
-
-def test_only_the_first_numbers_are_taken():
-    x = np.zeros(5)
+def made(name):
+    """(the function of many numbers, that of the C library in a loop), compiled: they change a vector."""
+    each, library = EACH[name], getattr(math, name)
 
     @numba.njit
-    def first(x):
-        vecmath.exp_each(x, 3)
+    def of_each(x):
+        each(x, x.size)
 
-    first(x)
-    assert x.tolist() == [1.0, 1.0, 1.0, 0.0, 0.0]
+    @numba.njit
+    def by_the_library(x):
+        for k in range(x.size):
+            x[k] = library(x[k])
+
+    return of_each, by_the_library
+
+
+COMPILED = {name: made(name) for name in NAMES}
+
+
+def compare(name, x):
+    mine, theirs = x.copy(), x.copy()
+    COMPILED[name][0](mine)
+    COMPILED[name][1](theirs)
+    there = ~(np.isnan(mine) & np.isnan(theirs))
+    np.testing.assert_array_equal(mine[there].view(np.int64), theirs[there].view(np.int64))
+
+
+SAMPLES = {
+    "near zero": lambda: RANDOM.uniform(-1.0, 1.0, 300_000),
+    "near one": lambda: 1.0 + RANDOM.uniform(-0.1, 0.1, 300_000),
+    "everywhere": lambda: RANDOM.uniform(-511.0, 511.0, 300_000),
+    "of moderate size": lambda: RANDOM.normal(size=300_000) * 5.0,
+    "of all sizes": lambda: RANDOM.choice([-1.0, 1.0], 300_000) * 2.0 ** RANDOM.uniform(-1074.0, 1023.9, 300_000),
+    "smaller than one": lambda: RANDOM.choice([-1.0, 1.0], 300_000) * 2.0 ** RANDOM.uniform(-60.0, 0.0, 300_000),
+    "where exp has another k": lambda: math.log(2.0) / 256.0 * np.arange(-180_000, 180_000),
+    "just behind": lambda: np.nextafter(math.log(2.0) / 256.0 * np.arange(-180_000, 180_000), 1e3),
+    "where log has another c": lambda: np.arange(1.0, 3.0, 2.0**-17) - RANDOM.integers(0, 3) * 2.0**-52,
+    "powers of two and a little": lambda: np.ldexp(1.0 + RANDOM.integers(-4, 5, 2000) * 2.0**-24, np.arange(-1000, 1000)),
+    "less than powers of two by one": lambda: np.ldexp(1.0, np.arange(-500, 500) // 8) - 1.0 + RANDOM.normal(size=1000) * 1e-9,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_many_values_have_the_bits_of_the_c_library(name, kind):
+    compare(name, SAMPLES[kind]())
+    compare(name, np.abs(SAMPLES[kind]()))  # without numbers for which all eight are left to the C library
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("edge", EDGES, ids=repr)
+def test_edges_are_those_of_the_c_library_alone_and_among_others(name, edge):
+    for x in (edge, np.nextafter(edge, math.inf), np.nextafter(edge, -math.inf)):
+        for others in ([], [1.0] * 7, [0.3, 0.7, 2.0] * 5):
+            compare(name, np.array([x, *others]))
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 16, 23])
+def test_every_number_of_numbers_is_done_to_its_end_and_no_further(name, n):
+    @numba.njit
+    def first(x, n):
+        each(x, n)
+
+    each = EACH[name]
+    x = np.linspace(0.3, 2.0, 24)
+    mine = x.copy()
+    first(mine, n)
+    assert mine[:n].tolist() == [getattr(math, name)(a) for a in x[:n]]
+    assert mine[n:].tolist() == x[n:].tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_within_two_units_in_the_last_place(name):
+    x = vecmath.FORMS[name].samples(RANDOM, 1000)
+    mine = x.copy()
+    COMPILED[name][0](mine)
+    with mpmath.workprec(160):
+        for a, y in zip(x, mine, strict=True):
+            truth = getattr(mpmath, name)(mpmath.mpf(float(a)))
+            assert abs(mpmath.mpf(float(y)) - truth) <= 2.0 * float(np.spacing(abs(y)))
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_fastmath_of_the_function_around_does_not_take_the_steps_apart(name):
+    each = EACH[name]
+
+    @numba.njit(fastmath=True)
+    def of_each(x):
+        each(x, x.size)
+
+    x = vecmath.FORMS[name].samples(RANDOM, 1000)
+    mine, theirs = x.copy(), x.copy()
+    of_each(mine)
+    COMPILED[name][1](theirs)
+    whole = x.size // 8 * 8
+    np.testing.assert_array_equal(mine[:whole], theirs[:whole])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_python_runs_it_uncompiled(name):
+    x = np.array([0.5, 0.25, 3.0])
+    EACH[name](x, 2)
+    np.testing.assert_allclose(x, [getattr(math, name)(0.5), getattr(math, name)(0.25), 3.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name in vecmath.FORMS])
+def test_numpys_function_compiled_is_the_same_as_maths(name):
+    of_math, of_numpy = getattr(math, name), getattr(np, name)
+
+    @numba.njit
+    def differences(x):
+        found = 0
+        for k in range(x.size):
+            found += of_math(x[k]) != of_numpy(x[k])
+        return found
+
+    assert differences(vecmath.FORMS[name].samples(RANDOM, 3000)) == 0
+
+
+def test_the_c_library_is_told_by_its_values():
+    assert c_library.fingerprint() == c_library.fingerprint() and len(c_library.fingerprint()) == 16

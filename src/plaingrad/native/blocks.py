@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import packs, vecmath
+from plaingrad.native import pack_functions, pack_memory, packs, vector_code
 from plaingrad.native.activity import is_real
+from plaingrad.native.each import EACH
 from plaingrad.native.helpers import where_taken
 from plaingrad.native.scratch import meaning
 from plaingrad.native.tree import (
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
 
 FUNCTIONS = {
-    getattr(module, name): getattr(packs, name)
+    getattr(module, name): getattr(pack_functions, name)
     for module in (math, np)
     for name in ("exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh")
 } | {
@@ -120,7 +121,7 @@ class _Blocks:
         self.buffers = {
             x.call.args[1].name: True  # type: ignore[union-attr]
             for x in self.every
-            if isinstance(x, Do) and getattr(x.call.args[0], "value", None) is vecmath.exp_each
+            if isinstance(x, Do) and getattr(x.call.args[0], "value", None) in EACH.values()
         }
 
     # -- which variables differ between iterations -----------------------------------------------------------------
@@ -197,8 +198,8 @@ class _Blocks:
             if isinstance(t, types.Array):
                 if t.ndim > 2 or t.dtype != types.float64:
                     raise Declined
-                self.make(self.before, packed, packs.packs_like, Var(x))
-                self.make(self.after, factors[x], packs.collapsed, Var(packed))
+                self.make(self.before, packed, pack_memory.packs_like, Var(x))
+                self.make(self.after, factors[x], pack_memory.collapsed, Var(packed))
             else:
                 self.make(self.before, packed, packs.all_alike, Const(0.0))
                 self.make(self.after, factors[x], packs.total_of, Var(packed))
@@ -207,13 +208,13 @@ class _Blocks:
                 raise Declined
             for name in (x, f"{x}_b"):
                 self.names[name] = rt.fresh(f"{name}_packs")
-                self.make(self.before, self.names[name], packs.packs_like, Var(x))
+                self.make(self.before, self.names[name], pack_memory.packs_like, Var(x))
         for tape in sorted(self.tapes & self.arrays):
             self.names[tape] = rt.fresh(f"{tape}_packs")
             if self.buffers.get(tape):
-                self.make(self.before, self.names[tape], packs.packs_like, Var(tape))
+                self.make(self.before, self.names[tape], pack_memory.packs_like, Var(tape))
             else:
-                self.make(self.before, self.names[tape], packs.no_packs)
+                self.make(self.before, self.names[tape], pack_memory.no_packs)
         first, body = self.block()
         if sum(_adds(x, self.family) for x in statements(self.inner.forward)) != 1:
             raise Declined  # terms of one iteration would be added before those of another
@@ -239,15 +240,15 @@ class _Blocks:
         size = rt.fresh("size")
         self.before += [
             Let(size, "binary", (self.s.stop, self.s.start), "-", line),
-            Let(last, "binary", (self.s.stop, Const(packs.WIDTH)), "-", line),
+            Let(last, "binary", (self.s.stop, Const(vector_code.WIDTH)), "-", line),
         ]
-        self.make(self.before, self.width, packs.width_for, Var(size))
+        self.make(self.before, self.width, pack_memory.width_for, Var(size))
         body: list[Stmt] = []
-        self.make(self.before, distance, packs.distance_for, Var(size))
-        self.make(body, start, packs.start_of, Var(first), Var(last), Var(distance))
+        self.make(self.before, distance, pack_memory.distance_for, Var(size))
+        self.make(body, start, pack_memory.start_of, Var(first), Var(last), Var(distance))
         body.append(Let(self.low, "binary", (Var(first), Var(start)), "-", line))
         body.append(Let(self.high, "copy", (Var(self.width),), None, line))
-        self.make(body, self.rows, packs.rows_from, Var(start), Var(distance))
+        self.make(body, self.rows, pack_memory.rows_from, Var(start), Var(distance))
         return first, body
 
     def make(self, out: list[Stmt], target: str, f: Any, *args: Operand) -> None:
@@ -281,7 +282,7 @@ class _Blocks:
                     For(s.target, *map(self.new, bounds), self.translated(s.body, None, loose), s.line)
                 )
             elif isinstance(s, Do) and s.call.args[1] in map(Var, self.buffers) and test is None:
-                self.make(out, "_", packs.exp_each, *map(self.new, s.call.args[1:]))
+                self.make(out, "_", s.call.args[0].value, *map(self.new, s.call.args[1:]))  # type: ignore[union-attr]
             elif isinstance(s, Raise) and test is None and not any(map(self.varies, s.args)):
                 out.append(Raise(s.exception, tuple(map(self.new, s.args)), s.line))
             else:
@@ -307,7 +308,7 @@ class _Blocks:
         if s.array.name in self.arrays:
             if self.is_row(s.index):
                 raise Declined
-            self.make(out, "_", packs.put, self.new(s.array), self.new(s.index), self.new(s.value))
+            self.make(out, "_", pack_memory.put, self.new(s.array), self.new(s.index), self.new(s.value))
         elif s.array.name in self.tapes:
             out.append(Store(s.array, self.new(s.index), self.new(s.value), s.line))
         else:
@@ -330,15 +331,19 @@ class _Blocks:
                 out.append(Let(self.target(s.target), "item", (array, index), None, line))
             elif self.rt.types.get(s.target) == types.boolean:  # kept as 0.0 and 1.0
                 number = Var(self.rt.fresh("number"))
-                self.make(out, number.name, packs.take, array, index)
+                self.make(out, number.name, pack_memory.take, array, index)
                 out.append(Let(self.target(s.target), "compare", (number, Const(0.0)), "!=", line))
             else:
-                self.make(out, self.target(s.target), packs.take, array, index)
+                self.make(out, self.target(s.target), pack_memory.take, array, index)
         elif s.op == "attribute" and isinstance(s.args[0], Var) and s.args[0].name in self.arrays:
             self.size(s, out)
         elif s.op == "call" and _name(s) in GROWING and s.target in self.arrays:
             self.make(
-                out, self.target(s.target), packs.more_packs, self.new(Var(s.target)), self.new(s.args[-1])
+                out,
+                self.target(s.target),
+                pack_memory.more_packs,
+                self.new(Var(s.target)),
+                self.new(s.args[-1]),
             )
         elif s.target not in self.varying:
             if any(isinstance(a, Var) and a.name in self.arrays for a in s.args):
@@ -394,7 +399,8 @@ class _Blocks:
             return
         if isinstance(getattr(f, "py_func", None), FunctionType) and _is_simple(f.py_func) and test is None:
             partial = tuple(
-                Ref(packs, "packs") if getattr(a, "value", None) in (math, np) else a for a in args[1:]
+                Ref(pack_functions, "pack_functions") if getattr(a, "value", None) in (math, np) else a
+                for a in args[1:]
             )
             out.append(Let(target, "call", (args[0], *partial), (), s.line))
             return
@@ -428,10 +434,10 @@ class _Blocks:
             raise Declined
         column = parts[-1]
         if t.ndim == 2 and self.is_whole_row(array, column):
-            self.make(out, self.target(s.target), packs.take, self.tile(array), self.new(column))
+            self.make(out, self.target(s.target), pack_memory.take, self.tile(array), self.new(column))
             return
         place = self.new(column) if t.ndim == 2 else Const(0)
-        self.make(out, self.target(s.target), packs.gather, array, Var(self.rows), place)
+        self.make(out, self.target(s.target), pack_memory.gather, array, Var(self.rows), place)
 
     def is_whole_row(self, array: Operand, column: Operand) -> bool:
         """Whether `column` runs through all columns of a matrix in every iteration."""
@@ -447,8 +453,8 @@ class _Blocks:
         found = self.names.get(name)
         if found is None:
             found = self.names[name] = self.rt.fresh(name)
-            self.make(self.before, found, packs.tile_for, array)
-            self.make(self.tiles, "_", packs.gather_rows, array, Var(self.rows), Var(found))
+            self.make(self.before, found, pack_memory.tile_for, array)
+            self.make(self.tiles, "_", pack_memory.gather_rows, array, Var(self.rows), Var(found))
         return Var(found)
 
     def size(self, s: Let, out: list[Stmt]) -> None:

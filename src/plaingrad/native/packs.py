@@ -1,13 +1,12 @@
 """Several iterations of a loop at once: their numbers in one vector register, W doubles, a `Pack`.
 
 Sums, products, quotients and comparisons of packs are those of the numbers, each rounded by itself, so every iteration
-has the bits that it would have alone. A comparison gives a `Mask`. Arrays of packs are arrays of floats with an axis of
-length W behind their own. Under CPython a pack is a vector of W floats and a mask one of W bools.
+has the bits that it would have alone. A comparison gives a `Mask`. Under CPython a pack is a vector of W floats and a
+mask one of W bools. Their memory is in `pack_memory`, functions like exp are in `pack_functions`.
 """
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import Any
 
@@ -18,12 +17,8 @@ from numba.core.datamodel import models
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import intrinsic, lower_builtin, register_model
 
-from plaingrad.native import vecmath
-from plaingrad.native.declare import njit, overload, register_jitable
-
-WIDTH = 8
-DOUBLE, INT, BIT, PLACE = ir.DoubleType(), ir.IntType(64), ir.IntType(1), ir.IntType(32)
-DOUBLES, INTS, BITS = (ir.VectorType(t, WIDTH) for t in (DOUBLE, INT, BIT))
+from plaingrad.native.declare import overload
+from plaingrad.native.vector_code import BITS, DOUBLES, INT, INTS, PLACE, WIDTH, any_set, lane_number
 
 
 class PackType(types.Type):
@@ -71,30 +66,19 @@ class _RowsModel(models.PrimitiveModel):
 NUMBERS = (types.Float, types.Integer, types.Boolean)
 
 
-def _place(k: int) -> Any:
-    return ir.Constant(PLACE, k)
-
-
 def _splat(builder: Any, x: Any, kind: Any) -> Any:
     nothing = ir.Constant(kind, ir.Undefined)
-    first = builder.insert_element(nothing, x, _place(0))
+    first = builder.insert_element(nothing, x, lane_number(0))
     return builder.shuffle_vector(first, nothing, ir.Constant(ir.VectorType(PLACE, WIDTH), [0] * WIDTH))
 
 
-def _vector(context: Any, builder: Any, value: Any, t: Any) -> Any:
+def vector(context: Any, builder: Any, value: Any, t: Any) -> Any:
     """A pack, mask or number as WIDTH doubles."""
     if isinstance(t, PackType):
         return value
     if isinstance(t, MaskType):
         return builder.uitofp(value, DOUBLES)
     return _splat(builder, context.cast(builder, value, t, types.float64), DOUBLES)
-
-
-def _any(builder: Any, bits: Any) -> Any:
-    """Whether any bit of a mask is set."""
-    return builder.icmp_unsigned(
-        "!=", builder.bitcast(bits, ir.IntType(WIDTH)), ir.Constant(ir.IntType(WIDTH), 0)
-    )
 
 
 # -- operators ---------------------------------------------------------------------------------------------------------
@@ -130,10 +114,10 @@ def _define(function: Any, template: Any, generate: Any) -> None:
 
 def _arithmetic(name: str) -> Any:
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        a, b = (_vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True))
+        a, b = (vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True))
         if name == "fdiv":
             zero = builder.fcmp_ordered("==", b, ir.Constant(DOUBLES, [0.0] * WIDTH))
-            with cgutils.if_unlikely(builder, _any(builder, zero)):
+            with cgutils.if_unlikely(builder, any_set(builder, zero)):
                 context.error_model.fp_zero_division(builder, ("division by zero",))
         return getattr(builder, name)(a, b)
 
@@ -142,7 +126,7 @@ def _arithmetic(name: str) -> Any:
 
 def _comparison(symbol: str) -> Any:
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        a, b = (_vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True))
+        a, b = (vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True))
         return (builder.fcmp_unordered if symbol == "!=" else builder.fcmp_ordered)(symbol, a, b)
 
     return generate
@@ -189,23 +173,26 @@ def _neg(context: Any, builder: Any, sig: Any, args: Any) -> Any:
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
-def _native(function: Any, typed: Any, generate: Any) -> None:
+def native(function: Any, typed: Any, generate: Any) -> None:
     """Let compiled code call `function`: `typed(*types)` is the type of its result, `generate` its code.
 
     Not by `overload`, which would compile a function of its own for every combination of types.
     """
 
     class Template(AbstractTemplate):
+        key = function
+
         def generic(self, args: Any, kws: Any) -> Any:
             made = typed(*args)
             return None if made is None else signature(made, *args)
 
-    infer_global(function)(Template)
+    infer_global(function, types.Function(Template))
     lower_builtin(function, types.VarArg(types.Any))(generate)
 
 
-def _vectors(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
-    return [_vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True)]
+def vectors(context: Any, builder: Any, sig: Any, args: Any) -> list[Any]:
+    """The arguments as vectors of WIDTH doubles."""
+    return [vector(context, builder, x, t) for x, t in zip(args, sig.args, strict=True)]
 
 
 def all_alike(x):  # type: ignore[no-untyped-def]
@@ -213,9 +200,7 @@ def all_alike(x):  # type: ignore[no-untyped-def]
     return x if isinstance(x, np.ndarray) else np.full(WIDTH, x)
 
 
-_native(
-    all_alike, lambda x: pack, lambda context, builder, sig, args: _vectors(context, builder, sig, args)[0]
-)
+native(all_alike, lambda x: pack, lambda context, builder, sig, args: vectors(context, builder, sig, args)[0])
 
 
 def choose(test, x, y):  # type: ignore[no-untyped-def]
@@ -236,11 +221,11 @@ def _choose(context: Any, builder: Any, sig: Any, args: Any) -> Any:
             for x, t in zip(args[1:], sig.args[1:], strict=True)
         ]
     else:
-        parts = [_vector(context, builder, x, t) for x, t in zip(args[1:], sig.args[1:], strict=True)]
+        parts = [vector(context, builder, x, t) for x, t in zip(args[1:], sig.args[1:], strict=True)]
     return builder.select(args[0], *parts)
 
 
-_native(choose, _type_of_choice, _choose)
+native(choose, _type_of_choice, _choose)
 
 
 def negated(test):  # type: ignore[no-untyped-def]
@@ -252,7 +237,7 @@ def _type_of_negated(test: Any) -> Any:
     return test if isinstance(test, (MaskType, types.Boolean)) else None
 
 
-_native(negated, _type_of_negated, lambda context, builder, sig, args: builder.not_(args[0]))
+native(negated, _type_of_negated, lambda context, builder, sig, args: builder.not_(args[0]))
 
 
 def lanes_between(low, high):  # type: ignore[no-untyped-def]
@@ -271,11 +256,12 @@ def _lanes_between(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.uitofp(inside, DOUBLES)
 
 
-_native(lanes_between, lambda low, high: pack, _lanes_between)
+native(lanes_between, lambda low, high: pack, _lanes_between)
 
 
 @intrinsic
-def _lane(typing, x, k):  # type: ignore[no-untyped-def]
+def lane(typing, x, k):  # type: ignore[no-untyped-def]
+    """Number k of a pack or mask."""
     made = types.float64 if isinstance(x, PackType) else types.boolean
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -285,7 +271,8 @@ def _lane(typing, x, k):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _with_lane(typing, x, k, value):  # type: ignore[no-untyped-def]
+def with_lane(typing, x, k, value):  # type: ignore[no-untyped-def]
+    """The pack with `value` for its number k."""
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.insert_element(args[0], args[2], args[1])
 
@@ -306,15 +293,15 @@ def _add_in_order(total, terms, test, low, high):  # type: ignore[no-untyped-def
 
         def add_some(total, terms, test, low, high):  # type: ignore[no-untyped-def]
             for k in range(low, high):
-                if _lane(test, k):
-                    total = total + _lane(terms, k)
+                if lane(test, k):
+                    total = total + lane(terms, k)
             return total
 
         return add_some
 
     def add_all(total, terms, test, low, high):  # type: ignore[no-untyped-def]
         for k in range(low, high):
-            total = total + _lane(terms, k)
+            total = total + lane(terms, k)
         return total
 
     return add_all
@@ -330,241 +317,10 @@ def _total_of(x):  # type: ignore[no-untyped-def]
     def total(x):  # type: ignore[no-untyped-def]
         found = 0.0
         for k in range(WIDTH):
-            found += _lane(x, k)
+            found += lane(x, k)
         return found
 
     return total
-
-
-# -- memory ------------------------------------------------------------------------------------------------------------
-
-
-def _address(context: Any, builder: Any, t: Any, value: Any, place_type: Any, place: Any) -> Any:
-    """Where element `place` of a C-ordered array of packs is."""
-    array = context.make_array(t)(context, builder, value)
-    shape = cgutils.unpack_tuple(builder, array.shape)
-    kinds = list(place_type) if isinstance(place_type, types.BaseTuple) else [place_type]
-    places = cgutils.unpack_tuple(builder, place) if isinstance(place_type, types.BaseTuple) else [place]
-    at = ir.Constant(INT, 0)
-    for length, kind, k in zip(shape, kinds, places, strict=False):
-        k = context.cast(builder, k, kind, types.int64)
-        if kind.signed:
-            before = builder.icmp_signed("<", k, ir.Constant(INT, 0))
-            k = builder.select(before, builder.add(k, length), k)
-        at = builder.add(builder.mul(at, length), k)
-    at = builder.mul(at, ir.Constant(INT, WIDTH))
-    return builder.bitcast(builder.gep(array.data, [at]), DOUBLES.as_pointer())
-
-
-def take(a, place):  # type: ignore[no-untyped-def]
-    """Element `place` of an array of packs."""
-    return a[place].copy()
-
-
-def _take(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    found = builder.load(_address(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
-    found.align = 8
-    return found
-
-
-_native(take, lambda a, place: pack, _take)
-
-
-def put(a, place, x):  # type: ignore[no-untyped-def]
-    """Element `place` of an array of packs = x."""
-    a[place] = x
-
-
-def _put(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    value = _vector(context, builder, args[2], sig.args[2])
-    done = builder.store(value, _address(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
-    done.align = 8
-    return context.get_dummy_value()
-
-
-_native(put, lambda a, place, x: types.none, _put)
-
-
-def packs_like(a):  # type: ignore[no-untyped-def]
-    """Zeros, a pack for every element of an array."""
-    return np.zeros((*a.shape, WIDTH))
-
-
-@overload(packs_like)
-def _packs_like(a):  # type: ignore[no-untyped-def]
-    return lambda a: np.zeros(a.shape + (WIDTH,))
-
-
-@njit
-def more_packs(tape, size):  # type: ignore[no-untyped-def]
-    """A vector of packs of at least `size`, with what is in `tape`."""
-    if size <= tape.shape[0]:
-        return tape
-    longer = np.empty((max(size, 2 * tape.shape[0]), tape.shape[1]))
-    longer[: tape.shape[0]] = tape
-    return longer
-
-
-@register_jitable
-def width_for(size):  # type: ignore[no-untyped-def]
-    """How many iterations of a loop of `size` are done at once."""
-    return WIDTH if size >= WIDTH else 1
-
-
-@register_jitable
-def distance_for(size):  # type: ignore[no-untyped-def]
-    """How far the iterations of a block are from each other; 0 if there is only one, which fills all lanes."""
-    return 1 if size >= WIDTH else 0
-
-
-@register_jitable
-def start_of(first, last, distance):  # type: ignore[no-untyped-def]
-    """Where the block for `first` begins: no later than `last`, where blocks have several iterations."""
-    return min(first, last) if distance else first
-
-
-def rows_from(first, distance):  # type: ignore[no-untyped-def]
-    """The places first, first + distance, ..."""
-    return first, distance
-
-
-def _rows_from(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    found = ir.Constant(ir.ArrayType(INT, 2), ir.Undefined)
-    for k, (x, t) in enumerate(zip(args, sig.args, strict=True)):
-        found = builder.insert_value(found, context.cast(builder, x, t, types.int64), k)
-    return found
-
-
-_native(rows_from, lambda first, distance: places, _rows_from)
-
-
-@intrinsic
-def _row(typing, rows, k):  # type: ignore[no-untyped-def]
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        first, distance = (builder.extract_value(args[0], at) for at in (0, 1))
-        return builder.add(first, builder.mul(args[1], distance))
-
-    return types.uint64(rows, types.int64), generate
-
-
-def gather(a, rows, place):  # type: ignore[no-untyped-def]
-    """The pack of a[row, place] for every row, or of a[row] of a vector."""
-    first, distance = rows
-    found = [first + k * distance for k in range(WIDTH)]
-    return np.array([a[row] if a.ndim == 1 else a[row, place] for row in found])
-
-
-def _gather(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    array = context.make_array(sig.args[0])(context, builder, args[0])
-    strides = cgutils.unpack_tuple(builder, array.strides)
-    first, distance = (builder.extract_value(args[1], k) for k in (0, 1))
-    shift = builder.mul(first, strides[0])
-    distance = builder.mul(distance, strides[0])
-    if sig.args[0].ndim == 2:
-        column = context.cast(builder, args[2], sig.args[2], types.int64)
-        length = builder.extract_value(array.shape, 1)
-        before = builder.icmp_signed("<", column, ir.Constant(INT, 0))
-        column = builder.select(before, builder.add(column, length), column)
-        shift = builder.add(shift, builder.mul(column, strides[1]))
-    start = builder.gep(builder.bitcast(array.data, ir.IntType(8).as_pointer()), [shift])
-    found = ir.Constant(DOUBLES, ir.Undefined)
-    for lane in range(WIDTH):
-        at = builder.gep(start, [builder.mul(distance, ir.Constant(INT, lane))])
-        element = builder.load(builder.bitcast(at, DOUBLE.as_pointer()))
-        found = builder.insert_element(found, element, _place(lane))
-    return found
-
-
-_native(
-    gather, lambda a, rows, place: pack if a.ndim in (1, 2) and a.dtype == types.float64 else None, _gather
-)
-
-
-@register_jitable
-def tile_for(a):  # type: ignore[no-untyped-def]
-    """Room for the rows of a matrix as packs."""
-    return np.empty((a.shape[1], WIDTH))
-
-
-def gather_rows(a, rows, tile):  # type: ignore[no-untyped-def]
-    """tile[j] = the pack of a[row, j]."""
-    for j in range(a.shape[1]):
-        tile[j] = gather(a, rows, j)
-
-
-@intrinsic
-def _turn(typing, a, rows, column, out):  # type: ignore[no-untyped-def]
-    """out[column + j] = the pack of a[row, column + j], j < WIDTH, of a C-ordered matrix: turned in registers."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        array = context.make_array(sig.args[0])(context, builder, args[0])
-        made = context.make_array(sig.args[3])(context, builder, args[3])
-        stride = cgutils.unpack_tuple(builder, array.strides)[0]
-        first, distance = (builder.extract_value(args[1], k) for k in (0, 1))
-        bytes_ = builder.bitcast(array.data, ir.IntType(8).as_pointer())
-        start = builder.add(builder.mul(first, stride), builder.mul(args[2], ir.Constant(INT, 8)))
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), PLACE, PLACE, PLACE])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        square = []
-        for lane in range(WIDTH):
-            shift = builder.mul(builder.mul(distance, stride), ir.Constant(INT, lane))
-            place = builder.gep(bytes_, [builder.add(start, shift)])
-            ahead = builder.gep(place, [builder.mul(stride, ir.Constant(INT, WIDTH))])
-            builder.call(prefetch, [ahead, _place(0), _place(3), _place(1)])  # for reading, to be kept, data
-            row = builder.bitcast(place, DOUBLES.as_pointer())
-            square.append(builder.load(row))
-            square[-1].align = 8
-        step = 1
-        while step < WIDTH:  # exchange the blocks beside the diagonal, of size 1, 2, 4
-            upper = [k if not k & step else WIDTH + k - step for k in range(WIDTH)]
-            lower = [k + step if not k & step else WIDTH + k for k in range(WIDTH)]
-            for k in range(WIDTH):
-                if not k & step:
-                    a_, b_ = square[k], square[k + step]
-                    square[k], square[k + step] = (
-                        builder.shuffle_vector(a_, b_, ir.Constant(ir.VectorType(PLACE, WIDTH), lanes))
-                        for lanes in (upper, lower)
-                    )
-            step *= 2
-        for k, turned in enumerate(square):
-            at = builder.mul(builder.add(args[2], ir.Constant(INT, k)), ir.Constant(INT, WIDTH))
-            done = builder.store(turned, builder.bitcast(builder.gep(made.data, [at]), DOUBLES.as_pointer()))
-            done.align = 8
-        return context.get_dummy_value()
-
-    return types.none(a, rows, types.int64, out), generate
-
-
-@overload(gather_rows)
-def _gather_rows(a, rows, tile):  # type: ignore[no-untyped-def]
-    in_order = a.layout == "C"
-
-    def turned(a, rows, tile):  # type: ignore[no-untyped-def]
-        squares = a.shape[1] // WIDTH * WIDTH if in_order else 0
-        for j in range(0, squares, WIDTH):
-            _turn(a, rows, j, tile)
-        for j in range(squares, a.shape[1]):
-            put(tile, j, gather(a, rows, j))
-
-    return turned
-
-
-def collapsed(a):  # type: ignore[no-untyped-def]
-    """The sum of the numbers of every pack of an array."""
-    return a.sum(axis=-1)
-
-
-@overload(collapsed)
-def _collapsed(a):  # type: ignore[no-untyped-def]
-    def sums(a):  # type: ignore[no-untyped-def]
-        found = np.zeros(a.shape[:-1])
-        flat, every = found.reshape(-1), a.reshape(-1, WIDTH)
-        for k in range(flat.size):
-            for j in range(WIDTH):
-                flat[k] += every[k, j]
-        return found
-
-    return sums
 
 
 # -- on the way back: may be contracted, and the sign of a zero does not matter ----------------------------------------
@@ -574,7 +330,7 @@ LOOSE = ("nsz", "contract")
 
 def _loose(name: str) -> Any:
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return getattr(builder, name)(*_vectors(context, builder, sig, args), flags=LOOSE)
+        return getattr(builder, name)(*vectors(context, builder, sig, args), flags=LOOSE)
 
     return generate
 
@@ -600,19 +356,13 @@ def quotient(x, y):  # type: ignore[no-untyped-def]
 
 
 for _function, _name in ((plus, "fadd"), (minus, "fsub"), (times, "fmul"), (quotient, "fdiv")):
-    _native(_function, lambda x, y: pack, _loose(_name))
+    native(_function, lambda x, y: pack, _loose(_name))
 
 
-# -- functions of packs: the C library's, number by number, but exp ----------------------------------------------------
+# -- functions that a processor has ------------------------------------------------------------------------------------
 
 
-@register_jitable
-def no_packs():  # type: ignore[no-untyped-def]
-    """A tape of packs without entries."""
-    return np.empty((0, WIDTH))
-
-
-def _of_vectors(name: str) -> Any:
+def _ofvectors(name: str) -> Any:
     """LLVM's function of that name."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -623,7 +373,8 @@ def _of_vectors(name: str) -> Any:
     return generate
 
 
-def _type_of_pack(x: Any) -> Any:
+def type_of_pack(x: Any) -> Any:
+    """The type of a function of `x`: a pack of a pack, nothing else."""
     return pack if isinstance(x, PackType) else None
 
 
@@ -637,8 +388,8 @@ def sqrt(x):  # type: ignore[no-untyped-def]
     return np.sqrt(x)
 
 
-_native(absolute, _type_of_pack, _of_vectors("fabs"))
-_native(sqrt, _type_of_pack, _of_vectors("sqrt"))
+native(absolute, type_of_pack, _ofvectors("fabs"))
+native(sqrt, type_of_pack, _ofvectors("sqrt"))
 
 
 def maximum(x, y):  # type: ignore[no-untyped-def]
@@ -653,131 +404,14 @@ def minimum(x, y):  # type: ignore[no-untyped-def]
 
 def _extreme(symbol: str) -> Any:
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        x, y = _vectors(context, builder, sig, args)
+        x, y = vectors(context, builder, sig, args)
         return builder.select(builder.fcmp_ordered(symbol, y, x), y, x)
 
     return generate
 
 
-_native(maximum, lambda x, y: pack, _extreme(">"))
-_native(minimum, lambda x, y: pack, _extreme("<"))
-
-
-def _by_number(name: str) -> Any:
-    library = getattr(math, name)
-    vector = getattr(np, name)
-
-    def function(x):  # type: ignore[no-untyped-def]
-        return vector(x)
-
-    function.__name__ = function.__qualname__ = name
-
-    @overload(function)
-    def _function(x):  # type: ignore[no-untyped-def]
-        if not isinstance(x, PackType):
-            return None
-
-        def each(x):  # type: ignore[no-untyped-def]
-            found = x
-            for k in range(WIDTH):
-                found = _with_lane(found, k, library(_lane(x, k)))
-            return found
-
-        return each
-
-    return function
-
-
-log, log1p, expm1, sin, cos, tan, tanh = map(
-    _by_number, ("log", "log1p", "expm1", "sin", "cos", "tan", "tanh")
-)
-
-
-@intrinsic
-def _exp_of_pack(typing, x):  # type: ignore[no-untyped-def]
-    """exp of numbers that are not beyond `vecmath.LIMIT`; see there."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        kind = ir.FunctionType(DOUBLES, [DOUBLES] * 3)
-        fma = cgutils.get_or_insert_function(builder.module, kind, f"llvm.fma.v{WIDTH}f64")
-
-        def number(value: float) -> Any:
-            return ir.Constant(DOUBLES, [value] * WIDTH)
-
-        def whole(value: int) -> Any:
-            return ir.Constant(INTS, [value] * WIDTH)
-
-        def looked_up(table: Any, kind: Any, vector: Any, places: Any) -> Any:
-            found = ir.Constant(vector, ir.Undefined)
-            zero = ir.Constant(PLACE, 0)
-            for lane in range(WIDTH):
-                at = builder.gep(table, [zero, builder.extract_element(places, _place(lane))])
-                found = builder.insert_element(found, builder.load(at), _place(lane))
-            return found
-
-        heads = ir.Constant(ir.ArrayType(INT, vecmath.PIECES), [int(k) for k in vecmath.HEADS])
-        tails = ir.Constant(ir.ArrayType(DOUBLE, vecmath.PIECES), [float(t) for t in vecmath.TAILS])
-        shifted = builder.call(fma, [args[0], number(vecmath.PER_LOG2), number(vecmath.SHIFT)])
-        k = builder.bitcast(shifted, INTS)
-        n = builder.fsub(shifted, number(vecmath.SHIFT))
-        r = builder.call(fma, [n, number(-vecmath.LOG2_HIGH), args[0]])
-        r = builder.call(fma, [n, number(-vecmath.LOG2_LOW), r])
-        j = builder.and_(k, whole(vecmath.PIECES - 1))
-        tail = looked_up(cgutils.global_constant(builder, "exp_tails", tails), DOUBLE, DOUBLES, j)
-        head = looked_up(cgutils.global_constant(builder, "exp_heads", heads), INT, INTS, j)
-        head = builder.bitcast(builder.add(head, builder.shl(k, whole(45))), DOUBLES)
-        square = builder.fmul(r, r)
-        low = builder.call(fma, [r, number(vecmath.C3), number(vecmath.C2)])
-        p = builder.call(fma, [square, low, builder.fadd(tail, r)])
-        high = builder.call(fma, [r, number(vecmath.C5), number(vecmath.C4)])
-        p = builder.call(fma, [builder.fmul(square, square), high, p])
-        return builder.call(fma, [head, p, head])
-
-    return pack(x), generate
-
-
-@intrinsic
-def _is_any(typing, test):  # type: ignore[no-untyped-def]
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return _any(builder, args[0])
-
-    return types.boolean(test), generate
-
-
-def exp(x):  # type: ignore[no-untyped-def]
-    """e to the power x."""
-    return np.exp(x)
-
-
-@overload(exp)
-def _exp(x):  # type: ignore[no-untyped-def]
-    if not isinstance(x, PackType):
-        return None
-    exact = vecmath.exp_is_exact()
-
-    def each(x):  # type: ignore[no-untyped-def]
-        if exact and not _is_any(negated(absolute(x) <= vecmath.LIMIT)):
-            return _exp_of_pack(x)
-        found = x
-        for k in range(WIDTH):
-            found = _with_lane(found, k, math.exp(_lane(x, k)))
-        return found
-
-    return each
-
-
-def exp_each(a, n):  # type: ignore[no-untyped-def]
-    """The first n packs of a vector become their exp."""
-    a[:n] = np.exp(a[:n])
-
-
-@overload(exp_each)
-def _exp_each(a, n):  # type: ignore[no-untyped-def]
-    def each(a, n):  # type: ignore[no-untyped-def]
-        for k in range(n):
-            put(a, k, exp(take(a, k)))
-
-    return each
+native(maximum, lambda x, y: pack, _extreme(">"))
+native(minimum, lambda x, y: pack, _extreme("<"))
 
 
 def sign(x):  # type: ignore[no-untyped-def]
@@ -791,4 +425,4 @@ def _sign(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", args[0], zero), one, below)
 
 
-_native(sign, _type_of_pack, _sign)
+native(sign, type_of_pack, _sign)

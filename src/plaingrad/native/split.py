@@ -1,4 +1,4 @@
-"""Loops with exp in them, split: the arguments of exp first, then exp of all of them at once, then the rest.
+"""Loops with exp, log, ... in them, split: the arguments first, then the function of all at once, then the rest.
 
     for t in range(n):                          for first in range(0, n, 256):
         e = exp(a + b * z[t])                       last = min(first + 256, n)
@@ -19,6 +19,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native import vecmath
+from plaingrad.native.each import EACH
 from plaingrad.native.tree import (
     Const,
     Do,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
 
 BLOCK = 256  # arguments at a time: they stay in the nearest cache
-FUNCTIONS = (math.exp, np.exp)
+FUNCTIONS = {getattr(module, name): name for module in (math, np) for name in EACH}
 PURE = frozenset(("copy", "binary", "unary", "item", "attribute", "tuple"))
 PURE_CALLS = (abs, float, np.uint64)
 
@@ -50,7 +51,7 @@ def split_form(rt: Reverse, s: For | Loop) -> Parts | None:
     """The general parts of a loop, its way forward split; None where there is nothing to split off."""
     from plaingrad.native import tapes
 
-    if not isinstance(s, For) or not any(_is_exp(rt, x) for x in s.body):
+    if not isinstance(s, For) or not any(_name(rt, x) for x in s.body):
         return None
     parts = tapes.general(rt, s)
     return Parts(
@@ -64,9 +65,11 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
         return [loop]
     independent = _independent(rt, loop)
     calls = [
-        x for x in loop.body if isinstance(x, Let) and _is_exp(rt, x) and _is_known(x, loop, independent)
+        (x, name)
+        for x in loop.body
+        if isinstance(x, Let) and (name := _name(rt, x)) and _is_known(x, loop, independent)
     ]
-    if not calls or not vecmath.exp_is_exact():
+    if not calls:
         return [loop]
     line = loop.line
     first, last, size = rt.fresh("first"), rt.fresh("last"), rt.fresh("size")
@@ -75,7 +78,7 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
         Let(last, "call", (Ref(min, "min"), Var(size), loop.stop), (), line),
     ]
     rest = list(loop.body)
-    for call in calls:
+    for call, name in calls:
         each = rt.fresh("each")
         make = (Ref(np.empty, "empty"), Const(BLOCK), Ref(np.float64, "float64"))
         rt.setup.append(Let(each, "call", make, (), line))
@@ -85,14 +88,14 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
             Let(place, "binary", (Var(loop.target), Var(first)), "-", line),
             Let(at, "call", (Ref(np.uint64, "uint64"), Var(place)), (), line),
         ]
-        names = {name: rt.fresh(name) for name in _needed(call, independent)}
-        rt.types.update({new: rt.types[name] for name, new in names.items() if name in rt.types})
+        names = {x: rt.fresh(x) for x in _needed(call, independent)}
+        rt.types.update({new: rt.types[x] for x, new in names.items() if x in rt.types})
         fill = [x for x in loop.body if isinstance(x, Let) and x.target in names]
         fill = renamed([*fill, *index, Store(Var(each), Var(at), call.args[1], line)], names)
         before.append(For(loop.target, Var(first), Var(last), Const(1), fill, line))
         count = rt.fresh("count")
         before.append(Let(count, "binary", (Var(last), Var(first)), "-", line))
-        all_of_them = (Ref(vecmath.exp_each, "exp_each"), Var(each), Var(count))
+        all_of_them = (Ref(EACH[name], f"{name}_each"), Var(each), Var(count))
         before.append(Do(Let("_", "call", all_of_them, (), line), line))
         now = Let(call.target, "item", (Var(each), Var(at)), None, call.line)
         rest = [x for y in rest for x in ([*index, now] if y is call else [y])]
@@ -100,16 +103,17 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
     return [For(first, loop.start, loop.stop, Const(BLOCK), before, line)]
 
 
-def _is_exp(rt: Reverse, x: Stmt) -> bool:
-    """Whether `x` is the exp of a float64."""
-    return (
-        isinstance(x, Let)
-        and x.op == "call"
-        and not x.detail
-        and getattr(x.args[0], "value", None) in FUNCTIONS
-        and len(x.args) == 2
-        and rt.type_of(x.args[1]) == types.float64
-    )
+def _name(rt: Reverse, x: Stmt) -> str | None:
+    """The name of the function of a float64 that `x` calls, if many of its values may be computed at once."""
+    if not isinstance(x, Let) or x.op != "call" or x.detail or len(x.args) != 2:
+        return None
+    if rt.type_of(x.args[1]) != types.float64:
+        return None
+    try:
+        name = FUNCTIONS.get(getattr(x.args[0], "value", None))
+    except TypeError:
+        return None
+    return name if name is not None and vecmath.is_exact(name) else None
 
 
 def _independent(rt: Reverse, loop: For) -> dict[str, Let | None]:

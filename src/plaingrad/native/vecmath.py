@@ -1,147 +1,121 @@
-"""exp of many numbers at once, equal to the C library's to the last bit, in a form that LLVM vectorises.
+"""Functions of eight numbers at once, equal to the C library's to the last bit.
 
-Numba calls the C library for every single exp, which keeps a loop from being vectorised. glibc (since 2.28) computes it
-as 2^(k/128) (1 + p(r)), x = k log(2)/128 + r, with a table of 128 powers of two and a polynomial of fifth degree, in
-fused multiply-adds where the processor has them (S. Nagy, ARM optimized routines). The same steps without branches give
-the same bits, four times as fast. `exp_is_exact` compares them with the C library of the machine before they are used:
-a value stays what the user's own compiled function gives.
+Numba calls the C library for every single number, which keeps a loop from being vectorised. The steps that glibc takes
+(`vector_exp`, `vector_log`), without branches and for a whole vector register, give the same bits several times as
+fast. They are compared with the C library of the machine before they are used (`is_exact`), so that a value stays what
+the user's own compiled function gives. Numbers for which these steps are not made (too large, not positive, nan) are
+left to the C library.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-import struct
-from decimal import Decimal, localcontext
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba.core import types
 from numba.core.codegen import get_host_cpu_features
-from numba.extending import intrinsic
 
-from plaingrad.native.declare import njit, overload, register_jitable
-
-LIMIT = 511.0  # from 512 on the C library rounds in other places
-PIECES = 128
-PER_LOG2 = float.fromhex("0x1.71547652b82fep0") * PIECES  # 128 / log(2)
-LOG2_HIGH = float.fromhex("0x1.62e42fefa0000p-8")  # log(2)/128, short enough for exact products
-LOG2_LOW = float.fromhex("0x1.cf79abc9e3b39p-47")
-SHIFT = float.fromhex("0x1.8p52")  # x + SHIFT has the nearest integer to x in its last bits
-C2 = float.fromhex("0x1.ffffffffffdbdp-2")
-C3 = float.fromhex("0x1.555555555543cp-3")
-C4 = float.fromhex("0x1.55555cf172b91p-5")
-C5 = float.fromhex("0x1.1111167a4d017p-7")
+from plaingrad.native import vector_exp, vector_log
+from plaingrad.native.declare import njit
+from plaingrad.native.pack_memory import pack_at
+from plaingrad.native.packs import lane, native, type_of_pack
+from plaingrad.native.vector_code import WIDTH, Doubles, Test
 
 
-def _bits_of(x: float) -> int:
-    return struct.unpack("<q", struct.pack("<d", x))[0]
+@dataclass(frozen=True)
+class Form:
+    """How a function is computed.
+
+    Attributes:
+        steps: the code of it.
+        is_done: where that is right.
+        samples: random numbers, a number of them -> arguments to compare it at.
+    """
+
+    steps: Callable[[Doubles], Doubles]
+    is_done: Callable[[Doubles], Test]
+    samples: Callable[[np.random.Generator, int], np.ndarray]
 
 
-def _powers() -> tuple[np.ndarray, np.ndarray]:
-    """2^(j/128), j = 0..127: (bits of the nearest float less j in the place of k, what it lacks relative to itself)."""
-    heads, tails = np.empty(PIECES, np.int64), np.empty(PIECES)
-    with localcontext() as context:
-        context.prec = 60
-        root = Decimal(2) ** (Decimal(1) / PIECES)
-        for j in range(PIECES):
-            power = root**j
-            head = float(power)
-            heads[j] = _bits_of(head) - (j << 45)  # k has its last 7 bits there, too
-            tails[j] = float((power - Decimal(head)) / Decimal(head))
-    return heads, tails
+def _of_all_sizes(random: np.random.Generator, n: int, smallest: float, largest: float) -> np.ndarray:
+    """Numbers of both signs between powers of two."""
+    return random.choice([-1.0, 1.0], n) * 2.0 ** random.uniform(smallest, largest, n)
 
 
-HEADS, TAILS = _powers()
+def _up_to(limit: float, power: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+    def samples(random: np.random.Generator, n: int) -> np.ndarray:
+        sizes = _of_all_sizes(random, n, -60.0, power)
+        return np.concatenate([random.uniform(-limit, limit, n), random.normal(size=n), sizes])
+
+    return samples
 
 
-@intrinsic
-def _fma(typing: Any, x: Any, y: Any, z: Any) -> Any:
-    """x * y + z, rounded once."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.fma(*args)
-
-    return types.float64(types.float64, types.float64, types.float64), codegen
+def _positive(random: np.random.Generator, n: int) -> np.ndarray:
+    sizes = 2.0 ** random.uniform(-1022.0, 1023.0, n)
+    return np.concatenate([random.uniform(0.5, 2.0, n), 1.0 + random.uniform(-0.1, 0.1, n), sizes])
 
 
-@intrinsic
-def _bits(typing: Any, x: Any) -> Any:
-    """The bits of a float as an integer."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(64))
-
-    return types.int64(types.float64), codegen
+def _above_minus_1(random: np.random.Generator, n: int) -> np.ndarray:
+    sizes = np.abs(_of_all_sizes(random, n, -60.0, 52.0))
+    return np.concatenate(
+        [random.uniform(-1.0, 1.0, n), random.uniform(0.0, 1.0, n) ** 4, sizes, -sizes[sizes < 1.0]]
+    )
 
 
-@intrinsic
-def _float(typing: Any, k: Any) -> Any:
-    """The float of these bits."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
-
-
-@register_jitable(inline="always")
-def _exp(x):  # type: ignore[no-untyped-def]
-    """exp(x) for |x| <= LIMIT."""
-    shifted = _fma(x, PER_LOG2, SHIFT)
-    k = _bits(shifted)
-    whole = shifted - SHIFT
-    r = _fma(whole, -LOG2_LOW, _fma(whole, -LOG2_HIGH, x))
-    j = np.uint64(k & (PIECES - 1))
-    head = _float(HEADS[j] + (k << 45))
-    square = r * r
-    p = _fma(square, _fma(r, C3, C2), TAILS[j] + r)
-    p = _fma(square * square, _fma(r, C5, C4), p)
-    return _fma(head, p, head)
+FORMS = {
+    "exp": Form(vector_exp.exp, vector_exp.exp_is_done, _up_to(vector_exp.LIMIT, 8.9)),
+    "expm1": Form(vector_exp.expm1, vector_exp.expm1_is_done, _up_to(60.0, 9.4)),
+    "tanh": Form(vector_exp.tanh, vector_exp.tanh_is_done, _up_to(23.0, 5.0)),
+    "log": Form(vector_log.log, vector_log.log_is_done, _positive),
+    "log1p": Form(vector_log.log1p, vector_log.log1p_is_done, _above_minus_1),
+}
 
 
-def exp_each(x, n):  # type: ignore[no-untyped-def]
-    """x[k] = exp(x[k]) for k < n, x a vector; inf where it is too large, as compiled."""
-    for k in range(n):
-        x[k] = math.exp(x[k]) if not x[k] > 709.0 else np.exp(x[k])
+def by_steps(name: str) -> Any:
+    """A function of packs that is right where `is_done` holds; nothing is said of other numbers."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return FORMS[name].steps(Doubles(builder, args[0])).value
+
+    def function(x):  # type: ignore[no-untyped-def]
+        return getattr(np, name)(x)
+
+    function.__name__ = function.__qualname__ = f"{name}_steps"
+    native(function, type_of_pack, generate)
+    return function
 
 
-@overload(exp_each)
-def _exp_each(x, n):  # type: ignore[no-untyped-def]
-    def each(x, n):  # type: ignore[no-untyped-def]
-        odd = 0
-        for k in range(n):
-            odd |= not abs(x[k]) <= LIMIT
-        if odd:
-            for k in range(n):
-                x[k] = math.exp(x[k])
-        else:
-            for k in range(n):
-                x[k] = _exp(x[k])
-
-    return each
+exp_steps, expm1_steps, tanh_steps, log_steps, log1p_steps = map(by_steps, FORMS)
 
 
-@njit
-def _differences(x):  # type: ignore[no-untyped-def]
-    """How many exp(x[k]) differ from the C library's."""
-    found = 0
-    for k in range(x.size):
-        if _exp(x[k]) != math.exp(x[k]):
-            found += 1
-    return found
+def _comparison(name: str) -> Any:
+    """A compiled function: how many values at the numbers of a vector differ from the C library's."""
+    steps, library = globals()[f"{name}_steps"], getattr(math, name)
+
+    @njit
+    def differences(x):  # type: ignore[no-untyped-def]
+        found = 0
+        for first in range(0, x.size, WIDTH):
+            mine = steps(pack_at(x, first))
+            for k in range(WIDTH):
+                y = library(x[first + k])
+                found += lane(mine, k) != y or math.copysign(1.0, lane(mine, k)) != math.copysign(1.0, y)
+        return found
+
+    return differences
 
 
 @functools.cache
-def exp_is_exact() -> bool:
-    """Whether `exp_each` gives what the C library gives, by 20,000 points of all magnitudes.
+def is_exact(name: str) -> bool:
+    """Whether there are steps for a function of `math` and they give what the C library gives, at 24,000 points.
 
-    False on processors without fused multiply-add, and with other C libraries than glibc since 2.28.
+    False on processors without fused multiply-add, and with other C libraries than glibc of certain versions.
     """
-    if "+fma" not in get_host_cpu_features().split(","):
+    if name not in FORMS or "+fma" not in get_host_cpu_features().split(","):
         return False
-    random = np.random.default_rng(0)
-    small = random.choice([-1.0, 1.0], 10_000) * 2.0 ** random.uniform(-60.0, 8.9, 10_000)
-    x = np.concatenate([random.uniform(-LIMIT, LIMIT, 5_000), random.normal(size=5_000), small])
-    return _differences(x) == 0
+    x = FORMS[name].samples(np.random.default_rng(0), 8000)
+    x = x[: x.size // WIDTH * WIDTH]
+    return _comparison(name)(x) == 0
