@@ -10,6 +10,7 @@ Needs PYTHONPATH=src. Prints every failure with its seed and a summary, with the
 
 import argparse
 import collections
+import os
 import re
 import resource
 import signal
@@ -163,6 +164,21 @@ def run(language, text, seed, compiled, seconds=20):
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+def run_apart(*given):
+    """`run` in a process of its own, which compiled code may crash: "FAILS: killed by signal ..." then."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reader)
+        os.write(writer, run(*given).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        result = pipe.read().decode()
+    _, status = os.waitpid(child, 0)
+    return result if result else f"FAILS: killed by signal {os.waitstatus_to_exitcode(status)}"
+
+
 def kind(result):
     """The kind of a failure, by which a smaller program is known to be the same one."""
     return re.sub(r"[^a-zA-Z ]+", "", result)[:24]
@@ -171,6 +187,7 @@ def kind(result):
 def minimised(language, text, seed, compiled, result):
     """A program with fewer statements that fails likewise."""
     lines = text.splitlines()
+    runs = run_apart if compiled else run
 
     def depth(line):
         return len(line) - len(line.lstrip())
@@ -193,7 +210,7 @@ def minimised(language, text, seed, compiled, result):
         progress = False
         for candidate in smaller():
             if len("".join(candidate)) < len("".join(lines)) and kind(
-                run(language, "\n".join(candidate) + "\n", seed, compiled, 10)
+                runs(language, "\n".join(candidate) + "\n", seed, compiled, 10)
             ) == kind(result):
                 lines, progress = candidate, True
                 break
@@ -212,23 +229,26 @@ def main():
     options = parser.parse_args()
     size = options.size or (3 if options.compiled else 6)
     language = rich_programs if options.rich else random_programs
+    runs = run_apart if options.compiled else run
+    if options.compiled:  # what Numba does once, all processes have
+        run(random_programs, random_programs.program(0, 1), 0, True)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     if options.show is not None:
         text = language.program(options.show, size)
         print(text)
-        result = run(language, text, options.show, options.compiled)
+        result = runs(language, text, options.show, options.compiled)
         print(result)
         if result.startswith("FAILS"):
             text = minimised(language, text, options.show, options.compiled, result)
-            print(text, run(language, text, options.show, options.compiled), sep="\n")
+            print(text, runs(language, text, options.show, options.compiled), sep="\n")
         return
     found, start, failures = collections.Counter(), time.time(), []
     for seed in range(options.seed, options.seed + options.count):
         if time.time() - start > options.seconds:
             break
-        result = run(language, language.program(seed, size), seed, options.compiled)
+        result = runs(language, language.program(seed, size), seed, options.compiled)
         found[result if result.startswith(REFUSED) else result.split(":")[0]] += 1
         if result.startswith("FAILS"):
             failures.append(seed)
