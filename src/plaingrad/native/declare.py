@@ -101,15 +101,20 @@ def _words(code: CodeType) -> list[Any]:
     ]
 
 
-def digest(f: FunctionType) -> str | None:
-    """What tells a function of plaingrad's own from all others; None if it is not one, or encloses what has no name."""
+def digest(f: FunctionType, options: dict[str, Any]) -> str | None:
+    """What tells a function of plaingrad's own, compiled with `options`, from all others.
+
+    None if it is not one, or encloses what has no name.
+    """
     if not f.__code__.co_filename.startswith(str(disk.PACKAGE)):
         return None
     try:
         enclosed = dumps(tuple([cell.cell_contents for cell in f.__closure__ or ()]))
     except Exception:
         return None
-    words = str((f.__module__, _words(f.__code__), f.__defaults__, f.__kwdefaults__)).encode()
+    words = str(
+        (f.__module__, _words(f.__code__), f.__defaults__, f.__kwdefaults__, sorted(options.items()))
+    ).encode()
     return hashlib.sha256(words + enclosed).hexdigest()[:16]
 
 
@@ -119,7 +124,7 @@ def compiled(f: FunctionType, **options: Any) -> Any:
     Numba names machine code by the qualified name and a count that starts anew in every process: two functions of one
     name, one of them loaded, would be taken for one.
     """
-    told = digest(f)
+    told = digest(f, options)
     if told is None:
         return numba.njit(**options)(f)
     made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
@@ -137,7 +142,7 @@ def njit(f: Any = None, **options: Any) -> Any:
     if f is None:
         return lambda f: njit(f, **options)
     run = numba.njit(no_cfunc_wrapper=True, **options)(f)
-    told = digest(f)
+    told = digest(f, options)
     if run is not f and told is not None:
         run._cache = Cache(f"{f.__name__}_{told}")
     return run
