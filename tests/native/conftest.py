@@ -1,6 +1,7 @@
 """What the tests of the native tier share: `grad` is reverse mode, also where there are few inputs."""
 
 import importlib.util
+from dataclasses import replace
 
 import pytest
 
@@ -12,3 +13,17 @@ def reverse_mode(monkeypatch, request):
         return
     if not getattr(request.module, "BY_COLUMNS", False):
         monkeypatch.setattr("plaingrad.native.call.FEW_COLUMNS", 0)
+
+
+@pytest.fixture
+def in_python(monkeypatch):
+    """Derived programs are run by CPython, where compiling adds nothing; those that are derived again are as ever."""
+    from plaingrad.native import call
+
+    derived = call.derived
+
+    def uncompiled(mode, *others):
+        found = derived(mode, *others)
+        return found if mode in ("cotangents", "tangents") else replace(found, run=found.python)
+
+    monkeypatch.setattr(call, "derived", uncompiled)

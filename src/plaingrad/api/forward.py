@@ -237,12 +237,11 @@ def derivative(
         if order == 0:
             y = f(x, *others, **kwargs)
             return (y, y) if value else y
-        native = natively(tier, f) if isinstance(x, (float, np.floating)) else None
+        native = natively(tier, f)
         try:
-            if native is None:
-                raise NativeError("natively, the first argument is a real number.\n  See docs: errors#native")
-            y, dots = native.derivative(f, x, order, others, kwargs)
-            d = with_dots(y, dots)
+            if native is None or not isinstance(x, (float, complex, np.inexact)):
+                raise NativeError("natively, the first argument is a float.\n  See docs: errors#native")
+            y, d = natively_nth(native, f, x, order, others, kwargs)
         except NativeError:
             if tier == "native":
                 raise
@@ -255,6 +254,25 @@ def derivative(
         return (y, d) if value else d
 
     return derivative_of
+
+
+def natively_nth(
+    native: Any, f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any]:
+    """(f(x), the derivative of that order) by compiled forward mode over itself.
+
+    Raises:
+        NativeError: it cannot be derived.
+        NotHolomorphicError: x is complex, and one of the derivatives up to that order does not exist.
+    """
+    y, dots = native.derivative(f, x, order, others, kwargs)
+    if isinstance(x, (complex, np.complexfloating)):
+        for n in range(1, order + 1):
+            ahead = native.derivative(f, x, n, others, kwargs)[1]
+            turned = native.derivative(f, x, n, others, kwargs, ASIDE)[1]
+            for along_1, aside in zip(ahead, turned, strict=True):
+                check_holomorphic(along_1, np.asarray(aside) * (1j / ASIDE**n), f)
+    return y, with_dots(y, dots)
 
 
 def nth(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

@@ -97,8 +97,8 @@ def jacobian(
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         task = Task(f, args, kwargs, at, has_aux)
-        native = natively(tier, f, has_aux)
-        if native is None or not task.solve_natively(native.jacobian, tier, mode, chunk_size):
+        native = natively(tier, f)
+        if native is None or not task.solve_natively(native.jacobian, tier, mode, chunk_size, has_aux):
             task.f = in_tier(tier, f, args, "pullback")
             task.solve(mode, chunk_size)
         found = task.assembled(jacobian_entry, isinstance(argnums, tuple))
@@ -107,13 +107,9 @@ def jacobian(
     return jacobian_of
 
 
-def natively(tier: Tier, f: Callable[..., Any], has_aux: bool = False) -> Any:
+def natively(tier: Tier, f: Callable[..., Any]) -> Any:
     """`plaingrad.native.wholes` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
     if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
-        return None
-    if has_aux:
-        if tier == "native":
-            raise NativeError('has_aux=True of a Jacobian is for tier="plain".\n  See docs: errors#native')
         return None
     return importlib.import_module("plaingrad.native.wholes")
 
@@ -212,7 +208,9 @@ def hvp(
     return tuple([found.get(n) for n in range(len(primals))])
 
 
-def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]) -> tuple[Any, ...]:
+def vhp(
+    f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any], tier: Tier = "auto"
+) -> tuple[Any, ...]:
     """A weight times the Hessian of `f`, without the Hessian: the gradient, pulled back.
 
     The same numbers as `hvp`, for the Hessian is symmetric, by reverse mode alone: for functions with rules that
@@ -222,6 +220,7 @@ def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
         cotangents: a weight for each, of the same structure and shapes; None for zero.
+        tier: as for `grad`; natively it is what `hvp` is.
 
     Returns:
         A tuple with one entry for each argument, of its structure; None for an argument without tangent.
@@ -235,10 +234,18 @@ def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]
         >>> vhp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         (array([6., 2.]),)
     """
+    check_tier(tier)
     bars = fitting_tangents(primals, cotangents, "cotangents")
     active = active_positions(primals)
     args = tuple(primals)
-    run = Run(leaf_gradient(f, active), args, active, {})
+    native = natively(tier, f)
+    if native is not None:
+        try:
+            return native.hvp(f, args, bars)  # type: ignore[no-any-return]
+        except NativeError:
+            if tier == "native":
+                raise
+    run = Run(leaf_gradient(f, active, tier), args, active, {})
     structures, leaves = structures_of([args[n] for n in active])
     weights: dict[int, Any] = {}
     for structure, n in zip(structures, active, strict=True):
@@ -248,7 +255,7 @@ def vhp(f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any]
     return tuple([by_position.get(n) for n in range(len(args))])
 
 
-def wirtinger(f: Callable[..., Any], mode: Mode = "auto") -> Callable[..., Any]:
+def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -> Callable[..., Any]:
     """The function that returns (df/dz, df/dz*): the derivatives by a complex argument and by its conjugate.
 
     With z = x + iy they are (df/dx - i df/dy) / 2 and (df/dx + i df/dy) / 2. For a holomorphic `f` the second is
@@ -257,6 +264,7 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto") -> Callable[..., Any]:
     Args:
         f: any Python callable; its first argument is complex: a number, an array, or a structure of these.
         mode: as for `jacobian`.
+        tier: as for `grad`.
 
     Returns:
         A function of the same arguments as `f`. It returns a pair, each of the structure and shapes that `jacobian`
@@ -270,6 +278,7 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto") -> Callable[..., Any]:
         ((3-4j), (3+4j))
     """
     _check_mode(mode)
+    check_tier(tier)
 
     @wraps(f)
     def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:
@@ -279,7 +288,10 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto") -> Callable[..., Any]:
                 f"wirtinger needs a complex argument, not {described(args[0])}; pass complex(z), or "
                 "z.astype(complex).\n  See docs: errors#argument"
             )
-        task.solve(mode, None)
+        native = natively(tier, f)
+        if native is None or not task.solve_natively(native.jacobian, tier, mode, None):
+            task.f = in_tier(tier, f, args, "pullback")
+            task.solve(mode, None)
         return task.assembled(wirtinger_entry, False), task.assembled(conjugate_entry, False)
 
     return wirtinger_pair
@@ -369,8 +381,11 @@ class Task:
             if is_whole_numbers(y.x) and not second:
                 self._no_influence(y)
                 continue
-            for x, d in zip(self.x_leaves, next(blocks), strict=True):
-                self.table[y.position, x.position] = d if y.is_array or x.is_array else float(d), None
+            for x, (along_1, along_i) in zip(self.x_leaves, next(blocks), strict=True):
+                if not (y.is_array or x.is_array):
+                    along_1 = recorded.python_number(along_1[()])
+                    along_i = None if along_i is None else recorded.python_number(along_i[()])
+                self.table[y.position, x.position] = along_1, along_i
         return True
 
     def real_args(self) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import again, arrays, chunks, lanes
+from plaingrad.native import again, arrays, chunks, helpers, lanes, scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
@@ -302,6 +302,9 @@ class Forward(Transform):
             self.call(s, out)
             return
         z = f"{s.target}_d"
+        if scalars.is_complex_sign(self, s):
+            self.sign(s, z, out)
+            return
         if isinstance(t, types.BaseTuple):
             if s.op in ("copy", "tuple"):
                 out.append(s)
@@ -368,6 +371,12 @@ class Forward(Transform):
             out.append(Let(z, "attribute", (total,), "real", s.line))
         else:
             out.append(Let(z, "copy", (total,), None, s.line))
+
+    def sign(self, s: Let, z: str, out: list[Stmt]) -> None:
+        """The slope of |x| at complex x, which turns with x."""
+        x_dot = self.dot(s.args[1])
+        assert x_dot is not None
+        out += [s, Let(z, "call", (Ref(helpers.sign_pushed, "sign_pushed"), s.args[1], x_dot), (), s.line)]
 
     def mixes(self, s: Let) -> bool:
         """Whether an operand is complex."""

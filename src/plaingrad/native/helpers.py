@@ -9,6 +9,7 @@ from numba.cpython.unsafe.tuple import tuple_setitem
 
 from plaingrad.errors import NativeError
 from plaingrad.native.declare import njit, overload, register_jitable
+from plaingrad.rules import elementwise
 
 
 @njit
@@ -136,20 +137,44 @@ def second_power_slope(x, y):  # type: ignore[no-untyped-def]
     return y * (y - 1.0) * np.power(x, y - 2.0)
 
 
+def log_of_base(x, z):  # type: ignore[no-untyped-def]
+    """d log(x**y)/dy: log x, of a real power `z` log |x|; 0 where x is 0."""
+    if x == 0:
+        return 0.0 * x
+    return np.log(x + 0j) if np.iscomplexobj(z) else np.log(abs(x))
+
+
+@overload(log_of_base)
+def _log_of_base(x, z):  # type: ignore[no-untyped-def]
+    if isinstance(z, types.Complex):
+        return lambda x, z: 0j if x == 0 else np.log(x + 0j)
+    return lambda x, z: 0.0 * x if x == 0 else np.log(abs(x))
+
+
 @register_jitable
 def mixed_power_slope(x, y):  # type: ignore[no-untyped-def]
-    """d2(x**y)/dx dy of a real power; 0 where x is 0."""
-    if x == 0:
-        return 0.0 * x
-    return np.power(x, y - 1.0) * (1.0 + y * np.log(abs(x)))
+    """d2(x**y)/dx dy; 0 where x is 0."""
+    z = np.power(x, y - 1.0)
+    return 0.0 * z if x == 0 else z * (1.0 + y * log_of_base(x, z))
 
 
-@register_jitable
-def log_of_size(x):  # type: ignore[no-untyped-def]
-    """log |x|, 0 where x is 0."""
-    if x == 0:
-        return 0.0 * x
-    return np.log(abs(x))
+def sign_pushed(x, x_dot):  # type: ignore[no-untyped-def]
+    """The tangent of conj(x) / |x|, the slope of |x|, for complex x: the part of x_dot that turns x, over |x|."""
+    slope = elementwise._sign(x)
+    turning = np.conj(x_dot) - slope * (slope * x_dot).real
+    return elementwise.direction(turning, abs(x))
+
+
+@overload(sign_pushed)
+def _sign_pushed(x, x_dot):  # type: ignore[no-untyped-def]
+    slope_of, direction = elementwise._sign, elementwise.direction
+
+    def pushed(x, x_dot):  # type: ignore[no-untyped-def]
+        slope = slope_of(x)
+        turning = np.conj(x_dot) - slope * (slope * x_dot).real
+        return direction(turning, np.abs(x))
+
+    return pushed
 
 
 def exponent_slope(x, y, z):  # type: ignore[no-untyped-def]

@@ -273,6 +273,7 @@ def lane(typing, x, k):  # type: ignore[no-untyped-def]
 @intrinsic
 def with_lane(typing, x, k, value):  # type: ignore[no-untyped-def]
     """The pack with `value` for its number k."""
+
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.insert_element(args[0], args[2], args[1])
 

@@ -61,8 +61,8 @@ def _mixed_power(m: Any, x: Any, y: Any, z: Any) -> Any:
     return helpers.mixed_power_slope(x, y)
 
 
-def _log_of_size(m: Any, x: Any, y: Any, z: Any, slope: Any) -> Any:
-    return helpers.log_of_size(x)
+def _log_of_base(m: Any, x: Any, y: Any, z: Any, slope: Any) -> Any:
+    return helpers.log_of_base(x, z)
 
 
 def _whether_taken(m: Any, taken: Any, bar: Any, z: Any) -> Any:
@@ -87,7 +87,7 @@ ROWS_OF_SLOPES: dict[Any, tuple[Any, ...]] = {
     helpers.where_taken: (None, _whether_taken),
     helpers.power_slope: (_second_power, _mixed_power),
     helpers.power_slopes: (_second_powers, REFUSED),
-    helpers.exponent_slope: (lambda m, x, y, z, slope: elementwise.direction(z, x), None, _log_of_size),
+    helpers.exponent_slope: (lambda m, x, y, z, slope: elementwise.direction(z, x), None, _log_of_base),
 }
 
 
@@ -137,6 +137,13 @@ def reads(partial: Any) -> frozenset[int]:
 
 def _is_complex(t: Any) -> bool:
     return isinstance(getattr(t, "dtype", t), types.Complex)
+
+
+def is_complex_sign(t: Any, s: Any) -> bool:
+    """Whether a statement is conj(x) / |x| of complex x, which is no function with a complex slope."""
+    if s.op != "call" or getattr(s.args[0], "value", None) is not elementwise._sign:
+        return False
+    return _is_complex(t.type_of(s.args[1]))
 
 
 @overload(elementwise.over)

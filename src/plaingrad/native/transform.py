@@ -210,6 +210,8 @@ class Transform:
                 self.types[new.name] = types.complex128
             return new
 
+        if scalars.is_complex_sign(self, s):
+            raise self.refuse("the derivative of the slope of a complex `abs`, in reverse mode", line)
         if s.op == "copy":
             return [(0, 1)]
         if s.op == "unary":

@@ -1,4 +1,4 @@
-"""Whole derivatives natively: Jacobians by columns, in chunks of forward mode, or by rows, in reverse.
+"""Whole derivatives natively: Jacobians, Hessians, products with them, and derivatives by one number.
 
 Results and arguments are flat here: `Leaf`s with shapes, in the order in which structures hold them; the public door
 puts the structures on.
@@ -6,6 +6,7 @@ puts the structures on.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +17,28 @@ from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import border, call
 from plaingrad.native.activity import is_array
 from plaingrad.native.build import WIDTHS
+from plaingrad.native.columns import (
+    CHUNK,
+    ROW,
+    Block,
+    blocks_of_columns,
+    by_columns,
+    by_rows,
+    chunk_or_single,
+    copies,
+    directions_of,
+    inputs_of,
+    name_of,
+    seeds,
+    width_for,
+)
 from plaingrad.native.counting import refuse_counted, taken_as_real
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
-from plaingrad.tangents import ZeroTangent
+from plaingrad.tangents import ZeroTangent, is_zero
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for
 MOST_ORDER = 3  # every order doubles the program
-ROW, CHUNK = 3.0, 2.0  # what a row in reverse mode and a chunk of columns cost, in calls of the function
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +48,12 @@ class Whole:
     Attributes:
         y: the result.
         x: the numbers and arrays in the differentiated arguments.
-        blocks: for each number or array in the result, and each of `x`, dy/dx of shape y.shape + x.shape.
+        blocks: for each number or array in the result, and each of `x`, the block: dy/dx.
     """
 
     y: Any
     x: list[Any]
-    blocks: list[list[np.ndarray]]
+    blocks: list[list[Block]]
 
 
 def jacobian(
@@ -48,23 +63,40 @@ def jacobian(
     kwargs: dict[str, Any],
     mode: str,
     chunk: int | None,
+    has_aux: bool = False,
 ) -> Whole:
-    """f(*args) and its derivative by the arguments at `positions`.
+    """f(*args) and its derivative by the arguments at `positions`; with `has_aux` that of its first part only.
 
     Raises:
-        NativeError: it cannot be derived natively, or is complex.
+        NativeError: it cannot be derived natively.
+        NonScalarOutputError: with `has_aux`: it does not return a pair.
     """
     taken = border.taken(f, args, positions, kwargs)
-    t = refuse_complex(taken)
-    columns = sum(map(np.size, inputs_of(taken)))
-    rows = fixed_size(t)
+    t = call.result_type(taken.f, taken.signature)
+    if has_aux:
+        t = first_of_pair(t)
+    leaves = call.tangent_leaves(t)
+    count = len(leaves)
+    columns = sum(map(directions_of, inputs_of(taken)))
+    rows = fixed_size(leaves)
     if mode == "auto":
         mode = getattr(f, "__plaingrad_mode__", mode)
     if mode == "auto" and columns > ALL_FORWARD and rows is not None:
         mode = "reverse" if rows * ROW < columns / WIDTHS[-1] * CHUNK else "forward"
-    if mode == "reverse":
-        return in_order(taken, by_rows(taken))
-    return in_order(taken, by_columns(taken, t, mode == "auto", chunk))
+    found = None if mode == "reverse" else by_columns(taken, count, mode == "auto", chunk)
+    y, blocks = by_rows(taken, count) if found is None else found
+    return in_order(taken, Whole(y, inputs_of(taken), blocks))
+
+
+def first_of_pair(t: Any) -> Any:
+    """The type of y, of a function that returns (y, aux).
+
+    Raises:
+        NonScalarOutputError: it returns something else.
+    """
+    if not isinstance(t, types.BaseTuple) or len(list(t)) != 2:
+        raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not a {t}")
+    return next(iter(t))
 
 
 def hessian(
@@ -73,24 +105,19 @@ def hessian(
     """The gradient of f at the arguments at `positions` and its derivative: the reverse sweep, pushed forward.
 
     Raises:
-        NativeError: it cannot be derived natively, or is complex.
+        NativeError: it cannot be derived natively.
     """
     taken = border.taken(f, args, positions, kwargs)
     gradient, signature = gradient_of(taken)
     inputs = inputs_of(taken)
-    columns = sum(map(np.size, inputs))
-    n = width_for(min(columns, chunk) if chunk else columns)
-    found = call.derived(f"columns{n}", gradient, signature, taken.positions)
+    n, program = chunk_or_single(gradient, signature, taken.positions, inputs, chunk)
     parts: list[list[Any]] = []
     bars: list[Any] = []
-    for first in range(0, max(columns, 1), n):
-        out = list(call.plainly(found.run, *copies(taken.args), 1.0, first))
+    for _, dots in seeds(inputs, n):
+        out = list(call.plainly(program.run, *copies(taken.args), 1.0, *dots))
         bars = out[: len(inputs)]
         parts.append(out[len(inputs) :])
-    blocks = []
-    for k, z in enumerate(inputs):
-        whole = np.concatenate([np.asarray(part[k]) for part in parts], axis=-1)
-        blocks.append(split(whole, np.shape(z), inputs))
+    blocks = blocks_of_columns(parts, inputs, inputs, n)
     row_order = in_order(taken, Whole(None, [[k] for k in range(len(inputs))], [])).x
     columns_in_order = in_order(taken, Whole(bars, inputs, blocks))
     return Whole(bars, columns_in_order.x, [columns_in_order.blocks[k] for (k,) in row_order])
@@ -100,12 +127,12 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]
     """The Hessian of f times a direction, an entry for each argument; None for one without tangent.
 
     Args:
-        f: a function of real arguments that returns one real number.
+        f: a function that returns one real number.
         args: where.
         dots: the direction, an entry for each argument.
 
     Raises:
-        NativeError: it cannot be derived natively, or is complex.
+        NativeError: it cannot be derived natively.
     """
     taken, positions = call.plainly(taken_as_real, f, args)
     refuse_counted(args, positions, dots)
@@ -127,12 +154,14 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]
 
 
 def derivative(
-    f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]
+    f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any], along: complex = 1.0
 ) -> tuple[Any, list[Any]]:
     """(f(x, *others), the derivative of that order of each number and array in it), by forward mode over itself.
 
+    It is the derivative by a real number t at t = 0, with x + t * along for x.
+
     Raises:
-        NativeError: it cannot be derived natively, or is complex.
+        NativeError: it cannot be derived natively.
     """
     if order > MOST_ORDER:
         raise NativeError(
@@ -140,14 +169,21 @@ def derivative(
             "  To go on: tier='plain' uses Taylor arithmetic.\n  See docs: errors#native"
         )
     taken = border.taken(f, (x, *others), (0,), kwargs)
-    t = refuse_complex(taken)
+    if np.iscomplexobj(x):  # it is called again, to see that the derivative exists
+        effects = call.plainly(effects_of, taken.f, taken.signature)
+        if effects.once or effects.writes:
+            raise NativeError(
+                f"`{name_of(taken)}` {effects.once or 'writes into its arguments'}, so no complex derivative of it is "
+                "taken natively.\n  See docs: errors#native"
+            )
+    t = call.result_type(taken.f, taken.signature)
     g, signature = taken.f, taken.signature
     for k in range(order):
         g = call.derived("pushforward" if k == order - 1 else "tangents", g, signature, taken.positions).run
         if not k:
             signature = border.signature_of(taken.args)
-        signature = (*signature, types.float64)
-    out = list(call.plainly(g, *taken.args, *[1.0] * order))
+        signature = (*signature, types.float64 if along == 1.0 else types.complex128)
+    out = list(call.plainly(g, *taken.args, *[along] * order))
     dots = out[len(out) - len(call.tangent_leaves(t)) :]
     return call.rebuilt(t, out), dots
 
@@ -187,7 +223,7 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
     """(the function of the arguments and 1.0 that returns the gradients, the types of these)."""
-    t = refuse_complex(taken)
+    t = call.result_type(taken.f, taken.signature)
     if not isinstance(t, types.Float):
         raise NonScalarOutputError(
             f"a Hessian is of one real number, but {getattr(taken.f, '__name__', 'the function')} returns a {t}.\n"
@@ -206,7 +242,7 @@ def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
 def tangents_of(x: Any, dot: Any) -> list[Any]:
     """The tangents of the numbers and arrays in an argument, zeros where none is given."""
     if isinstance(x, tuple):
-        if dot is ZeroTangent:
+        if is_zero(dot):
             dot = [ZeroTangent] * len(x)
         parts = list(dot.values()) if isinstance(dot, dict) else dot
         return [each for part, d in zip(x, parts, strict=True) for each in tangents_of(part, d)]
@@ -214,8 +250,10 @@ def tangents_of(x: Any, dot: Any) -> list[Any]:
         if x.dtype.kind not in "fc":
             return []
         # in memory of its own: a function that writes into an argument writes into its tangent
-        return [np.zeros(x.shape, x.dtype) if dot is ZeroTangent else np.array(dot, x.dtype, order="C")]
-    return [0.0 if dot is ZeroTangent else float(dot)] if isinstance(x, (float, np.floating)) else []
+        return [np.zeros(x.shape, x.dtype) if is_zero(dot) else np.array(dot, x.dtype, order="C")]
+    if isinstance(x, (complex, np.complexfloating)):
+        return [0j if is_zero(dot) else complex(dot)]
+    return [0.0 if is_zero(dot) else float(dot)] if isinstance(x, (float, np.floating)) else []
 
 
 def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
@@ -239,17 +277,14 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
     return call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
 
 
-def refuse_complex(taken: Any) -> Any:
-    """The type of the result; complex numbers in it or in the arguments are refused."""
+def refuse_complex(taken: Any) -> None:
+    """A compiled Jacobian is a matrix of real numbers."""
     t = call.result_type(taken.f, taken.signature)
     if any(map(has_complex, call.tangent_leaves(t))) or any(map(np.iscomplexobj, inputs_of(taken))):
-        raise NativeError("natively, Jacobians are of real functions.\n  See docs: errors#native")
-    return t
-
-
-def inputs_of(taken: Any) -> list[Any]:
-    """The numbers and arrays that a call is differentiated by, in the order of its columns."""
-    return [x for k in taken.positions for x in call.leaves(taken.args[k])]
+        raise NativeError(
+            "a compiled Jacobian is of real arguments and results; give it real and imaginary parts.\n"
+            "  See docs: errors#native"
+        )
 
 
 def in_order(taken: Any, whole: Whole) -> Whole:
@@ -270,94 +305,9 @@ def in_order(taken: Any, whole: Whole) -> Whole:
     return Whole(whole.y, [whole.x[k] for k in order], [[row[k] for k in order] for row in whole.blocks])
 
 
-def fixed_size(t: Any) -> int | None:
-    """How many numbers a result of type `t` holds; None if that depends on shapes."""
-    found = call.tangent_leaves(t)
-    return None if any(map(is_array, found)) else len(found)
-
-
-def width_for(columns: int) -> int:
-    """How many columns are pushed together."""
-    return next((n for n in WIDTHS if n >= columns), WIDTHS[-1] if columns > 2 * WIDTHS[-1] else 8)
-
-
-def by_columns(taken: Any, t: Any, may_turn: bool, chunk: int | None) -> Whole:
-    """Chunk after chunk of columns; if `may_turn`, rows instead where the first chunk shows that there are few."""
-    inputs = inputs_of(taken)
-    columns = sum(map(np.size, inputs))
-    n = width_for(min(columns, chunk) if chunk else columns)
-    found = call.derived(f"columns{n}", taken.f, taken.signature, taken.positions)
-    border.refuse_aliases(found, taken.args)
-    effects = call.plainly(effects_of, taken.f, taken.signature)
-    if effects.once and columns > n:
-        raise NativeError(
-            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once}, so it is not called more than once for a "
-            "Jacobian.\n  See docs: errors#native"
-        )
-    y: Any = None
-    parts: list[list[Any]] = []
-    for first in range(0, max(columns, 1), n):
-        last = first + n >= columns
-        given = taken.args if last or not effects.writes else copies(taken.args)
-        out = list(call.plainly(found.run, *given, first))
-        y = call.rebuilt(t, out)
-        parts.append(out)
-        rows = sum(map(np.size, call.leaves(y)))
-        if may_turn and not first and rows * ROW < (columns / n - 1) * CHUNK and not effects.writes:
-            return by_rows(taken)
-    blocks = []
-    for k, z in enumerate(call.leaves(y)):
-        whole = np.concatenate([np.asarray(part[k]) for part in parts], axis=-1)
-        blocks.append(split(whole, np.shape(z), inputs))
-    return Whole(y, inputs, blocks)
-
-
-def copies(x: Any) -> Any:
-    """`x`, a tuple of arguments, with its arrays copied."""
-    if isinstance(x, np.ndarray):
-        return x.copy()
-    if not isinstance(x, tuple):
-        return x
-    return type(x)(*map(copies, x)) if hasattr(x, "_fields") else tuple(map(copies, x))
-
-
-def split(whole: np.ndarray, shape: tuple[int, ...], inputs: list[Any]) -> list[np.ndarray]:
-    """Columns along the last axis, for each input those that are its own."""
-    start, found = 0, []
-    for x in inputs:
-        found.append(whole[..., start : start + np.size(x)].reshape(shape + np.shape(x)))
-        start += np.size(x)
-    return found
-
-
-def by_rows(taken: Any) -> Whole:
-    """One pullback for every number in the result."""
-    effects = call.plainly(effects_of, taken.f, taken.signature)
-    if effects.writes or effects.once:
-        raise NativeError(
-            f"`{getattr(taken.f, '__name__', taken.f)}` {effects.once or 'writes into its arguments'}, so no Jacobian "
-            "by rows is taken of it natively.\n  See docs: errors#native"
-        )
-    y, pull = call.pullback_of(taken)
-    inputs, outputs = inputs_of(taken), call.leaves(y)
-    rows: list[list[Any]] = []
-    for k, z in enumerate(outputs):
-        for i in range(np.size(z)):
-            seeds = [np.zeros(np.shape(other)) for other in outputs]
-            seeds[k].flat[i] = 1.0
-            rows.append(
-                pull([s if isinstance(x, np.ndarray) else s[()] for s, x in zip(seeds, outputs, strict=True)])
-            )
-    blocks, start = [], 0
-    for z in outputs:
-        mine = rows[start : start + np.size(z)]
-        start += np.size(z)
-        found = []
-        for m, x in enumerate(inputs):
-            whole = np.array([row[m] for row in mine]) if mine else np.zeros((0, *np.shape(x)))
-            found.append(whole.reshape(np.shape(z) + np.shape(x)))
-        blocks.append(found)
-    return Whole(y, inputs, blocks)
+def fixed_size(leaves: Sequence[Any]) -> int | None:
+    """How many real numbers a result with leaves of these types holds; None if that depends on shapes."""
+    return None if any(map(is_array, leaves)) else sum(2 if has_complex(t) else 1 for t in leaves)
 
 
 __all__ = ["Whole", "compiled_jacobian", "derivative", "hessian", "hvp", "jacobian", "linear_map"]

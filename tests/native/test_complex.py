@@ -1,0 +1,177 @@
+"""Whole derivatives natively where there are complex numbers: inside, in the arguments, in the result."""
+
+import cmath
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import derivative, grad, hessian, hvp, jacobian, jvp, linearize, vhp, vjp, wirtinger
+
+pytest.importorskip("numba")
+
+X = np.array([0.3, 0.7, -0.4])
+V = np.array([1.0, 0.5, -0.3])
+Z = np.array([0.3 + 0.2j, 0.1 - 0.5j])
+
+
+INSIDE = {
+    "abs": lambda x: abs(complex(x[0], x[1])),
+    "square of abs": lambda x: abs(complex(x[0], x[1])) ** 2 + x[2],
+    "abs of an array": lambda x: np.sum(np.abs(x * (1.0 + 0.5j) + x * x * 1j)),
+    "product": lambda x: (complex(x[0], x[1]) * complex(x[2], x[1])).imag,
+    "quotient": lambda x: (complex(x[0], x[1]) / complex(x[2], x[1])).imag,
+    "conjugate": lambda x: (complex(x[0], x[1]).conjugate() * complex(x[2], x[1]) ** 2).imag,
+    "functions": lambda x: (cmath.exp(1j * complex(x[0], x[1])) * cmath.sin(complex(x[2], x[0]))).real,
+    "branches": lambda x: cmath.phase(complex(x[0], x[1])) + cmath.log(complex(x[2], x[1])).imag,
+    "whole power": lambda x: (complex(x[0], x[1]) ** 3).imag,
+    "complex power": lambda x: (complex(x[0], x[1]) ** complex(x[2], x[0])).imag,
+    "real power": lambda x: (complex(x[0], x[1]) ** x[2]).imag,
+    "power of a real number": lambda x: (x[0] ** complex(x[2], x[0])).imag,
+    "powers of an array": lambda x: np.sum(((x * (1 + 2j)) ** 2.5).real),
+    "array": lambda x: np.sum((np.exp(x * (1.0 + 0.5j)) * np.conj(x * 1j + x * x)).real),
+}
+
+
+def differences(f, x, v):
+    """The Hessian times v, from plain gradients."""
+    gradient = grad(f, tier="plain")
+    h = 1e-5
+    return (gradient(x + h * v) - gradient(x - h * v)) / (2 * h)
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_second_derivatives_of_real_functions_with_complex_numbers_inside(name, in_python):
+    f = INSIDE[name]
+    expected = hessian(f, tier="plain")(X)
+    np.testing.assert_allclose(expected @ V, differences(f, X, V), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(hessian(f, tier="native")(X), expected, rtol=1e-11, atol=1e-12)
+    for product in (hvp, vhp):
+        np.testing.assert_allclose(
+            product(f, (X,), (V,), tier="native")[0], expected @ V, rtol=1e-11, atol=1e-12
+        )
+
+
+def test_compiled_they_are_the_same():
+    def spiral(x):
+        z = complex(x[0], x[1])
+        for _ in range(3):
+            z = z * z * 0.5 + cmath.exp(1j * z) * 0.3
+        return abs(z) ** 2 + z.real * x[2]
+
+    np.testing.assert_allclose(
+        hessian(spiral, tier="native")(X), hessian(spiral, tier="plain")(X), rtol=1e-11, atol=1e-13
+    )
+    np.testing.assert_allclose(
+        jacobian(spiral, tier="native")(X), jacobian(spiral, tier="plain")(X), rtol=1e-12
+    )
+
+
+def test_the_second_derivative_of_abs_is_zero_at_zero_and_along_the_ray(in_python):
+    def size(x):
+        return abs(complex(x[0], x[1]))
+
+    np.testing.assert_array_equal(hessian(size, tier="native")(np.zeros(2)), np.zeros((2, 2)))
+    x = np.array([3.0, 4.0])
+    np.testing.assert_allclose(hvp(size, (x,), (x,), tier="native")[0], 0.0, atol=1e-15)
+    turned = np.array([-4.0, 3.0])
+    np.testing.assert_allclose(hvp(size, (x,), (turned,), tier="native")[0], turned / 5.0, rtol=1e-14)
+
+
+def both(take):
+    return take("native"), take("plain")
+
+
+def assert_same(take):
+    found, expected = both(take)
+    assert type(found) is type(expected)
+    parts = (found, expected) if isinstance(found, (tuple, list)) else ([found], [expected])
+    for a, b in zip(*parts, strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        assert type(a) is type(b)
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+
+
+OF_COMPLEX = {
+    "holomorphic": (lambda z: z * z * z + cmath.exp(z), 0.3 + 0.2j),
+    "real": (lambda z: (z * z.conjugate()).real + z.imag, 0.3 + 0.2j),
+    "of an array": (lambda z: np.exp(z) * z, Z),
+    "real, of an array": (lambda z: np.sum((z * np.conj(z)).real) + z[0].imag, Z),
+    "complex64": (lambda z: z * z, Z.astype(np.complex64)),
+    "of a real number": (lambda x: x * 1j + cmath.exp(1j * x), 0.3),
+    "of a real array": (lambda x: x * (2.0 + 1j) + x[0], X),
+    "empty": (lambda z: z * 2.0, Z[:0]),
+}
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "auto"])
+@pytest.mark.parametrize("name", OF_COMPLEX)
+def test_jacobians_keep_the_conventions_of_the_plain_tier(name, mode, in_python):
+    f, x = OF_COMPLEX[name]
+    if name == "complex64":
+        found, expected = both(lambda tier: jacobian(f, mode=mode, tier=tier)(x))
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        return
+    assert_same(lambda tier: jacobian(f, mode=mode, tier=tier)(x))
+
+
+def test_a_function_without_complex_derivative_is_refused_and_has_wirtinger_derivatives(in_python):
+    def turned(z):
+        return z * z.conjugate() * z
+
+    for tier in ("native", "plain"):
+        with pytest.raises(plaingrad.NotHolomorphicError):
+            jacobian(turned, tier=tier)(0.3 + 0.2j)
+        with pytest.raises(plaingrad.NotHolomorphicError):
+            derivative(turned, tier=tier)(0.3 + 0.2j)
+    z = 0.3 + 0.2j
+    for mode in ("forward", "reverse", "auto"):
+        found = wirtinger(turned, mode, tier="native")(z)
+        np.testing.assert_allclose(found, (2 * z * z.conjugate(), z * z), rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["holomorphic", "real", "of an array", "real, of an array"])
+def test_wirtinger_derivatives_are_those_of_the_plain_tier(name, in_python):
+    f, z = OF_COMPLEX[name]
+    assert_same(lambda tier: wirtinger(f, tier=tier)(z))
+
+
+def test_wirtinger_of_a_real_argument_is_refused_in_both_tiers():
+    for tier in ("native", "plain"):
+        with pytest.raises(plaingrad.ArgumentError):
+            wirtinger(lambda x: x * 2.0, tier=tier)(1.0)
+
+
+def test_hessians_by_complex_arguments(in_python):
+    def size(z):
+        return (z * z.conjugate()).real * 0.5
+
+    assert_same(lambda tier: hessian(size, tier=tier)(0.3 + 0.2j))
+    assert_same(lambda tier: hvp(size, (0.3 + 0.2j,), (1.0 + 2j,), tier=tier))
+    for tier in ("native", "plain"):
+        with pytest.raises(plaingrad.NotHolomorphicError):
+            hessian(lambda z: z.real**2, tier=tier)(0.3 + 0.2j)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_derivatives_of_complex_functions_of_any_order(order, in_python):
+    def f(z):
+        return z * z * z + cmath.exp(z)
+
+    z = 0.3 + 0.2j
+    expected = (3 * z * z, 6 * z, 6)[order - 1] + cmath.exp(z)
+    assert derivative(f, order=order, tier="native")(z) == pytest.approx(expected, rel=1e-13)
+    of_real = derivative(lambda x: cmath.exp(1j * x), order=order, tier="native")(0.3)
+    assert of_real == pytest.approx(1j**order * cmath.exp(0.3j), rel=1e-13)
+
+
+def test_complex_numbers_beside_arrays_have_tangents_too(in_python):
+    def f(z, a):
+        return z * a * z
+
+    for tier in ("native", "plain"):
+        y, push = linearize(f, 0.5 + 1j, X, tier=tier)
+        np.testing.assert_allclose(push(1j, V), 2j * (0.5 + 1j) * X + (0.5 + 1j) ** 2 * V, rtol=1e-14)
+        np.testing.assert_allclose(jvp(f, (0.5 + 1j, X), (1j, V), tier=tier)[1], push(1j, V), rtol=1e-14)
+        np.testing.assert_allclose(vjp(f, 0.5 + 1j, X, tier=tier)[0], y)
