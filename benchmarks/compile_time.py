@@ -27,7 +27,7 @@ import numba
 from numba import types
 
 from plaingrad.native import build
-from plaingrad.native.frontend import dispatcher_of
+from plaingrad.native.dispatchers import dispatcher_of
 
 SIGNATURE = (types.float64, types.float64)
 SIZES = (10, 30, 100, 300, 1000)

@@ -23,7 +23,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 import plaingrad
-from plaingrad.native.frontend import with_compiled_callees
+from plaingrad.native.dispatchers import with_compiled_callees
 from tests.native import comparison, random_programs, rich_programs
 from tests.native.comparison import bits, copied
 
@@ -231,7 +231,7 @@ def main():
     language = rich_programs if options.rich else random_programs
     runs = run_apart if options.compiled else run
     if options.compiled:  # what Numba does once, all processes have
-        run(random_programs, random_programs.program(0, 1), 0, True)
+        run(random_programs, random_programs.program(0, 2), 0, True)
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))

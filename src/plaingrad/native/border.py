@@ -22,7 +22,7 @@ from numba.core import types
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
-from plaingrad.native.frontend import dispatcher_of, is_dispatcher, is_plain, python_function
+from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, is_plain, python_function
 from plaingrad.tangents import Tangent, ZeroTangent, is_zero
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one

@@ -21,14 +21,16 @@ from plaingrad.errors import NativeError
 from plaingrad.native import cache
 from plaingrad.native.activity import Memory
 from plaingrad.native.cotangents import cotangents_program
+from plaingrad.native.dispatchers import is_dispatcher, options_of, python_function
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
-from plaingrad.native.frontend import is_dispatcher, listing, options_of, program, python_function
+from plaingrad.native.frontend import program
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import enclosed_sweeps, pullback_program, pullback_sweeps
 from plaingrad.native.tree import Program
+from plaingrad.native.typed_ir import listing
 from plaingrad.native.workspace import Arena
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents

@@ -25,7 +25,7 @@ from numba.core import config, types
 from plaingrad import rulebook
 from plaingrad.native import scalars
 from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings
-from plaingrad.native.frontend import dispatcher_of, is_dispatcher
+from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
 
 PREFIX = "plaingrad_native_"
 START, END = "# the program\n", "# its end\n"

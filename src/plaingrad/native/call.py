@@ -29,8 +29,9 @@ from plaingrad.native.border import (
 )
 from plaingrad.native.build import Derived
 from plaingrad.native.counting import refuse_counted, taken_as_real, whole_numbers, with_tangents
+from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, python_function
 from plaingrad.native.effects import effects_of
-from plaingrad.native.frontend import dispatcher_of, is_dispatcher, program, python_function
+from plaingrad.native.frontend import program
 from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule

@@ -13,7 +13,8 @@ from numba.core import types
 from plaingrad.errors import ArgumentError, NativeError
 from plaingrad.native.activity import has_tangent
 from plaingrad.native.border import Taken, is_whole, taken, type_of
-from plaingrad.native.frontend import program, python_function
+from plaingrad.native.dispatchers import python_function
+from plaingrad.native.frontend import program
 from plaingrad.native.prepare import prepared
 from plaingrad.native.tree import For, Let, Operand, Var, statements
 from plaingrad.tangents import is_zero

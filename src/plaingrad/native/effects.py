@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.native.dispatchers import python_function
+from plaingrad.native.frontend import constant, program
 from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
+from plaingrad.native.typed_ir import settled, type_of_value
 
 _known: dict[Any, Effects] = {}
 _open: set[Any] = set()  # functions being looked at: those that call themselves
@@ -33,7 +36,6 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     """The effects of a Python function or dispatcher; the worst where it calls itself."""
     from plaingrad.native.activity import Memory, is_users
     from plaingrad.native.explode import exploded
-    from plaingrad.native.frontend import program, python_function
     from plaingrad.native.prepare import prepared
 
     key = (python_function(f), signature)
@@ -81,8 +83,6 @@ def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...])
     Raises:
         TypeError: they do not fit the function's parameters.
     """
-    from plaingrad.native.frontend import constant, python_function
-
     positional = args[: len(args) - len(keywords)]
     named = dict(zip(keywords, args[len(positional) :], strict=True))
     arguments = inspect.signature(python_function(f)).bind(*positional, **named)
@@ -97,8 +97,6 @@ def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...])
 
 def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
     """The Numba types of the arguments of a call, without those left to their defaults."""
-    from plaingrad.native.frontend import settled, type_of_value
-
     found = bound_operands(getattr(s.args[0], "value", None), s.args[1:], s.detail or ())
     return tuple(
         settled(program.types[a.name] if isinstance(a, Var) else type_of_value(a.value)) for a in found

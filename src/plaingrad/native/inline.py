@@ -24,17 +24,9 @@ from plaingrad.errors import NativeError
 from plaingrad.native import again
 from plaingrad.native.activity import has_own_rule, has_tangent, is_array, is_users
 from plaingrad.native.composed import COMPOSED
+from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, options_of, python_function
 from plaingrad.native.effects import bound_operands, effects_of
-from plaingrad.native.frontend import (
-    RESERVED,
-    dispatcher_of,
-    is_dispatcher,
-    options_of,
-    program,
-    python_function,
-    settled,
-    type_of_value,
-)
+from plaingrad.native.frontend import RESERVED, program
 from plaingrad.native.tree import (
     RESULT,
     Break,
@@ -56,6 +48,7 @@ from plaingrad.native.tree import (
     statements,
     with_inner,
 )
+from plaingrad.native.typed_ir import settled, type_of_value
 
 COMPOSITIONS = "plaingrad.native.composed"
 SHORT = 12  # statements: a function this long is put in the place of every call

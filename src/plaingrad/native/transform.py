@@ -25,7 +25,6 @@ from plaingrad.native.activity import (
 )
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
-from plaingrad.native.frontend import settled, type_of_value
 from plaingrad.native.tree import (
     Const,
     Do,
@@ -41,6 +40,7 @@ from plaingrad.native.tree import (
     statements,
     where,
 )
+from plaingrad.native.typed_ir import settled, type_of_value
 from plaingrad.native.zeros import zero_numbers
 
 LAID_OUT_ANEW = frozenset(

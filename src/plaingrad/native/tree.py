@@ -52,6 +52,11 @@ class Ref:
 Operand = Var | Const | Ref
 
 
+def value_of(a: Operand) -> Any:
+    """The constant or outside object that an operand is; None for a variable."""
+    return None if isinstance(a, Var) else a.value
+
+
 @dataclass(slots=True)
 class Let:
     """target = op(args).

@@ -1,0 +1,130 @@
+"""From a function and argument types to Numba's typed IR: its own front end, stopped before it optimises or compiles.
+
+Numba decodes the bytecode, inlines closures, prunes branches, brings the program into SSA form and infers types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numba
+from numba.core import compiler, ir, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+
+from plaingrad.errors import NativeError
+from plaingrad.native.dispatchers import python_function, reached_from, with_compiled_callees
+
+
+class _Taken(Exception):
+    """Carries the typed IR out of Numba's pipeline."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _TakeTypedIR(AnalysisPass):
+    _name = "plaingrad_take_typed_ir"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        raise _Taken(state.func_ir, state.typemap, state.return_type)
+
+
+class _FrontEnd(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.add_pass(NopythonTypeInference, "type inference")
+        passes.add_pass(_TakeTypedIR, "take the typed IR")
+        passes.finalize()
+        return [passes]
+
+
+def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, dict[str, Any], Any]:
+    """(IR, type of every variable, type of the result) of the Python function `f` for these argument types."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    flags = compiler.Flags()
+    flags.nrt = True
+    try:
+        compiler.compile_extra(
+            cpu_target.typing_context,
+            cpu_target.target_context,
+            f,
+            signature,
+            None,
+            flags,
+            {},
+            pipeline_class=_FrontEnd,
+        )
+    except _Taken as taken:
+        return taken.args
+    except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
+        raise _not_compiled(f, signature, error) from error
+    raise AssertionError("the front end did not stop")
+
+
+def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
+    code = getattr(f, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    return NativeError(
+        f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
+        f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+    )
+
+
+def typed_ir_of(f: Any, signature: tuple[Any, ...]) -> tuple[FunctionType, Any, dict[str, Any], Any]:
+    """(the Python function of `f`, its callees compiled; the three of `typed_ir`)."""
+    function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+    for other in reached_from(function):
+        if other.py_func.__code__ is function.__code__:
+            try:  # Numba's type inference of a recursive function wants it begun already
+                other.compile(signature)
+            except Exception as error:
+                raise _not_compiled(function, signature, error) from error
+    return function, *typed_ir(function, signature)
+
+
+def listing(f: Callable[..., Any], signature: tuple[Any, ...]) -> str:
+    """The typed IR of `f` as text: block by block, with the types of variables and the lines of `f`."""
+    _, typed, kinds, _ = typed_ir_of(f, signature)
+    lines, last = [], 0
+    for label, block in sorted(typed.blocks.items()):
+        lines.append(f"block {label}:")
+        for statement in block.body:
+            text = str(statement)
+            if isinstance(statement, ir.Assign):
+                kind = kinds.get(statement.target.name)
+                shown = "" if isinstance(kind, (types.Callable, types.Module)) else f": {kind}"
+                text = f"{statement.target.name}{shown} = {_value_text(statement.value)}"
+            mark = f"  # line {statement.loc.line}" if statement.loc.line != last else ""
+            last = statement.loc.line
+            lines.append(f"    {text}{mark}")
+    return "\n".join(lines) + "\n"
+
+
+def _value_text(value: Any) -> str:
+    """The right-hand side of an assignment of the IR, without what Numba repeats."""
+    if isinstance(value, (ir.Global, ir.FreeVar)):
+        return f"global {value.name}"
+    if isinstance(value, ir.Expr) and value.op == "call":
+        named = [f"{name}={x.name}" for name, x in value.kws]
+        return f"{value.func.name}({', '.join([x.name for x in value.args] + named)})"
+    if isinstance(value, ir.Expr) and value.op == "phi":
+        pairs = zip(value.incoming_values, value.incoming_blocks, strict=True)
+        return "phi(" + ", ".join(f"{getattr(x, 'name', x)} from {label}" for x, label in pairs) + ")"
+    return str(value)
+
+
+def type_of_value(value: Any) -> Any:
+    """The Numba type of a constant, or of a module."""
+    return types.Module(value) if isinstance(value, ModuleType) else numba.typeof(value)
+
+
+def settled(t: Any) -> Any:
+    """A type as a function is compiled for it: of a number, not of this number."""
+    return t if isinstance(t, types.LiteralStrKeyDict) else types.unliteral(t)
