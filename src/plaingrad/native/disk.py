@@ -19,6 +19,8 @@ import numpy as np
 from numba.core import config
 from numba.core.caching import FunctionCache
 
+from plaingrad.native import c_library
+
 PACKAGE = Path(__file__).parent.parent
 SETTINGS = (
     "OPT",
@@ -67,7 +69,7 @@ def surroundings() -> str:
         numba.__version__,
         np.__version__,
         platform.machine(),
-        platform.libc_ver(),
+        c_library.fingerprint(),  # machine code holds functions that were found to have its bits
     )
     settings = [str(getattr(config, name, None)) for name in SETTINGS]
     return hashlib.sha256(str((versions, settings, STAMPS)).encode("utf-8", "surrogatepass")).hexdigest()
