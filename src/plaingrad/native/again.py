@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import lanes
+from plaingrad.native import lane_tapes, lanes
 from plaingrad.native.helpers import add_to
 from plaingrad.native.tree import Const, Do, Let, Operand, Ref, Stmt, Var
 
@@ -30,7 +30,12 @@ WRITTEN = {"keep": 2, "add_to": 1}
 KEPT = {"keep": (2, 4)}  # (the tape, what is kept)
 ADOPTED = {"adopted": (1, 2)}  # (a buffer, a term): the result is the term, summed to the shape of the buffer
 NEW = frozenset(("room", "spare"))  # of which nothing is set yet
-OF_CHUNKS = {"more": lanes.more, "add_to": lanes.add_to, "fitted": lanes.fitted, "conj_of": lanes.conj_of}
+OF_CHUNKS = {
+    "more": lane_tapes.more,
+    "add_to": lane_tapes.add_to,
+    "fitted": lane_tapes.fitted,
+    "conj_of": lane_tapes.conj_of,
+}
 ADDED = "add_to"
 
 
@@ -117,7 +122,7 @@ def push(t: Any, s: Let, name: str, out: list[Stmt]) -> None:
         out += [s, t.nothing(s.target)]
         x_dot = t.dot(s.args[2])
         if x_dot is not None:
-            add = lanes.add_to if t.n else add_to
+            add = lane_tapes.add_to if t.n else add_to
             given = (Ref(add, "add_to"), Var(f"{s.target}_d"), x_dot)
             out.append(Do(Let("_", "call", given, (), s.line), s.line))
         return

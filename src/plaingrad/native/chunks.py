@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import array_helpers, arrays, lanes, scalars
+from plaingrad.native import array_helpers, arrays, lane_arrays, scalars
 from plaingrad.native.activity import is_array
 from plaingrad.native.tree import Const, Do, InPlace, Let, Operand, Ref, Stmt, Var
 
@@ -37,9 +37,9 @@ def push(t: Any, s: Let, out: list[Stmt]) -> bool:
     if s.op == "item":  # by an array of places: a copy
         out.append(Let(z, "item", (t.dot(first), args[1]), None, s.line))
     elif _in(key, COPIES) and alone:
-        out.append(Let(z, "call", (Ref(lanes.copied, "copied"), t.dot(first)), (), s.line))
+        out.append(Let(z, "call", (Ref(lane_arrays.copied, "copied"), t.dot(first)), (), s.line))
     elif _in(key, SUMS) and alone:
-        out.append(Let(z, "call", (Ref(lanes.total, "total"), t.dot(first), width), (), s.line))
+        out.append(Let(z, "call", (Ref(lane_arrays.total, "total"), t.dot(first), width), (), s.line))
     elif _in(key, PRODUCTS) and not options and _is_product(t, s):
         product(t, s, z, out)
     elif (
@@ -74,7 +74,7 @@ def elementwise(t: Any, s: Let, z: str, out: list[Stmt]) -> None:
 
 def add(target: Var, slope: Operand, x_dot: Operand, line: int, out: list[Stmt]) -> None:
     """target += slope * x_dot."""
-    args = (Ref(lanes.add_scaled, "add_scaled"), target, slope, x_dot)
+    args = (Ref(lane_arrays.add_scaled, "add_scaled"), target, slope, x_dot)
     out.append(Do(Let("_", "call", args, (), line), line))
 
 
@@ -87,7 +87,7 @@ def product(t: Any, s: Let, z: str, out: list[Stmt]) -> None:
     """z = a @ b: z_dot = a_dot @ b + a @ b_dot."""
     a, b = s.args[-2:]
     terms: list[Operand] = []
-    for x, other, f in ((a, b, lanes.left_product), (b, a, lanes.right_product)):
+    for x, other, f in ((a, b, lane_arrays.left_product), (b, a, lane_arrays.right_product)):
         x_dot = t.dot(x)
         if x_dot is not None:
             terms.append(arrays.call(t, out, f, x_dot, other, line=s.line))
@@ -115,7 +115,7 @@ def change(t: Any, s: InPlace, target: Var, x_dot: Operand | None, out: list[Stm
         slope = t.emit(out, "binary", (s.array, square), "/", line)
         slope = t.emit(out, "unary", (slope,), "-", line)
     if x_dot is None:
-        call = (Ref(lanes.scale, "scale"), target, factor)
+        call = (Ref(lane_arrays.scale, "scale"), target, factor)
     else:
-        call = (Ref(lanes.blend, "blend"), target, factor, slope, x_dot)
+        call = (Ref(lane_arrays.blend, "blend"), target, factor, slope, x_dot)
     out.append(Do(Let("_", "call", call, (), line), line))

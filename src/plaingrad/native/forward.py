@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import again, arrays, chunks, helpers, lanes, scalars
+from plaingrad.native import again, arrays, chunks, helpers, lane_arrays, lane_rows, lanes, scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
@@ -125,7 +125,7 @@ class Forward(Transform):
             if name not in self.active:
                 body.append(self.nothing(name))
             place = (Var(out), row, Var(first), Var(f"{name}_d"))
-            row = arrays.call(self, body, lanes.put, *place, line=0)
+            row = arrays.call(self, body, lane_rows.put, *place, line=0)
         unpacked = self.unpacked(body)
         size: list[Stmt] = []
         count: Operand = Const(0)
@@ -136,7 +136,7 @@ class Forward(Transform):
                 else Const(1)
             )
             count = self.emit(size, "binary", (count, own), "+", 0)
-        check = Let("_", "call", (Ref(lanes.check_columns, "check_columns"), Var(out), count), ())
+        check = Let("_", "call", (Ref(lane_rows.check_columns, "check_columns"), Var(out), count), ())
         whole = [
             *body[:unpacked],
             *size,
@@ -290,7 +290,7 @@ class Forward(Transform):
                 if x_dot is None:
                     x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
                 whole = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
-                filled = Let("_", "call", (Ref(lanes.fill, "fill"), whole, x_dot), (), s.line)
+                filled = Let("_", "call", (Ref(lane_arrays.fill, "fill"), whole, x_dot), (), s.line)
                 out += [s, Do(filled, s.line)]
                 return
             arrays.forward_writes(self, s, out)
@@ -318,7 +318,7 @@ class Forward(Transform):
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.Array):
             name = s.args[0].name  # type: ignore[union-attr]
             if name in self.units:
-                unit = (Ref(lanes.unit_at, "unit_at"), *s.args, self.units[name], Const(self.n))
+                unit = (Ref(lane_arrays.unit_at, "unit_at"), *s.args, self.units[name], Const(self.n))
                 out.append(Let(z, "call", unit, (), s.line))
             else:
                 out.append(Let(z, "item", (Var(f"{name}_d"), s.args[1]), None, s.line))
@@ -441,7 +441,7 @@ class Forward(Transform):
                 x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
         if self.n and self.fills(s):
             view = self.emit(out, "item", (Var(f"{s.array.name}_d"), s.index), None, s.line)  # type: ignore[union-attr]
-            out.append(Do(Let("_", "call", (Ref(lanes.fill, "fill"), view, x_dot), (), s.line), s.line))
+            out.append(Do(Let("_", "call", (Ref(lane_arrays.fill, "fill"), view, x_dot), (), s.line), s.line))
             return
         out.append(Store(Var(f"{s.array.name}_d"), s.index, x_dot, s.line))  # type: ignore[union-attr]
 
