@@ -107,26 +107,38 @@ def test_machine_code_is_kept_for_the_flags_of_the_caller(folder):
     assert loaded(inner) == 1
 
 
-def test_damaged_files_are_compiled_anew(folder):
-    def triple(x):
-        return 3.0 * x
+def triple(x):
+    return 3.0 * x
 
+
+def test_damaged_files_are_compiled_anew(folder):
     declare.compiled(triple)(1.0)
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert len(files) == 2
-    for path in files:
-        path.write_bytes(path.read_bytes()[:-20])
+    (path,) = folder.rglob("*.bin")
+    whole = path.read_bytes()
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (b"", whole[:-20], bytes(flipped), b"no code" * 100):
+        path.write_bytes(damaged)
         run = declare.compiled(triple)
         assert run(2.0) == 6.0
         assert loaded(run) == 0
+        assert path.read_bytes() != damaged
     run = declare.compiled(triple)
     assert (run(2.0), loaded(run)) == (6.0, 1)
 
 
-def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypatch):
-    def triple(x):
-        return 3.0 * x
+def test_code_for_other_arguments_is_never_used_even_from_the_wrong_file(folder):
+    run = declare.compiled(triple)
+    run(1.0)
+    (of_floats,) = folder.rglob("*.bin")
+    run(1j)
+    (of_complex,) = set(folder.rglob("*.bin")) - {of_floats}
+    of_complex.write_bytes(of_floats.read_bytes())
+    run = declare.compiled(triple)
+    assert (run(2j), loaded(run)) == (6j, 0)
 
+
+def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypatch):
     declare.compiled(triple)(1.0)
     monkeypatch.setattr(disk, "surroundings", lambda: "other sources")
     run = declare.compiled(triple)
@@ -134,9 +146,9 @@ def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypa
     run = declare.compiled(triple)
     assert (run(1.0), loaded(run)) == (3.0, 1)
     monkeypatch.setattr(disk, "is_as_imported", lambda: False)
-    before = {path: path.read_bytes() for path in folder.rglob("*.nb?")}
+    before = {path: path.read_bytes() for path in folder.rglob("*.bin")}
     declare.compiled(triple)(np.ones(2))
-    assert {path: path.read_bytes() for path in folder.rglob("*.nb?")} == before
+    assert {path: path.read_bytes() for path in folder.rglob("*.bin")} == before
 
 
 def test_sources_that_were_edited_since_they_were_imported_are_noticed(tmp_path, monkeypatch):

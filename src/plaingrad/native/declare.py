@@ -4,12 +4,16 @@
 that Numba has would not do: it tells functions of one file apart by their instructions only, without names and
 constants, and compiles a function with flags of the one that calls it (`fastmath`, `error_model`) without remembering
 which. Here a function is told by all that its code says and by what it encloses, and its machine code by the flags.
+Nor is there an index that two processes could write at once.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
+import pickle
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -17,7 +21,7 @@ from typing import Any
 
 import numba
 from numba.core import types
-from numba.core.caching import IndexDataCacheFile, NullCache
+from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.core.targetconfig import ConfigStack
@@ -30,52 +34,54 @@ INSTALLATION = hashlib.sha256(str(disk.PACKAGE).encode()).hexdigest()[:12]
 
 
 class Cache(NullCache):  # type: ignore[misc]
-    """Machine code of one helper on disk, by argument types and flags.
+    """Machine code of one helper on disk: a file for each kind of arguments and flags, written as a whole.
 
     Attributes:
         name: of its files, different from those of all others.
-        files: folder -> the file in it.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.files: dict[Path, IndexDataCacheFile] = {}
 
-    def file(self) -> IndexDataCacheFile | None:
-        """Its file in the folder that is in use now; None if there is none."""
+    def path(self, key: Any) -> Path | None:
+        """The file for a key; None if nothing is kept."""
         where = disk.folder()
-        if where is None:
-            return None
-        if where not in self.files:
-            path = where / f"helpers_{INSTALLATION}"
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.files[where] = IndexDataCacheFile(str(path), self.name, disk.surroundings())
-        return self.files[where]
+        told = hashlib.sha256(str(key).encode()).hexdigest()[:16]
+        return None if where is None else where / f"helpers_{INSTALLATION}" / f"{self.name}_{told}.bin"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function; None if it is not there, of other sources, or damaged."""
-        file = None
+        key = _key(sig, target_context.codegen())
+        path = self.path(key)
+        if path is None:
+            return None
         try:
-            file = self.file()
-            if file is None:
+            content = path.read_bytes()
+            if hashlib.sha256(content[32:]).digest() != content[:32]:
+                return None
+            stamp, kept_for, kept = pickle.loads(content[32:])
+            if stamp != disk.surroundings() or kept_for != key:
                 return None
             target_context.refresh()
-            kept = file.load(_key(sig, target_context.codegen()))
-            return None if kept is None else CompileResult._rebuild(target_context, *kept)
+            return CompileResult._rebuild(target_context, *kept)
         except Exception:
-            if file is not None:
-                with contextlib.suppress(Exception):
-                    file.flush()
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if another process can ask for it and the sources are still those that run."""
-        if " at 0x" in str(sig) or data.library.has_dynamic_globals:
+        key = _key(sig, data.codegen)
+        path = self.path(key)
+        if path is None or " at 0x" in str(sig) or data.library.has_dynamic_globals:
             return
         with contextlib.suppress(Exception):
-            file = self.file()
-            if file is not None and disk.is_as_imported():
-                file.save(_key(sig, data.codegen), data._reduce())
+            if not disk.is_as_imported():
+                return
+            content = dumps((disk.surroundings(), key, data._reduce()))
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle, draft = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
+            with os.fdopen(handle, "wb") as file:
+                file.write(hashlib.sha256(content).digest() + content)
+            os.replace(draft, path)
 
 
 def _key(sig: Any, codegen: Any) -> Any:
