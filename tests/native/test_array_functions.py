@@ -388,6 +388,11 @@ def test_a_function_without_a_rule_is_refused(name):
         plaingrad.grad(f, differentiated(args), tier="native")(*copied(args))
 
 
+@pytest.mark.parametrize("order", [-np.inf, -2])
+def test_a_decomposition_in_an_arm_that_is_not_taken_is_no_obstacle_for_cpython(order):
+    check(lambda v: np.linalg.norm(v, order), M, tolerance=1e-10)
+
+
 def test_a_decomposition_is_differentiated_when_compiled_too():
     def f(a):
         q, r = np.linalg.qr(a)

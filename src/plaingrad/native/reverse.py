@@ -210,6 +210,8 @@ class Reverse(Transform):
             return [Let(name, "call", (Ref(dtype, dtype.__name__), Const(0)), ())]
         if isinstance(t, types.Array):
             return [Let(name, "copy", (self.empty_array(t if name in self.types else t.copy(layout="C")),))]
+        if isinstance(t, (types.Tuple, types.UniTuple)) and all(isinstance(part, types.Array) for part in t):
+            return [Let(name, "tuple", tuple(map(self.empty_array, t)))]
         return []
 
     def empty_array(self, t: Any) -> Var:
