@@ -255,10 +255,10 @@ def test_ten_thousand_calls_leave_no_memory_behind(how):
         call()
     gc.collect()
     before = resident()
-    for _ in range(10_000 if how != "inside plain code" else 3000):
+    for _ in range(10_000):
         call()
     gc.collect()
-    assert resident() - before < 2000 * 1024  # a leak of one array a call would be 8 MB, inside plain code 2.4 MB
+    assert resident() - before < 2000 * 1024  # a leak of one array a call would be 8 MB
 
 
 # -- the same memory twice, and odd layouts ------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from plaingrad.api.jacobians import (
 )
 from plaingrad.api.leaves import (
     Leaf,
+    derives,
     described,
     filled,
     fitting_tangents,
@@ -80,8 +81,9 @@ def jvp(
         ([9.0, 'text'], [6.0, None])
     """
     dots = fitting_tangents(primals, tangents)
-    if tier == "native" and CURRENT.get() is PLAIN:
-        y, y_dot = chosen(tier, f).jvp(f, tuple(primals), dots)
+    native = chosen(tier, f) if tier == "native" and CURRENT.get() is PLAIN else None
+    if native is not None:
+        y, y_dot = native.jvp(f, tuple(primals), dots)
     else:
         y, y_dot = push(in_tier(tier, f, tuple(primals), "pushforward"), tuple(primals), dots, {})
     if not has_aux:
@@ -225,7 +227,7 @@ def derivative(
     order = int(order)
     check_tier(tier)
 
-    @wraps(f)
+    @derives(f)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
         if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
             x = float(x)
@@ -239,9 +241,10 @@ def derivative(
             return (y, y) if value else y
         native = natively(tier, f)
         try:
-            if native is None or not isinstance(x, (float, complex, np.inexact)):
-                raise NativeError("natively, the first argument is a float.\n  See docs: errors#native")
-            y, d = natively_nth(native, f, x, order, others, kwargs)
+            if native is None:
+                y, d = nth(f, x, order, others, kwargs)
+            else:
+                y, d = natively_nth(native, f, x, order, others, kwargs)
         except NativeError:
             if tier == "native":
                 raise
@@ -265,6 +268,10 @@ def natively_nth(
         NativeError: it cannot be derived.
         NotHolomorphicError: x is complex, and one of the derivatives up to that order does not exist.
     """
+    if not isinstance(x, (float, complex, np.inexact)):
+        raise NativeError(
+            f"natively, derivatives are by a float, not {described(x)}.\n  See docs: errors#native"
+        )
     y, dots = native.derivative(f, x, order, others, kwargs)
     if isinstance(x, (complex, np.complexfloating)):
         for n in range(1, order + 1):

@@ -12,10 +12,10 @@ from plaingrad.api.leaves import (
     COTANGENT,
     Argnums,
     active_positions,
+    derives,
     described,
     positions_in,
     positions_of,
-    wraps,
 )
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.run import Run
@@ -60,7 +60,7 @@ def grad(
     """
     both = value_and_grad(f, argnums, has_aux, tier)
 
-    @wraps(f)
+    @derives(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         y, x_bar = both(*args, **kwargs)
         return (x_bar, y[1]) if has_aux else x_bar
@@ -82,7 +82,7 @@ def value_and_grad(
     positions = positions_of(argnums)
     check_tier(tier)
 
-    @wraps(f)
+    @derives(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         native = chosen(tier, f)
@@ -128,8 +128,14 @@ def check_tier(tier: Any) -> None:
 
 
 def chosen(tier: Tier, f: Callable[..., Any]) -> Any:
-    """The native tier, if it is to be tried first for `f`; None for the plain tier."""
-    if tier == "plain" or (tier == "auto" and not type(f).__module__.startswith("numba.")):
+    """The native tier, if it is to be tried first for `f`; None for the plain tier.
+
+    A function that computes derivatives is for the plain tier, whatever was asked for; what it differentiates has a
+    tier of its own, and is one step.
+    """
+    if tier == "plain" or getattr(f, "__plaingrad_derivative__", False):
+        return None
+    if tier == "auto" and not type(f).__module__.startswith("numba."):
         return None
     try:
         return importlib.import_module("plaingrad.native.call")
@@ -144,7 +150,7 @@ def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str)
     native = chosen(tier, f)
     if tier == "plain":
         return getattr(f, "py_func", f) if type(f).__module__.startswith("numba.") else f
-    return f if tier == "auto" else native.compiled_form(f, args, mode)
+    return f if tier == "auto" or native is None else native.compiled_form(f, args, mode)
 
 
 def vjp(
@@ -171,7 +177,7 @@ def vjp(
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     active = active_positions(args)
-    if tier == "native" and CURRENT.get() is PLAIN:
+    if tier == "native" and chosen(tier, f) is not None and CURRENT.get() is PLAIN:
         return native_vjp(f, args)
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()

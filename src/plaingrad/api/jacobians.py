@@ -18,6 +18,7 @@ from plaingrad.api.leaves import (
     Argnums,
     Leaf,
     active_positions,
+    derives,
     described,
     filled,
     fitting_tangents,
@@ -28,7 +29,6 @@ from plaingrad.api.leaves import (
     positions_of,
     structure_of,
     structures_of,
-    wraps,
 )
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
@@ -93,7 +93,7 @@ def jacobian(
     _check_chunk(chunk_size)
     check_tier(tier)
 
-    @wraps(f)
+    @derives(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         task = Task(f, args, kwargs, at, has_aux)
@@ -145,7 +145,7 @@ def hessian(
     _check_chunk(chunk_size)
     check_tier(tier)
 
-    @wraps(f)
+    @derives(f)
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
         task = Task(f, args, kwargs, positions_in(positions, args), False)
         native = natively(tier, f)
@@ -280,7 +280,7 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -
     _check_mode(mode)
     check_tier(tier)
 
-    @wraps(f)
+    @derives(f)
     def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:
         task = Task(f, args, kwargs, positions_in((0,), args), False)
         if not all(leaf.is_complex for leaf in task.x_leaves):
@@ -728,7 +728,7 @@ def leaf_gradient(f: Any, positions: tuple[int, ...], tier: Tier = "auto") -> Ca
     """The gradient of `f` by several arguments as a flat tuple of its leaves."""
     gradient = value_and_grad(f, positions, tier=tier)
 
-    @wraps(f)
+    @derives(f)
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         structures, leaves = structures_of([args[n] for n in positions_in(positions, args)])
         found: dict[int, Any] = {}

@@ -31,6 +31,17 @@ def wraps(f: Any) -> Callable[[Any], Any]:
     return functools.wraps(f, assigned=present, updated=())
 
 
+def derives(f: Any) -> Callable[[Any], Any]:
+    """`wraps` for a function that computes derivatives of `f`: derivatives of it are not Numba's business."""
+
+    def decorate(derivative: Any) -> Any:
+        made = wraps(f)(derivative)
+        made.__plaingrad_derivative__ = True
+        return made
+
+    return decorate
+
+
 def described(x: Any) -> str:
     """ "a list", "a ndarray of shape (3,) and dtype float64"."""
     shape = f" of shape {x.shape} and dtype {x.dtype}" if isinstance(x, np.ndarray) else ""

@@ -32,6 +32,7 @@ from plaingrad.native.counting import refuse_counted, taken_as_real, whole_numbe
 from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, python_function
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import program
+from plaingrad.native.linear import applied, is_nothing
 from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
@@ -253,26 +254,55 @@ def rule_of(dispatcher: Any) -> Rule:
         # now, while the plain tier can still be taken instead
         plainly(recorded.compile, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
 
+        def pull(y_bar: Any) -> tuple[Any, ...]:
+            return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
+
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
-            shadows = shadows_of(args, positions)
-            bars = plainly(recorded.pulled, *seeds_of(y, y_bar), *shadows)
-            found = cotangents(args, signature, positions, list(bars), shadows)
-            named = dict(zip(positions, found, strict=True))
-            return tuple([named.get(k, NoTangent) for k in range(len(args))])
+            return applied(pull, push_of(dispatcher, args), y_bar)  # type: ignore[no-any-return]
 
         return y, native_pullback
 
     def native_frule(*args: Any) -> Any:
         y = plainly(dispatcher, *args)
 
+        def pull(y_bar: Any) -> tuple[Any, ...]:
+            signature = signature_of(args)
+            positions = differentiable(signature)
+            recorded = plainly(derived("pullback", dispatcher, signature, positions).run.recorded, *args)
+            return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
+
         def native_pushforward(dots: tuple[Any, ...]) -> Any:
-            return pushed_forward(dispatcher, args, dots)
+            return applied(push_of(dispatcher, args), pull, tuple(dots))
 
         return y, native_pushforward
 
     return Rule(
         dispatcher, "full", native_rrule, native_frule, source=f"native:{dispatcher.py_func.__qualname__}"
     )
+
+
+def bars_of(
+    args: tuple[Any, ...],
+    signature: tuple[Any, ...],
+    positions: tuple[int, ...],
+    recorded: Any,
+    seeds: list[Any],
+) -> tuple[Any, ...]:
+    """The cotangents of all arguments, from those of the leaves of the result."""
+    shadows = shadows_of(args, positions)
+    bars = plainly(recorded.pulled, *seeds, *shadows)
+    found = cotangents(args, signature, positions, list(bars), shadows)
+    named = dict(zip(positions, found, strict=True))
+    return tuple([named.get(k, NoTangent) for k in range(len(args))])
+
+
+def push_of(f: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    """The map from tangents of all arguments of a Numba function to that of its result."""
+
+    def push(dots: Any) -> Any:
+        return pushed_forward(f, args, (ZeroTangent,) * len(args) if is_nothing(dots) else dots)
+
+    return push
 
 
 def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:

@@ -6,6 +6,7 @@ symmetric: forward mode over reverse mode, with the cotangent of y as the tangen
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from plaingrad.errors import NativeError
 from plaingrad.native import call
 from plaingrad.native.border import signature_of
 from plaingrad.native.effects import effects_of
+from plaingrad.native.linear import applied, is_nothing
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent
@@ -97,42 +99,51 @@ class Step:
         for k in self.moving:
             dot, x = dots.get(k, ZeroTangent), args[k]
             if isinstance(x, np.ndarray):
-                given.append(
-                    np.zeros(x.shape) if dot is ZeroTangent else np.ascontiguousarray(dot, np.float64)
-                )
+                given.append(np.zeros(x.shape) if is_nothing(dot) else np.ascontiguousarray(dot, np.float64))
             else:
-                given.append(0.0 if dot is ZeroTangent else float(dot))
+                given.append(0.0 if is_nothing(dot) else float(dot))
         out = call.plainly(self.pushed().run, *args, 1.0, *given, seed_dot)
         return dict(zip(self.moving, out[len(self.moving) :], strict=True))
+
+    def pull_of(self, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+        """The map from cotangents of (y, gradients) to those of all arguments."""
+
+        def pull(bars: Any) -> tuple[Any, ...]:
+            bars = [ZeroTangent] * (1 + len(self.positions)) if is_nothing(bars) else bars
+            y_bar = 0.0 if is_nothing(bars[0]) else float(bars[0])
+            found = self.second(args, dict(zip(self.positions, bars[1:], strict=True)), y_bar)
+            return tuple([found.get(k, NoTangent) for k in range(len(args))])
+
+        return pull
+
+    def push_of(self, args: tuple[Any, ...]) -> Callable[[Any], Any]:
+        """The map from tangents of all arguments to those of (y, gradients): the transpose, the same Hessian."""
+
+        def push(dots: Any) -> Any:
+            moving = {} if is_nothing(dots) else {k: dots[k] for k in self.moving if not is_nothing(dots[k])}
+            if not moving:
+                return ZeroTangent
+            whole = self.second(args, {}, 1.0)  # the gradient in all arguments
+            y_dot = sum(float(np.sum(whole[k] * np.asarray(dot))) for k, dot in moving.items())
+            found = self.second(args, moving, 0.0)
+            return (y_dot, *[found[k] for k in self.positions])
+
+        return push
 
     def rule(self) -> Rule:
         """Its rule, in both modes."""
 
         def gradient_rrule(*args: Any) -> Any:
-            out = self(*args)
-
             def gradient_pullback(bars: Any) -> tuple[Any, ...]:
-                bars = [ZeroTangent] * len(out) if bars is ZeroTangent else bars
-                y_bar = 0.0 if bars[0] is ZeroTangent else float(bars[0])
-                found = self.second(args, dict(zip(self.positions, bars[1:], strict=True)), y_bar)
-                return tuple([found.get(k, NoTangent) for k in range(len(args))])
+                return applied(self.pull_of(args), self.push_of(args), bars)  # type: ignore[no-any-return]
 
-            return out, gradient_pullback
+            return self(*args), gradient_pullback
 
         def gradient_frule(*args: Any) -> Any:
-            out = self(*args)
-
             def gradient_pushforward(dots: tuple[Any, ...]) -> Any:
-                zeros = (None, ZeroTangent, NoTangent)
-                moving = {k: dots[k] for k in self.moving if not any(dots[k] is zero for zero in zeros)}
-                if not moving:
-                    return ZeroTangent
-                whole = self.second(args, {}, 1.0)  # the gradient in all arguments
-                y_dot = sum(float(np.sum(whole[k] * np.asarray(dot))) for k, dot in moving.items())
-                found = self.second(args, moving, 0.0)
-                return (y_dot, *[found[k] for k in self.positions])
+                return applied(self.push_of(args), self.pull_of(args), tuple(dots))
 
-            return out, gradient_pushforward
+            return self(*args), gradient_pushforward
 
         return Rule(self, "full", gradient_rrule, gradient_frule, source="native:gradient")
 

@@ -7,7 +7,7 @@ puts the structures on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,8 @@ from plaingrad.native.columns import (
 from plaingrad.native.counting import refuse_counted, taken_as_real
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
-from plaingrad.tangents import ZeroTangent, is_zero
+from plaingrad.native.linear import applied, is_nothing
+from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for
 MOST_ORDER = 3  # every order doubles the program
@@ -208,17 +209,31 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
     t = call.result_type(taken.f, taken.signature)
     count = len(call.tangent_leaves(t))
 
-    def push(dots: tuple[Any, ...]) -> list[Any]:
-        refuse_counted(args, positions, dots)
+    def pushed(dots: Any) -> tuple[Any, ...]:
+        dots = (ZeroTangent,) * len(args) if is_nothing(dots) else dots
         given = [
             d for k, n in zip(taken.positions, positions, strict=True) for d in tangents_of(kept[k], dots[n])
         ]
         out = call.plainly(found.run, *kept, *given)
-        return list(out[len(out) - count :])
+        return tuple(out[len(out) - count :])
 
-    zero = (ZeroTangent,) * len(args)
-    given = [d for k in taken.positions for d in tangents_of(kept[k], zero[0])]
-    return call.rebuilt(t, list(call.plainly(found.run, *kept, *given))), push
+    def pulled(weights: Any) -> tuple[Any, ...]:
+        y, pull = call.pullback_of(replace(taken, args=kept))
+        outputs = call.leaves(y)
+        weights = (ZeroTangent,) * count if is_nothing(weights) else weights
+        seeds = [w for z, bar in zip(outputs, weights, strict=True) for w in call.seeds_of(z, bar)]
+        bars = pull(seeds)
+        arrays = [bar for bar in bars if isinstance(bar, np.ndarray)]
+        bars = [bar for bar in bars if not isinstance(bar, np.ndarray)]
+        by_position = dict(zip(positions, taken.gradients(bars, arrays), strict=True))
+        return tuple([by_position.get(n, NoTangent) for n in range(len(args))])
+
+    def push(dots: tuple[Any, ...]) -> Any:
+        refuse_counted(args, positions, dots)
+        return applied(pushed, pulled, dots)
+
+    zero = [d for k in taken.positions for d in tangents_of(kept[k], ZeroTangent)]
+    return call.rebuilt(t, list(call.plainly(found.run, *kept, *zero))), push
 
 
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
