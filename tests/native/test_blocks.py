@@ -83,6 +83,19 @@ def reads_of_columns(w, data):
     return total
 
 
+def triangle(w, data):
+    total = 0.0
+    for i in range(data.shape[0]):
+        squares = 0.0
+        for row in range(data.shape[1]):
+            s = w[0] * (data[i, row] - w[1])
+            for column in range(row):
+                s += w[(row + column) % 3] * (data[i, column] - w[2]) * data[i, -1 - column]
+            squares += s * s
+        total += math.log(1.0 + squares)
+    return total
+
+
 def a_division_in_a_branch(w, data):
     total = 0.0
     for i in range(data.shape[0]):
@@ -126,7 +139,7 @@ def as_many_times_as_the_counter(w, data):
     return total
 
 
-IN_BLOCKS = (logistic, paths, mixture, rows_of_a_matrix, reads_of_columns)
+IN_BLOCKS = (logistic, paths, mixture, rows_of_a_matrix, reads_of_columns, triangle)
 ALONE = (a_division_in_a_branch, two_terms, the_counter_is_a_number, as_many_times_as_the_counter)
 
 
@@ -175,6 +188,10 @@ def test_wide_matrices_are_turned_in_squares_and_what_remains():
     turned = np.asfortranarray(data)
     value, again = gradient(paths, turned, derived(paths, turned).run)
     np.testing.assert_allclose(again, found, rtol=1e-13)
+
+
+def test_a_row_that_is_read_as_a_whole_somewhere_is_gathered_once_for_all_reads():
+    assert "gather(" not in derived(triangle, np.zeros((2, 3))).text.replace("gather_rows(", "")
 
 
 def test_values_that_are_not_finite_stay_in_their_iteration():

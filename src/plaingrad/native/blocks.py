@@ -109,12 +109,14 @@ class _Blocks:
         self.bars = {x for x in bases if x in rt.active and f"{x}_b" not in rt.types}
         self.outer = sorted(self.bars - self.assigned - scratch - {total})
         self.rows, self.low, self.high, self.width = map(rt.fresh, ("rows", "low", "high", "width"))
+        self.depth = 0  # of loops, where statements are translated
         self.tiles: list[Stmt] = []
         self.before: list[Stmt] = []
         self.after: list[Stmt] = []
         self.names: dict[str, str] = {}  # what an array, or the cotangent of a number from outside, is called
         self.arrays: set[str] = set()  # of packs, by their old names
         self.tuples = {x.target: x.args for x in self.every if isinstance(x, Let) and x.op == "tuple"}
+        self.whole_rows = self.read_by_rows()
         self.varying = self.spread(scratch, tapes)
         self.tapes = tapes
         self.scratch = scratch
@@ -278,9 +280,10 @@ class _Blocks:
                 if test is not None or any(self.varies(a) for a in bounds):
                     raise Declined
                 self.no_sum_in(s)
-                out.append(
-                    For(s.target, *map(self.new, bounds), self.translated(s.body, None, loose), s.line)
-                )
+                self.depth += 1
+                inside = self.translated(s.body, None, loose)
+                self.depth -= 1
+                out.append(For(s.target, *map(self.new, bounds), inside, s.line))
             elif isinstance(s, Do) and s.call.args[1] in map(Var, self.buffers) and test is None:
                 self.make(out, "_", s.call.args[0].value, *map(self.new, s.call.args[1:]))  # type: ignore[union-attr]
             elif isinstance(s, Raise) and test is None and not any(map(self.varies, s.args)):
@@ -433,19 +436,35 @@ class _Blocks:
         if len(parts) != t.ndim or t.ndim > 2 or any(self.varies(a) for a in parts[1:]):
             raise Declined
         column = parts[-1]
-        if t.ndim == 2 and self.is_whole_row(array, column):
-            self.make(out, self.target(s.target), pack_memory.take, self.tile(array), self.new(column))
+        if t.ndim == 2 and array.name in self.whole_rows:  # type: ignore[union-attr]
+            if self.depth == 1 and t.layout == "C":  # read once or twice a block: memory decides
+                ahead = (self.tile(array), self.new(column), array, Var(self.rows))
+                self.make(out, self.target(s.target), pack_memory.take_ahead, *ahead)
+            else:
+                self.make(out, self.target(s.target), pack_memory.take, self.tile(array), self.new(column))
             return
         place = self.new(column) if t.ndim == 2 else Const(0)
         self.make(out, self.target(s.target), pack_memory.gather, array, Var(self.rows), place)
 
-    def is_whole_row(self, array: Operand, column: Operand) -> bool:
-        """Whether `column` runs through all columns of a matrix in every iteration."""
-        whole = ("shape", array.name, 1)  # type: ignore[union-attr]
-        loops = [x for x in statements(self.s.body) if isinstance(x, For) and Var(x.target) == column]
-        return any(
-            (x.start, x.step) == (Const(0), Const(1)) and meaning(self.rt, x.stop) == whole for x in loops
-        )
+    def read_by_rows(self) -> set[str]:
+        """The matrices of which every iteration reads a whole row, element by element."""
+        stops = {
+            x.target: meaning(self.rt, x.stop)
+            for x in statements(self.s.body)
+            if isinstance(x, For) and (x.start, x.step) == (Const(0), Const(1))
+        }
+        found = set()
+        for x in self.every:
+            if (
+                isinstance(x, Let)
+                and x.op == "item"
+                and isinstance(x.args[0], Var)
+                and self.is_row(x.args[1])
+            ):
+                array, column = x.args[0].name, self.tuples.get(getattr(x.args[1], "name", ""), ())[-1:]
+                if column and stops.get(getattr(column[0], "name", "")) == ("shape", array, 1):
+                    found.add(array)
+        return found
 
     def tile(self, array: Operand) -> Operand:
         """The rows of a matrix for the iterations of a block, as packs, gathered once."""

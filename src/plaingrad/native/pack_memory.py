@@ -15,6 +15,9 @@ from plaingrad.native.declare import njit, overload, register_jitable
 from plaingrad.native.packs import native, pack, places, vector
 from plaingrad.native.vector_code import DOUBLE, DOUBLES, INT, PLACE, WIDTH, lane_number
 
+SQUARE, HALF = 8, 4  # rows and columns turned at once
+ROW, BYTES = ir.VectorType(DOUBLE, SQUARE), ir.IntType(8).as_pointer()
+
 
 def _address(context: Any, builder: Any, t: Any, value: Any, place_type: Any, place: Any) -> Any:
     """Where element `place` of a C-ordered array of packs is."""
@@ -187,7 +190,7 @@ def _gather(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         before = builder.icmp_signed("<", column, ir.Constant(INT, 0))
         column = builder.select(before, builder.add(column, length), column)
         shift = builder.add(shift, builder.mul(column, strides[1]))
-    start = builder.gep(builder.bitcast(array.data, ir.IntType(8).as_pointer()), [shift])
+    start = builder.gep(builder.bitcast(array.data, BYTES), [shift])
     found = ir.Constant(DOUBLES, ir.Undefined)
     for lane in range(WIDTH):
         at = builder.gep(start, [builder.mul(distance, ir.Constant(INT, lane))])
@@ -215,47 +218,59 @@ def gather_rows(a, rows, tile):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _turn(typing, a, rows, column, out):  # type: ignore[no-untyped-def]
-    """out[column + j] = the pack of a[row, column + j], j < WIDTH, of a C-ordered matrix: turned in registers."""
+    """out[column + j] = the pack of a[row, column + j], j < SQUARE, of a C-ordered matrix: turned in registers."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         array = context.make_array(sig.args[0])(context, builder, args[0])
         made = context.make_array(sig.args[3])(context, builder, args[3])
         stride = cgutils.unpack_tuple(builder, array.strides)[0]
         first, distance = (builder.extract_value(args[1], k) for k in (0, 1))
-        bytes_ = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+        bytes_ = builder.bitcast(array.data, BYTES)
         start = builder.add(builder.mul(first, stride), builder.mul(args[2], ir.Constant(INT, 8)))
-        kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), PLACE, PLACE, PLACE])
-        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        square = []
-        for lane in range(WIDTH):
-            shift = builder.mul(builder.mul(distance, stride), ir.Constant(INT, lane))
-            place = builder.gep(bytes_, [builder.add(start, shift)])
-            ahead = builder.gep(place, [builder.mul(stride, ir.Constant(INT, WIDTH))])
-            builder.call(
-                prefetch, [ahead, lane_number(0), lane_number(3), lane_number(1)]
-            )  # for reading, to be kept, data
-            row = builder.bitcast(place, DOUBLES.as_pointer())
-            square.append(builder.load(row))
-            square[-1].align = 8
-        step = 1
-        while step < WIDTH:  # exchange the blocks beside the diagonal, of size 1, 2, 4
-            upper = [k if not k & step else WIDTH + k - step for k in range(WIDTH)]
-            lower = [k + step if not k & step else WIDTH + k for k in range(WIDTH)]
-            for k in range(WIDTH):
-                if not k & step:
-                    a_, b_ = square[k], square[k + step]
-                    square[k], square[k + step] = (
-                        builder.shuffle_vector(a_, b_, ir.Constant(ir.VectorType(PLACE, WIDTH), lanes))
-                        for lanes in (upper, lower)
-                    )
-            step *= 2
-        for k, turned in enumerate(square):
-            at = builder.mul(builder.add(args[2], ir.Constant(INT, k)), ir.Constant(INT, WIDTH))
-            done = builder.store(turned, builder.bitcast(builder.gep(made.data, [at]), DOUBLES.as_pointer()))
-            done.align = 8
+        for part in range(0, WIDTH, SQUARE):
+            places = []
+            for k in range(SQUARE):
+                shift = builder.mul(builder.mul(distance, stride), ir.Constant(INT, part + k))
+                places.append(builder.gep(bytes_, [builder.add(start, shift)]))
+            for k, turned in enumerate(_columns(builder, places)):
+                at = builder.mul(builder.add(args[2], ir.Constant(INT, k)), ir.Constant(INT, WIDTH))
+                to = builder.gep(made.data, [builder.add(at, ir.Constant(INT, part))])
+                builder.store(turned, builder.bitcast(to, ROW.as_pointer())).align = 8
         return context.get_dummy_value()
 
     return types.none(a, rows, types.int64, out), generate
+
+
+def _columns(builder: Any, places: list[Any]) -> list[Any]:
+    """The columns of the SQUARE numbers at each of SQUARE places, as vectors.
+
+    Halves of two rows are put into one vector when they are loaded, which takes no step of its own; then the blocks
+    beside the diagonal, of size 1 and 2, are exchanged.
+    """
+    found = []
+    for first in range(0, SQUARE, HALF):
+        square = []
+        for k in range(HALF):
+            halves = []
+            for place in (places[k], places[k + HALF]):
+                at = builder.gep(builder.bitcast(place, DOUBLE.as_pointer()), [ir.Constant(INT, first)])
+                halves.append(builder.load(builder.bitcast(at, ir.VectorType(DOUBLE, HALF).as_pointer())))
+                halves[-1].align = 8
+            square.append(_shuffled(builder, *halves, list(range(SQUARE))))
+        for step in (1, 2):
+            upper = [k if not k & step else SQUARE + k - step for k in range(SQUARE)]
+            lower = [k + step if not k & step else SQUARE + k for k in range(SQUARE)]
+            for k in range(HALF):
+                if not k & step:
+                    a, b = square[k], square[k + step]
+                    square[k], square[k + step] = (_shuffled(builder, a, b, x) for x in (upper, lower))
+        found += square
+    return found
+
+
+def _shuffled(builder: Any, a: Any, b: Any, lanes: list[int]) -> Any:
+    """The numbers `lanes` of two vectors behind each other."""
+    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(PLACE, len(lanes)), lanes))
 
 
 @overload(gather_rows)
@@ -263,13 +278,42 @@ def _gather_rows(a, rows, tile):  # type: ignore[no-untyped-def]
     in_order = a.layout == "C"
 
     def turned(a, rows, tile):  # type: ignore[no-untyped-def]
-        squares = a.shape[1] // WIDTH * WIDTH if in_order else 0
-        for j in range(0, squares, WIDTH):
+        squares = a.shape[1] // SQUARE * SQUARE if in_order else 0
+        for j in range(0, squares, SQUARE):
             _turn(a, rows, j, tile)
+        if squares and squares < a.shape[1]:  # the last ones, some of them once more
+            _turn(a, rows, a.shape[1] - SQUARE, tile)
+            squares = a.shape[1]
         for j in range(squares, a.shape[1]):
             put(tile, j, gather(a, rows, j))
 
     return turned
+
+
+def take_ahead(tile, column, a, rows):  # type: ignore[no-untyped-def]
+    """Element `column` of a tile; compiled, a piece of the rows that come two blocks later is fetched meanwhile.
+
+    A C-ordered block of rows is as many pieces of WIDTH floats as it has columns, so a loop over the columns fetches it
+    all, at the pace at which it is used. Without it the processor waits for memory where each row is read once.
+    """
+    return tile[column].copy()
+
+
+def _take_ahead(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    array = context.make_array(sig.args[2])(context, builder, args[2])
+    stride = cgutils.unpack_tuple(builder, array.strides)[0]
+    row = builder.add(builder.extract_value(args[3], 0), ir.Constant(INT, 2 * WIDTH))
+    column = context.cast(builder, args[1], sig.args[1], types.int64)
+    piece = builder.mul(column, ir.Constant(INT, 8 * WIDTH))
+    place = builder.gep(builder.bitcast(array.data, BYTES), [builder.add(builder.mul(row, stride), piece)])
+    kind = ir.FunctionType(ir.VoidType(), [BYTES, PLACE, PLACE, PLACE])
+    prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    reading, kept, data = lane_number(0), lane_number(3), lane_number(1)
+    builder.call(prefetch, [place, reading, kept, data])
+    return _take(context, builder, sig, args)
+
+
+native(take_ahead, lambda tile, column, a, rows: pack, _take_ahead)
 
 
 def collapsed(a):  # type: ignore[no-untyped-def]
