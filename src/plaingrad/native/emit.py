@@ -24,6 +24,7 @@ from plaingrad.native.tree import (
     Store,
     Var,
     statements,
+    unused,
 )
 
 
@@ -52,6 +53,7 @@ class _Writer:
         self.lines: list[str] = []
         self.space: dict[str, Any] = {}
         self.last: Any = 0
+        self.loops = 0  # around the statement that is written
 
     def line(self, depth: int, text: str, line: int) -> None:
         """One line; the user's line is named where it changes."""
@@ -104,24 +106,40 @@ class _Writer:
             self.line(depth, self.expression(s.call), s.line)
         elif isinstance(s, If):
             self.line(depth, f"if {self.alone(s.test)}:", s.line)
-            self.body(depth + 1, s.then)
+            self.arm(depth + 1, s.then)
             if s.orelse:
                 self.line(depth, "else:", 0)
-                self.body(depth + 1, s.orelse)
+                self.arm(depth + 1, s.orelse)
         elif isinstance(s, For):
             bounds = [o(s.start), o(s.stop), o(s.step)]
             if s.step == Const(1):
                 bounds = bounds[:2] if s.start != Const(0) else bounds[1:2]
-            self.line(depth, f"for {s.target} in range({', '.join(bounds)}):", s.line)
-            self.body(depth + 1, s.body)
+            self.loop(depth, f"for {s.target} in range({', '.join(bounds)}):", s)
         elif isinstance(s, Loop):
-            self.line(depth, "while True:", s.line)
-            self.body(depth + 1, s.body)
+            test = "True"
+            if not self.loops and assigns_when_it_leaves(s.body):
+                test = unused("always", self.taken)
+                self.line(depth, f"{test} = True", s.line)
+            self.loop(depth, f"while {test}:", s)
         elif isinstance(s, Break):
             self.line(depth, "break", s.line)
         elif isinstance(s, Raise):
             name = o(Ref(s.exception, s.exception.__name__))
             self.line(depth, f"raise {name}({', '.join(map(o, s.args))})", s.line)
+
+    def arm(self, depth: int, body: list[Stmt]) -> None:
+        """An arm of a branch; one that leaves its loop is not inside of it."""
+        leaves = bool(body) and isinstance(body[-1], Break)
+        self.loops -= leaves
+        self.body(depth, body)
+        self.loops += leaves
+
+    def loop(self, depth: int, head: str, s: For | Loop) -> None:
+        """A loop that begins with the line `head`."""
+        self.line(depth, head, s.line)
+        self.loops += 1
+        self.body(depth + 1, s.body)
+        self.loops -= 1
 
     def expression(self, s: Let) -> str:
         """The right-hand side."""
@@ -148,6 +166,20 @@ class _Writer:
             name, keywords = s.detail
             return f"{a[0]}.{name}({', '.join(_with_keywords(a[1:], keywords))})"
         raise AssertionError(s.op)
+
+
+def assigns_when_it_leaves(body: list[Stmt]) -> bool:
+    """Whether an arm of a loop that leaves it assigns variables.
+
+    Numba (0.68) takes a variable for a new one where it is assigned in a block that every way through the function
+    passes, and from there on in the order of the bytecode. The only way out of `while True` is such a block, but code
+    of the loop follows it, whose assignments are lost to the next iteration. A loop with a test has two ways out.
+    """
+    if body and isinstance(body[-1], Break):
+        return any(isinstance(s, (Let, For, Loop, If)) for s in body)
+    return any(
+        assigns_when_it_leaves(s.then) or assigns_when_it_leaves(s.orelse) for s in body if isinstance(s, If)
+    )
 
 
 def _with_keywords(args: list[str], keywords: tuple[str, ...]) -> list[str]:

@@ -12,9 +12,11 @@ from typing import Any
 import numba
 from numba.core import compiler, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
+from numba.core.interpreter import Interpreter
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import TranslateByteCode
 
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import python_function, reached_from, with_compiled_callees
@@ -35,9 +37,43 @@ class _TakeTypedIR(AnalysisPass):
         raise _Taken(state.func_ir, state.typemap, state.return_type)
 
 
+class _Interpreter(Interpreter):
+    """Numba's decoder of bytecode, which takes no assignment for that of a new variable where a loop goes on behind it.
+
+    Numba (0.68) does so in blocks that every way through the function passes and that are in no loop; but the only way
+    out of a `while True` stands inside its loop, and what follows it there would use the new variable, the top the old.
+    """
+
+    @property
+    def cfa(self) -> Any:
+        return self._cfa
+
+    @cfa.setter
+    def cfa(self, cfa: Any) -> None:
+        spans = (
+            [(loop.header, max(loop.body)) for loop in cfa.graph.loops().values()] if cfa is not None else []
+        )
+        if spans:
+            cfa._backbone = {b for b in cfa.backbone if not any(top < b < end for top, end in spans)}
+        self._cfa = cfa
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Decode(FunctionPass):
+    _name = "plaingrad_decode"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
+
+
 class _FrontEnd(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.passes = [(_Decode if step is TranslateByteCode else step, why) for step, why in passes.passes]
         passes.add_pass(NopythonTypeInference, "type inference")
         passes.add_pass(_TakeTypedIR, "take the typed IR")
         passes.finalize()
