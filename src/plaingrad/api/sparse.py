@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.jacobians import Snapshot, direction_type, leaf_gradient
+from plaingrad.api.forward import with_dots
+from plaingrad.api.gradients import Tier, check_tier, in_tier, native_vjp
+from plaingrad.api.jacobians import Snapshot, direction_type, leaf_gradient, natively
 from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, structure_of, structures_of
 from plaingrad.engine import dependence
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
@@ -23,7 +25,7 @@ from plaingrad.engine.index_sets import distinct
 from plaingrad.engine.patterns import find_pattern
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
-from plaingrad.errors import ArgumentError, PatternError
+from plaingrad.errors import ArgumentError, NativeError, PatternError
 
 MOST = 64  # sweeps made together, unless their seeds need more room than a task gives them
 TOLERANCE = 1e-6  # relative: how far the check of a pattern that was given may be off
@@ -81,6 +83,7 @@ def sparse_jacobian(
     mode: Literal["auto", "forward", "reverse"] = "auto",
     chunk_size: int | None = None,
     check: bool | None = None,
+    tier: Tier = "auto",
 ) -> Any:
     """The Jacobian of `f` at `x` as a sparse array.
 
@@ -96,6 +99,7 @@ def sparse_jacobian(
             few dense rows and a few dense columns call for it (or what `prefer_mode` said of `f`).
         chunk_size: how many forward sweeps are made together. `f` is called once for each chunk.
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+        tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
 
     Returns:
         A `scipy.sparse.csr_array` of shape (numbers in the result, numbers in x), with sorted indices. Entries that
@@ -119,7 +123,8 @@ def sparse_jacobian(
     if mode == "auto":
         mode = getattr(f, "__plaingrad_mode__", "auto")
     kind = {"auto": "cheapest", "forward": "columns", "reverse": "rows"}[mode]
-    return Task(f, x).solve(pattern, kind, chunk_size, check)
+    check_tier(tier)
+    return Task(f, x, tier).solve(pattern, kind, chunk_size, check)
 
 
 def sparse_hessian(
@@ -128,6 +133,7 @@ def sparse_hessian(
     pattern: Any = None,
     chunk_size: int | None = None,
     check: bool | None = None,
+    tier: Tier = "auto",
 ) -> Any:
     """The Hessian of `f` at `x` as a sparse array: products of the Hessian with few directions, chosen by symmetry.
 
@@ -140,6 +146,7 @@ def sparse_hessian(
         pattern: which entries may be nonzero, a symmetric pattern; None: found by `sparsity(f, x, of="hessian")`.
         chunk_size: how many products are formed together. The gradient is taken once for each chunk.
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+        tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
 
     Returns:
         A `scipy.sparse.csr_array` of shape (n, n), with sorted indices, symmetric to the last bit.
@@ -156,7 +163,8 @@ def sparse_hessian(
                [-4., 10., -4.],
                [ 0., -4.,  2.]])
     """
-    return HessianTask(f, x).solve(pattern, "symmetric", chunk_size, check)
+    check_tier(tier)
+    return HessianTask(f, x, tier).solve(pattern, "symmetric", chunk_size, check)
 
 
 class Task:
@@ -167,13 +175,19 @@ class Task:
         x: its argument.
         leaves: the arrays and numbers in x.
         n: how many numbers they are.
+        tier: which was asked for.
+        natively: `plaingrad.native.wholes`, if products are to be formed natively first.
+        linear: the result, and the compiled linear map of tangents of x, once it was made.
     """
 
     room: ClassVar[int] = 1 << 26  # bytes that the seeds of one chunk of sweeps may take
 
-    def __init__(self, f: Callable[..., Any], x: Any) -> None:
-        self.f = f
+    def __init__(self, f: Callable[..., Any], x: Any, tier: Tier = "auto") -> None:
+        self.f = in_tier("plain", f, (), "") if tier == "plain" else f
         self.x = x
+        self.tier: Tier = tier
+        self.natively = natively(tier, f)
+        self.linear: tuple[Any, Callable[..., Any]] | None = None
         (self.structure,), self.leaves = structures_of([x])
         self.n = sum(leaf.size for leaf in self.leaves)
         self.before: Snapshot | None = None  # what x holds, once the function was called
@@ -271,6 +285,13 @@ class Task:
 
     def products(self, seeds: np.ndarray, rows: int) -> Any:
         """J v for every row v of `seeds`, as rows."""
+        if self.natively is not None:
+            try:
+                return self.native_products(seeds, rows)
+            except NativeError:
+                if self.tier == "native":
+                    raise
+                self.natively = None
         self.as_before()
         y, y_dot = push(self.f, (self.x,), (self.tangent(seeds),), {}, chunk=len(seeds))
         structure, leaves = self.result_leaves(y)
@@ -278,6 +299,29 @@ class Task:
         found = leaf_values(structure, y_dot)
         dots = [found.get(leaf.position) for leaf in leaves]
         return here(side_by_side, dots, leaves, len(seeds))
+
+    def native_products(self, seeds: np.ndarray, rows: int) -> Any:
+        """`products` by compiled forward mode, row by row.
+
+        Raises:
+            NativeError: it cannot be derived.
+        """
+        if self.linear is None:
+            self.linear = self.natively.linear_map(self.f, (self.x,))
+        y, push_leaves = self.linear
+        structure, leaves = self.result_leaves(y)
+        self.check_rows(sum(leaf.size for leaf in leaves), rows)
+        found = [leaf_values(structure, with_dots(y, push_leaves((self.direction(seed),)))) for seed in seeds]
+        dots = [np.array([dots[leaf.position] for dots in found]) for leaf in leaves]
+        return here(side_by_side, dots, leaves, len(seeds))
+
+    def direction(self, seed: np.ndarray) -> Any:
+        """A row of numbers as a tangent of x."""
+        parts = {
+            leaf.position: part[0] if leaf.is_array else float(part[0])
+            for leaf, part in zip(self.leaves, self.split(seed[None]), strict=True)
+        }
+        return filled(self.structure, lambda leaf: parts[leaf.position])
 
     def tangent(self, seeds: np.ndarray) -> Any:
         """Rows of numbers as a chunk of tangents of x."""
@@ -313,8 +357,8 @@ class Task:
     def pullback(self, rows: int) -> Callable[[np.ndarray], list[Any]]:
         """The map from weights of the result's numbers to those of x, leaf by leaf."""
         self.as_before()
-        run = Run(self.f, (self.x,), (0,), {})
-        structure, leaves = self.result_leaves(run.value)
+        value, pulled = self.recorded()
+        structure, leaves = self.result_leaves(value)
         self.check_rows(sum(leaf.size for leaf in leaves), rows)
 
         def pull(seed: np.ndarray) -> list[Any]:
@@ -324,11 +368,23 @@ class Task:
                 part = seed[first : first + leaf.size].astype(direction_type(leaf.x))
                 bars[leaf.position] = part.reshape(leaf.shape) if leaf.is_array else float(part[0])
                 first += leaf.size
-            (x_bar,) = run.pull(filled(structure, lambda leaf: bars[leaf.position]))
+            (x_bar,) = pulled(filled(structure, lambda leaf: bars[leaf.position]))
             found = leaf_values(self.structure, x_bar)
             return [found.get(leaf.position, np.zeros(leaf.shape)) for leaf in self.leaves]
 
         return pull
+
+    def recorded(self) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+        """(the result, the map from its cotangents to those of x)."""
+        if self.natively is not None:
+            try:
+                return native_vjp(self.f, (self.x,))
+            except NativeError:
+                if self.tier == "native":
+                    raise
+                self.natively = None
+        run = Run(self.f, (self.x,), (0,), {})
+        return run.value, run.pull
 
     # -- a pattern that was given ----------------------------------------------------------------------------------
 
@@ -364,8 +420,21 @@ class HessianTask(Task):
 
     room: ClassVar[int] = 1 << 24  # all intermediate values of a gradient have tangents at once
 
-    def __init__(self, f: Callable[..., Any], x: Any) -> None:
-        super().__init__(leaf_gradient(f, (0,)), x)
+    def __init__(self, f: Callable[..., Any], x: Any, tier: Tier = "auto") -> None:
+        super().__init__(leaf_gradient(f, (0,), tier), x)
+        self.tier = tier
+        self.natively = natively(tier, f)
+        self.primal = f
+
+    def native_products(self, seeds: np.ndarray, rows: int) -> Any:
+        """`products` of the Hessian, by the compiled gradient pushed forward."""
+        self.check_rows(self.n, rows)
+        found = []
+        for seed in seeds:
+            (x_dot,) = self.natively.hvp(self.primal, (self.x,), (self.direction(seed),))
+            found.append(leaf_values(self.structure, x_dot))
+        dots = [np.array([dots[leaf.position] for dots in found]) for leaf in self.leaves]
+        return here(side_by_side, dots, self.leaves, len(seeds))
 
     def found_pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """The pattern of the gradient's Jacobian, and of its transpose, which differ where one is over-estimated."""
