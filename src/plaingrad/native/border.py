@@ -1,9 +1,9 @@
 """Arguments on their way in, gradients on their way out: what Numba takes in place of what users pass.
 
-Numbers, arrays and tuples go in as they are. Of a dataclass instance goes in a named tuple of its fields, of a list a
-tuple, of a dictionary with string keys a tuple of its values; the front end knows such a tuple as Numba's own type of
-dictionaries with known keys, and `keyed` replaces what a program reads from it by key. Gradients come out with the
-structure of the arguments, as the plain tier gives them.
+Numbers, arrays and tuples go in as they are. Of a dataclass instance, and of a differentiated instance of a `jitclass`,
+goes in a named tuple of its fields, of a list a tuple, of a dictionary with string keys a tuple of its values; the
+front end knows such a tuple as Numba's own type of dictionaries with known keys, and `keyed` replaces what a program
+reads from it by key. Gradients come out with the structure of the arguments, as the plain tier gives them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
         NativeError: an argument is nothing that Numba takes.
         ArgumentError: a differentiated argument has no tangent.
     """
-    args = tuple([as_real(x) if k in positions else x for k, x in enumerate(args)])
+    args = tuple([differentiated(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
     given = bound(function, (*first, *args), {**more, **kwargs})
     rest = rest_of(function)
@@ -76,8 +76,11 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     for (k, place), n in zip(wanted, positions, strict=True):
         t = signature[k] if place is None else list(signature[k])[place]
         if not has_tangent(t):
+            hint = ""
+            if isinstance(t, (types.ListType, types.DictType)):
+                hint = "\n  To go on: pass a list, a tuple, or a dictionary with string keys, of Python's."
             raise ArgumentError(
-                f"argument {n} is of Numba type {t}, which has no tangent.\n  See docs: errors#argument"
+                f"argument {n} is of Numba type {t}, which has no tangent.{hint}\n  See docs: errors#argument"
             )
     at = tuple(sorted({k for k, _ in wanted}))
     return Taken(function, native, signature, at, given, wanted)
@@ -152,15 +155,61 @@ class Unusual(Exception):
     """Something that Numba has no type for, at this place in an argument."""
 
 
+class Instance:
+    """An instance of a class compiled by Numba (`jitclass`), among what is differentiated.
+
+    Attributes:
+        of: the instance.
+    """
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+
+def differentiated(x: Any) -> Any:
+    """A differentiated argument: whole numbers as real ones, instances of Numba's classes with their fields."""
+    return as_real(with_fields(x))
+
+
+def with_fields(x: Any) -> Any:
+    """`x`; if it is an instance of one of Numba's classes as a record."""
+    is_instance = isinstance(getattr(type(x), "_numba_type_", None), types.ClassInstanceType)
+    return Instance(x) if is_instance else x
+
+
 @functools.lru_cache(256)
-def fields_type(t: type) -> Any:
-    """The class of named tuples that stand for instances of a dataclass."""
-    return namedtuple(t.__name__, [field.name for field in dataclasses.fields(t)])
+def fields_type(name: str, names: tuple[str, ...]) -> Any:
+    """The class of named tuples that stand for records.
+
+    Raises:
+        NativeError: there is a name that fields of named tuples cannot have.
+    """
+    try:
+        return namedtuple(name, names)
+    except ValueError as error:
+        raise NativeError(
+            f"an instance of {name} stands for its fields natively, as a named tuple, but: {error}.\n"
+            "  To go on: rename it, or use tier='plain'.\n  See docs: errors#native"
+        ) from None
 
 
 def is_record(x: Any) -> bool:
-    """Whether `x` is an instance of a dataclass."""
-    return dataclasses.is_dataclass(x) and not isinstance(x, type)
+    """Whether `x` is an instance of a dataclass, or of a class of Numba's."""
+    return type(x) is Instance or (dataclasses.is_dataclass(x) and not isinstance(x, type))
+
+
+def class_of(x: Any) -> type:
+    """The class of a record."""
+    return type(x.of) if type(x) is Instance else type(x)
+
+
+def fields_of(x: Any) -> dict[str, Any]:
+    """The fields of a record by name."""
+    if type(x) is Instance:
+        return {name: with_fields(getattr(x.of, name)) for name in type(x.of)._numba_type_.struct}
+    return {field.name: getattr(x, field.name) for field in dataclasses.fields(x)}
 
 
 def packed(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -210,8 +259,9 @@ def _packed(x: Any, seen: set[int]) -> Any:
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return type(x)(*[_inside(value, f".{name}", seen) for name, value in zip(x._fields, x, strict=True)])
     if is_record(x):
-        names = [field.name for field in dataclasses.fields(x)]
-        return fields_type(type(x))(*[_inside(getattr(x, name), f".{name}", seen) for name in names])
+        fields = fields_of(x)
+        made = fields_type(class_of(x).__name__, tuple(fields))
+        return made(*[_inside(value, f".{name}", seen) for name, value in fields.items()])
     if type(x) is FunctionType and is_plain(x):
         return dispatcher_of(x)
     return x
@@ -252,8 +302,9 @@ def type_of(x: Any, place: str) -> Any:
     if type(x) is list or type(x) is tuple:
         return types.BaseTuple.from_types([type_of(value, f"{place}[{k}]") for k, value in enumerate(x)])
     if is_record(x):
-        names = [field.name for field in dataclasses.fields(x)]
-        return _named(fields_type(type(x)), [type_of(getattr(x, name), f"{place}.{name}") for name in names])
+        fields = fields_of(x)
+        made = fields_type(class_of(x).__name__, tuple(fields))
+        return _named(made, [type_of(value, f"{place}.{name}") for name, value in fields.items()])
     if isinstance(x, tuple) and hasattr(x, "_fields"):
         return _named(type(x), [type_of(v, f"{place}.{name}") for name, v in zip(x._fields, x, strict=True)])
     if type(x) is FunctionType and is_plain(x):
@@ -347,7 +398,7 @@ def directions(x: Any, t: Any, dot: Any) -> list[Any]:
     if isinstance(t, types.LiteralStrKeyDict):
         parts = list(x.items())
     elif is_record(x):
-        parts = [(name, getattr(x, name)) for name in t.fields]
+        parts = list(fields_of(x).items())
     else:
         parts = list(enumerate(x))
     found = []
@@ -371,9 +422,9 @@ def mirrored(x: Any, t: Any, bars: list[Any], shadows: list[Any]) -> Any:
     if is_record(x):
         if not has_tangent(t):
             return None
-        pairs = zip(t.fields, t, strict=True)
+        pairs = zip(fields_of(x).items(), t, strict=True)
         return Tangent(
-            type(x), {name: mirrored(getattr(x, name), kind, bars, shadows) for name, kind in pairs}
+            class_of(x), {name: mirrored(value, kind, bars, shadows) for (name, value), kind in pairs}
         )
     parts = [mirrored(part, kind, bars, shadows) for part, kind in zip(x, t, strict=True)]
     if isinstance(x, list):

@@ -60,6 +60,26 @@ def has_kinks(s: Let) -> bool:
     return s.op == "call" and getattr(getattr(s.args[0], "value", None), "__name__", "") in KINKED
 
 
+def named(t: Any) -> str:
+    """A type of containers in words."""
+    if isinstance(t, (types.List, types.ListType)):
+        return f"a list of {t.dtype}"
+    if isinstance(t, types.ClassInstanceType):
+        return f"an instance of the jitclass {t.class_type.class_name}"
+    return f"a {t}"
+
+
+def instead_of(t: Any) -> str:
+    """What to write in the place of a container that derivatives are not followed in."""
+    if isinstance(t, (types.List, types.ListType)) and isinstance(t.dtype, types.Array):
+        return (
+            "keep the arrays as rows of one array, np.empty((n, m)), or in a tuple if their number is fixed; "
+        )
+    if isinstance(t, types.ClassInstanceType):
+        return "use a named tuple, made anew where a field changes, in the place of the jitclass; "
+    return ""
+
+
 def last_number(names: Iterable[str]) -> int:
     """The greatest n of names that end in _n."""
     return max((int(end) for name in names if (end := name.rpartition("_")[2]).isdecimal()), default=0)
@@ -114,7 +134,8 @@ class Transform:
                 and varies(s.value)
                 and not isinstance(self.type_of(s.array), types.Array)
             ):
-                raise self.refuse(f"a write into a {self.type_of(s.array)}", s.line)
+                t = self.type_of(s.array)
+                raise self.refuse(f"a write into {named(t)}", s.line, instead_of(t))
             if not isinstance(call, Let):
                 continue
             line = call.line or s.line
@@ -122,7 +143,7 @@ class Transform:
             lost = not has_tangent(t) and not is_inert(t)
             lost = lost or (isinstance(t, types.List) and not again.is_derived(self.source.file))
             if isinstance(s, Let) and any(map(varies, call.args)) and lost:
-                raise self.refuse(f"a {t} that holds values with a derivative", line)
+                raise self.refuse(f"{named(t)} that holds values with a derivative", line, instead_of(t))
             f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
             if has_own_rule(f) and any(map(varies, call.args)):
                 raise self.refuse(
@@ -138,7 +159,7 @@ class Transform:
                 owner = self.type_of(call.args[0])
                 known = is_real(owner) or isinstance(owner, (types.Array, types.BaseTuple)) or is_inert(owner)
                 if not known and any(map(varies, call.args)):
-                    raise self.refuse(f"`.{call.detail[0]}` of a {owner}", line)
+                    raise self.refuse(f"`.{call.detail[0]}` of {named(owner)}", line, instead_of(owner))
             written = any(varies(Var(name)) for name in self.memory.outputs(call))
             if written and call.op != "copy" and not arrays.may_write(call):
                 name = call.detail[0] if call.op == "method" else getattr(f, "__name__", f)
@@ -168,11 +189,11 @@ class Transform:
         """The Numba type of an operand; None if it is not a variable."""
         return self.types.get(x.name) if isinstance(x, Var) else None
 
-    def refuse(self, what: str, line: int) -> NativeError:
-        """The error that says that `what` has no native derivative."""
+    def refuse(self, what: str, line: int, instead: str = "") -> NativeError:
+        """The error that says that `what` has no native derivative; `instead` is what to write in its place."""
         return NativeError(
             f"{what} at {where(line, self.source)}, has no native derivative rule.\n"
-            "  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+            f"  To go on: {instead}tier='plain' differentiates it as it is.\n  See docs: errors#native"
         )
 
     def zero(self, t: Any) -> Operand:
