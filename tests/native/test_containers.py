@@ -23,7 +23,7 @@ def over_list(arrays, c):
     return total + arrays[1][0]
 
 
-@pytest.mark.parametrize("arrays", [[X, X * 2.0], [X[:0], np.array([2.0]), X[::-1]]])
+@pytest.mark.parametrize("arrays", [[X, X * 2.0], [X[:0], np.array([2.0]), X]])
 def test_a_list_of_arrays_is_an_argument(arrays, in_python):
     found, c_bar = grad(over_list, (0, 1), tier="native")(arrays, 0.5)
     expected, c_expected = grad(over_list, (0, 1), tier="plain")(arrays, 0.5)
