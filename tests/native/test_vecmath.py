@@ -23,7 +23,9 @@ EDGES = (0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 5e-324, -5e-324, 1
          2.0**-54, -(2.0**-54), 2.0**-29, -(2.0**-29), 2.0**-55, 0.5, -0.5, 2.0, 22.0, -22.0, 512.0, -512.0,
          709.78, 709.79, -745.1, -745.2, -708.4, -708.3, 700.0, 511.99, 2.0**52, 2.0**53, 2.0**1023,
          0.41421, 0.41422, -0.2929, -0.29289, 0.3465735, 1.0397207, -0.3465735, -1.0397207, 38.816, -38.816, -0.25,
-         0.9375, 1.0 + 265.0 * 2.0**-12, 1.0 - 2.0**-53, 1.0 + 2.0**-52, -1.0 + 2.0**-53, 1.5, 0.75)  # fmt: skip
+         0.9375, 1.0 + 265.0 * 2.0**-12, 1.0 - 2.0**-53, 1.0 + 2.0**-52, -1.0 + 2.0**-53, 1.5, 0.75,
+         0.126, -0.126, 0.85546875, -0.85546875, 2.426265, -2.42626, 105414336.0, -105414350.0, math.pi, 0.5 * math.pi,
+         0.25 * math.pi, -1.5 * math.pi, 1e15, 109.0 / 128.0)  # fmt: skip
 
 
 def made(name):
@@ -63,6 +65,10 @@ SAMPLES = {
     "where exp has another k": lambda: math.log(2.0) / 256.0 * np.arange(-180_000, 180_000),
     "just behind": lambda: np.nextafter(math.log(2.0) / 256.0 * np.arange(-180_000, 180_000), 1e3),
     "where log has another c": lambda: np.arange(1.0, 3.0, 2.0**-17) - RANDOM.integers(0, 3) * 2.0**-52,
+    "around multiples of pi / 4": lambda: RANDOM.integers(-1000, 1000, 100_000) * (math.pi / 4.0)
+    + RANDOM.choice([0.0, 1e-9, -1e-3, 0.1], 100_000),
+    "up to where the C library reduces otherwise": lambda: RANDOM.uniform(-1.06e8, 1.06e8, 300_000),
+    "multiples of 1/256": lambda: np.arange(-4000, 4000) / 256.0,
     "powers of two and a little": lambda: np.ldexp(1.0 + RANDOM.integers(-4, 5, 2000) * 2.0**-24, np.arange(-1000, 1000)),
     "less than powers of two by one": lambda: np.ldexp(1.0, np.arange(-500, 500) // 8) - 1.0 + RANDOM.normal(size=1000) * 1e-9,
 }  # fmt: skip

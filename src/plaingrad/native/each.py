@@ -50,7 +50,15 @@ def _each(name: str) -> Any:
     return function
 
 
-exp_each, expm1_each, log_each, log1p_each, tanh_each = (
-    _each(name) for name in ("exp", "expm1", "log", "log1p", "tanh")
+exp_each, expm1_each, log_each, log1p_each, tanh_each, sin_each, cos_each = (
+    _each(name) for name in ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos")
 )
-EACH = {"exp": exp_each, "expm1": expm1_each, "log": log_each, "log1p": log1p_each, "tanh": tanh_each}
+EACH = {
+    "exp": exp_each,
+    "expm1": expm1_each,
+    "log": log_each,
+    "log1p": log1p_each,
+    "tanh": tanh_each,
+    "sin": sin_each,
+    "cos": cos_each,
+}

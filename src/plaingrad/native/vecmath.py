@@ -1,10 +1,10 @@
 """Functions of eight numbers at once, equal to the C library's to the last bit.
 
-Numba calls the C library for every single number, which keeps a loop from being vectorised. The steps that glibc takes
-(`vector_exp`, `vector_log`), without branches and for a whole vector register, give the same bits several times as
-fast. They are compared with the C library of the machine before they are used (`is_exact`), so that a value stays what
-the user's own compiled function gives. Numbers for which these steps are not made (too large, not positive, nan) are
-left to the C library.
+Numba calls the C library for every single number, which keeps a loop from being vectorised. The steps that glibc
+takes (`vector_exp`, ...), without branches and for a whole vector register, give the same bits several times as fast.
+They are compared with the C library of the machine before they are used (`is_exact`), so that a value stays what the
+user's own compiled function gives. Numbers for which these steps are not made (too large, not positive, nan) are left
+to the C library.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numba.core.codegen import get_host_cpu_features
 
-from plaingrad.native import vector_exp, vector_log
+from plaingrad.native import vector_exp, vector_log, vector_sin
 from plaingrad.native.declare import njit
 from plaingrad.native.pack_memory import pack_at
 from plaingrad.native.packs import lane, native, type_of_pack
@@ -71,6 +71,8 @@ FORMS = {
     "tanh": Form(vector_exp.tanh, vector_exp.tanh_is_done, _up_to(23.0, 5.0)),
     "log": Form(vector_log.log, vector_log.log_is_done, _positive),
     "log1p": Form(vector_log.log1p, vector_log.log1p_is_done, _above_minus_1),
+    "sin": Form(vector_sin.sin, vector_sin.is_done, _up_to(100.0, 26.6)),
+    "cos": Form(vector_sin.cos, vector_sin.is_done, _up_to(100.0, 26.6)),
 }
 
 
@@ -88,7 +90,7 @@ def by_steps(name: str) -> Any:
     return function
 
 
-exp_steps, expm1_steps, tanh_steps, log_steps, log1p_steps = map(by_steps, FORMS)
+exp_steps, expm1_steps, tanh_steps, log_steps, log1p_steps, sin_steps, cos_steps = map(by_steps, FORMS)
 
 
 def _comparison(name: str) -> Any:

@@ -8,6 +8,7 @@ glibc's code for processors with fused multiply-add does so.
 
 from __future__ import annotations
 
+import functools
 import struct
 from decimal import Decimal, localcontext
 
@@ -31,6 +32,7 @@ C4 = hexadecimal("0x1.55555cf172b91p-5")
 C5 = hexadecimal("0x1.1111167a4d017p-7")
 
 
+@functools.cache
 def _powers() -> np.ndarray:
     """Rows for j = 0..127: what the nearest float to 2^(j/128) lacks relative to itself, and that float.
 
@@ -49,16 +51,13 @@ def _powers() -> np.ndarray:
     return table
 
 
-POWERS = _powers()
-
-
 def exp(x: Doubles) -> Doubles:
     """e to the power x, |x| <= LIMIT."""
     shifted = x.fma(PER_PIECE, SHIFT)
     k = shifted.bits()
     whole = shifted - SHIFT
     r = whole.fma(-PIECE_LOW, whole.fma(-PIECE_HIGH, x))
-    tail, head = looked_up(POWERS, "exp", k & (PIECES - 1))
+    tail, head = looked_up(_powers(), "exp", k & (PIECES - 1))
     power = (head.bits() + (k << 45)).doubles()
     square = r * r
     p = square.fma(r.fma(C3, C2), tail + r)

@@ -8,6 +8,7 @@ fdlibm). Products are added in one rounding where glibc's code for processors wi
 
 from __future__ import annotations
 
+import functools
 from decimal import Decimal, localcontext
 
 import numpy as np
@@ -76,6 +77,7 @@ adbe885f2ef7e aaf1d31603da2 a82e63fd358a7 a5740ef09738b a2c2a90ab4b27 a01a01393f
 """
 
 
+@functools.cache
 def _pieces() -> np.ndarray:
     """Rows (1 / c, log(c) to the 2^-43 to which it is close)."""
     table = np.empty((PIECES, 2))
@@ -87,16 +89,13 @@ def _pieces() -> np.ndarray:
     return table
 
 
-TABLE = _pieces()
-
-
 def log(x: Doubles) -> Doubles:
     """The logarithm of x, positive, normal and finite."""
     bits = x.bits()
     offset = bits - FIRST
     k = (offset >> 52).float()
     z = (bits - (offset & -(1 << 52))).doubles()
-    inverse, log_c = looked_up(TABLE, "log", (offset >> 45) & (PIECES - 1))
+    inverse, log_c = looked_up(_pieces(), "log", (offset >> 45) & (PIECES - 1))
     r = z.fma(inverse, -1.0)
     head = k.fma(LOG2_HIGH, log_c)
     high = r + head
