@@ -293,3 +293,18 @@ def test_a_unit_tangent_is_found_from_the_end_and_in_matrices():
     m, v = np.arange(1.0, 7.0).reshape(2, 3), np.array([3.0, 5.0])
     found = jacobian(f, (0, 1), tier="native")(m, v)
     np.testing.assert_allclose(flat(found), flat(jacobian(f, (0, 1), tier="plain")(m, v)))
+
+
+def test_a_copy_of_a_constant_array_that_is_the_first_of_several_states_has_tangents_of_zero():
+    def heated(p, u0):
+        u = u0.copy()
+        for _ in range(2):
+            v = u.copy()
+            for i in range(1, u.shape[0] - 1):
+                v[i] = u[i] + p[0] * (u[i - 1] - 2 * u[i] + u[i + 1]) * p[1]
+            u = v
+        return u[1] * u[2]
+
+    p, u0 = np.array([0.3, 0.7]), np.array([1.0, 3.0, -1.0, 2.0, 5.0])
+    native, plain = (grad(heated, tier=tier)(p, u0) for tier in ("native", "plain"))
+    np.testing.assert_allclose(native, plain, rtol=1e-13)

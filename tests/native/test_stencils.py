@@ -640,3 +640,23 @@ def test_a_function_that_calls_itself_with_another_rate_is_not_taken_for_the_one
     power = numba.njit(power)
     expected = plaingrad.grad(power.py_func, tier="plain")(1.3, 0.0, 3)
     np.testing.assert_allclose(plaingrad.grad(power, tier="native")(1.3, 0.0, 3), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("rank", (1, 2, 3))
+def test_a_copy_is_made_around_what_the_loop_fills_or_before_it_where_that_counts_from_the_end(rank, taken):
+    loops = "\n".join(
+        f"{'    ' * (k + 1)}for {i} in range(start, u0.shape[{k}] - 1):" for k, i in enumerate("ijk"[:rank])
+    )
+    place = ", ".join("ijk"[:rank])
+    f = function(f"""
+def f(u0, c, start):
+    v = u0.copy()
+{loops}
+{"    " * (rank + 1)}v[{place}] = u0[{place}] * u0[{place}] + c
+    return np.sum(v * v * v)
+""")
+    u0 = np.random.default_rng(0).random((5, 4, 6)[:rank])
+    for start in (-3, -1, 0, 1, 2, 4, 9):
+        for compiled in (False, True):
+            agree(f, (u0, 0.2, start), (0, 1), compiled)
+    assert taken

@@ -30,6 +30,9 @@ def push(t: Any, s: Let, out: list[Stmt]) -> bool:
             arrays.refuse_numbers(t, s)
         out.append(t.nothing(s.target))
         return True
+    if not any(map(t.is_active, s.args)):  # the name is that of active memory on another way
+        out.append(t.nothing(s.target))
+        return True
     args: list[Operand] = list(s.args)
     first = args[1] if s.op == "call" and len(args) > 1 else args[0]
     options = s.detail[1] if s.op == "method" else s.op == "call" and s.detail

@@ -24,6 +24,7 @@ from plaingrad.native.tree import (
     Var,
     operands,
 )
+from plaingrad.native.workspace import room, room_from
 
 SAFE = frozenset(("copy", "tuple", "slice"))
 COMPUTING = frozenset(("binary", "unary", "compare", "item", "attribute"))
@@ -38,7 +39,7 @@ def without_dead(program: Program) -> Program:
 
 def is_pure(f: Any) -> bool:
     """Whether a function does nothing but return a value."""
-    if f in (len, float, int, complex, abs, min, max, trips):
+    if f in (len, float, int, complex, abs, min, max, trips, room, room_from):
         return True
     module = str(getattr(f, "__module__", None) or "")
     within = any(module == pure or module.startswith(f"{pure}.") for pure in PURE_MODULES)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from numba.core import types
+
+from plaingrad.native import near
 from plaingrad.native.nests import Offset, total
-from plaingrad.native.tree import Const, If, Operand, Stmt, Store, Var
+from plaingrad.native.tree import Const, Do, For, If, Let, Operand, Ref, Stmt, Store, Var
 
 if TYPE_CHECKING:
     from plaingrad.native.stencils import Backward
@@ -96,7 +99,26 @@ class Gather:
         name = self.work.rt.fresh("row")
         body: list[Stmt] = []
         self._whole_rows(region.deeper(Var(name), body), body)
-        out.append(self.work.over(name, self.low[k], self.high[k], body))
+        self._run(out, k, name, body)
+
+    def _run(self, out: list[Stmt], axis: int, name: str, body: list[Stmt]) -> None:
+        """`body` for the targets in the middle of an axis; along the first, with kept arrays brought near by parts."""
+        work, low, high = self.work, self.low[axis], self.high[axis]
+        arrays = work.kept_in(list(self.group.values())) if axis == 0 else []
+        if not arrays:
+            out.append(work.over(name, low, high, body))
+            return
+        rt, line, arena = work.rt, work.line, work.rt.arena
+        step = rt.emit(out, "call", (Ref(near.rows_at_once, "rows_at_once"), arena, arrays[0]), (), line)
+        first, part = rt.fresh("first"), []
+        end = rt.emit(part, "binary", (Var(first), step), "+", line)
+        last = rt.emit(part, "call", (Ref(min, "min"), end, high), (), line)
+        for x in arrays:
+            call = (Ref(near.bring_near, "bring_near"), arena, x, Var(first), last)
+            part.append(Do(Let("_", "call", call, (), line), line))
+        part.append(work.over(name, Var(first), last, body))
+        rt.types[first] = types.int64
+        out.append(For(first, low, high, step, part, line))
 
     def _rim_rows(self, region: Region, out: list[Stmt], tests: list[Operand]) -> None:
         k = len(region.at)
@@ -154,7 +176,7 @@ class Gather:
         inner = region.deeper(Var(name), body)
         terms = [work.contribution(inner, bar, offset) for offset, bar in self.group.items()]
         self._put(inner, terms, not self.assign)
-        out.append(work.over(name, self.low[k], self.high[k], body))
+        self._run(out, k, name, body)
         for m in range(low, high):
             self._end(region, out, stop, m, [o for o in self.group if o[k] > m], lambda a, m=m: m >= a)
         if self.assign:

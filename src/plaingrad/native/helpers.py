@@ -61,6 +61,18 @@ def trips(start, stop, step):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
+def choice(test, a, b):  # type: ignore[no-untyped-def]
+    """a if `test`, else b; both have been computed."""
+    return a if test else b
+
+
+@register_jitable
+def clamped(index, n):  # type: ignore[no-untyped-def]
+    """An index of an axis of n elements; the nearest one for what is none."""
+    return min(max(index, -n), n - 1)
+
+
+@register_jitable
 def where_taken(taken, bar):  # type: ignore[no-untyped-def]
     """The cotangent of the operand that min or max took, 0 of the others, whatever the cotangent is."""
     return bar if taken else 0.0
@@ -214,10 +226,13 @@ def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
 
 
 @njit
-def copy_around_1(to, of, low, high):  # type: ignore[no-untyped-def]
-    """Copy what lies outside of a range."""
+def copy_around_1(to, of, low, high, behind):  # type: ignore[no-untyped-def]
+    """Copy what lies outside of a range that a loop fills: `behind` the loop, when the lines of memory that
+    it has stored to are near. Where the range is none, copy everything, in front of the loop."""
     n = to.shape[0]
     box = 0 <= low[0] < high[0] <= n
+    if box != behind:
+        return
     for i in range(low[0] if box else n):
         to[i] = of[i]
     for i in range(high[0] if box else n, n):
@@ -225,10 +240,12 @@ def copy_around_1(to, of, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit
-def copy_around_2(to, of, low, high):  # type: ignore[no-untyped-def]
-    """Copy what lies outside of a rectangle."""
+def copy_around_2(to, of, low, high, behind):  # type: ignore[no-untyped-def]
+    """The same for a rectangle."""
     rows, n = to.shape
     box = 0 <= low[0] < high[0] <= rows and 0 <= low[1] < high[1] <= n
+    if box != behind:
+        return
     for i in range(rows):
         crosses = box and low[0] <= i < high[0]
         for j in range(low[1] if crosses else n):
@@ -238,10 +255,12 @@ def copy_around_2(to, of, low, high):  # type: ignore[no-untyped-def]
 
 
 @njit
-def copy_around_3(to, of, low, high):  # type: ignore[no-untyped-def]
-    """Copy what lies outside of a box."""
+def copy_around_3(to, of, low, high, behind):  # type: ignore[no-untyped-def]
+    """The same for a box."""
     layers, rows, n = to.shape
     box = 0 <= low[0] < high[0] <= layers and 0 <= low[1] < high[1] <= rows and 0 <= low[2] < high[2] <= n
+    if box != behind:
+        return
     for i in range(layers):
         for j in range(rows):
             crosses = box and low[0] <= i < high[0] and low[1] <= j < high[1]

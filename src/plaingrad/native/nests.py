@@ -13,7 +13,9 @@ from numba.core import types
 
 from plaingrad.native import scalars
 from plaingrad.native.activity import is_array, is_real, is_users
-from plaingrad.native.tree import Const, For, Let, Operand, Stmt, Store, Var, breaks, operands
+from plaingrad.native.helpers import choice, where_taken
+from plaingrad.native.straight import Arms, Declined, straightened
+from plaingrad.native.tree import Const, For, Let, Operand, Ref, Stmt, Store, Var, breaks, operands
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
@@ -28,10 +30,6 @@ SMOOTH = frozenset(
 )
 
 
-class Declined(Exception):
-    """The loop is left to the general reverse."""
-
-
 @dataclass(slots=True)
 class Nest:
     """Counted loops, one directly inside the other.
@@ -42,6 +40,7 @@ class Nest:
         body: assignments and stores of the innermost.
         inside: everything that is assigned.
         in_place: the arrays of which an iteration reads the element that it then stores to.
+        arms: what is known of the branches that were in the body.
     """
 
     loops: list[For]
@@ -49,6 +48,7 @@ class Nest:
     body: list[Stmt]
     inside: set[str]
     in_place: set[str] = field(default_factory=set)
+    arms: Arms = field(default_factory=Arms)
 
 
 def nest_of(rt: Reverse, s: For) -> Nest:
@@ -69,7 +69,10 @@ def nest_of(rt: Reverse, s: For) -> Nest:
             prelude += [x for x in before if isinstance(x, Let)]
             if len(prelude) and any(not isinstance(x, Let) or x.target in rt.active for x in before):
                 raise Declined
-    body = loops[-1].body
+    begun = Nest(loops, prelude, [], set())
+    body, arms = straightened(
+        rt, s, loops[-1].body, lambda index, definitions: offset_of(begun, index, definitions)
+    )
     if not all(isinstance(x, (Let, Store)) for x in body) or any(not isinstance(x, Let) for x in prelude):
         raise Declined
     inside = {x.target for x in [*prelude, *body, *loops] if isinstance(x, (Let, For))}
@@ -81,7 +84,7 @@ def nest_of(rt: Reverse, s: For) -> Nest:
             known.add(x.target)
     if any(rt.assigned[name] != 1 for name in inside) or rt.values.is_used_outside(inside, s):
         raise Declined
-    return Nest(loops, prelude, body, inside)
+    return Nest(loops, prelude, body, inside, arms=arms)
 
 
 def forwarded(rt: Reverse, nest: Nest) -> Nest:
@@ -219,16 +222,24 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
         if x.target not in terms:
             continue
         z = total(rt, back, terms.pop(x.target), x.line)
+        arm = nest.arms.of.get(x.target)
         if x.op == "item":
+            z = _leaving(rt, back, arm, z, x.line)
             if x.target in made.places:
                 groups.setdefault(made.places[x.target], []).append(z)
             else:
                 made.loose.append((x, z))
             continue
+        if x.op == "call" and getattr(x.args[0], "value", None) is choice:
+            _choose(rt, nest, x, z, terms, back)
+            continue
         for k, slope in rt.slopes(x, back):
             a = x.args[k]
             if rt.is_active(a):
-                terms.setdefault(a.name, []).append(rt.times(back, z, slope, x.line))  # type: ignore[union-attr]
+                bar = rt.times(back, z, slope, x.line)
+                if nest.arms.of.get(a.name) != arm:  # type: ignore[union-attr]
+                    bar = _leaving(rt, back, arm, bar, x.line)
+                terms.setdefault(a.name, []).append(bar)  # type: ignore[union-attr]
     line = nest.loops[0].line
     for (name, offset), found in groups.items():
         bar = total(rt, back, found, line)
@@ -242,6 +253,30 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
         raise Declined
     made.pool += back  # type: ignore[arg-type]
     return made
+
+
+def _leaving(rt: Reverse, out: list[Stmt], arm: Operand | None, bar: Operand, line: int) -> Operand:
+    """A cotangent that goes out of an arm: 0 where that is not taken."""
+    if arm is None:
+        return bar
+    return rt.emit(out, "call", (Ref(where_taken, "where_taken"), arm, bar), (), line)
+
+
+def _choose(
+    rt: Reverse, nest: Nest, x: Let, z: Operand, terms: dict[str, list[Operand]], back: list[Stmt]
+) -> None:
+    """The cotangent of a choice goes to the one that was chosen."""
+    _, test, *ways = x.args
+    outer = nest.arms.of.get(x.target)
+    for a, taken in zip(ways, (True, False), strict=True):
+        if not rt.is_active(a):
+            continue
+        mine = test if taken else rt.emit(back, "unary", (test,), "not", x.line)
+        if not taken:
+            rt.types[mine.name] = types.boolean  # type: ignore[union-attr]
+        bar = _leaving(rt, back, mine, z, x.line)
+        bar = _leaving(rt, back, outer, bar, x.line)
+        terms.setdefault(a.name, []).append(bar)  # type: ignore[union-attr]
 
 
 def _seed(
@@ -278,41 +313,54 @@ def total(rt: Reverse, out: list[Stmt], terms: list[Operand], line: int) -> Oper
 
 
 def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
-    """Decline what is not arithmetic on real numbers, or where a decision would be taken again on rounded numbers."""
+    """Decline what is not arithmetic on real numbers, or where a decision would be taken again on rounded numbers.
+
+    `exact` are variables with the same bits in both sweeps, however these are compiled: a sum of a product may be
+    contracted, or not; anything else is rounded operation by operation.
+    """
     exact = {loop.target for loop in nest.loops}
+    products: set[str] = set()
     for x in pool:
         t = rt.types.get(x.target)
         if isinstance(t, (types.Array, types.Complex)) or is_array(t):
             raise Declined
-        known = all(not isinstance(a, Var) or a.name in exact or a.name not in nest.inside for a in x.args)
-        if x.op in ("copy", "attribute", "tuple", "item") or (x.op == "unary" and x.detail in "+-"):
-            if known:
-                exact.add(x.target)
-            continue
+        named = {a.name for a in x.args if isinstance(a, Var)}
+        known = named & nest.inside <= exact
+        f = getattr(x.args[0], "value", None) if x.op == "call" else None
         whole = not any(is_real(rt.type_of(a)) for a in x.args) and not is_real(t)
-        if x.op in ("binary", "compare", "unary") and whole:
-            if known:
-                exact.add(x.target)
+        moves = x.op in ("copy", "attribute", "tuple", "item") or (x.op == "unary" and x.detail in "+-")
+        if moves or (whole and x.op in ("binary", "compare", "unary")):
+            is_exact = known
         elif x.op == "binary" and x.detail in ("+", "-", "*", "/"):
-            pass
+            is_exact = known and (x.detail in "*/" or not named & products)
         elif x.op in ("binary", "compare") and x.detail != "**":
             if not known:
                 raise Declined
-            exact.add(x.target) if x.op == "compare" else None
+            is_exact = x.op == "compare"
         elif x.op == "binary":
             if isinstance(x.args[1], Var) and x.args[1].name in nest.inside and x.args[1].name not in exact:
                 raise Declined
+            is_exact = False
+        elif f is choice:
+            if isinstance(x.args[1], Var) and x.args[1].name in nest.inside - exact:
+                raise Declined
+            is_exact = known
         elif x.op == "call":
-            f = getattr(x.args[0], "value", None)
-            if is_users(f) or x.detail or f in (min, max):
+            if is_users(f) or x.detail:
                 raise Declined
             smooth = getattr(f, "__name__", "") in SMOOTH
-            if f not in (len, float, int, abs) and scalars.row_of(f) is None:
+            if f not in (len, float, int, abs, min, max) and scalars.row_of(f) is None:
                 raise Declined
             if not smooth and not known:
                 raise Declined
+            is_exact = known and f in (float, abs, min, max)
         else:
             raise Declined
+        if is_exact:
+            exact.add(x.target)
+        is_product = x.op == "binary" and x.detail == "*"
+        if is_product or (named & products and x.op != "binary" and x.op != "compare"):
+            products.add(x.target)
 
 
 __all__ = [

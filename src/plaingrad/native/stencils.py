@@ -22,7 +22,22 @@ from numba.core import types
 from plaingrad.native import helpers, shadows
 from plaingrad.native.gathers import Gather, Region, reach_of
 from plaingrad.native.nests import Declined, Nest, Offset, forwarded, iteration_of, nest_of
-from plaingrad.native.tree import Const, Do, For, If, InPlace, Let, Operand, Parts, Ref, Stmt, Store, Var
+from plaingrad.native.tree import (
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Parts,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    assigns,
+)
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
@@ -36,7 +51,7 @@ def gathered(rt: Reverse, s: Any) -> Parts | None:
         nest = forwarded(rt, nest_of(rt, s))
         work = Backward(rt, s, nest)
         backward = work.statements()
-        return Parts([*work.forward, s], backward)
+        return Parts([*work.forward, s, *work.behind], backward)
     except Declined:
         return None
 
@@ -54,7 +69,8 @@ class Backward:
             raise Declined
         self.made = {x.target: x for x in self.each.pool}
         self.rank = {x.target: k for k, x in enumerate(self.each.pool)}
-        self.forward: list[Stmt] = []
+        self.forward: list[Stmt] = []  # in front of the nest, and behind it
+        self.behind: list[Stmt] = []
         self.held = self._held()  # array -> a copy of it, where it may be overwritten later
         self.head: list[Stmt] = []
         self.bounds = [(self._bound(loop.start), self._bound(loop.stop)) for loop in nest.loops]
@@ -116,6 +132,19 @@ class Backward:
         ):
             raise Declined
         return held
+
+    def kept_in(self, wanted: list[Operand]) -> list[Var]:
+        """The arrays that `wanted` reads around the target and that every iteration of the loop outside has anew."""
+        rt, found = self.rt, set()
+        around = next((s for s in reversed(rt.enclosing) if isinstance(s, (For, Loop))), None)
+        for x in self.slice_of(wanted):
+            if around is None or x.target not in self.each.places:
+                continue
+            name = x.args[0].name  # type: ignore[union-attr]
+            if isinstance(rt.types.get(name), types.Array) and rt.values.is_whole(name):
+                held = self.held.get(name)
+                found |= {held.name} if isinstance(held, Var) else {name} if assigns(around, name) else set()
+        return [Var(name) for name in sorted(found)]
 
     def _is_steady(self) -> bool:
         """Whether the nest has the same bounds whenever it runs."""
@@ -226,7 +255,9 @@ class Backward:
         born = [name for name in each.seeds if name in self.rt.values.owned]
         fused = {name: source for name in born if (source := self._copied_from(name)) is not None}
         ending = [name for name in born if self._begins_empty(name)]
-        self.forward += [x for name in born for x in self._copied_around(name)]
+        for name in born:
+            self._copy_around(name)
+        self._begin_lines()
         targets = frozenset(f"{name}_b" for name in each.gathers)
         adding = self._way(fits, {}, False, ending)
         owned = all(name in self.rt.values.owned for name in each.gathers)
@@ -237,6 +268,18 @@ class Backward:
             spent = frozenset(f"{name}_b" for name in (*fused, *ending))
             out = [*self.head, shadows.choose(shadows.Choice(targets, spent), assigning, adding, self.line)]
         return [*out, *[shadows.clear(Var(f"{name}_b")) for name in ending]]
+
+    def _begin_lines(self) -> None:
+        """Have rows of what this nest, and its reverse, store to begin at lines of memory where the storing begins."""
+        each, (start, _), leads = self.each, self.bounds[-1], self.rt.values.leads
+        if not isinstance(start, Const):
+            return
+        for name, offset in each.seeds.items():
+            leads.setdefault(name, start.value + offset[-1])
+        for name, group in each.gathers.items():
+            first = start.value + reach_of(group, len(self.nest.loops) - 1)[1]
+            for shadow in (name, *each.seeds):  # they may exchange their buffers
+                leads.setdefault(f"{shadow}_b", first)
 
     def _fits(self) -> Operand:
         """Whether every range is wide enough for its rims, and no index negative."""
@@ -257,7 +300,62 @@ class Backward:
             else:
                 first = self.plus(self.head, start, low)
                 tests.append(self.rt.emit(self.head, "compare", (first, Const(0)), ">=", self.line))
+        tests += self._guards()
         return self.both(self.head, tests)
+
+    def _guards(self) -> list[Operand]:
+        """Whether the elements that only some iterations read are elements in all iterations.
+
+        Raises:
+            Declined: one has another index than the loop variables plus offsets; or an array is stored to by some
+                iterations at a place that the others may not have.
+        """
+        rt, each, arms = self.rt, self.each, self.nest.arms
+        root = rt.values.root
+        always: dict[str, list[Offset]] = {}  # by the root of the shape
+        for read, (name, offset) in each.places.items():
+            array = name if name in rt.types else name.removesuffix("_b")
+            if read not in arms.guarded and (array == name or array not in arms.partly):
+                always.setdefault(root.get(array, array), []).append(offset)
+
+        def is_always(array: str, offset: Offset) -> bool:
+            reach = [reach_of(dict.fromkeys(always.get(array, []), Const(0)), k) for k in range(len(offset))]
+            return all(low <= c <= high for c, (low, high) in zip(offset, reach, strict=True))
+
+        tests: list[Operand] = []
+        for name in sorted(arms.partly):
+            array = root.get(name, name)
+            if array not in always or (name in each.seeds and not is_always(array, each.seeds[name])):
+                raise Declined
+        for read in sorted(arms.guarded, key=self.rank.__getitem__):
+            if read not in each.places:
+                raise Declined
+            name, offset = each.places[read]
+            array = root.get(name, name)
+            if array in always and is_always(array, offset):
+                continue
+            shape = rt.emit(self.head, "attribute", (Var(array),), "shape", self.line)
+            for k, (_, stop) in enumerate(self.bounds):
+                size = rt.emit(self.head, "item", (shape, Const(k)), None, self.line)
+                last = self.plus(self.head, stop, offset[k])
+                tests.append(rt.emit(self.head, "compare", (last, size), "<=", self.line))
+        return tests
+
+    def _is_guarded(self, name: str, offset: Offset) -> bool:
+        """Whether all reads of an array at an offset are guarded."""
+        reads = [read for read, place in self.each.places.items() if place == (name, offset)]
+        return all(read in self.nest.arms.guarded for read in reads)
+
+    def _nearest(self, out: list[Stmt], array: str, index: Operand) -> Operand:
+        """`index`, or where that is none of the array's the nearest one: for reads of which nothing will be taken."""
+        rt, rank, clamped = self.rt, len(self.nest.loops), Ref(helpers.clamped, "clamped")
+        shape = rt.emit(out, "attribute", (Var(array),), "shape", self.line)
+        parts: list[Operand] = []
+        for k in range(rank):
+            part = rt.emit(out, "item", (index, Const(k)), None, self.line) if rank > 1 else index
+            size = rt.emit(out, "item", (shape, Const(k)), None, self.line)
+            parts.append(rt.emit(out, "call", (clamped, part, size), (), self.line))
+        return parts[0] if rank == 1 else rt.emit(out, "tuple", tuple(parts), None, self.line)
 
     def _copied_from(self, name: str) -> str | None:
         """The array that `name` begins as a copy of, if this nest gathers into it and follows at once."""
@@ -275,28 +373,30 @@ class Backward:
         inside = all(low <= a[k] <= high for k in range(len(a)) for low, high in [reach_of(group, k)])
         return source.name if inside else None
 
-    def _copied_around(self, name: str) -> list[Stmt]:
+    def _copy_around(self, name: str) -> None:
         """On the way forward: a copy, of which this nest overwrites a box at once, is made around that box only."""
         made = self.rt.values.births[name].made
         source, rank = made.args[0], len(self.nest.loops)
         if made.op != "method" or made.detail != ("copy", ()) or rank not in helpers.COPY_AROUND:
-            return []
-        if name in self.nest.in_place:
-            return []
+            return
+        if name in self.nest.in_place | self.nest.arms.partly:
+            return
         if not isinstance(source, Var) or not self.rt.values.is_whole(source.name):
-            return []
+            return
         if not self._follows(name, source.name):
-            return []
-        out = list(self.head_of_bounds)
+            return
+        self.forward += self.head_of_bounds
         corners: list[Operand] = []
         for side in (0, 1):
             parts = [
-                self.plus(out, b[side], a) for b, a in zip(self.bounds, self.each.seeds[name], strict=True)
+                self.plus(self.forward, b[side], a)
+                for b, a in zip(self.bounds, self.each.seeds[name], strict=True)
             ]
-            corners.append(self.rt.emit(out, "tuple", tuple(parts), None, self.line))
+            corners.append(self.rt.emit(self.forward, "tuple", tuple(parts), None, self.line))
         f = helpers.COPY_AROUND[rank]
-        call = (Ref(f, f.__name__), Var(name), source, *corners)
-        return [*out, Do(Let("_", "call", call, (), self.line), self.line)]
+        for out, behind in ((self.forward, False), (self.behind, True)):
+            call = (Ref(f, f.__name__), Var(name), source, *corners, Const(behind))
+            out.append(Do(Let("_", "call", call, (), self.line), self.line))
 
     def _begins_empty(self, name: str) -> bool:
         """Whether `name` begins as zeros, or as anything, and this nest follows at once."""
@@ -415,8 +515,18 @@ class Backward:
                 found.add(name)
                 todo += [a.name for a in self.made[name].args if isinstance(a, Var)]
         for name in sorted(found, key=self.rank.__getitem__):
-            names[name] = self._copied(self.made[name], names, body)
+            x = self.made[name]
+            if name in self.nest.arms.guarded:
+                array, index = x.args[0].name, x.args[1]  # type: ignore[union-attr]
+                index = names.get(index.name, index) if isinstance(index, Var) else index
+                index = self._nearest(body, array, index)
+                x = Let(x.target, "item", (x.args[0], index), None, x.line)
+            names[name] = self._copied(x, names, body)
         got = [names.get(a.name, a) if isinstance(a, Var) else a for a in wanted]
+        begin = len(groups) + len(each.numbers) + len(each.loose)
+        for k, (name, offset, _) in enumerate(groups):
+            if self._is_guarded(name, offset):
+                got[begin + k] = self._nearest(body, name, got[begin + k])
         for x, place in zip(stores, got[len(wanted) - len(stores) :], strict=True):
             body.append(Store(Var(f"{x.array.name}_b"), place, Const(0.0), self.line))  # type: ignore[union-attr]
         rest = len(groups) + len(each.numbers) + len(each.loose)

@@ -28,6 +28,7 @@ from plaingrad.native.tree import (
     InPlace,
     Let,
     Loop,
+    Operand,
     Parts,
     Program,
     Ref,
@@ -84,6 +85,7 @@ class Values:
         births: array -> how it is made, for those that are made in one place.
         distinct: which arrays are different memory at a loop.
         owned: names whose cotangents are buffers of the reverse sweep.
+        leads: array, or buffer -> the place along the last axis from which on a stencil stores to it.
     """
 
     def __init__(self, program: Program, memory: Memory, leaves: set[str]) -> None:
@@ -97,6 +99,7 @@ class Values:
         self._unsettled: set[str] = set()  # classes of memory that are written at other times too
         self._viewed: set[str] = set()  # classes that have names for a part or another form of an array
         self._look()
+        self.leads: dict[str, int] = {}
         self.owned = {name for name in self.root if name not in leaves and self._is_ownable(name)}
 
     def is_settled(self, name: str) -> bool:
@@ -286,7 +289,13 @@ def with_buffers(rt: Reverse, main: Parts) -> list[Stmt]:
         main.forward[first:first] = _buffers(rt, {bar: owned[bar] for bar in needed}, set())
     main.backward = shadows.resolved(main.backward, set(owned), live)
     needed = (shadows.touched(main.backward) | live) & owned.keys()
-    return _buffers(rt, {bar: owned[bar] for bar in needed}, live)
+    made = _buffers(rt, {bar: owned[bar] for bar in needed}, live)
+    if not made or not isinstance(rt.arena, Var):
+        return made
+    marked = rt.fresh("marked")  # the next run of the reverse sweep shall find the same memory
+    release = (Ref(workspace.release, "release"), rt.arena, Var(marked))
+    main.backward.append(Do(Let("_", "call", release, ())))
+    return [Let(marked, "call", (Ref(workspace.mark, "mark"), rt.arena), ()), *made]
 
 
 def _buffers(rt: Reverse, needed: dict[str, str], live: set[str]) -> list[Stmt]:
@@ -295,11 +304,27 @@ def _buffers(rt: Reverse, needed: dict[str, str], live: set[str]) -> list[Stmt]:
 
     out: list[Stmt] = []
     for bar, name in sorted(needed.items()):
-        make = np.zeros if bar in live else np.empty
-        dtype = dtype_of(rt.types[name].dtype)
+        t = rt.types[name]
         shape = rt.emit(out, "attribute", (Var(rt.values.root[name]),), "shape", 0)
-        out.append(Let(bar, "call", (Ref(make, make.__name__), shape, Ref(dtype, dtype.__name__)), ()))
+        if isinstance(rt.arena, Var):
+            out.append(_room(rt, bar, t, shape, rt.values.leads.get(bar, 0), 0))
+            if bar in live:
+                out.append(Do(Let("_", "method", (Var(bar), Const(0.0)), ("fill", ()))))
+        else:
+            make, dtype = np.zeros if bar in live else np.empty, dtype_of(t.dtype)
+            out.append(Let(bar, "call", (Ref(make, make.__name__), shape, Ref(dtype, dtype.__name__)), ()))
     return out
+
+
+def _room(rt: Reverse, name: str, t: Any, shape: Operand, lead: int, line: int) -> Let:
+    """What makes the array `name` of type `t` in the arena."""
+    from plaingrad.native.tapes import dtype_of
+
+    dtype = dtype_of(t.dtype)
+    of = (rt.arena, shape, Ref(dtype, dtype.__name__))
+    if lead:
+        return Let(name, "call", (Ref(workspace.room_from, "room_from"), *of, Const(lead)), (), line)
+    return Let(name, "call", (Ref(workspace.room, "room"), *of), (), line)
 
 
 # -- where they live ---------------------------------------------------------------------------------------------------
@@ -361,11 +386,7 @@ def _in_arena(rt: Reverse, s: Let) -> list[Stmt]:
     shape = s.args[1]
     if f in (np.empty_like, np.zeros_like):
         shape = rt.emit(out, "attribute", (shape,), "shape", s.line)
-    from plaingrad.native.tapes import dtype_of
-
-    dtype = dtype_of(t.dtype)
-    room = (Ref(workspace.room, "room"), rt.arena, shape, Ref(dtype, dtype.__name__))
-    out.append(Let(s.target, "call", room, (), s.line))
+    out.append(_room(rt, s.target, t, shape, rt.values.leads.get(s.target, 0), s.line))
     if f in (np.zeros, np.zeros_like):
         out.append(Do(Let("_", "method", (Var(s.target), Const(0.0)), ("fill", ()), s.line), s.line))
     return out
