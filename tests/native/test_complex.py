@@ -8,7 +8,9 @@ import pytest
 import plaingrad
 from plaingrad import derivative, grad, hessian, hvp, jacobian, jvp, linearize, vhp, vjp, wirtinger
 
-pytest.importorskip("numba")
+numba = pytest.importorskip("numba")
+
+from plaingrad.native import call  # noqa: E402
 
 X = np.array([0.3, 0.7, -0.4])
 V = np.array([1.0, 0.5, -0.3])
@@ -52,18 +54,109 @@ def test_second_derivatives_of_real_functions_with_complex_numbers_inside(name, 
         )
 
 
-def test_compiled_they_are_the_same():
-    def spiral(x):
-        z = complex(x[0], x[1])
-        for _ in range(3):
-            z = z * z * 0.5 + cmath.exp(1j * z) * 0.3
-        return abs(z) ** 2 + z.real * x[2]
+def test_compiled_second_derivatives_are_the_same():
+    for f in (INSIDE["abs"], INSIDE["functions"]):
+        expected = hessian(f, tier="plain")(X)
+        np.testing.assert_allclose(hessian(f, tier="native")(X), expected, rtol=1e-11, atol=1e-13)
 
+
+def spiral(x):
+    z = complex(x[0], x[1])
+    for _ in range(3):
+        z = z * z * 0.5 + cmath.exp(1j * z) * 0.3
+    return abs(z) ** 2 + z.real * x[2]
+
+
+def in_branches(x):
+    z = 1.0 + 0j
+    w = 0j
+    k = 0
+    while k < 5:
+        if x[0] > 0.1 * k:
+            w = w + z * x[1]
+        else:
+            w = w * x[2] - 1j * z
+        z = z * complex(x[0], x[1])
+        k += 1
+    return abs(w) + w.imag
+
+
+def from_real(x):
+    z = 0j
+    for i in range(3):
+        z = z + x[i]
+    z = z * x[0] + x[1]
+    return z.real + (z * 1j * x[2]).imag
+
+
+@numba.njit
+def unfolded(z, k):
+    if k == 0:
+        return z
+    return z * unfolded(z * 0.5, k - 1) + 1j
+
+
+def recursive(x):
+    return abs(unfolded(complex(x[0], x[1]), 3)) * x[2]
+
+
+def times_constants(x):
+    c = np.array([1.0 + 2j, 0.5j, 2.0])
+    s = 0j
+    for i in range(3):
+        s += c[i] * x[i] * x[i]
+    return abs(s)
+
+
+def either(x):
+    z = complex(x[0], x[1]) if x[2] < 0 else complex(x[1], 0.0)
+    return (z * z * x[2]).real
+
+
+def with_complex_results(x):
+    return complex(x[0], x[1]) * x[2], x[0], cmath.exp(1j * x[1])
+
+
+def into_an_array(x):
+    out = np.empty(3)
+    for i in range(3):
+        z = complex(x[i], x[0]) ** 2
+        out[i] = z.imag + z.conjugate().real
+    return out
+
+
+@pytest.mark.parametrize(
+    "f", [spiral, in_branches, from_real, times_constants, either, into_an_array], ids=lambda f: f.__name__
+)
+def test_chunks_of_tangents_go_through_complex_numbers(f, in_python):
+    assert call.derived("columns4", f, call.signature_of((X,)), (0,)).calls  # there is such a program
     np.testing.assert_allclose(
-        hessian(spiral, tier="native")(X), hessian(spiral, tier="plain")(X), rtol=1e-11, atol=1e-13
+        jacobian(f, tier="native")(X), jacobian(f, tier="plain")(X), rtol=1e-12, atol=1e-14
     )
+
+
+def test_compiled_chunks_are_the_same():
+    for f in (in_branches, recursive):
+        np.testing.assert_allclose(
+            jacobian(f, tier="native")(X), jacobian(f, tier="plain")(X), rtol=1e-12, atol=1e-14
+        )
+    found, expected = (jacobian(with_complex_results, tier=tier)(X) for tier in ("native", "plain"))
+    for a, b in zip(found, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-13)
+
+
+def test_a_compiled_jacobian_of_a_function_with_complex_numbers_inside():
+    jac = plaingrad.compiled_jacobian(into_an_array, X)
+    out = np.empty((3, 3))
+    numba.njit(lambda x, out: jac(x, out))(X, out)
+    np.testing.assert_allclose(out, jacobian(into_an_array, tier="plain")(X), rtol=1e-13)
+
+
+@pytest.mark.parametrize("f", [spiral, in_branches, either], ids=lambda f: f.__name__)
+def test_second_derivatives_go_through_loops_and_branches(f, in_python):
     np.testing.assert_allclose(
-        jacobian(spiral, tier="native")(X), jacobian(spiral, tier="plain")(X), rtol=1e-12
+        hessian(f, tier="native")(X), hessian(f, tier="plain")(X), rtol=1e-11, atol=1e-13
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import lane_tapes, lanes
+from plaingrad.native import lane_complex, lane_tapes, lanes
 from plaingrad.native.helpers import add_to
 from plaingrad.native.tree import Const, Do, Let, Operand, Ref, Stmt, Var
 
@@ -148,11 +148,10 @@ def like_nothing(t: Any, x: Operand, out: list[Stmt], line: int) -> Operand:
     """Tangents of zero for an operand that has none."""
     kind = t.type_of(x)
     if not isinstance(kind, types.Array):
-        return (
-            t.emit(out, "call", (Ref(lanes.zero_lanes, "zero_lanes"), Const(t.n)), (), line)
-            if t.n
-            else Const(0.0)
-        )
+        if not t.n:
+            return Const(0.0)
+        zeros = lane_complex.zero_complex_lanes if isinstance(kind, types.Complex) else lanes.zero_lanes
+        return t.emit(out, "call", (Ref(zeros, zeros.__name__), Const(t.n)), (), line)
     if t.n:
         made = (Ref(lanes.zero_lanes_like, "zero_lanes_like"), x, Const(t.n))
     else:

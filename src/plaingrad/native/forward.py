@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import again, arrays, chunks, helpers, lane_arrays, lane_rows, lanes, scalars
+from plaingrad.native import (
+    again,
+    arrays,
+    chunks,
+    helpers,
+    lane_arrays,
+    lane_complex,
+    lane_rows,
+    lanes,
+    scalars,
+)
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
@@ -90,8 +100,9 @@ class Forward(Transform):
         self.lane_out: list[Stmt] = []
         self.units: dict[str, Operand] = {}
         lost = [name for name in sorted(self.active) if n and has_complex(self.types[name])]
+        lost = [name for name in lost if not isinstance(self.types[name], types.Complex)]
         if lost:
-            raise self.refuse(f"a chunk of tangents of the complex `{lost[0]}`", 0)
+            raise self.refuse(f"a chunk of tangents of the complex array `{lost[0]}`", 0)
 
     def program(self) -> Program:
         """The derivative program."""
@@ -153,6 +164,9 @@ class Forward(Transform):
     def seeds(self, first: Operand) -> list[Stmt]:
         """The unit tangents of the inputs, from column `first` on."""
         seeds: list[Stmt] = []
+        lost = [name for name in self.inputs if has_complex(self.types[name])]
+        if lost:
+            raise self.refuse(f"a chunk of unit tangents of the complex `{lost[0]}`", 0)
         column: Operand = self.emit(seeds, "unary", (first,), "-", 0)
         for name in self.inputs:
             size: Operand = Const(1)
@@ -222,6 +236,9 @@ class Forward(Transform):
                 Ref(lanes.zero_lanes_like, "zero_lanes_like") if width else Ref(np.zeros_like, "zeros_like")
             )
             return Let(z, "call", (zeros, Var(name), *width), ())
+        if width and has_complex(self.types[name]):
+            zeros = Ref(lane_complex.zero_complex_lanes, "zero_complex_lanes")
+            return Let(z, "call", (zeros, *width), ())
         if width:
             return Let(z, "call", (Ref(lanes.zero_lanes, "zero_lanes"), *width), ())
         return Let(z, "copy", (self.zero(self.types[name]),))
@@ -324,6 +341,8 @@ class Forward(Transform):
                 out.append(Let(z, "item", (Var(f"{name}_d"), s.args[1]), None, s.line))
         elif s.op == "copy":
             x_dot = self.dot(s.args[0])
+            if x_dot is not None and has_complex(t) and not has_complex(self.type_of(s.args[0])):
+                x_dot = self.in_lanes(out, lane_complex.as_complex, x_dot, s.line)
             out.append(self.nothing(s.target) if x_dot is None else Let(z, "copy", (x_dot,), None, s.line))
         elif (
             s.op in ("call", "method", "attribute")
@@ -344,7 +363,11 @@ class Forward(Transform):
         elif self.is_conjugate(s):
             x_dot = self.dot(s.args[-1])
             assert x_dot is not None
-            out.append(Let(z, "method", (x_dot,), ("conjugate", ()), s.line))
+            if self.n:
+                turned = (Ref(lane_complex.conjugated, "conjugated"), x_dot)
+                out.append(Let(z, "call", turned, (), s.line))
+            else:
+                out.append(Let(z, "method", (x_dot,), ("conjugate", ()), s.line))
         else:
             self.scalar(s, z, out)
 
@@ -368,15 +391,37 @@ class Forward(Transform):
         if total is None:
             out.append(self.nothing(s.target))
         elif is_real(t) and not isinstance(t, types.Complex) and self.mixes(s):
-            out.append(Let(z, "attribute", (total,), "real", s.line))
+            if self.n:
+                out.append(Let(z, "call", (Ref(lane_complex.real_part, "real_part"), total), (), s.line))
+            else:
+                out.append(Let(z, "attribute", (total,), "real", s.line))
         else:
+            if has_complex(t):
+                total = self.in_lanes(out, lane_complex.as_complex, total, s.line)
             out.append(Let(z, "copy", (total,), None, s.line))
+
+    def in_lanes(self, out: list[Stmt], f: Any, x_dot: Operand, line: int) -> Operand:
+        """f(x_dot) of a chunk of tangents; one tangent as it is."""
+        return arrays.call(self, out, f, x_dot, line=line) if self.n and self.lane is None else x_dot
 
     def sign(self, s: Let, z: str, out: list[Stmt]) -> None:
         """The slope of |x| at complex x, which turns with x."""
         x_dot = self.dot(s.args[1])
         assert x_dot is not None
-        out += [s, Let(z, "call", (Ref(helpers.sign_pushed, "sign_pushed"), s.args[1], x_dot), (), s.line)]
+        out.append(s)
+        if not self.n:
+            out.append(
+                Let(z, "call", (Ref(helpers.sign_pushed, "sign_pushed"), s.args[1], x_dot), (), s.line)
+            )
+            return
+        slope = Var(s.target)
+        across = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+        across = self.in_lanes(out, lane_complex.real_part, across, s.line)  # type: ignore[assignment]
+        across = self.emit(out, "binary", (slope, across), "*", s.line)
+        turned = self.in_lanes(out, lane_complex.conjugated, x_dot, s.line)
+        turned = self.emit(out, "binary", (turned, across), "-", s.line)
+        shrunk = self.emit(out, "call", (Ref(helpers.inverse_size, "inverse_size"), s.args[1]), (), s.line)
+        out.append(Let(z, "binary", (shrunk, turned), "*", s.line))
 
     def mixes(self, s: Let) -> bool:
         """Whether an operand is complex."""

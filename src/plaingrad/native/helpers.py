@@ -170,6 +170,12 @@ def mixed_power_slope(x, y):  # type: ignore[no-untyped-def]
     return 0.0 * z if x == 0 else z * (1.0 + y * log_of_base(x, z))
 
 
+@register_jitable
+def inverse_size(x):  # type: ignore[no-untyped-def]
+    """1 / |x|, and 0 at 0."""
+    return 1.0 / abs(x) if x != 0 else 0.0
+
+
 def sign_pushed(x, x_dot):  # type: ignore[no-untyped-def]
     """The tangent of conj(x) / |x|, the slope of |x|, for complex x: the part of x_dot that turns x, over |x|."""
     slope = elementwise._sign(x)

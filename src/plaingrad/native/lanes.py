@@ -331,7 +331,7 @@ def floats_of(x_dot, z):  # type: ignore[no-untyped-def]
 
 @overload(floats_of)
 def _floats_of(x_dot, z):  # type: ignore[no-untyped-def]
-    if isinstance(x_dot, Lanes):
+    if not isinstance(x_dot, types.Array):
         return lambda x_dot, z: x_dot
     if x_dot.layout == "C":
         return lambda x_dot, z: as_floats(x_dot)
