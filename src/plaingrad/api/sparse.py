@@ -306,9 +306,9 @@ class Task:
         Raises:
             NativeError: it cannot be derived.
         """
-        if self.linear is None:
-            self.linear = self.natively.linear_map(self.f, (self.x,))
-        y, push_leaves = self.linear
+        linear = self.linear or self.natively.linear_map(self.f, (self.x,))
+        self.linear = linear
+        y, push_leaves = linear
         structure, leaves = self.result_leaves(y)
         self.check_rows(sum(leaf.size for leaf in leaves), rows)
         found = [leaf_values(structure, with_dots(y, push_leaves((self.direction(seed),)))) for seed in seeds]
