@@ -379,7 +379,7 @@ def test_a_number_that_is_read_once_is_written_where_it_is_read():
         let("t_3", "binary", "x", "t_2", detail="-"),
         let("result", "copy", "t_3"),
     ]
-    assert "result = x - (-(x * n))\n" in text_of(body, types=numbers("t_1", "t_2", "t_3"))
+    assert "return x - (-(x * n))\n" in text_of(body, types=numbers("t_1", "t_2", "t_3"))
 
 
 def test_what_reads_memory_is_not_moved_over_a_write():

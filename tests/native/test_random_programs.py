@@ -124,6 +124,28 @@ def arrays_change_names_inside_a_loop_over_both(x, y, a, b, M, U, n):
     return x * s1[0]
 
 
+def loops_that_are_always_left_inside_of_others(x, y, a, b, M, U, n):
+    for _ in range(3):
+        for k in range(n % 4):
+            x = x * a[k] + 0.3
+            break
+        for e in b:
+            y += math.sin(e * x)
+            break
+        while x < 2.0:
+            x += 0.7 + abs(y)
+            for e in a:
+                y += e * x
+                break
+    for k in range(1, n):
+        x += k * y
+        break
+    for e in a:
+        x += e
+        break
+    return x * y
+
+
 WRONG_ONCE = [
     f
     for f in list(globals().values())

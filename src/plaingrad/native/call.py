@@ -57,7 +57,7 @@ def plainly(f: Any, *args: Any) -> Any:
     token = CURRENT.set(PLAIN)
     try:
         return f(*args)
-    except (NumbaError, AssertionError) as error:
+    except (NumbaError, AssertionError, NotImplementedError) as error:
         if not isinstance(error, NumbaError) and not is_of_numba(error):
             raise
         raise NativeError(

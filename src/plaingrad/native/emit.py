@@ -36,8 +36,13 @@ def source(*programs: Program) -> tuple[str, dict[str, Any]]:
             writer.lines += ["", ""]
         first = program.body[0].line if program.body else 0
         writer.line(0, f"def {program.name}({', '.join(program.params)}):", first)
-        writer.body(1, program.body)
-        writer.line(1, f"return {RESULT}", 0)
+        *before, last = program.body or [None]
+        if isinstance(last, Let) and last.target == RESULT:
+            writer.statements(1, before)
+            writer.line(1, f"return {writer.expression(last)}", last.line)
+        else:
+            writer.body(1, program.body)
+            writer.line(1, f"return {RESULT}", 0)
     return "\n".join(writer.lines) + "\n", writer.space
 
 
@@ -90,6 +95,10 @@ class _Writer:
         """Statements, one level in."""
         if not body:
             self.line(depth, "pass", 0)
+        self.statements(depth, body)
+
+    def statements(self, depth: int, body: list[Stmt]) -> None:
+        """Statements, none perhaps."""
         for s in body:
             self.statement(depth, s)
 

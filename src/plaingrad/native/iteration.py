@@ -85,25 +85,35 @@ class _Iteration:
         return out
 
     def _begun_once(self, body: list[Stmt]) -> list[Stmt]:
-        """`body` of which a part is a `for` loop whose body always leaves it: it runs once, if there are items."""
-        parts = {s.op: s for s in body if isinstance(s, Let) and s.op in STEPS}
-        test = parts["pair_second"].target
+        """`body` of which parts are `for` loops whose body always leaves them: it runs once, if there are items."""
+        steps = {(s.op, s.args[0]): s.target for s in body if isinstance(s, Let) and s.op in STEPS}
         out: list[Stmt] = []
-        bind: list[Stmt] = []
+        bound: dict[Operand, list[Stmt]] = {}  # whether there is an item -> what takes it
         for s in body:
             if isinstance(s, Let) and s.op == "iternext":
                 self.draft.line = s.line
-                item = parts["pair_first"].target if "pair_first" in parts else None
-                k, setup, bounds, more = self._iterated(s.args[0], item)
-                bind = [Let(k, "copy", bounds[:1], None, s.line), *more]
+                item, test = steps.get(("pair_first", Var(s.target))), steps["pair_second", Var(s.target)]
+                k, setup, bounds, bind = self._iterated(s.args[0], item)
+                bound[Var(test)] = [Let(k, "copy", bounds[:1], None, s.line), *bind]
                 n = self.draft.fresh("n", types.int64)
                 out += [*setup, Let(n, "call", (Ref(trips, "trips"), *bounds), (), s.line)]
                 out.append(Let(test, "compare", (Const(0), Var(n)), "<", s.line))
-            elif isinstance(s, If) and s.test == Var(test):
-                out.append(If(s.test, [*bind, *s.then], s.orelse, s.line))
+            elif isinstance(s, If) and s.test in bound:
+                out.append(If(s.test, [*bound[s.test], *s.then], s.orelse, s.line))
             elif not (isinstance(s, Let) and s.op in STEPS):
                 out.append(s)
         return out
+
+    def _begins_inside(self, iterator: Operand, body: list[Stmt]) -> bool:
+        """Whether an iterator is made by one of the statements of `body`."""
+        inside = {id(s) for s in body}
+        while isinstance(iterator, Var) and (made := self.definitions.get(iterator.name)) is not None:
+            if id(made) in inside:
+                return True
+            if made.op != "copy":
+                return False
+            iterator = made.args[0]
+        return False
 
     def _only_iterates(self, s: Let) -> bool:
         """Whether a statement makes what a counted loop has made superfluous: a range, an iterator."""
@@ -115,7 +125,7 @@ class _Iteration:
     def _loop(self, loop: Loop) -> list[Stmt]:
         """A general loop: a counted one if it iterates."""
         parts = {s.op: s for s in loop.body if isinstance(s, Let) and s.op in STEPS}
-        if "iternext" not in parts:
+        if "iternext" not in parts or self._begins_inside(parts["iternext"].args[0], loop.body):
             return [Loop(self.body(loop.body), loop.line)]
         self.draft.line = loop.line
         rest = [s for s in loop.body if s not in parts.values()]

@@ -5,6 +5,7 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
@@ -13,6 +14,7 @@ import numba
 from numba.core import compiler, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
+from numba.core.errors import NumbaWarning
 from numba.core.interpreter import Interpreter
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
@@ -87,16 +89,18 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
     flags = compiler.Flags()
     flags.nrt = True
     try:
-        compiler.compile_extra(
-            cpu_target.typing_context,
-            cpu_target.target_context,
-            f,
-            signature,
-            None,
-            flags,
-            {},
-            pipeline_class=_FrontEnd,
-        )
+        with warnings.catch_warnings():  # Numba gives its warnings where the user compiles the function
+            warnings.simplefilter("ignore", NumbaWarning)
+            compiler.compile_extra(
+                cpu_target.typing_context,
+                cpu_target.target_context,
+                f,
+                signature,
+                None,
+                flags,
+                {},
+                pipeline_class=_FrontEnd,
+            )
     except _Taken as taken:
         return taken.args
     except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
