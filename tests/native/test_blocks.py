@@ -9,7 +9,7 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, packs, sums  # noqa: E402
+from plaingrad.native import build, packs, sums, vecmath  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 WEIGHTS = RANDOM.normal(size=3)
@@ -252,3 +252,14 @@ def test_without_blocks_the_gradients_are_the_same(monkeypatch):
     value, found = gradient(mixture, data, derived(mixture, data).run)
     build._built.clear()
     np.testing.assert_allclose(found, plaingrad.grad(mixture, tier="plain")(WEIGHTS, data), rtol=1e-11)
+
+
+def test_where_the_c_library_is_another_one_numbers_are_given_to_it_one_by_one(monkeypatch):
+    data = RANDOM.normal(size=(19, 3))
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
+    monkeypatch.setattr(vecmath, "is_exact", lambda name: False)
+    build._built.clear()
+    value, found = gradient(logistic, data, derived(logistic, data).run)
+    build._built.clear()
+    assert value == numba.njit(logistic)(WEIGHTS, data)
+    np.testing.assert_allclose(found, plaingrad.grad(logistic, tier="plain")(WEIGHTS, data), rtol=1e-11)

@@ -38,6 +38,14 @@ def exp_of_exp(x, z):
     return s
 
 
+def softplus(x, z):
+    s, total = x, 0.0
+    for t in range(z.size):
+        s = 0.5 * s + math.log1p(math.exp(-abs(x * z[t]))) + np.tanh(z[t] * x) * math.cos(x)
+        total += s * math.log(1.0 + math.expm1(x * x)) * math.sin(z[t])
+    return total
+
+
 def from_the_iteration_before(x, z):
     s = x
     for t in range(z.size):
@@ -82,7 +90,7 @@ def mean_of_what_was_written(x, z):
 
 PROGRAMS = {
     mean_of_what_was_written: False,
-    recurrence: True, sum_of_exps: True, exp_of_exp: True, from_the_iteration_before: False,
+    softplus: True, recurrence: True, sum_of_exps: True, exp_of_exp: True, from_the_iteration_before: False,
     written_in_the_loop: False, in_a_branch: False, large: True,
 }  # fmt: skip
 
@@ -91,6 +99,15 @@ PROGRAMS = {
 def test_only_exps_that_depend_on_no_other_iteration_are_split_off(f):
     kinds = (numba.typeof(0.3), numba.typeof(DATA))
     assert ("exp_each" in build.derived("pullback", f, kinds, (0,)).text) == PROGRAMS[f]
+
+
+def test_a_function_of_what_was_split_off_is_split_off_too():
+    kinds = (numba.typeof(0.3), numba.typeof(DATA))
+    text = build.derived("pullback", exp_of_exp, kinds, (0,)).text
+    assert text.count("exp_each(") == 2
+    text = build.derived("pullback", softplus, kinds, (0,)).text
+    for name in ("exp", "log1p", "tanh", "cos", "sin", "expm1", "log"):
+        assert f" {name}_each(" in text
 
 
 @pytest.mark.parametrize("f", PROGRAMS, ids=lambda f: f.__name__)
@@ -102,12 +119,14 @@ def test_the_uncompiled_gradient_is_that_of_the_plain_tier(f):
     np.testing.assert_allclose([value, gradient], expected, rtol=1e-12)
 
 
-@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 600])
-def test_the_compiled_value_has_the_bits_of_the_compiled_primal_for_every_number_of_blocks(n):
+@pytest.mark.parametrize("f", [recurrence, softplus, exp_of_exp], ids=lambda f: f.__name__)
+def test_the_compiled_value_has_the_bits_of_the_compiled_primal_for_every_number_of_blocks(f):
     kinds = (numba.typeof(0.3), numba.typeof(DATA))
-    value, gradient = build.derived("pullback", recurrence, kinds, (0,)).run(0.3, DATA[:n].copy(), 1.0)
-    assert value == numba.njit(recurrence)(0.3, DATA[:n].copy())
-    assert math.isclose(gradient, plaingrad.grad(recurrence, tier="plain")(0.3, DATA[:n]), rel_tol=1e-12)
+    run, primal = build.derived("pullback", f, kinds, (0,)).run, numba.njit(f)
+    for n in (0, 1, 255, 256, 257, 600):
+        value, gradient = run(0.3, DATA[:n].copy(), 1.0)
+        assert value == primal(0.3, DATA[:n].copy())
+        assert math.isclose(gradient, plaingrad.grad(f, tier="plain")(0.3, DATA[:n]), rel_tol=1e-12)
 
 
 def test_exps_that_overflow_and_vanish_are_the_primals():

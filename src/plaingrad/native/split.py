@@ -7,7 +7,8 @@
                                                     for t in range(first, last): s = s * each[t - first]
 
 This is done where the arguments do not depend on what the loop carries from iteration to iteration and are read from
-memory that the loop does not write. The values are the same to the last bit (see `vecmath`).
+memory that the loop does not write; they may be made of what has been split off before. The values are the same to the
+last bit (see `vecmath`).
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
         (x, name)
         for x in loop.body
         if isinstance(x, Let) and (name := _name(rt, x)) and _is_known(x, loop, independent)
+        if vecmath.is_exact(name)
     ]
     if not calls:
         return [loop]
@@ -78,6 +80,7 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
         Let(last, "call", (Ref(min, "min"), Var(size), loop.stop), (), line),
     ]
     rest = list(loop.body)
+    done: dict[str, Var] = {}  # what has been split off: where its values are
     for call, name in calls:
         each = rt.fresh("each")
         make = (Ref(np.empty, "empty"), Const(BLOCK), Ref(np.float64, "float64"))
@@ -88,15 +91,20 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
             Let(place, "binary", (Var(loop.target), Var(first)), "-", line),
             Let(at, "call", (Ref(np.uint64, "uint64"), Var(place)), (), line),
         ]
-        names = {x: rt.fresh(x) for x in _needed(call, independent)}
+        names = {x: rt.fresh(x) for x in _needed(call, independent, done)}
         rt.types.update({new: rt.types[x] for x, new in names.items() if x in rt.types})
-        fill = [x for x in loop.body if isinstance(x, Let) and x.target in names]
-        fill = renamed([*fill, *index, Store(Var(each), Var(at), call.args[1], line)], names)
+        fill = [
+            Let(x.target, "item", (done[x.target], Var(at)), None, x.line) if x.target in done else x
+            for x in loop.body
+            if isinstance(x, Let) and x.target in names
+        ]
+        fill = renamed([*index, *fill, Store(Var(each), Var(at), call.args[1], line)], names)
         before.append(For(loop.target, Var(first), Var(last), Const(1), fill, line))
         count = rt.fresh("count")
         before.append(Let(count, "binary", (Var(last), Var(first)), "-", line))
         all_of_them = (Ref(EACH[name], f"{name}_each"), Var(each), Var(count))
         before.append(Do(Let("_", "call", all_of_them, (), line), line))
+        done[call.target] = Var(each)
         now = Let(call.target, "item", (Var(each), Var(at)), None, call.line)
         rest = [x for y in rest for x in ([*index, now] if y is call else [y])]
     before.append(For(loop.target, Var(first), Var(last), Const(1), rest, line))
@@ -110,10 +118,9 @@ def _name(rt: Reverse, x: Stmt) -> str | None:
     if rt.type_of(x.args[1]) != types.float64:
         return None
     try:
-        name = FUNCTIONS.get(getattr(x.args[0], "value", None))
+        return FUNCTIONS.get(getattr(x.args[0], "value", None))
     except TypeError:
         return None
-    return name if name is not None and vecmath.is_exact(name) else None
 
 
 def _independent(rt: Reverse, loop: For) -> dict[str, Let | None]:
@@ -125,10 +132,13 @@ def _independent(rt: Reverse, loop: For) -> dict[str, Let | None]:
     written = _written(rt, loop)
     for x in statements(loop.body):
         if isinstance(x, (Let, For)):
-            alone = x.target not in seen and x.target not in rt.initial
+            alone = x.target not in seen
             seen.add(x.target)
             is_top = any(x is y for y in loop.body)
-            cheap = isinstance(x, Let) and is_top and _is_known(x, loop, found) and _is_cheap(rt, x, written)
+            cheap = isinstance(x, Let) and is_top and _is_known(x, loop, found)
+            if cheap and not _is_cheap(rt, x, written):
+                name = _name(rt, x)
+                cheap = name is not None and vecmath.is_exact(name)
             found[x.target] = x if alone and cheap else None  # type: ignore[assignment]
     return found
 
@@ -167,8 +177,8 @@ def _written(rt: Reverse, loop: For) -> set[str]:
     return found
 
 
-def _needed(call: Let, independent: dict[str, Let | None]) -> set[str]:
-    """The values that the argument of `call` takes."""
+def _needed(call: Let, independent: dict[str, Let | None], done: dict[str, Var]) -> set[str]:
+    """The values that the argument of `call` takes, to those in `done`."""
     found: set[str] = set()
     left = [call]
     while left:
@@ -176,5 +186,5 @@ def _needed(call: Let, independent: dict[str, Let | None]) -> set[str]:
             d = independent.get(a.name) if isinstance(a, Var) else None
             if d is not None and d.target not in found:
                 found.add(d.target)
-                left.append(d)
+                left += [] if d.target in done else [d]
     return found

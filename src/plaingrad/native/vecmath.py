@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numba.core import config
 from numba.core.codegen import get_host_cpu_features
 
 from plaingrad.native import vector_exp, vector_log, vector_sin
@@ -114,9 +115,10 @@ def _comparison(name: str) -> Any:
 def is_exact(name: str) -> bool:
     """Whether there are steps for a function of `math` and they give what the C library gives, at 24,000 points.
 
-    False on processors without fused multiply-add, and with other C libraries than glibc of certain versions.
+    False on processors without fused multiply-add, with other C libraries than glibc of certain versions, and where
+    Numba is told not to compile.
     """
-    if name not in FORMS or "+fma" not in get_host_cpu_features().split(","):
+    if config.DISABLE_JIT or name not in FORMS or "+fma" not in get_host_cpu_features().split(","):
         return False
     x = FORMS[name].samples(np.random.default_rng(0), 8000)
     x = x[: x.size // WIDTH * WIDTH]
