@@ -6,6 +6,7 @@
     python -m tests.native.campaign --show 100123                          # one program, minimised if it fails
 
 Needs PYTHONPATH=src. Prints every failure with its seed and a summary, with the number of programs that were compared; ends with status 1 if anything failed.
+Interrupted, it prints the summary of what it has done.
 """
 
 import argparse
@@ -245,14 +246,17 @@ def main():
             print(text, runs(language, text, options.show, options.compiled), sep="\n")
         return
     found, start, failures = collections.Counter(), time.time(), []
-    for seed in range(options.seed, options.seed + options.count):
-        if time.time() - start > options.seconds:
-            break
-        result = runs(language, language.program(seed, size), seed, options.compiled)
-        found[result if result.startswith(REFUSED) else result.split(":")[0]] += 1
-        if result.startswith("FAILS"):
-            failures.append(seed)
-            print(seed, result, flush=True)
+    try:
+        for seed in range(options.seed, options.seed + options.count):
+            if time.time() - start > options.seconds:
+                break
+            result = runs(language, language.program(seed, size), seed, options.compiled)
+            found[result if result.startswith(REFUSED) else result.split(":")[0]] += 1
+            if result.startswith("FAILS"):
+                failures.append(seed)
+                print(seed, result, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
     compared = sum(found[what] for what in COMPARED)
     print(f"{sum(found.values())} programs in {time.time() - start:.0f} s, {compared} compared")
     for what, times in found.most_common():

@@ -575,3 +575,16 @@ def of_arrays_without_dimensions(x):
 def test_arrays_without_dimensions():
     check(of_arrays_without_dimensions, 3.0)
     assert plaingrad.value_and_grad(of_arrays_without_dimensions, tier="native")(3.0) == (54.0, 54.0)
+
+
+def of_one_variable_for_arrays_of_two_layouts(x, U):
+    V = U * x
+    for _ in range(2):
+        V = U * x
+        U = V.copy()
+    return np.sum(V)
+
+
+def test_what_numba_can_type_but_not_compile_is_refused():
+    with pytest.raises(plaingrad.NativeError, match="layout 'A'"):
+        plaingrad.grad(of_one_variable_for_arrays_of_two_layouts, tier="native")(0.5, np.asfortranarray(M))
