@@ -144,6 +144,18 @@ def f(u0, c, steps):
         u = v
     return np.sum(u * u)
 """,
+    "a threshold that every step computes, and that might be contracted": """
+def f(u0, c, steps):
+    u = u0.copy()
+    for k in range(steps):
+        v = u.copy()
+        threshold = c * k + 0.1 * c
+        for i in range(1, u.size - 1):
+            if u[i] > threshold:
+                v[i] = u[i] * u[i + 1]
+        u = v
+    return np.sum(u * u)
+""",
     "the larger of two sums of products": """
 def f(u0, c, steps):
     v = np.zeros_like(u0)

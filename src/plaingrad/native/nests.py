@@ -15,7 +15,19 @@ from plaingrad.native import scalars
 from plaingrad.native.activity import is_array, is_real, is_users
 from plaingrad.native.helpers import choice, where_taken
 from plaingrad.native.straight import Arms, Declined, straightened
-from plaingrad.native.tree import Const, For, Let, Operand, Ref, Stmt, Store, Var, breaks, operands
+from plaingrad.native.tree import (
+    Const,
+    For,
+    Let,
+    Operand,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    assigns,
+    breaks,
+    operands,
+)
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
@@ -312,6 +324,17 @@ def total(rt: Reverse, out: list[Stmt], terms: list[Operand], line: int) -> Oper
     return found
 
 
+def _is_kept(rt: Reverse, name: str) -> bool:
+    """Whether a variable from outside of a nest surely has the same bits on the way back: a sum or product that is
+    assigned in a loop or branch around the nest may be computed again, and contracted then."""
+    d = rt.definitions.get(name)
+    if d is None or not is_real(rt.types.get(name)) or not any(assigns(s, name) for s in rt.enclosing):
+        return True
+    if d.op == "binary":
+        return False
+    return all(_is_kept(rt, a.name) for a in d.args if isinstance(a, Var))
+
+
 def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
     """Decline what is not arithmetic on real numbers, or where a decision would be taken again on rounded numbers.
 
@@ -325,7 +348,7 @@ def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
         if isinstance(t, (types.Array, types.Complex)) or is_array(t):
             raise Declined
         named = {a.name for a in x.args if isinstance(a, Var)}
-        known = named & nest.inside <= exact
+        known = named & nest.inside <= exact and all(_is_kept(rt, name) for name in named - nest.inside)
         f = getattr(x.args[0], "value", None) if x.op == "call" else None
         whole = not any(is_real(rt.type_of(a)) for a in x.args) and not is_real(t)
         moves = x.op in ("copy", "attribute", "tuple", "item") or (x.op == "unary" and x.detail in "+-")
