@@ -1,6 +1,11 @@
 """Functions of many numbers at once: equal to the C library's, wherever the numbers are."""
 
 import math
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +16,7 @@ mpmath = pytest.importorskip("mpmath")
 from plaingrad.native import c_library, vecmath  # noqa: E402
 from plaingrad.native.each import EACH  # noqa: E402
 
+HERE = str(Path(vecmath.__file__).parents[2])
 RANDOM = np.random.default_rng(1)
 NAMES = tuple(vecmath.FORMS)
 EXACT = [
@@ -154,3 +160,18 @@ def test_numpys_function_compiled_is_the_same_as_maths(name):
 
 def test_the_c_library_is_told_by_its_values():
     assert c_library.fingerprint() == c_library.fingerprint() and len(c_library.fingerprint()) == 16
+
+
+@pytest.mark.skipif(
+    platform.libc_ver() != ("glibc", "2.36"), reason="the numbers that tell are of one version"
+)
+@pytest.mark.skipif(not vecmath.is_exact("exp"), reason="no fused multiply-add")
+def test_the_c_library_without_fused_multiply_add_is_another_one():
+    done = subprocess.run(
+        [sys.executable, "-c", "from plaingrad.native import c_library; print(c_library.fingerprint())"],
+        env={**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4", "PYTHONPATH": HERE},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() != c_library.fingerprint()
