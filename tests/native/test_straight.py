@@ -192,6 +192,32 @@ def f(u0, c, steps):
 }
 
 
+OF_A_SUM = """
+def f(u, c):
+    v = np.zeros_like(u)
+    for i in range(1, u.size - 1):
+        if u[i] + u[i - 1] + u[i + 1] > 0.1:
+            v[i] = u[i] * c
+    return np.sum(v * v)
+"""
+
+
+def test_a_decision_on_a_sum_is_not_taken_again_under_flags_that_let_it_be_reordered(taken):  # noqa: F811
+    f = function(OF_A_SUM)
+    args = (np.random.default_rng(3).normal(size=9), 0.2)
+    agree(f, args, (0, 1))
+    assert taken
+    taken.clear()
+    agree(numba.njit(fastmath=True)(f), args, (0, 1))
+    assert not taken
+    agree(
+        numba.njit(fastmath=True)(function(OF_A_SUM.replace("u[i] + u[i - 1] + u[i + 1]", "u[i]"))),
+        args,
+        (0, 1),
+    )
+    assert taken
+
+
 @pytest.mark.parametrize("text", GATHERED.values(), ids=GATHERED)
 def test_gathered_are(text, taken):  # noqa: F811
     f = function(text)
