@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numba import typeof
+from numba import typeof, types
 
 import plaingrad
 from plaingrad.native import adopt, build
@@ -98,7 +98,15 @@ def test_compiled_gradients_agree_too(k):
 def test_the_first_contribution_to_a_cotangent_is_not_added_to_zeros():
     f, args = PROGRAMS[0]
     text = build.derived("pullback", f, tuple(map(typeof, args)), (0, 1, 2)).text
-    assert "put_dot_a(" in text and "adopted(" in text
+    assert "put_dot_a(" in text
+
+    def products_of_single_precision(a, b):
+        c = a * b
+        d = c * c
+        return np.dot(d, d)
+
+    text = build.derived("pullback", products_of_single_precision, (types.float32[::1],) * 2, (0, 1)).text
+    assert "adopted(" in text
 
 
 def test_what_is_adopted_has_the_shape_of_the_buffer():

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba.core import types
+from numba.extending import intrinsic
 
 from plaingrad.native.declare import overload, register_jitable
+from plaingrad.native.helpers import add_to
 
 # Sums and shapes ------------------------------------------------------------------------------------------------------
 
@@ -292,6 +294,54 @@ def array_of(*numbers):  # type: ignore[no-untyped-def]
 @overload(array_of)
 def _array_of(*numbers):  # type: ignore[no-untyped-def]
     return lambda *numbers: np.array(numbers)
+
+
+# Elementwise loops ----------------------------------------------------------------------------------------------------
+
+
+@register_jitable
+def along(x, length):  # type: ignore[no-untyped-def]
+    """`x`, broadcast along its last axis to this length; itself if it has it."""
+    if x.shape[-1] == length:
+        return x
+    out = np.empty(x.shape[:-1] + (length,), x.dtype)
+    out[...] = x
+    return out
+
+
+@register_jitable
+def room_along(bar, length):  # type: ignore[no-untyped-def]
+    """What the cotangent of `along(x, length)` is added into: `bar`, that of x, or zeros if x was broadcast."""
+    if bar.shape[-1] == length:
+        return bar
+    return np.zeros(bar.shape[:-1] + (length,), bar.dtype)
+
+
+@register_jitable
+def folded(bar, room):  # type: ignore[no-untyped-def]
+    """Add to `bar` what is in its `room_along`, if that is another array."""
+    if bar.shape != room.shape:
+        add_to(bar, room)
+
+
+def plus_in_any_order(a, b):  # type: ignore[no-untyped-def]
+    """a + b, of a sum whose terms the compiler may add in any order."""
+    return a + b
+
+
+@intrinsic
+def _plus_in_any_order(typingctx, a, b):  # type: ignore[no-untyped-def]
+    """`plus_in_any_order` of two numbers of float64."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.fadd(*args, flags=("reassoc", "nsz", "contract"))
+
+    return types.float64(types.float64, types.float64), codegen
+
+
+@overload(plus_in_any_order)
+def _plus(a, b):  # type: ignore[no-untyped-def]
+    return lambda a, b: _plus_in_any_order(a, b)
 
 
 # Reductions -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native import array_helpers as helpers
-from plaingrad.native import linalg_helpers, scalars
+from plaingrad.native import linalg_helpers, products, scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.products import ADDING
 from plaingrad.native.tree import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
@@ -264,6 +264,7 @@ def reverse(r: Any, s: Let) -> Any:
             spread(r, back, x, z, s.line)
     elif _has_row(key):
         by_row(r, s, ROWS[key], forward, after, back)
+        s = in_arena(r, s)
     elif s.op in ("binary", "unary", "call") and is_array(t):
         elementwise(r, s, z, forward, after, back)
     else:
@@ -273,6 +274,16 @@ def reverse(r: Any, s: Let) -> Any:
     if isinstance(t, types.BaseTuple):
         end = [x for k, part in enumerate(t) if is_array(part) for x in r.cleared(f"{s.target}_p{k}")]
     return Parts([*forward, s, *after], [*back, *end])
+
+
+def in_arena(r: Any, s: Let) -> Let:
+    """`s`, if it is a product of matrices, in memory of the arena, where `may_be_in_arena` says so."""
+    if ROWS[key_of(s)] is not ROWS[np.dot] or not isinstance(r.arena, Var) or not r.may_be_in_arena(s):
+        return s
+    a, b = s.args[-2:]
+    if not products.may_be_in_arena(r.type_of(a), r.type_of(b)) or s.detail not in (None, (), "@"):
+        return s
+    return Let(s.target, "call", (Ref(products.product, "product"), r.arena, a, b), (), s.line)
 
 
 def _has_row(key: Any) -> bool:

@@ -72,62 +72,23 @@ def in_loops(program: Program) -> Program:
     return _Chains(program).whole()
 
 
-class _Chains:
-    def __init__(self, program: Program) -> None:
+class Trees:
+    """Finds elementwise expressions: trees of statements of which only the last result is used elsewhere."""
+
+    def __init__(self, program: Program, memory: Memory) -> None:
         self.program = program
-        self.types = dict(program.types)
-        self.memory = Memory(program)
+        self.types = program.types
+        self.memory = memory
         self.readers: dict[str, list[Stmt]] = {}
         self.assigned: dict[str, int] = {}
-        self.count = 0
         for s in statements(program.body):
             for name in {a.name for a in operands(s) if isinstance(a, Var)}:
                 self.readers.setdefault(name, []).append(s)
             if isinstance(s, (Let, For)):
                 self.assigned[s.target] = self.assigned.get(s.target, 0) + 1
 
-    def whole(self) -> Program:
-        """The program with its loops."""
-        body = self.body(self.program.body)
-        return replace(self.program, body=body, types=self.types)
-
-    def fresh(self, base: str, t: Any) -> str:
-        """A new variable of type `t`."""
-        name = base
-        while name in self.types:
-            self.count += 1
-            name = f"{base}_{self.count}"
-        self.types[name] = t
-        return name
-
-    def body(self, body: list[Stmt]) -> list[Stmt]:
-        """A run of statements."""
-        gone: set[int] = set()
-        made: dict[int, list[Stmt]] = {}
-        for at in range(len(body) - 1, -1, -1):
-            tree = self.tree(body, at)
-            if tree:
-                made[at] = self.loop(body, at, tree)
-                gone.update(tree)
-        out: list[Stmt] = []
-        for at, s in enumerate(body):
-            if at in made:
-                out += made[at]
-            elif at in gone:
-                continue
-            else:
-                out.append(with_inner(s, self.body))
-        return out
-
-    # -- what can be taken -----------------------------------------------------------------------------------------
-
-    def tree(self, body: list[Stmt], at: int) -> list[int]:
-        """The places in `body` of the elementwise statements that only the reduction at `at` needs."""
-        root = body[at]
-        whole = summed(root)
-        t = self.types.get(whole.name) if whole is not None else None
-        if not isinstance(t, types.Array) or not 1 <= t.ndim <= LIMIT or not isinstance(root, Let):
-            return []
+    def tree(self, body: list[Stmt], at: int, ndim: int) -> list[int]:
+        """The places in `body` of the statement at `at` and of the elementwise ones of its rank that only it needs."""
         found = [at]
         rebound: set[Operand] = set()  # variables with another value behind a place than in front of it
         for k in range(at - 1, -1, -1):
@@ -135,17 +96,13 @@ class _Chains:
             if not isinstance(s, Let):
                 break
             wanted = any(Var(s.target) in operands(body[j]) for j in found) and rebound.isdisjoint(s.args)
-            if wanted and self.is_elementwise(s, t.ndim) and self.only_for(s, [body[j] for j in found]):
+            if wanted and self.is_elementwise(s, ndim) and self.only_for(s, [body[j] for j in found]):
                 found.append(k)
             elif self.is_silent(s):
                 rebound |= {Var(s.target)} if self.assigned[s.target] > 1 else set()
             else:
                 break
-        leaves = self.leaves([body[k] for k in found])  # type: ignore[misc]
-        plain = all(
-            self.types[x.name].layout == "C" and self.types[x.name].dtype == types.float64 for x in leaves
-        )
-        return sorted(found)[:-1] if plain else []
+        return sorted(found)
 
     def is_elementwise(self, s: Let, ndim: int) -> bool:
         """Whether `s` is an elementwise operation on float64, with a result of so many axes."""
@@ -195,6 +152,60 @@ class _Chains:
                 if is_array and a.name not in inside and a not in found:  # type: ignore[union-attr]
                     found.append(a)  # type: ignore[arg-type]
         return found
+
+
+class _Chains(Trees):
+    def __init__(self, program: Program) -> None:
+        super().__init__(program, Memory(program))
+        self.types = dict(program.types)
+        self.count = 0
+
+    def whole(self) -> Program:
+        """The program with its loops."""
+        body = self.body(self.program.body)
+        return replace(self.program, body=body, types=self.types)
+
+    def fresh(self, base: str, t: Any) -> str:
+        """A new variable of type `t`."""
+        name = base
+        while name in self.types:
+            self.count += 1
+            name = f"{base}_{self.count}"
+        self.types[name] = t
+        return name
+
+    def body(self, body: list[Stmt]) -> list[Stmt]:
+        """A run of statements."""
+        gone: set[int] = set()
+        made: dict[int, list[Stmt]] = {}
+        for at in range(len(body) - 1, -1, -1):
+            tree = self.summed_tree(body, at)
+            if tree:
+                made[at] = self.loop(body, at, tree)
+                gone.update(tree)
+        out: list[Stmt] = []
+        for at, s in enumerate(body):
+            if at in made:
+                out += made[at]
+            elif at in gone:
+                continue
+            else:
+                out.append(with_inner(s, self.body))
+        return out
+
+    def summed_tree(self, body: list[Stmt], at: int) -> list[int]:
+        """The places in `body` of the elementwise statements that only the reduction at `at` needs."""
+        root = body[at]
+        whole = summed(root)
+        t = self.types.get(whole.name) if whole is not None else None
+        if not isinstance(t, types.Array) or not 1 <= t.ndim <= LIMIT or not isinstance(root, Let):
+            return []
+        found = self.tree(body, at, t.ndim)
+        leaves = self.leaves([body[k] for k in found])  # type: ignore[misc]
+        plain = all(
+            self.types[x.name].layout == "C" and self.types[x.name].dtype == types.float64 for x in leaves
+        )
+        return found[:-1] if plain else []
 
     # -- what is made of it ----------------------------------------------------------------------------------------
 
@@ -274,7 +285,7 @@ class _Chains:
             numbers[x] = element
         for s in nodes:
             element = Var(self.fresh(f"{s.target}_each", types.float64))
-            inner.append(self.of_numbers(s, element.name, numbers))
+            inner.append(of_numbers(s, element.name, numbers))
             numbers[Var(s.target)] = element
         whole = summed(root)
         assert whole is not None
@@ -295,15 +306,16 @@ class _Chains:
         args = (Ref(np.true_divide, "true_divide"), Var(total), size)
         return [*out, Let(root.target, "call", args, (), line)]
 
-    def of_numbers(self, s: Let, target: str, numbers: dict[Operand, Operand]) -> Let:
-        """`s` for one element of each array."""
-        args = tuple(numbers.get(a, a) for a in s.args)
-        if s.op == "binary" and s.detail in SYMBOLS:
-            f = SYMBOLS[s.detail]
-            return Let(target, "call", (Ref(f, f.__name__), *args), (), s.line)
-        if s.op == "call" and getattr(s.args[0], "value", None) is abs:
-            return Let(target, "call", (Ref(np.abs, "abs"), *args[1:]), (), s.line)
-        return Let(target, s.op, args, s.detail, s.line)
+
+def of_numbers(s: Let, target: str, numbers: dict[Operand, Operand]) -> Let:
+    """`s`, an elementwise operation, for one element of each array."""
+    args = tuple(numbers.get(a, a) for a in s.args)
+    if s.op == "binary" and s.detail in SYMBOLS:
+        f = SYMBOLS[s.detail]
+        return Let(target, "call", (Ref(f, f.__name__), *args), (), s.line)
+    if s.op == "call" and getattr(s.args[0], "value", None) is abs:
+        return Let(target, "call", (Ref(np.abs, "abs"), *args[1:]), (), s.line)
+    return Let(target, s.op, args, s.detail, s.line)
 
 
 def summed(s: Stmt) -> Var | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
@@ -16,6 +17,7 @@ from numba.np.linalg import ensure_blas
 from plaingrad.native.array_helpers import conj_of, dot_bar_a, dot_bar_b
 from plaingrad.native.declare import overload
 from plaingrad.native.helpers import add_to
+from plaingrad.native.workspace import room
 
 KINDS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
 
@@ -174,6 +176,30 @@ def _put_dot_b(b_bar, z_bar, a, b):  # type: ignore[no-untyped-def]
         add_dot_b(b_bar, z_bar, a, b)
 
     return put_in_two_steps
+
+
+def product(arena: Any, a: Any, b: Any) -> Any:
+    """a @ b, of two matrices, in memory of the arena."""
+    return a @ b
+
+
+@overload(product)
+def _product(arena, a, b):  # type: ignore[no-untyped-def]
+    def product(arena, a, b):  # type: ignore[no-untyped-def]
+        out = room(arena, (a.shape[0], b.shape[1]), a.dtype)
+        if a.shape[1] == 0:
+            out.fill(0.0)
+        return np.dot(a, b, out)
+
+    return product
+
+
+def may_be_in_arena(a: Any, b: Any) -> bool:
+    """Whether `product` is for operands of these types."""
+    return all(
+        isinstance(t, types.Array) and t.ndim == 2 and t.layout in "CF" and t.dtype == types.float64
+        for t in (a, b)
+    )
 
 
 ADDING = {dot_bar_a: add_dot_a, dot_bar_b: add_dot_b}  # helper of a cotangent -> the one that adds it at once

@@ -19,6 +19,7 @@ from numba.core import types
 
 from plaingrad.native import arrays, frames, helpers, tapes, values
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
+from plaingrad.native.array_loops import ArrayLoops
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
 from plaingrad.native.transform import Transform, has_kinks
@@ -98,6 +99,7 @@ class Reverse(Transform):
         leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
         self.values = Values(self.exploded, self.memory, leaves)
         self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
+        self.array_loops = ArrayLoops(self)
         self.setup: list[Stmt] = []
         self.initial: dict[str, list[Stmt]] = {}  # values of variables that some way leaves without one
         self.machinery: set[str] = set()
@@ -265,7 +267,12 @@ class Reverse(Transform):
     def body(self, body: list[Stmt]) -> Parts:
         """A run of statements."""
         out = Parts()
-        pieces = [self.statement(s) for s in body]
+        loops, within = self.array_loops.loops(body) if isinstance(self.arena, Var) else ({}, set())
+        pieces = [
+            loops[k].reverse() if k in loops else self.statement(s)
+            for k, s in enumerate(body)
+            if k not in within
+        ]
         for piece in pieces:
             out.forward += piece.forward
         for piece in reversed(pieces):
@@ -440,6 +447,11 @@ class Reverse(Transform):
             args = tuple(Var(f"{a.name}_b") if a is sources[0] else a for a in s.args)
             return Parts([s, Let(f"{s.target}_b", s.op, args, s.detail, s.line)])
         return arrays.reverse(self, s)
+
+    def may_be_in_arena(self, s: Let) -> bool:
+        """Whether the new array that `s` makes may be made in the arena: it is no result, and made only once."""
+        out_of = {self.memory.of(result) for result in self.results}
+        return any(x is s for x in self.exploded.body) and self.memory.of(s.target) not in out_of
 
     def kept(self, x: Operand, forward: list[Stmt], line: int) -> Operand:
         """An array as it is now, for the way back: itself if it is never written, else a copy made before the use."""

@@ -14,15 +14,33 @@ from dataclasses import replace
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.tree import Const, For, If, Let, Loop, Operand, Program, Ref, Stmt, Var, statements
+from plaingrad.native.tree import (
+    Const,
+    For,
+    If,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Ref,
+    Stmt,
+    Var,
+    operands,
+    statements,
+)
 
 ALIKE = (np.empty_like, np.zeros_like, np.ones_like, np.copy)
 OF_SHAPE = (np.empty, np.zeros, np.ones)
 
 
 def with_shapes_of_roots(program: Program) -> Program:
-    """`program` with the shapes of arrays taken from their roots."""
+    """`program` with the shapes of arrays taken from their roots, unless these are of no other use.
+
+    An array that only another elementwise operation reads need not be there at all (`array_loops.py`).
+    """
     found = roots(program)
+    passing = _passing(program)
+    found = {name: name if root in passing else root for name, root in found.items()}
     return replace(program, body=_rewritten(program.body, found))
 
 
@@ -53,6 +71,27 @@ def roots(program: Program) -> dict[str, str]:
                 found[name] = root
                 changed = True
     return {name: found.get(name, name) for name in arrays}
+
+
+def _passing(program: Program) -> set[str]:
+    """The results of elementwise operations that one other elementwise operation reads, and nothing else but shapes."""
+    readers: dict[str, list[Stmt]] = {}
+    for s in statements(program.body):
+        if isinstance(s, Let) and s.op == "attribute" and s.detail in ("shape", "size"):
+            continue
+        for name in {a.name for a in operands(s) if isinstance(a, Var)}:
+            readers.setdefault(name, []).append(s)
+    made = {s.target for s in statements(program.body) if _is_elementwise(s)}
+    return {name for name in made if len(readers.get(name, ())) == 1 and _is_elementwise(readers[name][0])}
+
+
+def _is_elementwise(s: Stmt) -> bool:
+    f = s.args[0].value if isinstance(s, Let) and s.op == "call" and isinstance(s.args[0], Ref) else None
+    return isinstance(s, Let) and (
+        s.op == "unary"
+        or (s.op == "binary" and s.detail != "@")
+        or (isinstance(f, np.ufunc) and not s.detail)
+    )
 
 
 def _sources(s: Stmt, program: Program, assigned: dict[str, list[Stmt]]) -> list[str]:

@@ -1,0 +1,557 @@
+"""Elementwise expressions that end in an array, in reverse mode: one loop forward, one loop back.
+
+`h = np.maximum(x @ w + b, 0.0)` is one loop on the way forward, which does for every element what the statements do,
+in their order, so the bits are the same. On the way back one loop computes again what the slopes read, and adds to the
+cotangents of all operands; arrays in between have no cotangent of their own. What is expensive to compute again (exp,
+a power, ...) and read by a slope, and what a jump of a slope depends on and rounding might move, stays an array.
+
+Operands may have fewer axes than the result, or axes of length 1. One that is broadcast along its last axis is copied
+first, so that every loop runs along memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba.core import types
+
+from plaingrad.native import shadows, split, vecmath, workspace
+from plaingrad.native.array_helpers import along, folded, plus_in_any_order, room_along
+from plaingrad.native.chains import Trees, axis_step, broadcast_length, of_numbers
+from plaingrad.native.each import EACH
+from plaingrad.native.transform import has_kinks
+from plaingrad.native.tree import (
+    Const,
+    Do,
+    For,
+    Let,
+    Operand,
+    Parts,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    free_reads,
+    operands,
+)
+
+if TYPE_CHECKING:
+    from plaingrad.native.reverse import Reverse
+
+CHEAP = frozenset(
+    (
+        np.abs,
+        np.fabs,
+        np.maximum,
+        np.minimum,
+        np.square,
+        np.add,
+        np.subtract,
+        np.multiply,
+        np.divide,
+        np.negative,
+    )
+    + (np.reciprocal, np.sqrt, abs)
+)
+ADDING = frozenset((np.add, np.subtract))
+
+
+class ArrayLoops(Trees):
+    """The elementwise expressions of a program that reverse mode turns into loops.
+
+    Attributes:
+        rt: the reverse transform.
+        cut: the arrays that stay arrays although only one expression reads them.
+    """
+
+    def __init__(self, rt: Reverse) -> None:
+        super().__init__(rt.exploded, rt.memory)
+        self.rt = rt
+        self.cut: set[str] = set()
+
+    def loops(self, body: list[Stmt]) -> tuple[dict[int, Tree], set[int]]:
+        """(the expressions in `body` by the place of the array that they end in, the places of what leads to them)."""
+        found: dict[int, Tree] = {}
+        gone: set[int] = set()
+        for at in range(len(body) - 1, -1, -1):
+            root = body[at]
+            if at in gone or not isinstance(root, Let) or not self.may_end(root):
+                continue
+            while True:
+                places = self.tree(body, at, self.types[root.target].ndim)
+                nodes = [body[k] for k in places]
+                if not self.is_plain_tree(nodes):  # type: ignore[arg-type]
+                    break
+                tree = Tree(self.rt, nodes)  # type: ignore[arg-type]
+                if not tree.to_cut:
+                    found[at] = tree
+                    gone.update(places[:-1])
+                    self.name_shapes_after(tree)
+                    break
+                self.cut |= tree.to_cut
+        return found, gone
+
+    def name_shapes_after(self, tree: Tree) -> None:
+        """Let the shapes that are known to be those of an array that is no longer made be those of the root."""
+        roots, end = self.rt.values.root, tree.root.target
+        old = roots.get(end, end)
+        if any(s.target == old for s in tree.nodes[:-1]):
+            roots.update({name: end for name, root in roots.items() if root == old})
+
+    def may_end(self, s: Let) -> bool:
+        """Whether the result of `s` is an array that a loop may make."""
+        t = self.types.get(s.target)
+        if not isinstance(t, types.Array) or not 1 <= t.ndim <= 3 or t.layout != "C":
+            return False
+        return self.rt.is_active(Var(s.target)) and self.is_elementwise(s, t.ndim)
+
+    def only_for(self, s: Let, users: list[Stmt]) -> bool:
+        """Whether nothing but `users` reads the result of `s`."""
+        if s.target in self.cut or s.target in self.rt.results or self.memory.is_written(s.target):
+            return False
+        return super().only_for(s, users)
+
+    def is_plain_tree(self, nodes: list[Let]) -> bool:
+        """Whether the arrays that a tree takes its elements from are in C order."""
+        leaves = self.leaves(nodes)
+        return bool(leaves) and all(self.types[x.name].layout == "C" for x in leaves)
+
+
+@dataclass(slots=True)
+class _Side:
+    """An operand in one of the two loops.
+
+    Attributes:
+        array: what is indexed.
+        index: its places in the loop.
+    """
+
+    array: Var
+    index: tuple[Operand, ...]
+
+
+class Tree:
+    """An elementwise expression.
+
+    Attributes:
+        nodes: its statements; the last one is the root, the array that it ends in.
+        leaves: the arrays that it takes its elements from.
+        to_cut: the nodes that must be arrays; where there are any, no loop is made of this tree.
+    """
+
+    def __init__(self, rt: Reverse, nodes: list[Let]) -> None:
+        self.rt, self.nodes, self.root = rt, nodes, nodes[-1]
+        self.line = self.root.line
+        self.ndim = rt.types[self.root.target].ndim
+        inside = {s.target for s in nodes}
+        self.leaves: list[Var] = []
+        for s in nodes:
+            for a in operands(s):
+                is_leaf = isinstance(a, Var) and isinstance(rt.types.get(a.name), types.Array)
+                if is_leaf and a.name not in inside and a not in self.leaves:  # type: ignore[union-attr]
+                    self.leaves.append(a)  # type: ignore[arg-type]
+        self.each: dict[Operand, Operand] = {x: self.element(x) for x in self.leaves}
+        numbers: list[Let] = []
+        for s in nodes:
+            element = self.element(Var(s.target))
+            numbers.append(of_numbers(s, element.name, self.each))
+            self.each[Var(s.target)] = element
+        self.numbers: list[Let] = numbers
+        self.parts = rt.body(list(numbers))
+        self.needed = self.computed_again()
+        self.to_cut = self.expensive() | self.unsafe() | {x.target for x in nodes[:-1] if at_once(x)}
+
+    def element(self, x: Var) -> Var:
+        """A new variable for one element of an array."""
+        name = self.rt.fresh(f"{x.name}_each")
+        self.rt.types[name] = types.float64
+        if self.rt.is_active(x):
+            self.rt.active.add(name)
+        return Var(name)
+
+    # -- what is computed again ----------------------------------------------------------------------------------------
+
+    def computed_again(self) -> set[str]:
+        """The numbers that the way back reads, with those that they are computed from."""
+        made = {s.target: s for s in self.parts.forward if isinstance(s, Let)}
+        leaves = {self.each[x].name for x in self.leaves}  # type: ignore[union-attr]
+        root = self.each[Var(self.root.target)].name  # type: ignore[union-attr]
+        found: set[str] = set()
+        todo = [name for name in free_reads(self.parts.backward, set()) if name in made or name in leaves]
+        while todo:
+            name = todo.pop()
+            if name in found:
+                continue
+            found.add(name)
+            if name in made and not (name == root and self.is_expensive(self.root)):
+                todo += [
+                    a.name
+                    for a in made[name].args
+                    if isinstance(a, Var) and (a.name in made or a.name in leaves)
+                ]
+        return found
+
+    def is_expensive(self, s: Let) -> bool:
+        """Whether reading the result of `s` takes less than computing it."""
+        if s.op == "binary":
+            return s.detail == "**" and s.args[1] not in (Const(2), Const(2.0))
+        return s.op == "call" and getattr(s.args[0], "value", None) not in CHEAP
+
+    def expensive(self) -> set[str]:
+        """The nodes, but for the root, that are needed on the way back and expensive."""
+        return {
+            s.target
+            for s in self.nodes[:-1]
+            if self.is_expensive(s) and self.each[Var(s.target)].name in self.needed
+        }  # type: ignore[union-attr]
+
+    def unsafe(self) -> set[str]:
+        """The nodes that a jump of a slope depends on, where recomputed arithmetic may differ in the last bit."""
+        flags = getattr(self.rt.source.function, "targetoptions", {}).get("fastmath")
+        made = {s.target: s for s in self.nodes}
+        found: set[str] = set()
+        for s in self.nodes:
+            if not has_kinks(s):
+                continue
+            for a in s.args:
+                if isinstance(a, Var) and a.name in made and not self.is_exact(a.name, made, bool(flags)):
+                    found.add(a.name)
+        return found
+
+    def is_exact(self, name: str, made: dict[str, Let], any_flags: bool) -> bool:
+        """Whether both sweeps give a node the same bits: nothing in it that could be contracted to a*b + c."""
+        adds = others = False
+        todo = [name]
+        while todo:
+            s = made[todo.pop()]
+            f = getattr(s.args[0], "value", None) if s.op == "call" else None
+            if s.op == "unary" or has_kinks(s) or f is np.negative:
+                pass
+            elif f in ADDING or (s.op == "binary" and s.detail in "+-"):
+                adds = True
+            else:
+                others = True
+            todo += [a.name for a in s.args if isinstance(a, Var) and a.name in made]
+        return not (adds and others) and not (any_flags and (adds or others))
+
+    # -- the two loops -------------------------------------------------------------------------------------------------
+
+    def reverse(self) -> Parts:
+        """The parts that stand for the statements."""
+        rt, root = self.rt, Var(self.root.target)
+        forward: list[Stmt] = []
+        lengths, sides = self.sides(forward, {x: x for x in self.leaves}, None)
+        shape = Var(rt.fresh("shape"))
+        rt.types[shape.name] = types.UniTuple(types.int64, self.ndim)
+        kept: dict[Var, Var] = {}
+        for x in self.leaves:
+            if self.each[x].name in self.needed:  # type: ignore[union-attr]
+                kept[x] = rt.kept(x, forward, self.line)  # type: ignore[assignment]
+        forward.append(Let(shape.name, "tuple", tuple(lengths), None, self.line))
+        forward.append(self.made(shape))
+        counters = self.counters()
+        inner = self.loads(self.leaves, sides, counters)
+        each = at_once(self.root)
+        end = self.numbers[-1]
+        inner += self.numbers if each is None else self.numbers[:-1]
+        self.store(inner, root, tuple(counters), self.each[root] if each is None else end.args[1])
+        behind = [] if each is None else self.computed_at_once(each, counters, lengths)
+        forward += self.nest(counters, lengths, inner, [], behind)
+        bar = Var(f"{root.name}_b")
+        if self.each[root].name in self.needed and self.is_expensive(self.root):  # type: ignore[union-attr]
+            kept[root] = rt.kept(root, forward, self.line)  # type: ignore[assignment]
+        back = self.backward(bar, kept)
+        if root.name in rt.values.owned:
+            return Parts(forward, [*back, shadows.clear(bar)])
+        return Parts([*forward, rt.zeros(root.name)], [*back, *rt.cleared(root.name)])
+
+    def computed_at_once(self, each: Ref, counters: list[Operand], lengths: list[Operand]) -> list[Stmt]:
+        """A function of all elements in one row of the root, in which its arguments are."""
+        out: list[Stmt] = []
+        row = Var(self.root.target)
+        if self.ndim > 1:
+            row = Var(self.rt.fresh("row"))
+            self.rt.types[row.name] = types.Array(types.float64, 1, "C")
+            index = self.index(out, tuple(counters[:-1]))
+            out.append(Let(row.name, "item", (Var(self.root.target), index), None, self.line))
+        out.append(Do(Let("_", "call", (each, row, lengths[-1]), (), self.line), self.line))
+        return out
+
+    def made(self, shape: Var) -> Let:
+        """The statement that makes the root: in the arena, unless it may be part of the result or there may be many."""
+        rt = self.rt
+        dtype = Ref(np.float64, "float64")
+        if not rt.may_be_in_arena(self.root):
+            return Let(self.root.target, "call", (Ref(np.empty, "empty"), shape, dtype), (), self.line)
+        return Let(
+            self.root.target, "call", (Ref(workspace.room, "room"), rt.arena, shape, dtype), (), self.line
+        )
+
+    def backward(self, bar: Var, kept: dict[Var, Var]) -> list[Stmt]:
+        """The loop of the way back."""
+        rt = self.rt
+        active = [x for x in self.leaves if rt.is_active(x)]
+        same = [x for x in active if x.name in rt.values.owned and self.is_alike(x)]
+        adding = self.back_loop(bar, kept, active, [])
+        if not same:
+            return adding
+        assigning = self.back_loop(bar, kept, active, same)
+        choice = shadows.Choice(frozenset(f"{x.name}_b" for x in same), frozenset())
+        return [shadows.choose(choice, assigning, adding, self.line)]
+
+    def is_alike(self, x: Var) -> bool:
+        """Whether a leaf surely has the shape of the root."""
+        roots = self.rt.values.root
+        return roots.get(x.name, x.name) == roots.get(self.root.target, self.root.target)
+
+    def back_loop(self, bar: Var, kept: dict[Var, Var], active: list[Var], assigned: list[Var]) -> list[Stmt]:
+        """The loop that adds to the cotangents of the leaves, or assigns those of `assigned`."""
+        rt, line = self.rt, self.line
+        out: list[Stmt] = []
+        values = {x: name for x, name in kept.items() if x in self.leaves}
+        lengths, sides = self.sides(out, values, bar)
+        bars = {x: Var(f"{x.name}_b") for x in active}
+        targets, end = self.targets(out, bars, lengths)
+        _, places = self.sides(out, bars, bar, targets)
+        counters = self.counters()
+        inner = self.loads(list(values), sides, counters)
+        root = Var(self.root.target)
+        made_by_load = {self.each[x].name for x in kept}  # type: ignore[union-attr]
+        if root in kept:
+            inner.append(
+                Let(
+                    self.each[root].name, "item", (kept[root], self.index(inner, tuple(counters))), None, line
+                )
+            )  # type: ignore[union-attr]
+        inner += [
+            s for s in self.parts.forward if isinstance(s, Let) and s.target in self.needed - made_by_load
+        ]
+        numbers = [e.name for e in self.each.values() if isinstance(e, Var) and e.name in rt.active]
+        inner += [Let(f"{name}_b", "copy", (Const(0.0),), None, line) for name in numbers]
+        inner.append(
+            Let(f"{self.each[root].name}_b", "item", (bar, self.index(inner, tuple(counters))), None, line)
+        )  # type: ignore[union-attr]
+        inner += [self.added(s, set(numbers)) for s in self.parts.backward]
+        before: list[Stmt] = []
+        behind: list[Stmt] = []
+        for x in active:
+            term = Var(f"{self.each[x].name}_b")  # type: ignore[union-attr]
+            index = self.placed(places[x], counters)
+            if x in assigned:
+                self.store(inner, bars[x], tuple(counters), term)
+            elif self.is_column(x):
+                total = Var(rt.fresh("column"))
+                rt.types[total.name] = types.float64
+                before.append(Let(total.name, "copy", (Const(0.0),), None, line))
+                inner.append(plus(total.name, total, term, line))
+                self.add_at(behind, places[x].array, index, total)
+            else:
+                self.add_at(inner, places[x].array, index, term)
+        return [*out, *self.nest(counters, lengths, inner, before, behind), *end]
+
+    def added(self, s: Stmt, own: set[str]) -> Stmt:
+        """A statement of the way back of one element; what is added to a number from before the loop, in any order."""
+        if isinstance(s, Let) and s.op == "binary" and s.detail == "+" and s.args[0] == Var(s.target):
+            if s.target.endswith("_b") and s.target[:-2] not in own:
+                return plus(s.target, s.args[0], s.args[1], s.line)
+        return s
+
+    def targets(
+        self, out: list[Stmt], bars: dict[Var, Var], lengths: list[Operand]
+    ) -> tuple[dict[Var, Var], list[Stmt]]:
+        """(for each leaf what is added into, what is done behind the loop)."""
+        found: dict[Var, Var] = {}
+        end: list[Stmt] = []
+        for x, bar in bars.items():
+            found[x] = bar
+            if self.is_column(x) or self.is_alike(x) or len(self.leaves) == 1:
+                continue
+            room = Var(self.rt.fresh(f"{x.name}_room"))
+            self.rt.types[room.name] = self.rt.types[x.name]
+            out.append(
+                Let(room.name, "call", (Ref(room_along, "room_along"), bar, lengths[-1]), (), self.line)
+            )
+            end.append(Do(Let("_", "call", (Ref(folded, "folded"), bar, room), (), self.line), self.line))
+            found[x] = room
+        return found, end
+
+    def sides(
+        self, out: list[Stmt], arrays: dict[Var, Var], like: Var | None, instead: dict[Var, Var] | None = None
+    ) -> tuple[list[Operand], dict[Var, _Side]]:
+        """(the lengths of the loops, how each leaf is indexed).
+
+        Args:
+            out: where statements go that have to be done first.
+            arrays: leaf -> what is read of it, or added to, in this loop.
+            like: an array of the shape of the result; None where that is yet to be found.
+            instead: leaf -> what is indexed in place of `arrays`, of the same shape but for its last axis.
+        """
+        shapes: dict[Var, list[Operand]] = {}
+        for x, array in arrays.items():
+            if like is None or (len(self.leaves) > 1 and not self.is_alike(x)):
+                shapes[x] = self.shape(array, out)
+        lengths = self.shape(like, out) if like is not None else self.together(shapes, out)
+        found: dict[Var, _Side] = {}
+        for x, array in arrays.items():
+            ndim = self.rt.types[x.name].ndim
+            steps: list[Operand] = [Const(1)] * ndim
+            if len(self.leaves) > 1 and not self.is_alike(x):
+                steps = [self.step(n, out) for n in shapes[x][:-1]]
+                steps.append(Const(0 if self.is_column(x) else 1))
+                if not self.is_column(x) and instead is None:
+                    copy = Var(self.rt.fresh(f"{x.name}_along"))
+                    self.rt.types[copy.name] = self.rt.types[x.name]
+                    out.append(
+                        Let(copy.name, "call", (Ref(along, "along"), array, lengths[-1]), (), self.line)
+                    )
+                    array = copy
+            found[x] = _Side(array if instead is None else instead[x], tuple(steps))
+        return lengths, found
+
+    def together(self, shapes: dict[Var, list[Operand]], out: list[Stmt]) -> list[Operand]:
+        """The lengths of the result."""
+        order = sorted(shapes, key=lambda x: (self.is_column(x), -self.rt.types[x.name].ndim))
+        lengths = list(shapes[order[0]])
+        if len(lengths) < self.ndim:  # the one with the most axes is a column
+            order.sort(key=lambda x: -self.rt.types[x.name].ndim)
+            lengths = list(shapes[order[0]])
+        for x in order[1:]:
+            mine = shapes[x]
+            start = self.ndim - len(mine)
+            for k, n in enumerate(mine):
+                length = Var(self.rt.fresh("length"))
+                self.rt.types[length.name] = types.int64
+                args = (Ref(broadcast_length, "broadcast_length"), lengths[start + k], n)
+                out.append(Let(length.name, "call", args, (), self.line))
+                lengths[start + k] = length
+        return lengths
+
+    def is_column(self, x: Var) -> bool:
+        """Whether a leaf surely has 1 for the length of its last axis, and another leaf may have more."""
+        return is_column(self.rt, x) and not all(is_column(self.rt, other) for other in self.leaves)
+
+    # -- pieces --------------------------------------------------------------------------------------------------------
+
+    def shape(self, x: Var, out: list[Stmt]) -> list[Operand]:
+        """The lengths of the axes of an array."""
+        rt = self.rt
+        shape = rt.emit(out, "attribute", (x,), "shape", self.line)
+        ndim = rt.types[x.name[:-2] if x.name.endswith("_b") and x.name not in rt.types else x.name].ndim
+        rt.types[shape.name] = types.UniTuple(types.int64, ndim)
+        found: list[Operand] = []
+        for axis in range(ndim):
+            length = rt.emit(out, "item", (shape, Const(axis)), None, self.line)
+            rt.types[length.name] = types.int64
+            found.append(length)
+        return found
+
+    def step(self, length: Operand, out: list[Stmt]) -> Operand:
+        """How far to go along an axis of this length for every step of the loop."""
+        step = self.rt.emit(out, "call", (Ref(axis_step, "axis_step"), length), (), self.line)
+        self.rt.types[step.name] = types.int64
+        return step
+
+    def counters(self) -> list[Operand]:
+        """New variables for the loops."""
+        found: list[Operand] = []
+        for _ in range(self.ndim):
+            name = self.rt.fresh("k")
+            self.rt.types[name] = types.int64
+            found.append(Var(name))
+        return found
+
+    def placed(self, side: _Side, counters: list[Operand]) -> tuple[Operand, ...]:
+        """The places along the axes of a leaf."""
+        mine = counters[len(counters) - len(side.index) :]
+        return tuple(
+            k if step == Const(1) else Const(0) if step == Const(0) else Product(k, step)  # type: ignore[misc]
+            for k, step in zip(mine, side.index, strict=True)
+        )
+
+    def loads(self, leaves: list[Var], sides: dict[Var, _Side], counters: list[Operand]) -> list[Stmt]:
+        """The elements of leaves."""
+        out: list[Stmt] = []
+        for x in leaves:
+            index = self.index(out, self.placed(sides[x], counters))
+            out.append(Let(self.each[x].name, "item", (sides[x].array, index), None, self.line))  # type: ignore[union-attr]
+        return out
+
+    def index(self, out: list[Stmt], places: tuple[Any, ...]) -> Operand:
+        """An index of these places."""
+        found: list[Operand] = []
+        for place in places:
+            if isinstance(place, Product):
+                product = self.rt.emit(out, "binary", (place.k, place.step), "*", self.line)
+                self.rt.types[product.name] = types.int64
+                place = product
+            found.append(place)
+        if len(found) == 1:
+            return found[0]
+        index = self.rt.emit(out, "tuple", tuple(found), None, self.line)
+        self.rt.types[index.name] = types.UniTuple(types.int64, len(found))
+        return index
+
+    def store(self, out: list[Stmt], array: Var, places: tuple[Any, ...], value: Operand) -> None:
+        """array[places] = value."""
+        out.append(Store(array, self.index(out, places), value, self.line))
+
+    def add_at(self, out: list[Stmt], array: Var, places: tuple[Any, ...], term: Operand) -> None:
+        """array[places] += term."""
+        index = self.index(out, places)
+        now = self.rt.emit(out, "item", (array, index), None, self.line)
+        total = self.rt.emit(out, "binary", (now, term), "+", self.line)
+        out.append(Store(array, index, total, self.line))
+
+    def nest(
+        self,
+        counters: list[Operand],
+        lengths: list[Operand],
+        inner: list[Stmt],
+        before: list[Stmt],
+        behind: list[Stmt],
+    ) -> list[Stmt]:
+        """Loops of these lengths, with statements around the innermost."""
+        for k, length in reversed(list(zip(counters, lengths, strict=True))):
+            inner = [For(k.name, Const(0), length, Const(1), inner, self.line)]  # type: ignore[union-attr]
+            if k is counters[-1]:
+                inner = [*before, *inner, *behind]
+        return inner
+
+
+def at_once(s: Let) -> Ref | None:
+    """What computes the function that `s` calls, of all elements of a vector in vector registers with the same bits."""
+    f = getattr(s.args[0], "value", None) if s.op == "call" and len(s.args) == 2 else None
+    name = split.FUNCTIONS.get(f)
+    if name is None or not isinstance(s.args[1], Var) or not vecmath.is_exact(name):
+        return None
+    return Ref(EACH[name], f"{name}_each")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A place that is a counter times a step."""
+
+    k: Operand
+    step: Operand
+
+
+def plus(target: str, a: Operand, b: Operand, line: int) -> Let:
+    """target = a + b, of a sum whose terms may be added in any order."""
+    return Let(target, "call", (Ref(plus_in_any_order, "plus_in_any_order"), a, b), (), line)
+
+
+def is_column(rt: Reverse, x: Var) -> bool:
+    """Whether an array surely has 1 for the length of its last axis: the result of `reshape(..., 1)`."""
+    made = rt.definitions.get(x.name)
+    if made is None or made.op != "method" or made.detail != ("reshape", ()):
+        return False
+    last = made.args[-1]
+    if isinstance(last, Var) and len(made.args) == 2:
+        shape = rt.definitions.get(last.name)
+        last = shape.args[-1] if shape is not None and shape.op == "tuple" else last
+    return last == Const(1) and rt.types[x.name].ndim > 1
+
+
+__all__ = ["ArrayLoops", "Tree"]
