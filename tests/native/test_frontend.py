@@ -588,3 +588,32 @@ def of_one_variable_for_arrays_of_two_layouts(x, U):
 def test_what_numba_can_type_but_not_compile_is_refused():
     with pytest.raises(plaingrad.NativeError, match="layout 'A'"):
         plaingrad.grad(of_one_variable_for_arrays_of_two_layouts, tier="native")(0.5, np.asfortranarray(M))
+
+
+def of_a_closure_beside_a_write_through_an_iterated_view(x):
+    def same(t):
+        return t
+
+    m = x[0] * M
+    for row in m:
+        row[:2] = same(x[1])
+    return np.sum(m)
+
+
+def of_a_closure_beside_other_writes(x):
+    def scaled(t):
+        return t * x[0]
+
+    m = x[2] * M
+    for k in range(3):
+        m[k, 0] = scaled(x[1])
+        m[k][1:] *= scaled(0.3)
+    row = m[0]
+    row[1:] = x[3]
+    return np.sum(m)
+
+
+def test_a_write_that_numba_loses_when_it_inlines_closures_is_refused():
+    with pytest.raises(plaingrad.NativeError, match="Numba loses the write `row"):
+        plaingrad.grad(of_a_closure_beside_a_write_through_an_iterated_view, tier="native")(V)
+    check(of_a_closure_beside_other_writes, V.copy())

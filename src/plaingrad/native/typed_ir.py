@@ -18,7 +18,7 @@ from numba.core.errors import NumbaWarning
 from numba.core.interpreter import Interpreter
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
-from numba.core.untyped_passes import TranslateByteCode
+from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import python_function, reached_from, with_compiled_callees
@@ -72,10 +72,37 @@ class _Decode(FunctionPass):
         return True
 
 
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InlineClosures(InlineClosureLikes):
+    """Numba's pass, refused where it loses a write: it takes one through a view got by iteration for dead."""
+
+    _name = "plaingrad_inline_closures"
+
+    def run_pass(self, state: Any) -> bool:
+        before = _writes(state)
+        changed = super().run_pass(state)
+        left = {id(s) for s in _writes(state)}
+        for s in before:
+            if id(s) not in left:
+                raise ValueError(
+                    f"Numba loses the write `{s}` at line {s.loc.line} when it inlines the closures"
+                )
+        return bool(changed)
+
+
+def _writes(state: Any) -> list[Any]:
+    """The statements that write into arrays."""
+    blocks = state.func_ir.blocks.values()
+    return [s for block in blocks for s in block.body if isinstance(s, (ir.SetItem, ir.StaticSetItem))]
+
+
+OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
+
+
 class _FrontEnd(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
-        passes.passes = [(_Decode if step is TranslateByteCode else step, why) for step, why in passes.passes]
+        passes.passes = [(OURS.get(step, step), why) for step, why in passes.passes]
         passes.add_pass(NopythonTypeInference, "type inference")
         passes.add_pass(_TakeTypedIR, "take the typed IR")
         passes.finalize()
