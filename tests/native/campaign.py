@@ -110,8 +110,11 @@ def check(f, args, at, compiled=False):
         raise Different(f"the tangent is {y_dot}, by the plain tier {along}")
     if tolerance > 1e-9:
         return "right"  # differences of float32 say nothing
-    with np.errstate(all="ignore"):
-        slope, error = comparison.slope_by_differences(f, args, dots, at, float)
+    try:
+        with np.errstate(all="ignore"):
+            slope, error = comparison.slope_by_differences(f, args, dots, at, float)
+    except (ArithmeticError, AssertionError, LookupError, ValueError):
+        return "right"  # a point beside this one raises: differences say nothing
     if error < 1e-7 * max(1.0, scale) and abs(slope - along) > 1e-4 * max(1.0, scale):
         raise Different(f"differences give {slope} +- {error:.1g}, both tiers {along}")
     return "right"
