@@ -139,6 +139,33 @@ def test_compiled_it_is_too_and_the_value_has_the_bits_of_the_compiled_primal(f)
     assert value == numba.njit(f)(*VECTORS)
 
 
+def whole_powers(x):
+    return x**3 * 1.3 + x**5 - x**-2 + np.power(x, 3) * x**3.0 + x**7
+
+
+def sum_of_whole_powers(x):
+    return np.sum(x**5 * 0.7 + x**-3) + np.sum(x**3)
+
+
+@pytest.mark.parametrize("f", [whole_powers, sum_of_whole_powers])
+def test_whole_powers_have_the_bits_of_the_compiled_primal(f):
+    x = np.random.default_rng(5).normal(size=500)
+    compiled = numba.njit(f)
+    value, pull = plaingrad.vjp(compiled, x, tier="native")
+    np.testing.assert_array_equal(value, compiled(x))
+    seed = np.ones_like(value)
+    np.testing.assert_allclose(pull(seed)[0], plaingrad.vjp(f, x, tier="plain")[1](seed)[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("f", [whole_powers, sum_of_whole_powers])
+def test_a_negative_whole_power_of_zero_raises_what_the_compiled_primal_raises(f):
+    compiled = numba.njit(f)
+    x = np.array([1.0, 0.0, 2.0])
+    for g in (compiled, lambda x: plaingrad.vjp(compiled, x, tier="native")):
+        with pytest.raises(ZeroDivisionError):
+            g(x)
+
+
 def test_a_layer_of_a_network_makes_no_arrays_in_between():
     found = check(rectified_layer, LAYER, derived(rectified_layer, LAYER).run)
     assert "t_1 =" not in found.text and "t_1_b" not in found.text

@@ -310,7 +310,10 @@ class _Chains(Trees):
 def of_numbers(s: Let, target: str, numbers: dict[Operand, Operand]) -> Let:
     """`s`, an elementwise operation, for one element of each array."""
     args = tuple(numbers.get(a, a) for a in s.args)
-    if s.op == "binary" and s.detail in SYMBOLS:
+    by_products = s.detail == "**" and isinstance(s.args[-1], Const) and isinstance(s.args[-1].value, int)
+    if (
+        s.op == "binary" and s.detail in SYMBOLS and not by_products
+    ):  # Numba multiplies for x**3, also of arrays
         f = SYMBOLS[s.detail]
         return Let(target, "call", (Ref(f, f.__name__), *args), (), s.line)
     if s.op == "call" and getattr(s.args[0], "value", None) is abs:

@@ -463,7 +463,8 @@ class Arena:
 
     def __del__(self) -> None:
         header = getattr(self, "header", None)
-        if header is not None and not sys.is_finalizing():
+        ends = sys is None or sys.is_finalizing()  # the globals of modules are None at the very end
+        if header is not None and not ends:
             _pool.give(header)
 
 
