@@ -301,11 +301,19 @@ def _array_of(*numbers):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def along(x, length):  # type: ignore[no-untyped-def]
-    """`x`, broadcast along its last axis to this length; itself if it has it."""
+    """`x`, in C order, broadcast along its last axis to this length; itself if it has it.
+
+    Element by element: Numba takes seconds to compile an assignment of arrays to slices.
+    """
     if x.shape[-1] == length:
         return x
+    if x.shape[-1] != 1:
+        raise ValueError("operands could not be broadcast together")
     out = np.empty(x.shape[:-1] + (length,), x.dtype)
-    out[...] = x
+    of, to = x.reshape(x.size), out.reshape(x.size, length)
+    for i in range(x.size):
+        for k in range(length):
+            to[i, k] = of[i]
     return out
 
 
