@@ -119,7 +119,9 @@ def more_packs(tape, size):  # type: ignore[no-untyped-def]
     if size <= tape.shape[0]:
         return tape
     longer = np.empty((max(size, 2 * tape.shape[0]), tape.shape[1]))
-    longer[: tape.shape[0]] = tape
+    for k in range(tape.shape[0]):  # Numba takes seconds to compile an assignment to a slice
+        for j in range(tape.shape[1]):
+            longer[k, j] = tape[k, j]
     return longer
 
 
