@@ -275,7 +275,7 @@ def natively_nth(
     y, dots = native.derivative(f, x, order, others, kwargs)
     if isinstance(x, (complex, np.complexfloating)):
         for n in range(1, order + 1):
-            ahead = native.derivative(f, x, n, others, kwargs)[1]
+            ahead = dots if n == order else native.derivative(f, x, n, others, kwargs)[1]
             turned = native.derivative(f, x, n, others, kwargs, ASIDE)[1]
             for along_1, aside in zip(ahead, turned, strict=True):
                 check_holomorphic(along_1, np.asarray(aside) * (1j / ASIDE**n), f)

@@ -209,18 +209,17 @@ class Tree:
 
     def unsafe(self) -> set[str]:
         """The nodes that a jump of a slope depends on, where recomputed arithmetic may differ in the last bit."""
-        flags = getattr(self.rt.source.function, "targetoptions", {}).get("fastmath")
         made = {s.target: s for s in self.nodes}
         found: set[str] = set()
         for s in self.nodes:
             if not has_kinks(s):
                 continue
             for a in s.args:
-                if isinstance(a, Var) and a.name in made and not self.is_exact(a.name, made, bool(flags)):
+                if isinstance(a, Var) and a.name in made and not self.is_exact(a.name, made):
                     found.add(a.name)
         return found
 
-    def is_exact(self, name: str, made: dict[str, Let], any_flags: bool) -> bool:
+    def is_exact(self, name: str, made: dict[str, Let]) -> bool:
         """Whether both sweeps give a node the same bits: nothing in it that could be contracted to a*b + c."""
         adds = others = False
         todo = [name]
@@ -234,7 +233,7 @@ class Tree:
             else:
                 others = True
             todo += [a.name for a in s.args if isinstance(a, Var) and a.name in made]
-        return not (adds and others) and not (any_flags and (adds or others))
+        return not (adds and others) and not (self.rt.is_loose and (adds or others))
 
     # -- the two loops -------------------------------------------------------------------------------------------------
 

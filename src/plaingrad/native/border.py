@@ -54,6 +54,11 @@ class Taken:
         named = dict(zip(self.positions, found, strict=True))
         return tuple([named[k] if place is None else named[k][place] for k, place in self.wanted])
 
+    def gradients_of(self, bars: list[Any]) -> tuple[Any, ...]:
+        """The gradients, from cotangents of numbers and of arrays in the order of the arguments."""
+        numbers = [bar for bar in bars if not isinstance(bar, np.ndarray)]
+        return self.gradients(numbers, [bar for bar in bars if isinstance(bar, np.ndarray)])
+
 
 def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any]) -> Taken:
     """A call f(*args, **kwargs), of which the arguments at `positions` are differentiated.

@@ -11,9 +11,7 @@ import builtins
 import contextlib
 import hashlib
 import importlib
-import os
 import sys
-import tempfile
 from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -24,7 +22,7 @@ from numba.core import config, types
 
 from plaingrad import rulebook
 from plaingrad.native import scalars
-from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings
+from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings, write_whole
 from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
 
 PREFIX = "plaingrad_native_"
@@ -320,11 +318,7 @@ def keep(
     content = f"# {_checksum(body)}\n{body}"
     path = where / f"{PREFIX}{key}.py"
     try:
-        where.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(suffix=".tmp", dir=where)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content.encode())
-        os.replace(draft, path)
+        write_whole(path, content.encode())
         return _module(PREFIX + key, path, content)
     except Exception:
         return None

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import pickle
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -77,11 +75,7 @@ class Cache(NullCache):  # type: ignore[misc]
             if not disk.is_as_imported():
                 return
             content = dumps((disk.surroundings(), key, data._reduce()))
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            handle, draft = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(content).digest() + content)
-            os.replace(draft, path)
+            disk.write_whole(path, hashlib.sha256(content).digest() + content)
 
 
 def _key(sig: Any, codegen: Any) -> Any:

@@ -11,6 +11,7 @@ import hashlib
 import os
 import platform
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,19 @@ def is_as_imported() -> bool:
         return stamps() == STAMPS
     except OSError:
         return False
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Make a file that no reader sees in part, and the folder for it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    os.replace(draft, path)
 
 
 class Forgiving(FunctionCache):

@@ -13,7 +13,6 @@ from numba.core import types
 
 from plaingrad.native import scalars
 from plaingrad.native.activity import is_array, is_real, is_users
-from plaingrad.native.dispatchers import options_of
 from plaingrad.native.helpers import choice, where_taken
 from plaingrad.native.straight import Arms, Declined, straightened
 from plaingrad.native.tree import (
@@ -342,7 +341,6 @@ def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
     `exact` are variables with the same bits in both sweeps, however these are compiled: a sum of a product may be
     contracted, or not; anything else is rounded operation by operation, unless the user's own flags say otherwise.
     """
-    is_loose = "fastmath" in options_of(rt.source.function)
     exact = {loop.target for loop in nest.loops}
     products: set[str] = set()
     for x in pool:
@@ -357,7 +355,7 @@ def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
         if moves or (whole and x.op in ("binary", "compare", "unary")):
             is_exact = known
         elif x.op == "binary" and x.detail in ("+", "-", "*", "/"):
-            is_exact = known and not is_loose and (x.detail in "*/" or not named & products)
+            is_exact = known and not rt.is_loose and (x.detail in "*/" or not named & products)
         elif x.op in ("binary", "compare") and x.detail != "**":
             if not known:
                 raise Declined

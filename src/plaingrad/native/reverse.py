@@ -20,6 +20,7 @@ from numba.core import types
 from plaingrad.native import arrays, frames, helpers, tapes, values
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.array_loops import ArrayLoops
+from plaingrad.native.dispatchers import options_of
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
 from plaingrad.native.transform import Transform, has_kinks
@@ -447,6 +448,11 @@ class Reverse(Transform):
             args = tuple(Var(f"{a.name}_b") if a is sources[0] else a for a in s.args)
             return Parts([s, Let(f"{s.target}_b", s.op, args, s.detail, s.line)])
         return arrays.reverse(self, s)
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether the user's own flags leave it to the compiler how numbers are rounded."""
+        return "fastmath" in options_of(self.source.function)
 
     def may_be_in_arena(self, s: Let) -> bool:
         """Whether the new array that `s` makes may be made in the arena: it is no result, and made only once."""

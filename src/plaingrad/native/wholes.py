@@ -146,11 +146,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]
         by_parameter[k] = dots[n]
     given = [dot for k in taken.positions for dot in tangents_of(taken.args[k], by_parameter[k])]
     out = list(call.plainly(found.run, *copies(taken.args), 1.0, *given))
-    inputs = inputs_of(taken)
-    found_dots = out[len(inputs) :]
-    arrays = [d for x, d in zip(inputs, found_dots, strict=True) if isinstance(x, np.ndarray)]
-    numbers = [d for x, d in zip(inputs, found_dots, strict=True) if not isinstance(x, np.ndarray)]
-    by_position = dict(zip(positions, taken.gradients(numbers, arrays), strict=True))
+    by_position = dict(zip(positions, taken.gradients_of(out[len(inputs_of(taken)) :]), strict=True))
     return tuple([by_position.get(n) for n in range(len(args))])
 
 
@@ -222,10 +218,7 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
         outputs = call.leaves(y)
         weights = (ZeroTangent,) * count if is_nothing(weights) else weights
         seeds = [w for z, bar in zip(outputs, weights, strict=True) for w in call.seeds_of(z, bar)]
-        bars = pull(seeds)
-        arrays = [bar for bar in bars if isinstance(bar, np.ndarray)]
-        bars = [bar for bar in bars if not isinstance(bar, np.ndarray)]
-        by_position = dict(zip(positions, taken.gradients(bars, arrays), strict=True))
+        by_position = dict(zip(positions, taken.gradients_of(pull(seeds)), strict=True))
         return tuple([by_position.get(n, NoTangent) for n in range(len(args))])
 
     def push(dots: tuple[Any, ...]) -> Any:
