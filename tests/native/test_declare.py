@@ -47,7 +47,7 @@ print(len([name for name in Compiled.names if name.startswith("plaingrad.native.
 def folder(tmp_path, monkeypatch):
     """A folder of its own; functions of this file count as helpers."""
     monkeypatch.setattr(disk, "PACKAGE", Path(__file__).parent)
-    monkeypatch.setattr(disk, "is_as_imported", lambda: True)
+    monkeypatch.setattr(disk, "is_as_imported", lambda age=0.0: True)
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -145,7 +145,7 @@ def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypa
     assert (run(1.0), loaded(run)) == (3.0, 0)
     run = declare.compiled(triple)
     assert (run(1.0), loaded(run)) == (3.0, 1)
-    monkeypatch.setattr(disk, "is_as_imported", lambda: False)
+    monkeypatch.setattr(disk, "is_as_imported", lambda age=0.0: False)
     before = {path: path.read_bytes() for path in folder.rglob("*.bin")}
     declare.compiled(triple)(np.ones(2))
     assert {path: path.read_bytes() for path in folder.rglob("*.bin")} == before

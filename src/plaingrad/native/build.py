@@ -18,7 +18,7 @@ from numba.core.errors import NumbaWarning
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
-from plaingrad.native import cache
+from plaingrad.native import cache, declare
 from plaingrad.native.activity import Memory
 from plaingrad.native.cotangents import cotangents_program
 from plaingrad.native.dispatchers import is_dispatcher, options_of, python_function
@@ -294,7 +294,7 @@ def _derive(
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
     for name in names:
-        space[name] = numba.njit(nogil=True, no_cfunc_wrapper=True, **flags[name])(space[name])
+        space[name] = declare.program(space[name], flags[name])
     for begun in callers:
         begun.spaces.append(space)
     for other in me.spaces:

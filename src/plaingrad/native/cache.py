@@ -16,12 +16,11 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import config, types
 
 from plaingrad import rulebook
-from plaingrad.native import scalars
+from plaingrad.native import declare, scalars
 from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings, write_whole
 from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
 
@@ -346,7 +345,7 @@ def _module(name: str, path: Path, content: str) -> ModuleType:
 
 def compiled(f: Any, options: dict[str, Any]) -> Any:
     """`f` compiled by Numba, its machine code kept beside its file."""
-    run = numba.njit(nogil=True, no_cfunc_wrapper=True, **options)(f)
+    run = declare.program(f, options)
     with contextlib.suppress(Exception):  # a folder that Numba cannot write to
         run._cache = Forgiving(f)
     return run

@@ -25,7 +25,8 @@ from numba.core.serialize import dumps
 from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import infer, infer_global, make_overload_template
 
-from plaingrad.native import disk
+from plaingrad.native import disk, linked
+from plaingrad.native.makers import Maker
 
 UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called from compiled code only
 INSTALLATION = hashlib.sha256(str(disk.PACKAGE).encode()).hexdigest()[:12]
@@ -36,10 +37,12 @@ class Cache(NullCache):  # type: ignore[misc]
 
     Attributes:
         name: of its files, different from those of all others.
+        is_linked: whether there is code to link only (`linked.py`).
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, is_linked: bool) -> None:
         self.name = name
+        self.is_linked = is_linked
 
     def path(self, key: Any) -> Path | None:
         """The file for a key; None if nothing is kept."""
@@ -61,7 +64,11 @@ class Cache(NullCache):  # type: ignore[misc]
             if stamp != disk.surroundings() or kept_for != key:
                 return None
             target_context.refresh()
-            return CompileResult._rebuild(target_context, *kept)
+            return (
+                linked.rebuilt(target_context, kept)
+                if self.is_linked
+                else CompileResult._rebuild(target_context, *kept)
+            )
         except Exception:
             return None
 
@@ -72,9 +79,10 @@ class Cache(NullCache):  # type: ignore[misc]
         if path is None or " at 0x" in str(sig) or data.library.has_dynamic_globals:
             return
         with contextlib.suppress(Exception):
-            if not disk.is_as_imported():
+            if not disk.is_as_imported(age=1.0):
                 return
-            content = dumps((disk.surroundings(), key, data._reduce()))
+            kept = linked.reduced(data) if self.is_linked else data._reduce()
+            content = dumps((disk.surroundings(), key, kept))
             disk.write_whole(path, hashlib.sha256(content).digest() + content)
 
 
@@ -131,9 +139,10 @@ def compiled(f: FunctionType, **options: Any) -> Any:
     made.__kwdefaults__ = f.__kwdefaults__
     made.__module__ = f.__module__
     made.__qualname__ = f"{f.__qualname__}_{told}"
-    run = numba.njit(**options)(made)
+    is_linked = options.get("no_cpython_wrapper", False)
+    run = numba.njit(pipeline_class=linked.Linked if is_linked else Maker, **options)(made)
     if run is not made:  # Numba may be told not to compile
-        run._cache = Cache(f"{f.__name__.strip('<>')}_{told}")
+        run._cache = Cache(f"{f.__name__.strip('<>')}_{told}", is_linked)
     return run
 
 
@@ -141,11 +150,16 @@ def njit(f: Any = None, **options: Any) -> Any:
     """`numba.njit` for a function of a module, which Python may call too."""
     if f is None:
         return lambda f: njit(f, **options)
-    run = numba.njit(no_cfunc_wrapper=True, **options)(f)
+    run = numba.njit(no_cfunc_wrapper=True, pipeline_class=Maker, **options)(f)
     told = digest(f, options)
     if run is not f and told is not None:
-        run._cache = Cache(f"{f.__name__}_{told}")
+        run._cache = Cache(f"{f.__name__}_{told}", False)
     return run
+
+
+def program(f: Any, options: dict[str, Any]) -> Any:
+    """A derived program compiled with these options of `numba.njit`."""
+    return numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=Maker, **options)(f)
 
 
 def overload(function: Any, inline: Any = "never", prefer_literal: bool = False, strict: bool = True) -> Any:

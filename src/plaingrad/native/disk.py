@@ -12,6 +12,7 @@ import os
 import platform
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +77,25 @@ def surroundings() -> str:
     return hashlib.sha256(str((versions, settings, STAMPS)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def is_as_imported() -> bool:
-    """Whether the sources of plaingrad are still those that run: nothing is kept under the name of others."""
-    try:
-        return stamps() == STAMPS
-    except OSError:
-        return False
+_looked = (
+    -1.0,
+    False,
+)  # when the sources were last compared with those that were imported, and what came of it
+
+
+def is_as_imported(age: float = 0.0) -> bool:
+    """Whether the sources of plaingrad are still those that run: nothing is kept under the name of others.
+
+    A look at all of them takes milliseconds; one that is not older than `age` seconds does as well.
+    """
+    global _looked
+    now = time.monotonic()
+    if now - _looked[0] > age:
+        try:
+            _looked = now, stamps() == STAMPS
+        except OSError:
+            _looked = now, False
+    return _looked[1]
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -8,11 +8,11 @@ from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 
 from plaingrad.errors import NativeError
-from plaingrad.native.declare import njit, overload, register_jitable
+from plaingrad.native.declare import overload, register_jitable
 from plaingrad.rules import elementwise
 
 
-@njit
+@register_jitable
 def extent(a):  # type: ignore[no-untyped-def]
     """(address of the first byte of an array, address behind its last)."""
     low = high = a.ctypes.data
@@ -25,7 +25,7 @@ def extent(a):  # type: ignore[no-untyped-def]
     return low, high + a.itemsize
 
 
-@njit
+@register_jitable
 def check_disjoint(a, b):  # type: ignore[no-untyped-def]
     """Raise if arrays overlap: Numba does a += b element after element, NumPy as if b were copied first."""
     if a.size == 0 or b.size == 0:
@@ -41,7 +41,7 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
         )
 
 
-@njit
+@register_jitable
 def place_in_list(index, n):  # type: ignore[no-untyped-def]
     """The place of an element of a list of `n`, counted from the end if `index` is negative."""
     place = index + n if index < 0 else index
@@ -50,7 +50,7 @@ def place_in_list(index, n):  # type: ignore[no-untyped-def]
     return place
 
 
-@njit
+@register_jitable
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
     if step == 0:
@@ -231,7 +231,7 @@ def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
 # everywhere, if the box is empty along an axis or reaches out of the arrays
 
 
-@njit
+@register_jitable
 def copy_around_1(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """Copy what lies outside of a range that a loop fills: `behind` the loop, when the lines of memory that
     it has stored to are near. Where the range is none, copy everything, in front of the loop."""
@@ -245,7 +245,7 @@ def copy_around_1(to, of, low, high, behind):  # type: ignore[no-untyped-def]
         to[i] = of[i]
 
 
-@njit
+@register_jitable
 def copy_around_2(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """The same for a rectangle."""
     rows, n = to.shape
@@ -260,7 +260,7 @@ def copy_around_2(to, of, low, high, behind):  # type: ignore[no-untyped-def]
             to[i, j] = of[i, j]
 
 
-@njit
+@register_jitable
 def copy_around_3(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """The same for a box."""
     layers, rows, n = to.shape

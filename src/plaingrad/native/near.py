@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from plaingrad.native.declare import njit, overload
+from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.workspace import CAPACITY, SEEN, _address, _array_at
 
 AT_ONCE = 1 << 17  # bytes brought near at a time
 LEAST = 1 << 24  # bytes of an arena from which on that is worth it
 
 
-@njit
+@register_jitable
 def rows_at_once(arena, x):  # type: ignore[no-untyped-def]
     """How many entries along the first axis of `x` are to be brought near at a time; all where none need be."""
     if x.size == 0 or arena[CAPACITY] < LEAST:

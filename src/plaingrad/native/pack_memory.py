@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from plaingrad.native.declare import njit, overload, register_jitable
+from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.packs import native, pack, places, vector
 from plaingrad.native.vector_code import DOUBLE, DOUBLES, INT, PLACE, WIDTH, lane_number
 
@@ -113,7 +113,7 @@ def _packs_like(a):  # type: ignore[no-untyped-def]
     return lambda a: np.zeros(a.shape + (WIDTH,))
 
 
-@njit
+@register_jitable
 def more_packs(tape, size):  # type: ignore[no-untyped-def]
     """A vector of packs of at least `size`, with what is in `tape`."""
     if size <= tape.shape[0]:

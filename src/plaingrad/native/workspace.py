@@ -10,6 +10,7 @@ In programs that CPython runs, and where the arena is None, the same functions r
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import threading
@@ -20,10 +21,11 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
+from numba.core.runtime._nrt_python import c_helpers
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-from plaingrad.native.declare import njit, overload
+from plaingrad.native.declare import njit, overload, register_jitable
 
 # what the first words of a header say; addresses and bytes. SEEN is for loads whose result nobody wants
 BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED, SEEN = range(7)
@@ -45,17 +47,6 @@ def _allocate(typingctx, size):  # type: ignore[no-untyped-def]
         return builder.ptrtoint(context.nrt.allocate(builder, args[0]), context.get_value_type(types.intp))
 
     return types.intp(types.intp), codegen
-
-
-@intrinsic
-def _free(typingctx, address):  # type: ignore[no-untyped-def]
-    """Give memory of `_allocate` back."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        context.nrt.free(builder, builder.inttoptr(args[0], cgutils.voidptr_t))
-        return context.get_dummy_value()
-
-    return types.void(types.intp), codegen
 
 
 @intrinsic
@@ -154,7 +145,7 @@ def _disown(typingctx, owner):  # type: ignore[no-untyped-def]
 # -- arenas, inside compiled programs ----------------------------------------------------------------------------------
 
 
-@njit
+@register_jitable
 def _next_block(arena, size):  # type: ignore[no-untyped-def]
     """Make room for `size` bytes in a block of its own."""
     size = max(2 * arena[CAPACITY], size + LINE, arena[WANTED], FIRST_BLOCK)
@@ -170,7 +161,7 @@ def _next_block(arena, size):  # type: ignore[no-untyped-def]
     arena[USED] = 0
 
 
-@njit
+@register_jitable
 def _taken(arena, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena."""
     size = (size + LINE - 1) // LINE * LINE
@@ -181,7 +172,7 @@ def _taken(arena, size):  # type: ignore[no-untyped-def]
     return address
 
 
-@njit
+@register_jitable
 def _own(arena, owner):  # type: ignore[no-untyped-def]
     """Let go of `owner` when the arena is done: a list of (owner, the one before)."""
     node = _array_at(_taken(arena, 16), 2, np.int64)
@@ -201,15 +192,7 @@ def _disown_all(arena):  # type: ignore[no-untyped-def]
         at = node[1]
 
 
-@njit
-def _free_blocks(arena):  # type: ignore[no-untyped-def]
-    """Give all blocks back to the heap."""
-    for k in range(arena[BLOCKS]):
-        _free(arena[TABLE + 2 * k])
-    arena[:WANTED] = 0
-
-
-@njit
+@register_jitable
 def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena that begin with the `used` bytes from an address on."""
     new = _taken(arena, size)
@@ -219,7 +202,7 @@ def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     return new
 
 
-@njit
+@register_jitable
 def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
     """(a tape of descriptions of `words` words each, with room for the entry `at`, the address of that)."""
     used, wanted = tape.size, (at + 1) * words
@@ -231,7 +214,7 @@ def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
     return tape, _address(tape) + 8 * words * at
 
 
-@njit
+@register_jitable
 def _own_any(arena, owner):  # type: ignore[no-untyped-def]
     """`_own`, if there is an owner."""
     if owner != 0:
@@ -282,13 +265,13 @@ def _room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
     return room_from
 
 
-@njit
+@register_jitable
 def mark(arena):  # type: ignore[no-untyped-def]
     """How far an arena is taken now: (number of blocks, bytes of the last one)."""
     return arena[BLOCKS], arena[USED]
 
 
-@njit
+@register_jitable
 def release(arena, marked):  # type: ignore[no-untyped-def]
     """Take what was taken since `mark` as free, unless there is a new block: then it will be from the next time on."""
     if arena[BLOCKS] == marked[0]:
@@ -303,7 +286,7 @@ def _itemsize(dtype: Any) -> int:
     return as_dtype(dtype.dtype).itemsize
 
 
-@njit
+@register_jitable
 def copied(arena, x):  # type: ignore[no-untyped-def]
     """A copy of a C array that lives as long as the arena."""
     new = room(arena, x.shape, x.dtype)
@@ -451,6 +434,15 @@ def _got(frame, k, like):  # type: ignore[no-untyped-def]
 
 
 # -- the pool ----------------------------------------------------------------------------------------------------------
+
+_free_memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(c_helpers["Free"])
+
+
+def _free_blocks(arena: np.ndarray) -> None:
+    """Give all blocks back to the heap."""
+    for k in range(arena[BLOCKS]):
+        _free_memory(int(arena[TABLE + 2 * k]))
+    arena[:WANTED] = 0
 
 
 class Arena:

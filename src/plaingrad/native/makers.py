@@ -1,0 +1,156 @@
+"""New arrays without a function of Numba's around the code that makes them.
+
+Numba compiles np.empty, np.zeros and their likes as functions of their own, for every combination of types and of the
+flags of a caller anew: some 40 ms each. What derived programs and their helpers call instead is the same code in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.core import cgutils, ir, types
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
+from numba.core.imputils import impl_ret_new_ref, lower_builtin
+from numba.core.ir_utils import find_callname, guard
+from numba.core.typed_passes import IRLegalization
+from numba.core.typing.npydecl import parse_dtype, parse_shape
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.core.untyped_passes import IRProcessing
+from numba.np import arrayobj
+
+
+def empty(shape, dtype=float):  # type: ignore[no-untyped-def]
+    """np.empty."""
+    return np.empty(shape, dtype)
+
+
+def zeros(shape, dtype=float):  # type: ignore[no-untyped-def]
+    """np.zeros."""
+    return np.zeros(shape, dtype)
+
+
+def empty_like(a):  # type: ignore[no-untyped-def]
+    """np.empty_like."""
+    return np.empty_like(a)
+
+
+def zeros_like(a):  # type: ignore[no-untyped-def]
+    """np.zeros_like."""
+    return np.zeros_like(a)
+
+
+OF_WRAPPERS = ("release_gil", "no_cpython_wrapper", "no_cfunc_wrapper")
+MAKERS = {f.__name__: f for f in (empty, zeros, empty_like, zeros_like)}
+
+
+def _of_shape(shape: Any, dtype: Any = None) -> Any:
+    """The type of np.empty(shape, dtype); None if Numba has none."""
+    is_float = dtype is None or isinstance(dtype, types.Function) and dtype.typing_key is float
+    kind, ndim = types.float64 if is_float else parse_dtype(dtype), parse_shape(shape)
+    return None if kind is None or ndim is None else types.Array(kind, ndim, "C")
+
+
+def _alike(a: Any) -> Any:
+    """The type of np.empty_like(a); None of what is no array."""
+    if not isinstance(a, types.Array):
+        return None
+    return a.copy(layout="C" if a.layout == "A" else a.layout, readonly=False)
+
+
+def _declare(function: Any, typed: Any, lengths: Any, is_zero: bool) -> None:
+    """Let compiled code call a function of MAKERS with one argument or two."""
+
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            made = None if kws or not 1 <= len(args) <= 2 else typed(*args)
+            return None if made is None else signature(made, *args)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        kind, shape = lengths(context, builder, sig, args)
+        array = arrayobj._empty_nd_impl(context, builder, kind, shape)
+        if is_zero:
+            cgutils.memset(builder, array.data, builder.mul(array.itemsize, array.nitems), 0)
+        return impl_ret_new_ref(context, builder, kind, array._getvalue())
+
+    infer_global(function, types.Function(Template))
+    lower_builtin(function, types.VarArg(types.Any))(generate)
+
+
+_declare(empty, _of_shape, arrayobj._parse_empty_args, False)
+_declare(zeros, _of_shape, arrayobj._parse_empty_args, True)
+_declare(empty_like, _alike, arrayobj._parse_empty_like_args, False)
+_declare(zeros_like, _alike, arrayobj._parse_empty_like_args, True)
+
+
+@register_pass(mutates_CFG=False, analysis_only=False)
+class InPlaceOfNumPy(FunctionPass):  # type: ignore[misc]
+    """Calls of NumPy's makers of arrays without keywords become calls of those above."""
+
+    _name = "plaingrad_makers"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """Whether a call was changed."""
+        changed = False
+        for block in state.func_ir.blocks.values():
+            body = []
+            for s in block.body:
+                call = s.value if isinstance(s, ir.Assign) else None
+                if isinstance(call, ir.Expr) and call.op == "call" and not call.kws and call.vararg is None:
+                    name, module = guard(find_callname, state.func_ir, call) or ("", "")
+                    if module == "numpy" and name in MAKERS and len(call.args) <= 2:
+                        maker = block.scope.redefine("$maker", s.loc)
+                        chosen = ir.Global(name, MAKERS[name], s.loc)
+                        body.append(ir.Assign(chosen, maker, s.loc))
+                        state.func_ir._definitions[maker.name].append(chosen)
+                        call.func = maker
+                        changed = True
+                body.append(s)
+            block.body = body
+        return changed
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class AsAsked(AnalysisPass):  # type: ignore[misc]
+    """From here on, wrappers are made as they were asked for."""
+
+    _name = "plaingrad_wrappers"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+    def run_pass(self, state: Any) -> bool:
+        """False: the program stays as it is."""
+        state.flags = state.pipeline.asked
+        return False
+
+
+class Maker(Compiler):  # type: ignore[misc]
+    """Numba's compiler with the makers above, for functions that share with all others what they call.
+
+    Numba compiles what a function calls once for every set of flags, also of flags that concern the function's own
+    wrappers only. What is called does not see those here.
+    """
+
+    def __init__(
+        self, typingctx: Any, targetctx: Any, library: Any, args: Any, result: Any, flags: Any, types_of: Any
+    ) -> None:
+        self.asked = flags
+        shown = flags.copy()
+        for name in OF_WRAPPERS:
+            shown.discard(name)
+        super().__init__(typingctx, targetctx, library, args, result, shown, types_of)
+
+    def define_pipelines(self) -> Any:
+        """The passes, in their order."""
+        (passes,) = super().define_pipelines()
+        passes.add_pass_after(InPlaceOfNumPy, IRProcessing)
+        passes.add_pass_after(AsAsked, IRLegalization)
+        passes.finalize()
+        return [passes]
