@@ -190,3 +190,48 @@ def test_later_processes_compile_no_helper_and_find_the_same_bits(tmp_path):
     assert found[0][0] == found[1][0] == found[2][0]
     assert int(found[0][1]) > 10
     assert int(found[2][1]) == 0
+
+
+@declare.register_jitable
+def _described(x, sign):
+    """A helper whose error names a number: Numba looks for the environment of the function then."""
+    if x < 0:
+        raise ValueError("below", x, sign)
+    return sign * x
+
+
+@declare.register_jitable
+def _calls(x):
+    return _described(x, 2.0) + _described(x, 1.0)
+
+
+def test_helpers_that_are_linked_raise_as_they_would_by_themselves(folder):
+    for _ in range(2):  # compiled, then loaded
+
+        def program(x):
+            return _calls(x)
+
+        run = declare.program(program, {})
+        assert run(1.5) == 4.5
+        with pytest.raises(ValueError, match="below") as caught:
+            run(-1.5)
+        assert caught.value.args == ("below", -1.5, 2.0)
+
+
+def test_a_helper_that_moves_is_compiled_once_for_all_flags(folder):
+    @declare.register_jitable(moves=True)
+    def second(x):
+        return x[1]
+
+    @declare.register_jitable
+    def product(x):
+        return x[0] * x[1]
+
+    def program(x):
+        return second(x) + product(x)
+
+    x = np.array([2.0, 3.0])
+    for options in ({}, {"fastmath": True}, {"error_model": "numpy"}):
+        assert declare.program(program, options)(x) == 9.0
+    names = [path.name.split("_")[0] for path in folder.rglob("*.bin")]
+    assert (names.count("second"), names.count("product")) == (1, 3)

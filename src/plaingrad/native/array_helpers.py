@@ -299,7 +299,7 @@ def _array_of(*numbers):  # type: ignore[no-untyped-def]
 # Elementwise loops ----------------------------------------------------------------------------------------------------
 
 
-@register_jitable
+@register_jitable(moves=True)
 def along(x, length):  # type: ignore[no-untyped-def]
     """`x`, in C order, broadcast along its last axis to this length; itself if it has it.
 
@@ -317,7 +317,7 @@ def along(x, length):  # type: ignore[no-untyped-def]
     return out
 
 
-@register_jitable
+@register_jitable(moves=True)
 def room_along(bar, length):  # type: ignore[no-untyped-def]
     """What the cotangent of `along(x, length)` is added into: `bar`, that of x, or zeros if x was broadcast."""
     if bar.shape[-1] == length:
@@ -384,7 +384,10 @@ def extremes(z, a):  # type: ignore[no-untyped-def]
         elif z != z and x[k] != x[k] and count == 0:
             count = 1
             out[k] = 1
-    return (out / max(count, 1)).reshape(a.shape)
+    if count > 1:
+        for k in range(x.size):
+            out[k] /= count
+    return out.reshape(a.shape)
 
 
 @register_jitable

@@ -29,6 +29,7 @@ from plaingrad.native import disk, linked
 from plaingrad.native.makers import Maker
 
 UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called from compiled code only
+OF_MOVES = {"fastmath": False, "error_model": "python"}  # of functions that no flags of a caller would change
 INSTALLATION = hashlib.sha256(str(disk.PACKAGE).encode()).hexdigest()[:12]
 
 
@@ -38,11 +39,19 @@ class Cache(NullCache):  # type: ignore[misc]
     Attributes:
         name: of its files, different from those of all others.
         is_linked: whether there is code to link only (`linked.py`).
+        moves: whether it is the same for all flags.
     """
 
-    def __init__(self, name: str, is_linked: bool) -> None:
+    def __init__(self, name: str, is_linked: bool, moves: bool = False) -> None:
         self.name = name
         self.is_linked = is_linked
+        self.moves = moves
+
+    def key(self, sig: Any, codegen: Any) -> Any:
+        """What tells one machine code of the helper from another."""
+        above = None if self.moves else ConfigStack.top_or_none()  # the flags of the function that calls
+        flags = above and (sorted(above.fastmath.flags), above.error_model, above.forceinline, above.nrt)
+        return sig, codegen.magic_tuple(), str(flags)
 
     def path(self, key: Any) -> Path | None:
         """The file for a key; None if nothing is kept."""
@@ -52,7 +61,7 @@ class Cache(NullCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled function; None if it is not there, of other sources, or damaged."""
-        key = _key(sig, target_context.codegen())
+        key = self.key(sig, target_context.codegen())
         path = self.path(key)
         if path is None:
             return None
@@ -74,7 +83,7 @@ class Cache(NullCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled function, if another process can ask for it and the sources are still those that run."""
-        key = _key(sig, data.codegen)
+        key = self.key(sig, data.codegen)
         path = self.path(key)
         if path is None or " at 0x" in str(sig) or data.library.has_dynamic_globals:
             return
@@ -84,12 +93,6 @@ class Cache(NullCache):  # type: ignore[misc]
             kept = linked.reduced(data) if self.is_linked else data._reduce()
             content = dumps((disk.surroundings(), key, kept))
             disk.write_whole(path, hashlib.sha256(content).digest() + content)
-
-
-def _key(sig: Any, codegen: Any) -> Any:
-    above = ConfigStack.top_or_none()  # the flags of the function that calls
-    flags = above and (sorted(above.fastmath.flags), above.error_model, above.forceinline, above.nrt)
-    return sig, codegen.magic_tuple(), str(flags)
 
 
 def _words(code: CodeType) -> list[Any]:
@@ -135,6 +138,8 @@ def compiled(f: FunctionType, **options: Any) -> Any:
     told = digest(f, options)
     if told is None:
         return numba.njit(**options)(f)
+    if told in _moving:
+        return _moving[told]
     made = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     made.__kwdefaults__ = f.__kwdefaults__
     made.__module__ = f.__module__
@@ -142,8 +147,14 @@ def compiled(f: FunctionType, **options: Any) -> Any:
     is_linked = options.get("no_cpython_wrapper", False)
     run = numba.njit(pipeline_class=linked.Linked if is_linked else Maker, **options)(made)
     if run is not made:  # Numba may be told not to compile
-        run._cache = Cache(f"{f.__name__.strip('<>')}_{told}", is_linked)
+        moves = OF_MOVES.items() <= options.items()
+        run._cache = Cache(f"{f.__name__.strip('<>')}_{told}", is_linked, moves)
+        if moves:
+            _moving[told] = run
     return run
+
+
+_moving: dict[str, Any] = {}  # what `compiled` made of functions that are the same for all flags
 
 
 def njit(f: Any = None, **options: Any) -> Any:
@@ -162,11 +173,27 @@ def program(f: Any, options: dict[str, Any]) -> Any:
     return numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=Maker, **options)(f)
 
 
-def overload(function: Any, inline: Any = "never", prefer_literal: bool = False, strict: bool = True) -> Any:
-    """`numba.extending.overload`."""
+def overload(
+    function: Any,
+    inline: Any = "never",
+    prefer_literal: bool = False,
+    strict: bool = True,
+    moves: bool = False,
+) -> Any:
+    """`numba.extending.overload`.
+
+    Args:
+        function: what is called.
+        inline: as in Numba.
+        prefer_literal: as in Numba.
+        strict: as in Numba.
+        moves: it moves and counts: the flags of the caller (`fastmath`, `error_model`) would change nothing, and it
+            is compiled once for all of them.
+    """
 
     def decorate(chosen: Callable[..., Any]) -> Callable[..., Any]:
-        template = make_overload_template(function, chosen, UNWRAPPED, strict, inline, prefer_literal)
+        given = {**UNWRAPPED, **OF_MOVES} if moves else UNWRAPPED
+        template = make_overload_template(function, chosen, given, strict, inline, prefer_literal)
         if inline == "never":
             template._get_jit_decorator = lambda self: lambda **options: lambda f: compiled(f, **options)
         infer(template)
@@ -177,12 +204,12 @@ def overload(function: Any, inline: Any = "never", prefer_literal: bool = False,
     return decorate
 
 
-def register_jitable(f: Any = None, inline: Any = "never") -> Any:
-    """`numba.extending.register_jitable`."""
+def register_jitable(f: Any = None, inline: Any = "never", moves: bool = False) -> Any:
+    """`numba.extending.register_jitable`, with `moves` as in `overload`."""
     if f is None:
-        return lambda f: register_jitable(f, inline)
+        return lambda f: register_jitable(f, inline, moves)
 
-    @overload(f, inline=inline, strict=False)
+    @overload(f, inline=inline, strict=False, moves=moves)
     def chosen(*args: Any, **kwargs: Any) -> Any:
         return f
 

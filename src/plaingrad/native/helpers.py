@@ -6,13 +6,14 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
+from numba.extending import intrinsic
 
 from plaingrad.errors import NativeError
 from plaingrad.native.declare import overload, register_jitable
 from plaingrad.rules import elementwise
 
 
-@register_jitable
+@register_jitable(moves=True)
 def extent(a):  # type: ignore[no-untyped-def]
     """(address of the first byte of an array, address behind its last)."""
     low = high = a.ctypes.data
@@ -25,7 +26,7 @@ def extent(a):  # type: ignore[no-untyped-def]
     return low, high + a.itemsize
 
 
-@register_jitable
+@register_jitable(moves=True)
 def check_disjoint(a, b):  # type: ignore[no-untyped-def]
     """Raise if arrays overlap: Numba does a += b element after element, NumPy as if b were copied first."""
     if a.size == 0 or b.size == 0:
@@ -41,7 +42,7 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
         )
 
 
-@register_jitable
+@register_jitable(moves=True)
 def place_in_list(index, n):  # type: ignore[no-untyped-def]
     """The place of an element of a list of `n`, counted from the end if `index` is negative."""
     place = index + n if index < 0 else index
@@ -50,7 +51,16 @@ def place_in_list(index, n):  # type: ignore[no-untyped-def]
     return place
 
 
-@register_jitable
+@intrinsic
+def _quotient(typingctx, a, b):  # type: ignore[no-untyped-def]
+    """a // b of numbers above 0."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.sdiv(*args)
+
+    return types.int64(types.int64, types.int64), codegen
+
+
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
     if step == 0:
@@ -60,13 +70,25 @@ def trips(start, stop, step):  # type: ignore[no-untyped-def]
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
+@overload(trips, moves=True)
+def _trips(start, stop, step):  # type: ignore[no-untyped-def]
+    def trips(start, stop, step):  # type: ignore[no-untyped-def]
+        if step > 0:
+            return _quotient(stop - start + step - 1, step) if stop > start else 0
+        if step == 0:
+            raise ValueError("range() arg 3 must not be zero")
+        return _quotient(start - stop - step - 1, -step) if start > stop else 0
+
+    return trips
+
+
 @register_jitable
 def choice(test, a, b):  # type: ignore[no-untyped-def]
     """a if `test`, else b; both have been computed."""
     return a if test else b
 
 
-@register_jitable
+@register_jitable(moves=True)
 def clamped(index, n):  # type: ignore[no-untyped-def]
     """An index of an axis of n elements; the nearest one for what is none."""
     return min(max(index, -n), n - 1)
@@ -231,7 +253,7 @@ def exponent_slopes(x, y, z):  # type: ignore[no-untyped-def]
 # everywhere, if the box is empty along an axis or reaches out of the arrays
 
 
-@register_jitable
+@register_jitable(moves=True)
 def copy_around_1(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """Copy what lies outside of a range that a loop fills: `behind` the loop, when the lines of memory that
     it has stored to are near. Where the range is none, copy everything, in front of the loop."""
@@ -245,7 +267,7 @@ def copy_around_1(to, of, low, high, behind):  # type: ignore[no-untyped-def]
         to[i] = of[i]
 
 
-@register_jitable
+@register_jitable(moves=True)
 def copy_around_2(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """The same for a rectangle."""
     rows, n = to.shape
@@ -260,7 +282,7 @@ def copy_around_2(to, of, low, high, behind):  # type: ignore[no-untyped-def]
             to[i, j] = of[i, j]
 
 
-@register_jitable
+@register_jitable(moves=True)
 def copy_around_3(to, of, low, high, behind):  # type: ignore[no-untyped-def]
     """The same for a box."""
     layers, rows, n = to.shape

@@ -1,4 +1,4 @@
-"""New arrays without a function of Numba's around the code that makes them.
+"""New arrays, and arrays filled with a constant, without a function of Numba's around the code that does it.
 
 Numba compiles np.empty, np.zeros and their likes as functions of their own, for every combination of types and of the
 flags of a caller anew: some 40 ms each. What derived programs and their helpers call instead is the same code in place.
@@ -13,7 +13,7 @@ from numba.core import cgutils, ir, types
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
 from numba.core.imputils import impl_ret_new_ref, lower_builtin
-from numba.core.ir_utils import find_callname, guard
+from numba.core.ir_utils import find_callname, get_definition, guard
 from numba.core.typed_passes import IRLegalization
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
@@ -39,6 +39,11 @@ def empty_like(a):  # type: ignore[no-untyped-def]
 def zeros_like(a):  # type: ignore[no-untyped-def]
     """np.zeros_like."""
     return np.zeros_like(a)
+
+
+def fill(a, value):  # type: ignore[no-untyped-def]
+    """a.fill(value) for a number."""
+    a.fill(value)
 
 
 OF_WRAPPERS = ("release_gil", "no_cpython_wrapper", "no_cfunc_wrapper")
@@ -86,9 +91,39 @@ _declare(empty_like, _alike, arrayobj._parse_empty_like_args, False)
 _declare(zeros_like, _alike, arrayobj._parse_empty_like_args, True)
 
 
+class _Filling(AbstractTemplate):  # type: ignore[misc]
+    key = fill
+
+    def generic(self, args: Any, kws: Any) -> Any:
+        a, value = args
+        is_right = (
+            isinstance(a, types.Array) and a.mutable and self.context.can_convert(value, a.dtype) is not None
+        )
+        return signature(types.none, a, value) if is_right else None
+
+
+def _fill(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+    kind, scalar = sig.args
+    a = arrayobj.make_array(kind)(context, builder, args[0])
+    value = context.cast(builder, args[1], scalar, kind.dtype)
+    if kind.layout in "CF":
+        with cgutils.for_range(builder, a.nitems) as loop:
+            arrayobj.store_item(context, builder, kind, value, builder.gep(a.data, [loop.index]))
+    else:
+        shape = cgutils.unpack_tuple(builder, a.shape, kind.ndim)
+        with cgutils.loop_nest(builder, shape, context.get_value_type(types.intp)) as place:
+            item = cgutils.get_item_pointer(context, builder, kind, a, place)
+            arrayobj.store_item(context, builder, kind, value, item)
+    return context.get_dummy_value()
+
+
+infer_global(fill, types.Function(_Filling))
+lower_builtin(fill, types.VarArg(types.Any))(_fill)
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class InPlaceOfNumPy(FunctionPass):  # type: ignore[misc]
-    """Calls of NumPy's makers of arrays without keywords become calls of those above."""
+    """Calls of NumPy's makers of arrays without keywords, and a.fill(constant), become calls of those above."""
 
     _name = "plaingrad_makers"
 
@@ -103,17 +138,35 @@ class InPlaceOfNumPy(FunctionPass):  # type: ignore[misc]
             for s in block.body:
                 call = s.value if isinstance(s, ir.Assign) else None
                 if isinstance(call, ir.Expr) and call.op == "call" and not call.kws and call.vararg is None:
-                    name, module = guard(find_callname, state.func_ir, call) or ("", "")
-                    if module == "numpy" and name in MAKERS and len(call.args) <= 2:
-                        maker = block.scope.redefine("$maker", s.loc)
-                        chosen = ir.Global(name, MAKERS[name], s.loc)
-                        body.append(ir.Assign(chosen, maker, s.loc))
-                        state.func_ir._definitions[maker.name].append(chosen)
-                        call.func = maker
+                    found = _replaced(state.func_ir, call)
+                    if found is not None:
+                        function, call.args = found
+                        call.func = block.scope.redefine("$maker", s.loc)
+                        chosen = ir.Global(function.__name__, function, s.loc)
+                        body.append(ir.Assign(chosen, call.func, s.loc))
+                        state.func_ir._definitions[call.func.name].append(chosen)
                         changed = True
                 body.append(s)
             block.body = body
         return changed
+
+
+def _replaced(func_ir: Any, call: Any) -> Any:
+    """(function in place of the one that is called, its arguments); None if there is none."""
+    callee = guard(get_definition, func_ir, call.func)
+    if (
+        isinstance(callee, ir.Expr)
+        and callee.op == "getattr"
+        and callee.attr == "fill"
+        and len(call.args) == 1
+    ):
+        value = guard(get_definition, func_ir, call.args[0])
+        is_number = isinstance(value, ir.Const) and isinstance(value.value, (int, float, complex))
+        return (fill, [callee.value, *call.args]) if is_number else None
+    name, module = guard(find_callname, func_ir, call) or ("", "")
+    if module == "numpy" and name in MAKERS and len(call.args) <= 2:
+        return MAKERS[name], call.args
+    return None
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)

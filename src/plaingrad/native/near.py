@@ -18,26 +18,32 @@ AT_ONCE = 1 << 17  # bytes brought near at a time
 LEAST = 1 << 24  # bytes of an arena from which on that is worth it
 
 
-@register_jitable
+@register_jitable(moves=True)
 def rows_at_once(arena, x):  # type: ignore[no-untyped-def]
     """How many entries along the first axis of `x` are to be brought near at a time; all where none need be."""
-    if x.size == 0 or arena[CAPACITY] < LEAST:
-        return max(1, x.shape[0])
-    return max(1, AT_ONCE // (x.itemsize * (x.size // x.shape[0])))
+    found = x.shape[0]
+    if x.size != 0 and arena[CAPACITY] >= LEAST:
+        found = AT_ONCE // (x.itemsize * (x.size // x.shape[0]))
+    return found if found > 1 else 1
 
 
 def bring_near(arena, x, first, last):  # type: ignore[no-untyped-def]
     """Load the entries from `first` to `last` along the first axis of a C array; compiled code only."""
 
 
-@overload(bring_near)
+@overload(bring_near, moves=True)
 def _bring_near(arena, x, first, last):  # type: ignore[no-untyped-def]
     def bring_near(arena, x, first, last):  # type: ignore[no-untyped-def]
         if arena[CAPACITY] < LEAST or x.size == 0:
             return
-        first, last = max(first, 0), min(last, x.shape[0])
+        if first < 0:
+            first = 0
+        if last > x.shape[0]:
+            last = x.shape[0]
+        if last <= first:
+            return
         row = x.itemsize * (x.size // x.shape[0])
-        words = _array_at(_address(x) + first * row, max(0, last - first) * row // 8, np.int64)
+        words = _array_at(_address(x) + first * row, (last - first) * row // 8, np.int64)
         part = words.size // 4  # four places at a time take four fifths of the time that one takes
         seen = 0
         for k in range(part):

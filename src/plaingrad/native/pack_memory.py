@@ -14,12 +14,13 @@ from numba.extending import intrinsic
 from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.packs import native, pack, places, vector
 from plaingrad.native.vector_code import DOUBLE, DOUBLES, INT, PLACE, WIDTH, lane_number
+from plaingrad.native.workspace import _address, _array_at
 
 SQUARE, HALF = 8, 4  # rows and columns turned at once
 ROW, BYTES = ir.VectorType(DOUBLE, SQUARE), ir.IntType(8).as_pointer()
 
 
-def _address(context: Any, builder: Any, t: Any, value: Any, place_type: Any, place: Any) -> Any:
+def _place_of_pack(context: Any, builder: Any, t: Any, value: Any, place_type: Any, place: Any) -> Any:
     """Where element `place` of a C-ordered array of packs is."""
     array = context.make_array(t)(context, builder, value)
     shape = cgutils.unpack_tuple(builder, array.shape)
@@ -42,7 +43,7 @@ def take(a, place):  # type: ignore[no-untyped-def]
 
 
 def _take(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    found = builder.load(_address(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
+    found = builder.load(_place_of_pack(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
     found.align = 8
     return found
 
@@ -57,7 +58,7 @@ def put(a, place, x):  # type: ignore[no-untyped-def]
 
 def _put(context: Any, builder: Any, sig: Any, args: Any) -> Any:
     value = vector(context, builder, args[2], sig.args[2])
-    done = builder.store(value, _address(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
+    done = builder.store(value, _place_of_pack(context, builder, sig.args[0], args[0], sig.args[1], args[1]))
     done.align = 8
     return context.get_dummy_value()
 
@@ -108,24 +109,25 @@ def packs_like(a):  # type: ignore[no-untyped-def]
     return np.zeros((*a.shape, WIDTH))
 
 
-@overload(packs_like)
+@overload(packs_like, moves=True)
 def _packs_like(a):  # type: ignore[no-untyped-def]
     return lambda a: np.zeros(a.shape + (WIDTH,))
 
 
-@register_jitable
+@register_jitable(moves=True)
 def more_packs(tape, size):  # type: ignore[no-untyped-def]
     """A vector of packs of at least `size`, with what is in `tape`."""
     if size <= tape.shape[0]:
         return tape
-    longer = np.empty((max(size, 2 * tape.shape[0]), tape.shape[1]))
+    room = size if size > 2 * tape.shape[0] else 2 * tape.shape[0]
+    longer = np.empty((room, tape.shape[1]))
     for k in range(tape.shape[0]):  # Numba takes seconds to compile an assignment to a slice
         for j in range(tape.shape[1]):
             longer[k, j] = tape[k, j]
     return longer
 
 
-@register_jitable
+@register_jitable(moves=True)
 def no_packs():  # type: ignore[no-untyped-def]
     """A tape of packs without entries."""
     return np.empty((0, WIDTH))
@@ -325,9 +327,13 @@ def collapsed(a):  # type: ignore[no-untyped-def]
 
 @overload(collapsed)
 def _collapsed(a):  # type: ignore[no-untyped-def]
+    if a.layout != "C":
+        return None
+
     def sums(a):  # type: ignore[no-untyped-def]
         found = np.zeros(a.shape[:-1])
-        flat, every = found.reshape(-1), a.reshape(-1, WIDTH)
+        flat = _array_at(_address(found), found.size, np.float64)
+        every = _array_at(_address(a), (found.size, WIDTH), np.float64)
         for k in range(flat.size):
             for j in range(WIDTH):
                 flat[k] += every[k, j]

@@ -32,7 +32,7 @@ BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED, SEEN = range(7)
 TABLE = 8  # from here on: address and size of every block
 MOST_BLOCKS = 60  # each is at least twice the one before
 FIRST_BLOCK = 1 << 16  # bytes
-LINE = 64  # bytes: everything taken starts at a cache line
+LINE = 64  # bytes, a power of two: everything taken starts at a cache line
 DEFAULT_LIMIT = 1 << 30  # bytes that the pool keeps
 
 
@@ -145,10 +145,16 @@ def _disown(typingctx, owner):  # type: ignore[no-untyped-def]
 # -- arenas, inside compiled programs ----------------------------------------------------------------------------------
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _next_block(arena, size):  # type: ignore[no-untyped-def]
     """Make room for `size` bytes in a block of its own."""
-    size = max(2 * arena[CAPACITY], size + LINE, arena[WANTED], FIRST_BLOCK)
+    size += LINE
+    if size < 2 * arena[CAPACITY]:
+        size = 2 * arena[CAPACITY]
+    if size < arena[WANTED]:
+        size = arena[WANTED]
+    if size < FIRST_BLOCK:
+        size = FIRST_BLOCK
     count = arena[BLOCKS]
     if count >= MOST_BLOCKS:
         raise MemoryError("the tapes of a derived program have too many blocks")
@@ -156,15 +162,15 @@ def _next_block(arena, size):  # type: ignore[no-untyped-def]
     arena[TABLE + 2 * count] = address
     arena[TABLE + 2 * count + 1] = size
     arena[BLOCKS] = count + 1
-    arena[BLOCK] = (address + LINE - 1) // LINE * LINE
+    arena[BLOCK] = (address + LINE - 1) & -LINE
     arena[CAPACITY] = address + size - arena[BLOCK]
     arena[USED] = 0
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _taken(arena, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena."""
-    size = (size + LINE - 1) // LINE * LINE
+    size = (size + LINE - 1) & -LINE
     if size > arena[CAPACITY] - arena[USED]:
         _next_block(arena, size)
     address = arena[BLOCK] + arena[USED]
@@ -172,7 +178,7 @@ def _taken(arena, size):  # type: ignore[no-untyped-def]
     return address
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _own(arena, owner):  # type: ignore[no-untyped-def]
     """Let go of `owner` when the arena is done: a list of (owner, the one before)."""
     node = _array_at(_taken(arena, 16), 2, np.int64)
@@ -192,7 +198,7 @@ def _disown_all(arena):  # type: ignore[no-untyped-def]
         at = node[1]
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena that begin with the `used` bytes from an address on."""
     new = _taken(arena, size)
@@ -202,19 +208,19 @@ def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     return new
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
     """(a tape of descriptions of `words` words each, with room for the entry `at`, the address of that)."""
     used, wanted = tape.size, (at + 1) * words
     if wanted > used:
-        size = max(2 * used, wanted)
+        size = 2 * used if 2 * used > wanted else wanted
         tape = _array_at(_moved(arena, _address(tape), 8 * used, 8 * size), size, np.int64)
         for k in range(used, size):
             tape[k] = 0
     return tape, _address(tape) + 8 * words * at
 
 
-@register_jitable
+@register_jitable(moves=True)
 def _own_any(arena, owner):  # type: ignore[no-untyped-def]
     """`_own`, if there is an owner."""
     if owner != 0:
@@ -226,7 +232,7 @@ def room(arena, shape, dtype):  # type: ignore[no-untyped-def]
     return np.empty(shape, dtype)
 
 
-@overload(room, inline="never")
+@overload(room, moves=True)
 def _room(arena, shape, dtype):  # type: ignore[no-untyped-def]
     if isinstance(arena, types.NoneType):
         return lambda arena, shape, dtype: np.empty(shape, dtype)
@@ -252,7 +258,7 @@ def room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
     return np.empty(shape, dtype)
 
 
-@overload(room_from)
+@overload(room_from, moves=True)
 def _room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
     itemsize, ndim = _itemsize(dtype), len(shape)
 
@@ -260,18 +266,18 @@ def _room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
         size = itemsize
         for k in range(ndim):
             size *= shape[k]
-        return _array_at(_taken(arena, size + LINE) + (-lead * itemsize) % LINE, shape, dtype)
+        return _array_at(_taken(arena, size + LINE) + (-lead * itemsize & LINE - 1), shape, dtype)
 
     return room_from
 
 
-@register_jitable
+@register_jitable(moves=True)
 def mark(arena):  # type: ignore[no-untyped-def]
     """How far an arena is taken now: (number of blocks, bytes of the last one)."""
     return arena[BLOCKS], arena[USED]
 
 
-@register_jitable
+@register_jitable(moves=True)
 def release(arena, marked):  # type: ignore[no-untyped-def]
     """Take what was taken since `mark` as free, unless there is a new block: then it will be from the next time on."""
     if arena[BLOCKS] == marked[0]:
@@ -286,7 +292,7 @@ def _itemsize(dtype: Any) -> int:
     return as_dtype(dtype.dtype).itemsize
 
 
-@register_jitable
+@register_jitable(moves=True)
 def copied(arena, x):  # type: ignore[no-untyped-def]
     """A copy of a C array that lives as long as the arena."""
     new = room(arena, x.shape, x.dtype)
@@ -305,14 +311,14 @@ def more(arena, tape, size):  # type: ignore[no-untyped-def]
     return new
 
 
-@overload(more)
+@overload(more, moves=True)
 def _more(arena, tape, size):  # type: ignore[no-untyped-def]
     if isinstance(arena, types.NoneType):
 
         def longer(arena, tape, size):  # type: ignore[no-untyped-def]
             if size <= tape.size:
                 return tape
-            new = np.empty(max(2 * tape.size, size), tape.dtype)
+            new = np.empty(2 * tape.size if 2 * tape.size > size else size, tape.dtype)
             for k in range(tape.size):
                 new[k] = tape[k]
             return new
@@ -323,7 +329,7 @@ def _more(arena, tape, size):  # type: ignore[no-untyped-def]
     def more(arena, tape, size):  # type: ignore[no-untyped-def]
         if size <= tape.size:
             return tape
-        size = max(2 * tape.size, size)
+        size = 2 * tape.size if 2 * tape.size > size else size
         return _array_at(
             _moved(arena, _address(tape), tape.size * itemsize, size * itemsize), size, tape.dtype
         )
@@ -340,7 +346,7 @@ def references(arena, like):  # type: ignore[no-untyped-def]
     return {-1: like}
 
 
-@overload(references)
+@overload(references, moves=True)
 def _references(arena, like):  # type: ignore[no-untyped-def]
     if isinstance(arena, types.NoneType):
         return lambda arena, like: [like]
@@ -353,7 +359,7 @@ def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
     return tape
 
 
-@overload(keep)
+@overload(keep, moves=True)
 def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
     if isinstance(arena, types.NoneType):
 
@@ -378,10 +384,10 @@ def kept(tape, at, like):  # type: ignore[no-untyped-def]
     return tape.get(at, like)
 
 
-@overload(kept)
+@overload(kept, moves=True)
 def _kept(tape, at, like):  # type: ignore[no-untyped-def]
     if isinstance(tape, types.List):
-        return lambda tape, at, like: tape[min(at + 1, len(tape) - 1)]
+        return lambda tape, at, like: tape[at + 1 if at + 1 < len(tape) else -1]
 
     def kept(tape, at, like):  # type: ignore[no-untyped-def]
         words = _words_of(like)
@@ -401,7 +407,7 @@ def box(arena, n):  # type: ignore[no-untyped-def]
     return [None] * n
 
 
-@overload(box)
+@overload(box, moves=True)
 def _box(arena, n):  # type: ignore[no-untyped-def]
     return lambda arena, n: room(arena, n, np.int64)
 
@@ -412,7 +418,7 @@ def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
     return frame
 
 
-@overload(put)
+@overload(put, moves=True)
 def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
     def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
         address = _taken(arena, 8 * _words_of(x))
@@ -428,7 +434,7 @@ def got(frame, k, like):  # type: ignore[no-untyped-def]
     return frame[k]
 
 
-@overload(got)
+@overload(got, moves=True)
 def _got(frame, k, like):  # type: ignore[no-untyped-def]
     return lambda frame, k, like: _got_reference(frame[k], like)
 

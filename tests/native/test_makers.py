@@ -1,0 +1,167 @@
+"""Arrays made in place of NumPy's functions, in what plaingrad compiles, are those that Numba makes."""
+
+import numpy as np
+import pytest
+
+numba = pytest.importorskip("numba")
+
+from numba.core import event  # noqa: E402
+
+from plaingrad.native import declare, makers  # noqa: E402
+
+
+def both(f):
+    """`f` compiled as a derived program, and by Numba."""
+    return declare.program(f, {}), numba.njit(f)
+
+
+def assert_same(found, wanted):
+    """Whether two arrays agree in all that Numba says of them."""
+    assert (found.dtype, found.shape, found.strides) == (wanted.dtype, wanted.shape, wanted.strides)
+    np.testing.assert_array_equal(found, wanted)
+
+
+SHAPES = [0, 3, np.int32(2), (), (0,), (2, 3), (4, 0, 2), (np.int8(2), np.int64(1))]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_zeros_of_a_shape_are_numbas(shape):
+    def default(n):
+        return np.zeros(n)
+
+    def single(n):
+        return np.zeros(n, np.float32)
+
+    def whole(n):
+        return np.zeros(n, np.int16)
+
+    def complex_(n):
+        return np.zeros(n, np.complex128)
+
+    def written(n):
+        return np.zeros(n, "float32")
+
+    def keyword(n):
+        return np.zeros(n, dtype=np.bool_)
+
+    for f in (default, single, whole, complex_, written, keyword):
+        ours, theirs = both(f)
+        assert_same(ours(shape), theirs(shape))
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.arange(12.0).reshape(3, 4)[::-1, ::2],
+        np.zeros((0, 2), np.complex64),
+        np.array(2.0),
+        np.arange(3),
+    ],
+    ids=["C", "F", "strided", "empty", "0-d", "ints"],
+)
+def test_arrays_like_another_are_numbas(x):
+    def zeros(a):
+        return np.zeros_like(a)
+
+    def empty(a):
+        made = np.empty_like(a)
+        made[...] = 3
+        return made
+
+    for f in (zeros, empty):
+        ours, theirs = both(f)
+        assert_same(ours(x), theirs(x))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.int64, np.uint8, np.bool_])
+def test_a_constant_fills_whole_arrays_and_views(kind):
+    def whole(a):
+        a.fill(1)
+
+    def view(a):
+        a[::-1, 1:3].fill(1)
+
+    def row(a):
+        a[1].fill(True)
+
+    for f in (whole, view, row):
+        for order in ("C", "F"):
+            found, wanted = (np.zeros((3, 4), kind, order=order) for _ in range(2))
+            ours, theirs = both(f)
+            ours(found)
+            theirs(wanted)
+            np.testing.assert_array_equal(found, wanted)
+            assert wanted.any()
+
+
+@pytest.mark.parametrize("shape", [-1, (2, -1), (1 << 40, 1 << 40)], ids=str)
+def test_shapes_that_no_array_has_are_numbas_errors(shape):
+    def made(n):
+        return np.zeros(n).size
+
+    ours, theirs = both(made)
+    with pytest.raises(Exception) as wanted:  # noqa: PT011
+        theirs(shape)
+    with pytest.raises(type(wanted.value)) as found:
+        ours(shape)
+    assert str(found.value) == str(wanted.value)
+
+
+def test_a_real_array_cannot_be_filled_with_a_complex_number():
+    def made(a):
+        a.fill(1j)
+
+    with pytest.raises(numba.TypingError):
+        declare.program(made, {})(np.zeros(2))
+
+
+class Compiled(event.Listener):
+    """The names of the functions that Numba compiles."""
+
+    def __init__(self):
+        self.names = []
+
+    def on_start(self, begun):
+        """Numba begins one."""
+        self.names.append(begun.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, ended):
+        """It is done."""
+
+
+def test_nothing_is_compiled_but_the_program():
+    def program(n):
+        a, b = np.empty((n, 2)), np.zeros(n, np.float32)
+        c = np.zeros_like(a)
+        a.fill(1.0)
+        return a.sum() + b[0] + c[0, 0]
+
+    told = Compiled()
+    with event.install_listener("numba:compile", told):
+        assert declare.program(program, {})(3) == 6.0
+    assert not {"impl", "fill_impl"} & set(told.names), told.names
+
+
+def test_programs_share_what_the_users_function_has_compiled():
+    def user(a):
+        return np.argsort(a)[0]
+
+    def same(a):
+        return np.argsort(a)[0]
+
+    x = np.array([3.0, 1.0])
+    assert numba.njit(user)(x) == 1
+    told = Compiled()
+    with event.install_listener("numba:compile", told):
+        assert declare.program(same, {})(x) == 1
+    assert told.names == ["same"]
+
+
+@pytest.mark.parametrize("maker", makers.MAKERS.values(), ids=makers.MAKERS)
+def test_makers_are_numpys_where_cpython_runs_them(maker):
+    given = np.arange(6.0).reshape(2, 3) if maker.__name__.endswith("like") else (2, 3)
+    wanted = getattr(np, maker.__name__)(given)
+    found = maker(given)
+    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
