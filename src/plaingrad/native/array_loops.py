@@ -12,16 +12,15 @@ first, so that every loop runs along memory.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import shadows, split, vecmath, workspace
-from plaingrad.native.array_helpers import along, folded, plus_in_any_order, room_along
-from plaingrad.native.chains import Trees, axis_step, broadcast_length, of_numbers
-from plaingrad.native.each import EACH
-from plaingrad.native.transform import has_kinks
+from plaingrad.native import shadows, workspace
+from plaingrad.native.array_helpers import along, folded, room_along
+from plaingrad.native.chains import Trees, of_numbers
+from plaingrad.native.element_loops import ElementLoops, at_once, is_expensive, plus, unsafe
 from plaingrad.native.tree import (
     Const,
     Do,
@@ -31,7 +30,6 @@ from plaingrad.native.tree import (
     Parts,
     Ref,
     Stmt,
-    Store,
     Var,
     free_reads,
     operands,
@@ -39,23 +37,6 @@ from plaingrad.native.tree import (
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse import Reverse
-
-CHEAP = frozenset(
-    (
-        np.abs,
-        np.fabs,
-        np.maximum,
-        np.minimum,
-        np.square,
-        np.add,
-        np.subtract,
-        np.multiply,
-        np.divide,
-        np.negative,
-    )
-    + (np.reciprocal, np.sqrt, abs)
-)
-ADDING = frozenset((np.add, np.subtract))
 
 
 class ArrayLoops(Trees):
@@ -71,10 +52,15 @@ class ArrayLoops(Trees):
         self.rt = rt
         self.cut: set[str] = set()
 
-    def loops(self, body: list[Stmt]) -> tuple[dict[int, Tree], set[int]]:
-        """(the expressions in `body` by the place of the array that they end in, the places of what leads to them)."""
+    def loops(self, body: list[Stmt], taken: set[int]) -> tuple[dict[int, Tree], set[int]]:
+        """(the expressions in `body` by the place of the array that they end in, the places of what leads to them).
+
+        Args:
+            body: a run of statements.
+            taken: the places of those that belong to something else.
+        """
         found: dict[int, Tree] = {}
-        gone: set[int] = set()
+        gone: set[int] = set(taken)
         for at in range(len(body) - 1, -1, -1):
             root = body[at]
             if at in gone or not isinstance(root, Let) or not self.may_end(root):
@@ -91,7 +77,7 @@ class ArrayLoops(Trees):
                     self.name_shapes_after(tree)
                     break
                 self.cut |= tree.to_cut
-        return found, gone
+        return found, gone - taken
 
     def name_shapes_after(self, tree: Tree) -> None:
         """Let the shapes that are known to be those of an array that is no longer made be those of the root."""
@@ -132,7 +118,7 @@ class _Side:
     index: tuple[Operand, ...]
 
 
-class Tree:
+class Tree(ElementLoops):
     """An elementwise expression.
 
     Attributes:
@@ -142,8 +128,8 @@ class Tree:
     """
 
     def __init__(self, rt: Reverse, nodes: list[Let]) -> None:
-        self.rt, self.nodes, self.root = rt, nodes, nodes[-1]
-        self.line = self.root.line
+        super().__init__(rt, nodes[-1].line)
+        self.nodes, self.root = nodes, nodes[-1]
         self.ndim = rt.types[self.root.target].ndim
         inside = {s.target for s in nodes}
         self.leaves: list[Var] = []
@@ -161,15 +147,7 @@ class Tree:
         self.numbers: list[Let] = numbers
         self.parts = rt.body(list(numbers))
         self.needed = self.computed_again()
-        self.to_cut = self.expensive() | self.unsafe() | {x.target for x in nodes[:-1] if at_once(x)}
-
-    def element(self, x: Var) -> Var:
-        """A new variable for one element of an array."""
-        name = self.rt.fresh(f"{x.name}_each")
-        self.rt.types[name] = types.float64
-        if self.rt.is_active(x):
-            self.rt.active.add(name)
-        return Var(name)
+        self.to_cut = self.expensive() | unsafe(rt, nodes) | {x.target for x in nodes[:-1] if at_once(x)}
 
     # -- what is computed again ----------------------------------------------------------------------------------------
 
@@ -185,7 +163,7 @@ class Tree:
             if name in found:
                 continue
             found.add(name)
-            if name in made and not (name == root and self.is_expensive(self.root)):
+            if name in made and not (name == root and is_expensive(self.root)):
                 todo += [
                     a.name
                     for a in made[name].args
@@ -193,47 +171,13 @@ class Tree:
                 ]
         return found
 
-    def is_expensive(self, s: Let) -> bool:
-        """Whether reading the result of `s` takes less than computing it."""
-        if s.op == "binary":
-            return s.detail == "**" and s.args[1] not in (Const(2), Const(2.0))
-        return s.op == "call" and getattr(s.args[0], "value", None) not in CHEAP
-
     def expensive(self) -> set[str]:
         """The nodes, but for the root, that are needed on the way back and expensive."""
         return {
             s.target
             for s in self.nodes[:-1]
-            if self.is_expensive(s) and self.each[Var(s.target)].name in self.needed
+            if is_expensive(s) and self.each[Var(s.target)].name in self.needed
         }  # type: ignore[union-attr]
-
-    def unsafe(self) -> set[str]:
-        """The nodes that a jump of a slope depends on, where recomputed arithmetic may differ in the last bit."""
-        made = {s.target: s for s in self.nodes}
-        found: set[str] = set()
-        for s in self.nodes:
-            if not has_kinks(s):
-                continue
-            for a in s.args:
-                if isinstance(a, Var) and a.name in made and not self.is_exact(a.name, made):
-                    found.add(a.name)
-        return found
-
-    def is_exact(self, name: str, made: dict[str, Let]) -> bool:
-        """Whether both sweeps give a node the same bits: nothing in it that could be contracted to a*b + c."""
-        adds = others = False
-        todo = [name]
-        while todo:
-            s = made[todo.pop()]
-            f = getattr(s.args[0], "value", None) if s.op == "call" else None
-            if s.op == "unary" or has_kinks(s) or f is np.negative:
-                pass
-            elif f in ADDING or (s.op == "binary" and s.detail in "+-"):
-                adds = True
-            else:
-                others = True
-            todo += [a.name for a in s.args if isinstance(a, Var) and a.name in made]
-        return not (adds and others) and not (self.rt.is_loose and (adds or others))
 
     # -- the two loops -------------------------------------------------------------------------------------------------
 
@@ -259,7 +203,7 @@ class Tree:
         behind = [] if each is None else self.computed_at_once(each, counters, lengths)
         forward += self.nest(counters, lengths, inner, [], behind)
         bar = Var(f"{root.name}_b")
-        if self.each[root].name in self.needed and self.is_expensive(self.root):  # type: ignore[union-attr]
+        if self.each[root].name in self.needed and is_expensive(self.root):  # type: ignore[union-attr]
             kept[root] = rt.kept(root, forward, self.line)  # type: ignore[assignment]
         back = self.backward(bar, kept)
         if root.name in rt.values.owned:
@@ -337,7 +281,6 @@ class Tree:
         behind: list[Stmt] = []
         for x in active:
             term = Var(f"{self.each[x].name}_b")  # type: ignore[union-attr]
-            index = self.placed(places[x], counters)
             if x in assigned:
                 self.store(inner, bars[x], tuple(counters), term)
             elif self.is_column(x):
@@ -345,17 +288,10 @@ class Tree:
                 rt.types[total.name] = types.float64
                 before.append(Let(total.name, "copy", (Const(0.0),), None, line))
                 inner.append(plus(total.name, total, term, line))
-                self.add_at(behind, places[x].array, index, total)
+                self.add_at(behind, places[x].array, self.placed(places[x], counters, behind), total)
             else:
-                self.add_at(inner, places[x].array, index, term)
+                self.add_at(inner, places[x].array, self.placed(places[x], counters, inner), term)
         return [*out, *self.nest(counters, lengths, inner, before, behind), *end]
-
-    def added(self, s: Stmt, own: set[str]) -> Stmt:
-        """A statement of the way back of one element; what is added to a number from before the loop, in any order."""
-        if isinstance(s, Let) and s.op == "binary" and s.detail == "+" and s.args[0] == Var(s.target):
-            if s.target.endswith("_b") and s.target[:-2] not in own:
-                return plus(s.target, s.args[0], s.args[1], s.line)
-        return s
 
     def targets(
         self, out: list[Stmt], bars: dict[Var, Var], lengths: list[Operand]
@@ -420,11 +356,7 @@ class Tree:
             mine = shapes[x]
             start = self.ndim - len(mine)
             for k, n in enumerate(mine):
-                length = Var(self.rt.fresh("length"))
-                self.rt.types[length.name] = types.int64
-                args = (Ref(broadcast_length, "broadcast_length"), lengths[start + k], n)
-                out.append(Let(length.name, "call", args, (), self.line))
-                lengths[start + k] = length
+                lengths[start + k] = self.common(lengths[start + k], n, out)
         return lengths
 
     def is_column(self, x: Var) -> bool:
@@ -432,25 +364,6 @@ class Tree:
         return is_column(self.rt, x) and not all(is_column(self.rt, other) for other in self.leaves)
 
     # -- pieces --------------------------------------------------------------------------------------------------------
-
-    def shape(self, x: Var, out: list[Stmt]) -> list[Operand]:
-        """The lengths of the axes of an array."""
-        rt = self.rt
-        shape = rt.emit(out, "attribute", (x,), "shape", self.line)
-        ndim = rt.types[x.name[:-2] if x.name.endswith("_b") and x.name not in rt.types else x.name].ndim
-        rt.types[shape.name] = types.UniTuple(types.int64, ndim)
-        found: list[Operand] = []
-        for axis in range(ndim):
-            length = rt.emit(out, "item", (shape, Const(axis)), None, self.line)
-            rt.types[length.name] = types.int64
-            found.append(length)
-        return found
-
-    def step(self, length: Operand, out: list[Stmt]) -> Operand:
-        """How far to go along an axis of this length for every step of the loop."""
-        step = self.rt.emit(out, "call", (Ref(axis_step, "axis_step"), length), (), self.line)
-        self.rt.types[step.name] = types.int64
-        return step
 
     def counters(self) -> list[Operand]:
         """New variables for the loops."""
@@ -461,11 +374,15 @@ class Tree:
             found.append(Var(name))
         return found
 
-    def placed(self, side: _Side, counters: list[Operand]) -> tuple[Operand, ...]:
+    def placed(self, side: _Side, counters: list[Operand], out: list[Stmt]) -> tuple[Operand, ...]:
         """The places along the axes of a leaf."""
         mine = counters[len(counters) - len(side.index) :]
         return tuple(
-            k if step == Const(1) else Const(0) if step == Const(0) else Product(k, step)  # type: ignore[misc]
+            k
+            if step == Const(1)
+            else Const(0)
+            if step == Const(0)
+            else self.whole_number(out, "binary", (k, step), "*")
             for k, step in zip(mine, side.index, strict=True)
         )
 
@@ -473,35 +390,9 @@ class Tree:
         """The elements of leaves."""
         out: list[Stmt] = []
         for x in leaves:
-            index = self.index(out, self.placed(sides[x], counters))
+            index = self.index(out, self.placed(sides[x], counters, out))
             out.append(Let(self.each[x].name, "item", (sides[x].array, index), None, self.line))  # type: ignore[union-attr]
         return out
-
-    def index(self, out: list[Stmt], places: tuple[Any, ...]) -> Operand:
-        """An index of these places."""
-        found: list[Operand] = []
-        for place in places:
-            if isinstance(place, Product):
-                product = self.rt.emit(out, "binary", (place.k, place.step), "*", self.line)
-                self.rt.types[product.name] = types.int64
-                place = product
-            found.append(place)
-        if len(found) == 1:
-            return found[0]
-        index = self.rt.emit(out, "tuple", tuple(found), None, self.line)
-        self.rt.types[index.name] = types.UniTuple(types.int64, len(found))
-        return index
-
-    def store(self, out: list[Stmt], array: Var, places: tuple[Any, ...], value: Operand) -> None:
-        """array[places] = value."""
-        out.append(Store(array, self.index(out, places), value, self.line))
-
-    def add_at(self, out: list[Stmt], array: Var, places: tuple[Any, ...], term: Operand) -> None:
-        """array[places] += term."""
-        index = self.index(out, places)
-        now = self.rt.emit(out, "item", (array, index), None, self.line)
-        total = self.rt.emit(out, "binary", (now, term), "+", self.line)
-        out.append(Store(array, index, total, self.line))
 
     def nest(
         self,
@@ -517,28 +408,6 @@ class Tree:
             if k is counters[-1]:
                 inner = [*before, *inner, *behind]
         return inner
-
-
-def at_once(s: Let) -> Ref | None:
-    """What computes the function that `s` calls, of all elements of a vector in vector registers with the same bits."""
-    f = getattr(s.args[0], "value", None) if s.op == "call" and len(s.args) == 2 else None
-    name = split.FUNCTIONS.get(f)
-    if name is None or not isinstance(s.args[1], Var) or not vecmath.is_exact(name):
-        return None
-    return Ref(EACH[name], f"{name}_each")
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A place that is a counter times a step."""
-
-    k: Operand
-    step: Operand
-
-
-def plus(target: str, a: Operand, b: Operand, line: int) -> Let:
-    """target = a + b, of a sum whose terms may be added in any order."""
-    return Let(target, "call", (Ref(plus_in_any_order, "plus_in_any_order"), a, b), (), line)
 
 
 def is_column(rt: Reverse, x: Var) -> bool:

@@ -159,6 +159,7 @@ class _Chains(Trees):
         super().__init__(program, Memory(program))
         self.types = dict(program.types)
         self.count = 0
+        self.depth = 0  # loops around
 
     def whole(self) -> Program:
         """The program with its loops."""
@@ -190,7 +191,9 @@ class _Chains(Trees):
             elif at in gone:
                 continue
             else:
+                self.depth += isinstance(s, For)
                 out.append(with_inner(s, self.body))
+                self.depth -= isinstance(s, For)
         return out
 
     def summed_tree(self, body: list[Stmt], at: int) -> list[int]:
@@ -205,7 +208,25 @@ class _Chains(Trees):
         plain = all(
             self.types[x.name].layout == "C" and self.types[x.name].dtype == types.float64 for x in leaves
         )
-        return found[:-1] if plain else []
+        return found[:-1] if plain and not self.is_of_rows(body, leaves) else []
+
+    def is_of_rows(self, body: list[Stmt], leaves: list[Var]) -> bool:
+        """Whether elements come from vectors that each iteration makes in `body`: then `row_groups` makes the loops."""
+        if not self.depth or any(self.types[x.name].ndim != 1 for x in leaves):
+            return False
+        made = [
+            s for s in body if isinstance(s, Let) and Var(s.target) in leaves and self.is_elementwise(s, 1)
+        ]
+        return bool(made) and all(self.is_used_here(s, body) for s in made)
+
+    def is_used_here(self, s: Let, body: list[Stmt]) -> bool:
+        """Whether nothing but arithmetic in `body` reads the vector that `s` makes, or stores it."""
+        for reader in self.readers.get(s.target, []):
+            if not any(reader is x for x in body):
+                return False
+            if isinstance(reader, Let) and reader.op in ("copy", "tuple", "item", "list"):
+                return False
+        return True
 
     # -- what is made of it ----------------------------------------------------------------------------------------
 
@@ -246,7 +267,13 @@ class _Chains(Trees):
         """How far to go in an axis of this length for every step in the loop."""
         step = self.fresh("step", types.int64)
         out.append(Let(step, "call", (Ref(axis_step, "axis_step"), length), (), line))
-        return Var(step)
+        return self.unsigned(Var(step), out, line)
+
+    def unsigned(self, x: Operand, out: list[Stmt], line: int) -> Operand:
+        """A whole number as one that is not negative: an index that is may be counted from the end."""
+        found = self.fresh("far", types.uint64)
+        out.append(Let(found, "call", (Ref(np.uint64, "uint64"), x), (), line))
+        return Var(found)
 
     def shape(self, x: Var, out: list[Stmt], line: int) -> list[Operand]:
         """The lengths of the axes of an array."""
@@ -273,12 +300,14 @@ class _Chains(Trees):
             ndim = self.types[x.name].ndim
             places: list[Operand] = [Var(k) for k in at[-ndim:]]
             for axis, step in enumerate(steps[x]):
-                place = Var(self.fresh("place", types.int64))
-                inner.append(Let(place.name, "binary", (places[axis], step), "*", line))
+                place = Var(self.fresh("place", types.uint64))
+                k = self.unsigned(places[axis], inner, line)
+                inner.append(Let(place.name, "binary", (k, step), "*", line))
                 places[axis] = place
             index = places[0]
             if ndim > 1:
-                index = Var(self.fresh("place", types.UniTuple(types.int64, ndim)))
+                kind = types.uint64 if steps[x] else types.int64
+                index = Var(self.fresh("place", types.UniTuple(kind, ndim)))
                 inner.append(Let(index.name, "tuple", tuple(places), None, line))
             element = Var(self.fresh(f"{x.name}_each", types.float64))
             inner.append(Let(element.name, "item", (x, index), None, line))

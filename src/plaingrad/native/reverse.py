@@ -23,6 +23,7 @@ from plaingrad.native.array_loops import ArrayLoops
 from plaingrad.native.dispatchers import options_of
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
+from plaingrad.native.row_groups import RowGroups
 from plaingrad.native.transform import Transform, has_kinks
 from plaingrad.native.tree import (
     RESULT,
@@ -101,6 +102,7 @@ class Reverse(Transform):
         self.values = Values(self.exploded, self.memory, leaves)
         self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
         self.array_loops = ArrayLoops(self)
+        self.row_groups = RowGroups(self)
         self.setup: list[Stmt] = []
         self.initial: dict[str, list[Stmt]] = {}  # values of variables that some way leaves without one
         self.machinery: set[str] = set()
@@ -268,7 +270,12 @@ class Reverse(Transform):
     def body(self, body: list[Stmt]) -> Parts:
         """A run of statements."""
         out = Parts()
-        loops, within = self.array_loops.loops(body) if isinstance(self.arena, Var) else ({}, set())
+        loops: dict[int, Any] = {}
+        within: set[int] = set()
+        if isinstance(self.arena, Var):
+            groups, within = self.row_groups.groups(body)
+            found, inner = self.array_loops.loops(body, within | groups.keys())
+            loops, within = {**groups, **found}, within | inner
         pieces = [
             loops[k].reverse() if k in loops else self.statement(s)
             for k, s in enumerate(body)

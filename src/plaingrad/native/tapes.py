@@ -477,7 +477,7 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
         return not any(is_real(rt.type_of(a)) for a in s.args[1:])
     if f is len:
         return isinstance(rt.type_of(s.args[1]), (types.Array, types.BaseTuple))
-    return f in (float, trips)
+    return f in (float, trips, np.uint64)
 
 
 def is_invariant(rt: Reverse, x: Operand, outer: For) -> bool:
