@@ -409,3 +409,24 @@ def test_threads_derive_compile_and_run_at_once():
     for t in threads:
         t.join()
     assert not wrong
+
+
+# -- order of memory -----------------------------------------------------------------------------------------------------
+
+
+def exchanged_in_fortran_order(m):
+    a = np.asfortranarray(m)
+    b = np.asfortranarray(m * 2.0)
+    total = 0.0
+    for _ in range(3):
+        total += a[0, 1] * b[1, 0] ** 2 + a[2, 1] * np.sum(np.sin(a))
+        a, b = b, a
+    return total
+
+
+def test_shadows_in_fortran_order_are_kept_as_they_lie():
+    """On a tape of references they were read in C order: a transposed gradient."""
+    m = np.array([[1.5, -0.4, 0.3], [0.2, 2.0, -0.7], [-0.5, 0.1, 1.1]])
+    _, found = native(exchanged_in_fortran_order, m)
+    _, expected = plain(exchanged_in_fortran_order, m)
+    np.testing.assert_allclose(found, expected, rtol=1e-13)

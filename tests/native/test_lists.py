@@ -177,6 +177,53 @@ def a_list_of_complex_numbers(v):
     return (l[0]*l[1]*l[-1]).real
 
 
+@program(V)
+def lengthened_in_place_under_two_names(v):
+    l=[v[0]]
+    m=l
+    l+=[v[1]*v[2],v[3]]
+    return m[1]*m[2]*len(m)
+@program(V)
+def lengthened_in_place_in_loops_and_branches(v):
+    l=[v[0]]
+    for i in range(4):
+        if v[i]>0.0: l+=[v[i]*l[-1]]
+        l+=[v[3]]
+    return l[-2]*len(l)+l[2]
+@program(V)
+def one_made_in_every_iteration_carried_over_to_the_next(v):
+    old=[v[0],v[1]]
+    s=0.0
+    for i in range(3):
+        new=[v[i]*s,v[3]]
+        new+=[old[1]*v[2]]
+        s+=old[0]*new[2]+old[-1]
+        old=new
+    return s
+@program(V)
+def the_truth_of_a_list(v):
+    l=[v[0],v[1],v[2]]
+    s=v[3]
+    while l: s=s*l.pop()+v[0]
+    if not l: s*=v[1]
+    return s
+@program(V)
+def the_truth_of_a_list_of_whole_numbers_that_is_emptied_later(v):
+    l=[(1,2)]
+    s=v[0]
+    if l: s=s*s*v[1]
+    l.pop()
+    return s*len(l)+s
+@program(V)
+def as_many_iterations_as_a_list_has_elements_that_grows(v):
+    l=[(1,2)]
+    s=v[3]
+    for i in range(40):
+        for j in range(len(l)): s=np.sin(s+v[0])
+        l.append((i,i))
+    return s
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_goes_through_a_list_has_its_derivative(name):
     f, args = PROGRAMS[name]
@@ -189,10 +236,6 @@ def test_a_list_that_grows_is_differentiated_when_compiled_too():
     np.testing.assert_allclose(found, plaingrad.grad(f, tier="plain")(*args), rtol=1e-13)
 
 
-def a_list_of_arrays(v):
-    l=[v*2.0]
-    for i in range(3): l.append(l[-1]*v)
-    return l[3].sum()*l[1][0]
 def a_list_of_tuples(v):
     l=[(v[0],v[1])]
     l.append((v[2],v[3]))
@@ -215,6 +258,11 @@ def changed_while_iterated_over(v):
     for x in l:
         if len(l)<4: l.append(x*v[1])
     return sum(l)
+def a_list_repeated_in_place(v):
+    l=[v[0],v[1]]
+    m=l
+    l*=2
+    return m[2]*m[3]
 def lists_exchanged_and_changed(v):
     l=[v[0]]
     m=[v[1]]
@@ -229,7 +277,7 @@ REFUSED = (
     of_two_lists_one_is_taken_and_changed,
     lists_exchanged_and_changed,
     a_list_of_lists,
-    a_list_of_arrays,
+    a_list_repeated_in_place,
     a_list_of_tuples,
 )
 

@@ -11,7 +11,7 @@ from typing import Any
 from numba.core import types
 
 from plaingrad import rulebook
-from plaingrad.native import again
+from plaingrad.native import again, array_lists
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
 
@@ -57,8 +57,8 @@ def has_tangent(t: Any) -> bool:
 
 
 def is_memory(t: Any) -> bool:
-    """Whether `t` is a type of arrays, or of lists of arrays, which are tapes."""
-    return isinstance(t, types.Array) or (isinstance(t, types.List) and isinstance(t.dtype, types.Array))
+    """Whether `t` is a type of arrays, or of lists of arrays."""
+    return isinstance(t, types.Array) or array_lists.is_array_list(t)
 
 
 class Memory:
@@ -76,6 +76,9 @@ class Memory:
             kept = again.kept_by(s)
             if kept is not None:
                 self.join(*kept)
+            first, *others = array_lists.shared(s, self.types) or [""]
+            for other in others:
+                self.join(first, other)
         for s in statements(program.body):
             if isinstance(s, (Store, InPlace)) and isinstance(s.array, Var):
                 self.written.add(self.of(s.array.name))
@@ -154,7 +157,7 @@ class Memory:
 
 
 def _holds_arrays(t: Any) -> bool:
-    return isinstance(t, types.Array) or (isinstance(t, types.BaseTuple) and any(map(_holds_arrays, t)))
+    return is_memory(t) or (isinstance(t, types.BaseTuple) and any(map(_holds_arrays, t)))
 
 
 INERT = (

@@ -162,10 +162,4 @@ def like_nothing(t: Any, x: Operand, out: list[Stmt], line: int) -> Operand:
     return found
 
 
-def listed(t: Any, s: Let, out: list[Stmt]) -> None:
-    """A list of arrays, a tape that begins, and the list of their tangents."""
-    dots = [t.dot(x) or like_nothing(t, x, out, s.line) for x in s.args]
-    out += [s, Let(f"{s.target}_d", "list", tuple(dots), None, s.line)]
-
-
-__all__ = ["is_derived", "like_nothing", "listed", "name_of", "push"]
+__all__ = ["is_derived", "like_nothing", "name_of", "push"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.native.array_lists import changed
 from plaingrad.native.dispatchers import python_function
 from plaingrad.native.frontend import constant, program
 from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
@@ -22,7 +23,7 @@ class Effects:
     """Of one function, for one list of argument types.
 
     Attributes:
-        writes: the positions of the arguments that it may write into.
+        writes: the positions of the arguments that it may write into, or whose lists of arrays it may change.
         aliases: whether its result may share memory with an argument.
         once: what it does that must not be done again on the way back, in words; "" if nothing.
     """
@@ -48,7 +49,12 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     try:
         whole, results, leaves = exploded(prepared(program(f, signature)))
         memory = Memory(whole)
-        writes = [k for k, p in enumerate(whole.params) if any(map(memory.is_written, leaves[p]))]
+        lengthened = {memory.of(name) for s in statements(whole.body) for name in changed(s, whole.types)}
+        written = [
+            {leaf for leaf in leaves[p] if memory.is_written(leaf) or memory.of(leaf) in lengthened}
+            for p in whole.params
+        ]
+        writes = [k for k, found in enumerate(written) if found]
         owners = {memory.of(leaf) for p in whole.params for leaf in leaves[p]}
         aliases = any(memory.of(name) in owners for name in results)
         once = ""

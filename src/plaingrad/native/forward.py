@@ -18,6 +18,7 @@ from numba.core import types
 
 from plaingrad.native import (
     again,
+    array_lists,
     arrays,
     chunks,
     helpers,
@@ -260,7 +261,9 @@ class Forward(Transform):
         """Statements with their tangents."""
         out: list[Stmt] = []
         for s in body:
-            if isinstance(s, If):
+            if array_lists.is_step(s, self.types) and self.is_active_list(s):
+                out += array_lists.beside(s, self.types, lambda name: f"{name}_d")
+            elif isinstance(s, If):
                 out.append(If(s.test, self.body(s.then), self.body(s.orelse), s.line))
             elif isinstance(s, For):
                 out.append(For(s.target, s.start, s.stop, s.step, self.body(s.body), s.line))
@@ -294,9 +297,6 @@ class Forward(Transform):
                 again.push(self, s, helper, out)
             else:
                 out.append(s if again.has_result(self, s) else Do(s, s.line))
-            return
-        if s.op == "list" and s.target in self.active:
-            again.listed(self, s, out)
             return
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             out.append(s)  # a leaf of a tuple parameter: its tangent is a parameter too, or set to zero

@@ -97,7 +97,7 @@ def enclosed(rt: Reverse, frame: list[str]) -> tuple[list[str], list[Stmt], list
         t = rt.types.get(tapes.base_of(rt, name))
         if not isinstance(t, types.Array):
             raise rt.refuse(f"a {t} that is kept in a function that calls itself", 0)
-        like = rt.empty_array(t if name in rt.types or t.layout == "A" else t.copy(layout="C"))
+        like = rt.empty_like(name)
         put = (Ref(workspace.put, "put"), rt.arena, Var(box), Const(k), Var(name))
         pack.append(Let(box, "call", put, ()))
         got.append(Let(name, "call", (Ref(workspace.got, "got"), Var(box), Const(k), like), ()))
@@ -162,6 +162,7 @@ def definitions_of_views(rt: Reverse, body: list[Stmt]) -> dict[str, Let]:
         name: s
         for name, s in tapes.definitions_in(body).items()
         if _is_shadow(rt, name)
+        and not tapes.reads_a_list(rt, s)
         and not (s.op == "call" and getattr(s.args[0], "value", None) is np.zeros_like)
     }
 
@@ -179,6 +180,7 @@ def without_shadows(rt: Reverse, body: list[Stmt], needed: set[str]) -> list[Stm
             s.target
             for s in statements(body)
             if isinstance(s, Let) and s.target not in read and _is_shadow(rt, s.target)
+            if not (s.op in ("method", "call") and tapes.reads_a_list(rt, s))  # it is taken off a list
         }
         if not dead:
             return body

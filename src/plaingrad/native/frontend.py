@@ -73,6 +73,7 @@ SYMBOLS = {
     operator.invert: "~",
     operator.not_: "not",
 }
+CHANGED_IN_PLACE = (types.Array, types.List)  # by x += y, which makes a new value of other types
 UNSET = Var("unset")  # a variable that has no value yet
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 # endings and beginnings of names that the transforms make, and that a user's variable must not have
@@ -265,9 +266,10 @@ class _Translator(Draft):
                     self.known[name] = constant(getattr(owner.value, value.attr), value.attr)
             elif value.op == "call" and self.operand(value.func) == Const(bool) and value.args:
                 given = value.args[0].name
-                if name in self.tests or isinstance(self.typemap[given], types.Boolean):
+                tested = name in self.tests and not isinstance(self.typemap[given], types.List)
+                if tested or isinstance(self.typemap[given], types.Boolean):
                     self.known[name] = given  # elsewhere it is a number of its own: bool(x) * x
-            elif value.op == "inplace_binop" and isinstance(self.typemap[value.lhs.name], types.Array):
+            elif value.op == "inplace_binop" and isinstance(self.typemap[value.lhs.name], CHANGED_IN_PLACE):
                 self.known[name] = value.lhs.name
 
     # -- statements ------------------------------------------------------------------------------------------------
@@ -292,7 +294,12 @@ class _Translator(Draft):
         target, value = s.target.name, s.value
         if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
             symbol = SYMBOLS[value.immutable_fn]
-            return [InPlace(self.operand(value.lhs), symbol, self.operand(value.rhs), line)]
+            lhs, rhs = self.operand(value.lhs), self.operand(value.rhs)
+            if not isinstance(self.typemap[value.lhs.name], types.List):
+                return [InPlace(lhs, symbol, rhs, line)]
+            if symbol != "+":
+                raise self.refuse(f"`{symbol}=` of a list")
+            return [Do(Let("_", "method", (lhs, rhs), ("extend", ()), line), line)]
         if target in self.known or isinstance(self.typemap[target], types.ExceptionInstance):
             return []
         if not isinstance(value, ir.Expr):

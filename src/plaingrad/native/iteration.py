@@ -14,6 +14,7 @@ from numba.core import types
 
 from plaingrad.native.draft import Draft
 from plaingrad.native.helpers import trips
+from plaingrad.native.list_names import ListNames
 from plaingrad.native.tree import (
     Break,
     Const,
@@ -52,12 +53,14 @@ class _Iteration:
     Attributes:
         draft: the program.
         definitions: variable -> what assigns it.
+        lists: what the names of lists may stand for.
         reads: variable -> how often it is read.
     """
 
     def __init__(self, draft: Draft, body: list[Stmt]) -> None:
         self.draft = draft
         self.definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
+        self.lists = ListNames(draft, body)
         self.reads = Counter(a.name for s in statements(body) for a in operands(s) if isinstance(a, Var))
 
     def body(self, body: list[Stmt]) -> list[Stmt]:
@@ -140,7 +143,7 @@ class _Iteration:
         if sunk and not self._may_sink(sunk, last.then):
             return self._general(loop, parts)
         item = parts["pair_first"].target if "pair_first" in parts else None
-        self._refuse_changes_of_lists(parts["iternext"].args[0], last.then)
+        self._refuse_changes_of_lists(parts["iternext"].args[0], last.then, loop)
         inner = self.body([*sunk, *last.then])
         target, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item)
         after = last.orelse[:-1]
@@ -160,9 +163,9 @@ class _Iteration:
             ]
         return [*setup, For(target, start, stop, step, inner, loop.line), *self.body(after)]
 
-    def _refuse_changes_of_lists(self, iterator: Operand, body: list[Stmt]) -> None:
+    def _refuse_changes_of_lists(self, iterator: Operand, body: list[Stmt], loop: Loop) -> None:
         """Refuse a loop over a list that its body changes: the number of iterations is taken at its start."""
-        under, seen, lists = [iterator], set(), set()
+        under, seen, lists = [iterator], set(), []
         while under:
             a = under.pop()
             if a in seen:  # variables that change names in a loop
@@ -171,13 +174,18 @@ class _Iteration:
             t = self.draft.type_of(a)
             made = self.definitions.get(a.name) if isinstance(a, Var) else None
             if isinstance(t, types.List):
-                lists.add(a)
+                lists.append(a)
             elif made is not None and (made.op in ("copy", "getiter") or isinstance(t, types.IteratorType)):
                 under += made.args
-        for s in statements(body):
+        for s in statements(body) if lists else ():
             call = s.call if isinstance(s, Do) else s
-            if isinstance(call, Let) and call.op in ("call", "method") and lists & set(call.args):
-                if not isinstance(call.args[0], Const):
+            if (
+                isinstance(call, Let)
+                and call.op in ("call", "method")
+                and not isinstance(call.args[0], Const)
+            ):
+                given = [a for a in call.args if isinstance(self.draft.type_of(a), types.List)]
+                if any(self.lists.may_be_one(a, b, loop) for a in given for b in lists):
                     self.draft.line = s.line
                     raise self.draft.refuse("a change of a list inside a loop over it")
 

@@ -36,7 +36,7 @@ from plaingrad.native.tree import (
     unused,
     with_inner,
 )
-from plaingrad.native.versions import versioned, with_one_name
+from plaingrad.native.versions import leaves, versioned, with_one_name
 
 LENGTHENING = ("append", "extend")
 SHORTENING = ("pop", "clear")
@@ -65,20 +65,71 @@ def is_list(t: Any) -> bool:
 
 
 def other_names(body: list[Stmt], lists: set[str]) -> dict[str, str]:
-    """The lists that are only another name for a list, and that list."""
+    """The lists that are only another name for one list that is made in one place, and that list."""
     made: dict[str, list[Let]] = {}
     for s in statements(body):
         if isinstance(s, Let) and s.target in lists:
             made.setdefault(s.target, []).append(s)
-    found: dict[str, str] = {}
-    for name, (first, *more) in made.items():
-        a = first.args[0] if first.op == "copy" else None
-        if not more and isinstance(a, Var) and len(made.get(a.name, ())) == 1:
-            found[name] = a.name
-    for name in found:
-        while found[name] in found:
-            found[name] = found[found[name]]
+    inside = {s.target for loop in statements(body) if isinstance(loop, (For, Loop))
+              for s in statements(loop.body) if isinstance(s, Let)}  # fmt: skip
+    own = {name for name, every in made.items() if any(_copied(s) not in made for s in every)}
+    while True:
+        origins = _origins(made, own)
+        others = {name: origin for name, origin in origins.items() if name != origin}
+        stale: set[str] = set()
+        _look_for_stale(body, {x: origin for x, origin in others.items() if origin in inside}, set(), stale)
+        if not stale:
+            return others
+        own |= stale
+
+
+def _copied(s: Let) -> str | None:
+    """The variable that `s` gives another name to."""
+    return s.args[0].name if s.op == "copy" and isinstance(s.args[0], Var) else None
+
+
+def _origins(made: dict[str, list[Let]], own: set[str]) -> dict[str, str]:
+    """Of every list the one that it is always another name for; those in `own`, and those of several lists, are new."""
+    found = {name: name for name in own}
+    changed = True
+    while changed:  # optimistic: what is not found yet agrees with everything
+        changed = False
+        for name, every in made.items():
+            known = {found[x] for s in every if (x := _copied(s)) in found}
+            origin = found.get(name) if name in own or not known else known.pop() if len(known) == 1 else name
+            if origin != found.get(name):
+                found[name] = origin  # type: ignore[assignment]
+                own |= {name} & {origin}
+                changed = True
     return found
+
+
+def _look_for_stale(body: list[Stmt], others: dict[str, str], fresh: set[str], stale: set[str]) -> None:
+    """Enter in `stale` the names in `others` that may be read when their list has been made anew in a loop.
+
+    Args:
+        body: statements.
+        others: names, and the lists that they are names for.
+        fresh: the names that have been assigned since their list was made; it is brought up to date.
+        stale: what is found.
+    """
+    for s in body:
+        stale |= {a.name for a in operands(s) if isinstance(a, Var) and a.name in others} - fresh
+        if isinstance(s, Let):
+            fresh -= {name for name, origin in others.items() if origin == s.target}
+            fresh |= {s.target} & others.keys()
+        elif isinstance(s, If):
+            arms = (set(fresh), set(fresh))
+            _look_for_stale(s.then, others, arms[0], stale)
+            _look_for_stale(s.orelse, others, arms[1], stale)
+            going = [arm for arm, b in zip(arms, (s.then, s.orelse), strict=True) if not leaves(b)]
+            met = set.intersection(*going) if going else set()
+            fresh.clear()
+            fresh.update(met)
+        elif isinstance(s, (For, Loop)):
+            made = {x.target for x in statements(s.body) if isinstance(x, Let)}
+            fresh -= {name for name, origin in others.items() if origin in made}
+            _look_for_stale(s.body, others, set(fresh), stale)
 
 
 @dataclass(slots=True)
@@ -206,7 +257,7 @@ class _Uses:
         """Whether a statement uses its only list in a way that is known."""
         if s.op == "item":
             return self._is_one(s.args[0]) and isinstance(self._type(s.args[1]), types.Integer)
-        if s.op == "call" and isinstance(s.args[0], Const) and s.args[0].value in (len, *REDUCTIONS):
+        if s.op == "call" and isinstance(s.args[0], Const) and s.args[0].value in (len, bool, *REDUCTIONS):
             return len(s.args) == 2 and not s.detail
         if s.op == "call" and isinstance(s.args[0], Ref) and s.args[0].value in AS_ARRAYS:
             return len(s.args) == 2 and not s.detail
@@ -360,6 +411,8 @@ class _Converter:
             self.method(s, out)
         elif s.args[0] == Const(len):
             self.set(out, s.target, self.n(s.args[1]))
+        elif s.args[0] == Const(bool):
+            out.append(Let(s.target, "compare", (self.n(s.args[1]), Const(0)), "!=", s.line))
         elif s.args[0] == Const(sum):
             self.reduce(s, out, Const(0), Const(0))
         elif isinstance(s.args[0], Const):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from plaingrad.native.array_lists import with_references_counted
 from plaingrad.native.cells import cells_first
 from plaingrad.native.chains import in_loops
 from plaingrad.native.inline import inlined
@@ -15,6 +16,7 @@ from plaingrad.native.tree import Program
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     inlined,
+    with_references_counted,
     without_lists,
     in_loops,
     without_rows,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, frames, helpers, tapes, values
+from plaingrad.native import array_lists, arrays, frames, helpers, tapes, values
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.array_loops import ArrayLoops
 from plaingrad.native.dispatchers import options_of
@@ -214,10 +214,15 @@ class Reverse(Transform):
             dtype = tapes.dtype_of(t)
             return [Let(name, "call", (Ref(dtype, dtype.__name__), Const(0)), ())]
         if isinstance(t, types.Array):
-            return [Let(name, "copy", (self.empty_array(t if name in self.types else t.copy(layout="C")),))]
+            return [Let(name, "copy", (self.empty_like(name),))]
         if isinstance(t, (types.Tuple, types.UniTuple)) and all(isinstance(part, types.Array) for part in t):
             return [Let(name, "tuple", tuple(map(self.empty_array, t)))]
         return []
+
+    def empty_like(self, name: str) -> Var:
+        """An array of the type of an array or a shadow: of any order for the shadow of one that is not in C order."""
+        t = self.types[tapes.base_of(self, name)]
+        return self.empty_array(t if name in self.types or t.layout == "C" else t.copy(layout="A"))
 
     def empty_array(self, t: Any) -> Var:
         """An array of a type, with nothing in it, that both sweeps make for themselves."""
@@ -289,6 +294,8 @@ class Reverse(Transform):
 
     def statement(self, s: Stmt) -> Parts:
         """One statement."""
+        if array_lists.is_step(s, self.types) and self.is_active_list(s):
+            return Parts(array_lists.beside(s, self.types, lambda name: f"{name}_b"))
         if isinstance(s, Let):
             return self.let(s)
         if isinstance(s, Store):
@@ -564,6 +571,8 @@ class Reverse(Transform):
         if hasattr(pullback, "backward"):
             return self.call_in_sweeps(s, f, pullback, args, active)
         once = effects_of(f, signature).once
+        if any(isinstance(t, types.List) for t in signature):
+            once = "is given a list that may have changed on the way back"
         if once:  # it is run again on the way back
             raise self.refuse(f"a call of `{f.__name__}`, which {once},", s.line)
         forward: list[Stmt] = []

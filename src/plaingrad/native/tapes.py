@@ -18,6 +18,7 @@ from numba.core import types
 
 from plaingrad.native import loop_forms, workspace
 from plaingrad.native.activity import is_real
+from plaingrad.native.array_lists import is_array_list
 from plaingrad.native.helpers import trips
 from plaingrad.native.tree import (
     Break,
@@ -96,7 +97,7 @@ def _always_leaves(body: list[Stmt]) -> bool:
 
 def loop(rt: Reverse, s: For | Loop) -> Parts:
     """A loop: in a special form, or forward with tapes, backward iteration by iteration."""
-    for form in loop_forms.FORMS if isinstance(rt.arena, Var) else ():
+    for form in loop_forms.FORMS if isinstance(rt.arena, Var) and not reads_a_list(rt, s) else ():
         parts = form(rt, s)
         if parts is not None:
             return parts  # type: ignore[no-any-return]
@@ -254,7 +255,7 @@ class _Loop:
         rt.types[tape] = types.Array(types.int64, 1, "C")
         rt.give_initial(name)
         if isinstance(t, types.Array):
-            like = rt.empty_array(t if name == base_of(rt, name) or t.layout == "A" else t.copy(layout="C"))
+            like = rt.empty_like(name)
             rt.setup.append(
                 Let(tape, "call", (Ref(workspace.references, "references"), rt.arena, like), (), self.line)
             )
@@ -448,6 +449,8 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
     Not where rounding could change more than the last bits: the two sweeps are not compiled alike.
     """
     t = rt.types.get(s.target)
+    if reads_a_list(rt, s):
+        return False  # it may have changed since
     if base_of(rt, s.target) != s.target and s.op in ("copy", "attribute", "method"):
         return True  # the shadow of a view
     if isinstance(t, types.Array) or s.target.endswith("_b"):
@@ -480,6 +483,12 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
     return f in (float, trips, np.uint64)
 
 
+def reads_a_list(rt: Reverse, s: Stmt) -> bool:
+    """Whether a statement, or one inside of it, has to do with a list of arrays, or of shadows."""
+    names = {a.name for x in statements([s]) for a in operands(x) if isinstance(a, Var)}
+    return any(is_array_list(rt.types.get(base_of(rt, name))) for name in names)
+
+
 def is_invariant(rt: Reverse, x: Operand, outer: For) -> bool:
     """Whether the value of an operand inside a loop is the same, and safely computed, before it."""
     if not isinstance(x, Var):
@@ -495,7 +504,7 @@ def is_invariant(rt: Reverse, x: Operand, outer: For) -> bool:
             and d.detail in ("+", "-", "*")
             and isinstance(rt.types.get(x.name), types.Integer)
         )
-        or (d.op == "call" and getattr(d.args[0], "value", None) is len)
+        or (d.op == "call" and getattr(d.args[0], "value", None) is len and not _is_list(rt, d.args[1]))
         or (
             d.op == "item"
             and isinstance(rt.type_of(d.args[0]), types.BaseTuple)
@@ -504,6 +513,10 @@ def is_invariant(rt: Reverse, x: Operand, outer: For) -> bool:
     ):
         return False
     return all(is_invariant(rt, a, outer) for a in d.args)
+
+
+def _is_list(rt: Reverse, x: Operand) -> bool:
+    return isinstance(rt.type_of(x), types.List)
 
 
 def moved(rt: Reverse, x: Operand, outer: For, out: list[Stmt]) -> Operand:

@@ -11,7 +11,7 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
-from plaingrad.native import again, arrays, helpers, scalars
+from plaingrad.native import again, array_lists, arrays, helpers, scalars
 from plaingrad.native.activity import (
     Memory,
     active_variables,
@@ -19,6 +19,7 @@ from plaingrad.native.activity import (
     has_tangent,
     is_array,
     is_inert,
+    is_memory,
     is_real,
     is_users,
     varying_variables,
@@ -26,6 +27,7 @@ from plaingrad.native.activity import (
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.explode import exploded
 from plaingrad.native.tree import (
+    RESULT,
     Const,
     Do,
     For,
@@ -46,6 +48,7 @@ from plaingrad.native.zeros import zero_numbers
 LAID_OUT_ANEW = frozenset(
     ("as_strided", "sliding_window_view", "broadcast_arrays", "carray", "farray", "frombuffer")
 )
+OF_LISTS = (len, bool)  # functions of lists of arrays that tell nothing of their elements
 POWERS = (math.pow, np.power, pow)
 KINKED = frozenset(  # functions whose slopes jump
     ("abs", "fabs", "absolute", "min", "max", "minimum", "maximum", "fmin", "fmax", "copysign", "clip")
@@ -105,6 +108,10 @@ class Transform:
         self.inputs = inputs
         # a tuple that is handed on whole carries the derivatives of its parts
         given = [*inputs, *[name for name in wanted if isinstance(self.types[name], types.BaseTuple)]]
+        for name in self.results:
+            if array_lists.is_array_list(self.types[name]):
+                ends = [s.line for s in statements(program.body) if isinstance(s, Let) and s.target == RESULT]
+                raise self.refuse("a list of arrays that is returned", ends[-1], "return them in a tuple; ")
         outputs = [name for name in self.results if has_tangent(self.types[name])]
         self.outputs = outputs
         # what is written into an argument is seen by the caller, so its cotangent may come in with the shadow
@@ -129,19 +136,26 @@ class Transform:
 
         for s in statements(self.exploded.body):
             call = s.call if isinstance(s, Do) else s
+            known_step = array_lists.is_step(s, self.types)
+            held = array_lists.constants_held(s, self.types)
+            if held:
+                copies = "put a copy of the constant array into the list; "
+                raise self.refuse(f"the constant `{held[0].name}` in a list of arrays", s.line, copies)
             if (
                 isinstance(s, Store)
                 and varies(s.value)
                 and not isinstance(self.type_of(s.array), types.Array)
+                and not known_step
             ):
                 t = self.type_of(s.array)
                 raise self.refuse(f"a write into {named(t)}", s.line, instead_of(t))
-            if not isinstance(call, Let):
+            if not isinstance(call, Let) or known_step:
                 continue
             line = call.line or s.line
             t = self.types.get(call.target)
             lost = not has_tangent(t) and not is_inert(t)
-            lost = lost or (isinstance(t, types.List) and not again.is_derived(self.source.file))
+            helper = again.name_of(call) is not None
+            lost = lost or (isinstance(t, types.List) and not helper)
             if isinstance(s, Let) and any(map(varies, call.args)) and lost:
                 raise self.refuse(f"{named(t)} that holds values with a derivative", line, instead_of(t))
             f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
@@ -149,8 +163,12 @@ class Transform:
                 raise self.refuse(
                     f"`{f.__name__}`, which has a rule of its own or was declared constant,", line
                 )
-            if is_users(f) or again.name_of(call) is not None:
+            if is_users(f) or helper:
                 continue
+            if call.op == "call" and f not in OF_LISTS:
+                for a in call.args[1:]:
+                    if varies(a) and array_lists.is_array_list(self.type_of(a)):
+                        raise self.refuse(f"`{getattr(f, '__name__', f)}` of {named(self.type_of(a))}", line)
             if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
             if again.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
@@ -184,6 +202,10 @@ class Transform:
     def is_active(self, x: Operand) -> bool:
         """Whether an operand carries a derivative."""
         return isinstance(x, Var) and x.name in self.active
+
+    def is_active_list(self, s: Stmt) -> bool:
+        """Whether a statement has to do with a list of arrays that carry a derivative."""
+        return any(name in self.active for name in array_lists.lists_in(s, self.types))
 
     def type_of(self, x: Operand) -> Any:
         """The Numba type of an operand; None if it is not a variable."""
@@ -404,10 +426,14 @@ class Transform:
         except TypeError:
             raise self.refuse("a call with keyword-only arguments", s.line) from None
         for a in args:
+            if self.is_active(a) and array_lists.is_array_list(self.type_of(a)):
+                raise self.refuse(
+                    "a list of arrays, given to a function that is not put in its place", s.line
+                )
             if isinstance(self.type_of(a), types.BaseTuple) and has_tangent(self.type_of(a)):
                 raise self.refuse("a tuple with derivatives, given to a function", s.line)
         t = self.types.get(s.target)
-        if is_array(t) or (isinstance(t, types.BaseTuple) and any(map(is_array, t))):
+        if is_memory(t) or (isinstance(t, types.BaseTuple) and any(map(is_memory, t))):
             raise self.refuse("a call of a function that returns an array", s.line)
         effects = effects_of(f, tuple(self.argument_type(a) for a in args))
         owners = [

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native import arrays, helpers, shadows, workspace
+from plaingrad.native import array_lists, arrays, helpers, shadows, workspace
 from plaingrad.native.activity import Memory
 from plaingrad.native.distinct import Distinct
 from plaingrad.native.shapes import roots
@@ -172,6 +172,7 @@ class Values:
             elif count[s.target] == 1:
                 self.births[s.target] = Birth(s, path, path[-1][1])
         for path, s in places:
+            self._viewed.update(map(self.memory.of, array_lists.shared(s, kinds)))
             for name in _written(s, self.memory):
                 birth = self.births.get(name)
                 if (
@@ -187,7 +188,8 @@ class Values:
             for name in {a.name for a in operands(s) if isinstance(a, Var)} & self.births.keys():
                 if self.births[name].is_over(path) or path == self.births[name].path:
                     continue
-                if aliases and name in self.memory.sources(s):  # type: ignore[arg-type]
+                held = array_lists.is_step(s, kinds)
+                if held or (aliases and name in self.memory.sources(s)):  # type: ignore[arg-type]
                     self._unsettled.add(self.memory.of(name))
                 elif not (isinstance(s, Store) and s.array == Var(name)):
                     self._early.add(name)
