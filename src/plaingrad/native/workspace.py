@@ -180,11 +180,12 @@ def _taken(arena, size):  # type: ignore[no-untyped-def]
 
 @register_jitable(moves=True)
 def _own(arena, owner):  # type: ignore[no-untyped-def]
-    """Let go of `owner` when the arena is done: a list of (owner, the one before)."""
-    node = _array_at(_taken(arena, 16), 2, np.int64)
-    node[0] = owner
-    node[1] = arena[OWNED]
-    arena[OWNED] = _address(node)
+    """Let go of `owner`, if it is one, when the arena is done: a list of (owner, the one before)."""
+    if owner != 0:
+        node = _array_at(_taken(arena, 16), 2, np.int64)
+        node[0] = owner
+        node[1] = arena[OWNED]
+        arena[OWNED] = _address(node)
 
 
 @njit
@@ -209,22 +210,14 @@ def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
 
 
 @register_jitable(moves=True)
-def _entry(arena, tape, at, words):  # type: ignore[no-untyped-def]
-    """(a tape of descriptions of `words` words each, with room for the entry `at`, the address of that)."""
-    used, wanted = tape.size, (at + 1) * words
-    if wanted > used:
-        size = 2 * used if 2 * used > wanted else wanted
-        tape = _array_at(_moved(arena, _address(tape), 8 * used, 8 * size), size, np.int64)
-        for k in range(used, size):
-            tape[k] = 0
-    return tape, _address(tape) + 8 * words * at
-
-
-@register_jitable(moves=True)
-def _own_any(arena, owner):  # type: ignore[no-untyped-def]
-    """`_own`, if there is an owner."""
-    if owner != 0:
-        _own(arena, owner)
+def _with_zeros(arena, tape, wanted):  # type: ignore[no-untyped-def]
+    """A tape of words that begins with those of `tape`, `wanted` at least, zeros behind."""
+    used = tape.size
+    size = 2 * used if 2 * used > wanted else wanted
+    longer = _array_at(_moved(arena, _address(tape), 8 * used, 8 * size), size, np.int64)
+    for k in range(used, size):
+        longer[k] = 0
+    return longer
 
 
 def room(arena, shape, dtype):  # type: ignore[no-untyped-def]
@@ -372,8 +365,10 @@ def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
         return keep_in_list
 
     def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
-        tape, address = _entry(arena, tape, at, _words_of(x))  # type: ignore[misc]
-        _own_any(arena, _put_reference(address, x))
+        words = _words_of(x)
+        if (at + 1) * words > tape.size:
+            tape = _with_zeros(arena, tape, (at + 1) * words)
+        _own(arena, _put_reference(_address(tape) + 8 * words * at, x))
         return tape
 
     return keep
@@ -422,7 +417,7 @@ def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
 def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
     def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
         address = _taken(arena, 8 * _words_of(x))
-        _own_any(arena, _put_reference(address, x))
+        _own(arena, _put_reference(address, x))
         frame[k] = address
         return frame
 
