@@ -4,6 +4,7 @@ Numba compiles the asserts below as they stand: PYTEST_DONT_REWRITE.
 """
 
 import re
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -539,6 +540,102 @@ def complex_arrays_in_a_list(z):
     return np.sum(np.abs(hs[3]) ** 2) + hs[1][0].imag
 
 
+# -- lists of tuples -------------------------------------------------------------------------------------------------------
+
+
+@program(X)
+def a_trajectory_of_pairs(x):
+    path = [(x, np.cos(x))]
+    for _ in range(4):
+        q, p = path[-1]
+        p = p - 0.1 * np.sin(q)
+        path.append((q + 0.1 * p, p))
+    total = 0.0
+    for q, p in path:
+        total = total * 0.9 + np.sum(q * p)
+    return total + path[1][0][2]
+
+
+@program(X, 0.4)
+def a_history_of_times_and_states(x, dt):
+    t = 0.0
+    h = x * 1.0
+    steps = 0
+    history = []
+    while t < 1.0:
+        t += dt
+        h = h + dt * np.sin(h * t)
+        history.append((t, h, steps))
+        steps += 1
+    total = 0.0
+    for k in range(len(history)):
+        when, state, n = history[k]
+        total += np.sum(state) * when * (n + 1)
+    return total
+
+
+@program(X)
+def a_stack_of_things_to_do(x):
+    todo = [(x, 1.0, 0)]
+    total = 0.0
+    while todo:
+        h, c, depth = todo.pop()
+        total += np.sum(h * h) * c
+        if depth < 2:
+            todo.append((np.sin(h), c * h[0], depth + 1))
+            todo.insert(0, (h * h, c * 0.5, depth + 1))
+    return total
+
+
+@program(X)
+def pairs_assigned_joined_and_copied(x):
+    a = [(x[0], x[1]), (x[2], 1.0)]
+    b = a.copy()
+    a[0] = (x[1] * x[2], x[0])
+    c = a + b[:1]
+    c.extend(b)
+    c += [(x[0], x[0])]
+    c.reverse()
+    total = 0.0
+    for u, v in c[::2]:
+        total = total * u + v
+    return total * len(c) + a[-1][0]
+
+
+@program(X)
+def tuples_in_tuples_in_a_list(x):
+    hs = [((x, 2.0), x[0])]
+    for k in range(3):
+        (h, c), d = hs[k]
+        hs.append(((np.sin(h) * c, c * d), d + h[1]))
+    (h, c), d = hs[-1]
+    return np.sum(h) * c + d
+
+
+@program(X)
+def an_array_of_a_tuple_written_into(x):
+    hs = [(np.zeros(3), 0)]
+    hs.append((np.zeros(3), 1))
+    hs.append((np.zeros(3), 2))
+    for k in range(5):
+        h, n = hs[k % 3]
+        h[n] += x[k % 3] * x[n]
+        hs[k % 2][0][1] *= x[0]
+    return np.sum(hs[0][0] * hs[1][0]) + hs[2][0][2]
+
+
+State = namedtuple("State", "q t")
+
+
+@program(X)
+def named_tuples_in_a_list(x):
+    states = [State(x, 0.5)]
+    for k in range(3):
+        s = states[-1]
+        states.append(State(np.sin(s.q) * s.t, s.t + s.q[0]))
+    return np.sum(states[3].q) * states[2].t
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_with_lists_of_arrays(name):
     f, args = PROGRAMS[name]
@@ -673,11 +770,6 @@ def a_list_of_lists(x):
     return np.sum(hs[1][0])
 
 
-def a_list_of_tuples(x):
-    hs = [(x, 1.0)]
-    return np.sum(hs[0][0])
-
-
 def a_constant_in_a_list(x):
     hs = [CONSTANT]
     hs.append(x)
@@ -726,7 +818,6 @@ REFUSED = (
     given_to_a_function_that_calls_itself,
     a_list_that_is_returned,
     a_list_of_lists,
-    a_list_of_tuples,
     a_constant_in_a_list,
     a_list_extended_by_the_rows_of_an_array,
     a_slice_assigned,

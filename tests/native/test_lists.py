@@ -201,6 +201,27 @@ def one_made_in_every_iteration_carried_over_to_the_next(v):
         old=new
     return s
 @program(V)
+def inserted_and_turned_around(v):
+    l=[v[0],v[1]*v[2]]
+    l.insert(0,v[3]); l.insert(-1,v[0]*v[3]); l.insert(9,v[1]); l.insert(-9,v[2])
+    l.reverse()
+    s=0.0
+    for x in l: s=s*v[0]+x
+    return s
+@program(V)
+def popped_at_a_place(v):
+    l=[v[0],v[1],v[2],v[3],v[0]*v[1]]
+    s=l.pop(0)*l.pop(-2)
+    l.pop(1)
+    for x in l: s=s*v[2]+x
+    return s*len(l)
+@program(V)
+def a_list_of_tuples(v):
+    l=[(v[0],v[1])]
+    l.append((v[2],v[3]))
+    a,b=l[1]
+    return a*b*l[0][0]
+@program(V)
 def the_truth_of_a_list(v):
     l=[v[0],v[1],v[2]]
     s=v[3]
@@ -236,11 +257,6 @@ def test_a_list_that_grows_is_differentiated_when_compiled_too():
     np.testing.assert_allclose(found, plaingrad.grad(f, tier="plain")(*args), rtol=1e-13)
 
 
-def a_list_of_tuples(v):
-    l=[(v[0],v[1])]
-    l.append((v[2],v[3]))
-    a,b=l[1]
-    return a*b*l[0][0]
 def of_two_lists_one_is_taken_and_changed(v):
     l=[v[0],v[1]]
     l.clear()
@@ -278,7 +294,6 @@ REFUSED = (
     lists_exchanged_and_changed,
     a_list_of_lists,
     a_list_repeated_in_place,
-    a_list_of_tuples,
 )
 
 

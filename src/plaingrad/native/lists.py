@@ -15,6 +15,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
+from plaingrad.native.declare import register_jitable
 from plaingrad.native.helpers import place_in_list
 from plaingrad.native.tree import (
     Const,
@@ -38,12 +39,26 @@ from plaingrad.native.tree import (
 )
 from plaingrad.native.versions import leaves, versioned, with_one_name
 
-LENGTHENING = ("append", "extend")
+METHODS = {  # name -> the numbers of operands, the list among them
+    "append": (2,),
+    "extend": (2,),
+    "insert": (3,),
+    "pop": (1, 2),
+    "clear": (1,),
+    "reverse": (1,),
+    "sort": (1,),
+}
+LENGTHENING = ("append", "extend", "insert")
 SHORTENING = ("pop", "clear")
-OTHER_METHODS = ("copy", "sort")
 REDUCTIONS = (sum, min, max)
 AS_ARRAYS = (np.array, np.asarray)
 Path = tuple[tuple[int, int], ...]  # of a statement: (which list, place in it), from the outside in
+
+
+@register_jitable
+def place_to_insert(index, n):  # type: ignore[no-untyped-def]
+    """The place that an element inserted into a list of `n` gets: the nearest one for an index that is out of range."""
+    return max(index + n, 0) if index < 0 else min(index, n)
 
 
 def without_lists(program: Program) -> Program:
@@ -264,8 +279,8 @@ class _Uses:
         if s.op != "method" or not self._is_one(s.args[0]) or s.detail[1]:
             return False
         name, count = s.detail[0], len(s.args)
-        known = {"append": 2, "extend": 2, "pop": 1, "clear": 1, "sort": 1}.get(name) == count
-        if name == "append" and self._is_one(s.args[1]):
+        known = count in METHODS.get(name, ())
+        if name in ("append", "insert") and self._is_one(s.args[-1]):
             return False
         if name == "extend":
             known = known and self._is_one(s.args[1]) and s.args[1] != s.args[0]
@@ -457,16 +472,55 @@ class _Converter:
             x = self.let(body, "x", self.types[s.args[1].name].dtype, "item", s.args[1], k)  # type: ignore[union-attr]
             self.append(body, a, x)
             out.append(For(k.name, Const(0), self.n(s.args[1]), Const(1), body, s.line))
+        elif name == "insert":
+            self.insert(s, out)
+        elif name == "reverse":
+            self.reverse(out, a)
         elif name == "pop":
             self.unless_empty(out, a, IndexError, "pop from empty list")
+            place = self.place(out, a, s.args[1]) if len(s.args) == 2 else None
             down = self.let(out, "down", types.int64, "binary", self.n(a), Const(1), detail="-")
             if s.target != "_":
-                out.append(Let(s.target, "item", (a, down), None, s.line))
+                out.append(Let(s.target, "item", (a, down if place is None else place), None, s.line))
+            if place is not None:
+                k = Var(self.fresh("k", types.int64))
+                body = []
+                up = self.let(body, "up", types.int64, "binary", k, Const(1), detail="+")
+                x = self.let(body, "x", self.types[a.name].dtype, "item", a, up)  # type: ignore[union-attr]
+                body.append(Store(a, k, x, s.line))
+                out.append(For(k.name, place, down, Const(1), body, s.line))
             self.set(out, self.n(a), down)
         elif name == "clear":
             self.set(out, self.n(a), Const(0))
         else:
             self.let(out, "sorted", types.none, "method", self.part(out, a), detail=("sort", ()))
+
+    def insert(self, s: Let, out: list[Stmt]) -> None:
+        """One more element in front of the one at a place: the last ones move up."""
+        a, index, x = s.args
+        ref = Ref(place_to_insert, "place_to_insert")
+        place = self.let(out, "place", types.int64, "call", ref, index, self.n(a), detail=())
+        last = self.let(out, "last", types.int64, "copy", self.n(a))
+        self.append(out, a, x)
+        k = Var(self.fresh("k", types.int64))
+        body: list[Stmt] = []
+        down = self.let(body, "down", types.int64, "binary", k, Const(1), detail="-")
+        moved = self.let(body, "x", self.types[a.name].dtype, "item", a, down)  # type: ignore[union-attr]
+        body.append(Store(a, k, moved, s.line))
+        out.append(For(k.name, last, place, Const(-1), body, s.line))
+        out.append(Store(a, place, x, s.line))
+
+    def reverse(self, out: list[Stmt], a: Operand) -> None:
+        """The elements the other way around."""
+        half = self.let(out, "half", types.int64, "binary", self.n(a), Const(2), detail="//")
+        last = self.let(out, "last", types.int64, "binary", self.n(a), Const(1), detail="-")
+        k = Var(self.fresh("k", types.int64))
+        body: list[Stmt] = []
+        other = self.let(body, "other", types.int64, "binary", last, k, detail="-")
+        x = self.let(body, "x", self.types[a.name].dtype, "item", a, k)  # type: ignore[union-attr]
+        y = self.let(body, "x", self.types[a.name].dtype, "item", a, other)  # type: ignore[union-attr]
+        body += [Store(a, k, y, self.line), Store(a, other, x, self.line)]
+        out.append(For(k.name, Const(0), half, Const(1), body, self.line))
 
     def append(self, out: list[Stmt], a: Operand, x: Operand) -> None:
         """One more element, in a larger array if the room is used up."""

@@ -13,9 +13,11 @@ from plaingrad.native.lists import without_lists
 from plaingrad.native.rows import without_rows
 from plaingrad.native.shapes import with_shapes_of_roots
 from plaingrad.native.tree import Program
+from plaingrad.native.tuple_lists import without_tuple_lists
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     inlined,
+    without_tuple_lists,
     with_references_counted,
     without_lists,
     in_loops,
