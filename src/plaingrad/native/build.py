@@ -26,6 +26,7 @@ from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
 from plaingrad.native.frontend import program
+from plaingrad.native.garbage import seldom_collected
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import enclosed_sweeps, pullback_program, pullback_sweeps
@@ -222,7 +223,8 @@ def derived(
         found = _built.get(key)
         if found is None:
             try:
-                found = _derive(mode, f, function, signature, active, options, {}, zeros)
+                with seldom_collected():
+                    found = _derive(mode, f, function, signature, active, options, {}, zeros)
             except NativeError as error:
                 found = NativeError(str(error))  # without the frames of Numba that the other one holds
             if len(_built) > 1024:
@@ -312,13 +314,13 @@ def _found(
 
 
 def _silence(run: Any) -> None:
-    """Let Numba compile without warnings: a user can do nothing about those of derived code."""
+    """Let Numba compile without warnings, about which a user can do nothing, and with fewer collections of garbage."""
     compile_it = getattr(run, "compile", None)
     if compile_it is None or hasattr(compile_it, "is_silent"):  # Numba may be told not to compile
         return
 
     def silently(signature: Any) -> Any:
-        with warnings.catch_warnings():
+        with seldom_collected(), warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
             return compile_it(signature)
 
