@@ -19,6 +19,7 @@ VIEWS = frozenset(("T", "real", "imag", "flat"))
 VIEWING_METHODS = frozenset(("reshape", "ravel", "transpose", "view", "swapaxes", "squeeze"))
 VIEWING_FUNCTIONS = frozenset(
     ("reshape", "ravel", "transpose", "swapaxes", "squeeze", "expand_dims", "asarray", "ascontiguousarray")
+    + ("asfortranarray",)
     + (
         "atleast_1d",
         "atleast_2d",
@@ -32,6 +33,8 @@ VIEWING_FUNCTIONS = frozenset(
         "imag",
     )
 )
+# NumPy's functions, ufuncs apart, that Numba lets write into an argument given by position -> its place in a call
+OUT_PLACES = {"dot": 3, "clip": 4, "round": 3, "around": 3, "round_": 3}
 
 
 def is_real(t: Any) -> bool:
@@ -136,8 +139,10 @@ class Memory:
             found = again.written(s)
         elif s.op == "call":
             value = getattr(s.args[0], "value", None)
-            if getattr(value, "__name__", "") in ("fill_diagonal", "shuffle", "copyto", "put"):
-                found = s.args[1:2]
+            if getattr(value, "__name__", "") in ("fill_diagonal", "shuffle", "copyto", "put", "nan_to_num"):
+                found = s.args[1:2]  # nan_to_num(copy=False)
+            elif getattr(value, "__name__", "") in OUT_PLACES:
+                found = s.args[OUT_PLACES[value.__name__] :]
             nin = getattr(value, "nin", None)
             if nin is not None and len(s.args) - 1 > nin:
                 found = s.args[1 + nin :]

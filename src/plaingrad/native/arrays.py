@@ -17,6 +17,7 @@ from numba.core import types
 from plaingrad.native import array_helpers as helpers
 from plaingrad.native import linalg_helpers, products, scalars
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
+from plaingrad.native.helpers import check_disjoint
 from plaingrad.native.products import ADDING
 from plaingrad.native.tree import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
 
@@ -242,7 +243,7 @@ def reverse(r: Any, s: Let) -> Any:
         return Parts([s, *after], end)
     if s.op == "call" and scalars.is_constant(key, [r.type_of(a) for a in s.args]):
         return Parts([s, *after], end)
-    refuse_written_copies(r, s, key)
+    refuse_written_copies(r, s, key, after)
     z = Var(f"{s.target}_b")
     if s.op == "item":
         index(r, s, z, after, back)
@@ -299,10 +300,18 @@ def refuse_numbers(r: Any, s: Let) -> None:
         raise r.refuse(f"`{name_of(s)}` of numbers with derivatives", s.line)
 
 
-def refuse_written_copies(r: Any, s: Let, key: Any) -> None:
-    """`broadcast_to` is a view that is differentiated as a copy: right only if nothing is written later."""
-    if key is np.broadcast_to and r.memory.is_written(s.target):
+def refuse_written_copies(r: Any, s: Let, key: Any, after: list[Stmt]) -> None:
+    """What may be a view is differentiated as a copy: right only if it is none, or nothing is written later.
+
+    Whether an array of any layout lies in C or Fortran order, so that it is handed on as it is, is known at run time.
+    """
+    if not is_array(r.types.get(s.target)) or not r.memory.is_written(s.target):
+        return
+    if key is np.broadcast_to:
         raise r.refuse("`broadcast_to` of an array that is written", s.line)
+    if key in (np.ascontiguousarray, np.asfortranarray) and r.type_of(s.args[1]).layout == "A":
+        check = (Ref(check_disjoint, "check_disjoint"), Var(s.target), s.args[1])
+        after.append(Do(Let("_", "call", check, (), s.line), s.line))
 
 
 def by_row(r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], back: list[Stmt]) -> None:
@@ -494,6 +503,8 @@ def is_copy(r: Any, s: Let) -> bool:
     name = name_of(s)
     if name in ("ravel", "ascontiguousarray"):
         return x.layout != "C"
+    if name == "asfortranarray":
+        return x.layout == "A" or (x.layout == "C" and x.ndim > 1)
     if name == "imag" and not _complex(x):
         return True
     return name == "broadcast_to" or (s.op == "call" and name not in ("real", "imag") and x.dtype != t.dtype)
@@ -598,7 +609,7 @@ def forward(t: Any, s: Let, out: list[Stmt]) -> None:
         out.append(t.nothing(s.target))
         return
     if key is np.broadcast_to:
-        refuse_written_copies(t, s, key)
+        refuse_written_copies(t, s, key, out)
     given = [Var(name) for name in parts_of(t, s)[0]] if s.op == "call" and key in JOINS else s.args
     if not any(map(t.is_active, given)) and not isinstance(kind, types.BaseTuple):
         out.append(t.nothing(s.target))  # only what is written into it later has a tangent

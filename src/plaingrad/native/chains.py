@@ -112,7 +112,7 @@ class Trees:
         if s.op == "call":
             f = getattr(s.args[0], "value", None)
             try:
-                if f not in FUNCTIONS and f is not abs or s.detail:
+                if f not in FUNCTIONS and f is not abs or s.detail or self.memory.outputs(s):
                     return False
             except TypeError:
                 return False

@@ -24,9 +24,9 @@ def composed(function: Any, accepts: Callable[..., bool] | None = None) -> Calla
     """Enter the decorated function for `function`, for argument types that `accepts`, of which one has a tangent."""
 
     def enter(f: Any) -> Any:
-        def chosen(*kinds: Any) -> Any:
-            wanted = any(map(has_tangent, kinds)) and (accepts is None or accepts(*kinds))
-            return f if wanted else None
+        def chosen(*kinds: Any, **named: Any) -> Any:
+            some = any(map(has_tangent, (*kinds, *named.values())))
+            return f if some and (accepts is None or accepts(*kinds, **named)) else None
 
         if function is not None:
             COMPOSED[function] = chosen
@@ -512,10 +512,10 @@ def partition(a, kth):  # type: ignore[no-untyped-def]
     return a[np.argpartition(a, kth)]
 
 
-@composed(np.bincount, lambda x, weights=None, *rest: is_array(weights) and not rest)
-def bincount(x, weights):  # type: ignore[no-untyped-def]
+@composed(np.bincount, lambda x, weights=None, minlength=0: is_array(weights))
+def bincount(x, weights, minlength=0):  # type: ignore[no-untyped-def]
     """The sum of the weights of each number."""
-    n = 0
+    n = minlength
     for k in x:
         if k < 0:
             raise ValueError("first argument must be non-negative")

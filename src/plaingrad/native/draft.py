@@ -6,6 +6,7 @@ from typing import Any
 
 from plaingrad.errors import NativeError
 from plaingrad.native.tree import Operand, Var
+from plaingrad.native.typed_ir import type_of_captured
 
 
 class Draft:
@@ -33,8 +34,8 @@ class Draft:
         )
 
     def type_of(self, a: Operand) -> Any:
-        """The type of an operand; None if it is not a variable."""
-        return self.types.get(a.name) if isinstance(a, Var) else None
+        """The type of an operand; None of what is neither a variable nor a captured array."""
+        return self.types.get(a.name) if isinstance(a, Var) else type_of_captured(a)
 
     def fresh(self, base: str, t: Any = None) -> str:
         """A new variable of type `t`."""

@@ -38,6 +38,7 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    moved,
     operands,
     statements,
     value_of,
@@ -213,7 +214,7 @@ class _Translator(Draft):
                 held = self.fresh("held", self.types[target])
                 out.insert(0, Let(held, "copy", (taken,), None, line))
                 taken = Var(held)
-            later.append(Let(target, "copy", (taken,), None, line))
+            later.append(moved(target, taken, line))
         return out + later
 
     # -- names and operands ----------------------------------------------------------------------------------------

@@ -45,6 +45,7 @@ from plaingrad.native.tree import (
     Stmt,
     Store,
     Var,
+    moved,
     statements,
     with_inner,
 )
@@ -281,7 +282,7 @@ class _Caller:
             if param in assigned or (isinstance(a, Const) and param in owners) or a == Var(target or ""):
                 bound = self.fresh(f"{found.name}_{param}")
                 self.types[bound] = found.types[param]
-                out.append(Let(bound, "copy", (a,), None, line))
+                out.append(moved(bound, a, line))
                 a = Var(bound)
             names[param] = a
         for name in assigned:
@@ -376,6 +377,8 @@ def renamed(body: list[Stmt], names: dict[str, Operand], source: Program) -> lis
         return found.name if isinstance(found, Var) else name
 
     def let(s: Let, line: int) -> Let:
+        if s.op == "copy":
+            return moved(target(s.target), new(s.args[0]), line)
         return Let(target(s.target), s.op, tuple(map(new, s.args)), s.detail, line)
 
     out: list[Stmt] = []

@@ -235,11 +235,7 @@ class _Iteration:
             if found.op == "getiter":
                 made = self.definitions.get(source.name) if isinstance(source, Var) else None
                 if made is not None and made.op == "call" and made.args[0] == Const(range):
-                    bounds = made.args[1:]
-                    zero, one = Const(0), Const(1)
-                    full = {1: (zero, *bounds, one), 2: (*bounds, one), 3: bounds}[len(bounds)]
-                    name = item or self.draft.fresh("k", types.int64)
-                    return name, [], full, []
+                    return item or self.draft.fresh("k", types.int64), [], _bounds(made), []
                 if made is not None and made.op == "call" and isinstance(made.args[0], Const):
                     return self._over_pairs(made, item)
                 if made is not None and made.op == "call" and value_of(made.args[0]) in OVER_INDICES:
@@ -302,33 +298,77 @@ class _Iteration:
         return k, setup, (Const(0), n, Const(1)), bind
 
     def _over_pairs(self, made: Let, item: str | None) -> Any:
-        """enumerate(items[, start]) and zip(items, ...)."""
-        sources = list(made.args[1:])
-        shift: Operand = Const(0)
-        counting = made.args[0] == Const(enumerate)
-        if counting and len(sources) == 2:
-            shift = sources.pop()
-        if made.args[0] not in (Const(enumerate), Const(zip)) or not sources:
-            raise self.draft.refuse("this iteration")
-        k, setup, (start, stop, step), bind = self._over_items(sources[0], self.draft.fresh("part"))
-        parts = [Var(s.target) for s in bind]
-        if counting:
-            place = self.draft.fresh("at", types.int64)
-            bind.append(Let(place, "binary", (Var(k), shift), "+", self.draft.line))
-            parts.insert(0, Var(place))
-        for source in sources[1:]:
-            _, more, (_, end, _), (other,) = self._over_items(source, self.draft.fresh("part"))
-            shorter = self.draft.fresh("n", types.int64)
-            setup += [*more, Let(shorter, "call", (Const(min), stop, end), (), self.draft.line)]
-            stop = Var(shorter)
-            bind.append(Let(other.target, "item", (source, Var(k)), None, self.draft.line))
-            parts.append(Var(other.target))
-        for s in bind:
-            if s.op == "item":
-                self.draft.types[s.target] = item_type(self.draft.type_of(s.args[0]))
+        """enumerate(items[, start]) and zip(items, ...), of arrays, tuples, lists, ranges, or of one another."""
+        k = self.draft.fresh("k", types.int64)
+        setup, n, bind, found = self._numbered(made, Var(k))
         if item:
-            bind.append(Let(item, "tuple", tuple(parts), None, self.draft.line))
-        return k, setup, (start, stop, step), bind
+            bind.append(Let(item, "copy", (found,), None, self.draft.line))
+        return k, setup, (Const(0), n, Const(1)), bind
+
+    def _numbered(self, made: Let, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
+        """(statements before, the number of items, statements that make item `k`, that item) of a call."""
+        line, function = self.draft.line, made.args[0]
+        if function == Const(range):
+            bounds = _bounds(made)
+            n, shift = (self.draft.fresh(name, types.int64) for name in ("n", "shift"))
+            found = self.draft.fresh("at", types.int64)
+            setup: list[Stmt] = [Let(n, "call", (Ref(trips, "trips"), *bounds), (), line)]
+            bind: list[Stmt] = [Let(shift, "binary", (k, bounds[2]), "*", line)]
+            bind.append(Let(found, "binary", (bounds[0], Var(shift)), "+", line))
+            return setup, Var(n), bind, Var(found)
+        sources = list(made.args[1:])
+        if function not in (Const(enumerate), Const(zip)) or not sources:
+            raise self.draft.refuse("this iteration")
+        parts: list[Operand] = []
+        if function == Const(enumerate):
+            place = self.draft.fresh("at", types.int64)
+            begin = sources.pop() if len(sources) == 2 else Const(0)
+            bind = [Let(place, "binary", (k, begin), "+", line)]
+            parts.append(Var(place))
+        else:
+            bind = []
+        setup, stop = [], None
+        for source in sources:
+            more, end, steps, part = self._numbered_source(source, k)
+            setup += more
+            bind += steps
+            parts.append(part)
+            if stop is None:
+                stop = end
+            else:
+                shorter = self.draft.fresh("n", types.int64)
+                setup.append(Let(shorter, "call", (Const(min), stop, end), (), line))
+                stop = Var(shorter)
+        assert stop is not None
+        kinds = [self.draft.type_of(part) for part in parts]
+        found = self.draft.fresh("items", types.BaseTuple.from_types(kinds))
+        bind.append(Let(found, "tuple", tuple(parts), None, line))
+        return setup, stop, bind, Var(found)
+
+    def _numbered_source(self, source: Operand, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
+        """`_numbered` of one of the things that enumerate and zip go through."""
+        made = self.definitions.get(source.name) if isinstance(source, Var) else None
+        while made is not None and made.op == "copy" and isinstance(made.args[0], Var):
+            made = self.definitions.get(made.args[0].name)
+        if made is not None and made.op == "getiter":
+            return self._numbered_source(made.args[0], k)
+        if (
+            made is not None
+            and made.op == "call"
+            and made.args[0] in (Const(range), Const(enumerate), Const(zip))
+        ):
+            return self._numbered(made, k)
+        part = self.draft.fresh("part")
+        _, setup, (_, n, _), _ = self._over_items(source, None)
+        self.draft.types[part] = item_type(self.draft.type_of(source))
+        return setup, n, [Let(part, "item", (source, k), None, self.draft.line)], Var(part)
+
+
+def _bounds(made: Let) -> tuple[Operand, Operand, Operand]:
+    """(start, stop, step) of a call of `range`."""
+    given = made.args[1:]
+    start, stop = (Const(0), given[0]) if len(given) == 1 else given[:2]
+    return start, stop, given[2] if len(given) == 3 else Const(1)
 
 
 def item_type(t: Any) -> Any:

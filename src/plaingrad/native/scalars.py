@@ -18,7 +18,8 @@ from plaingrad import rulebook
 from plaingrad.native import declare, helpers, packs
 from plaingrad.native.declare import overload
 from plaingrad.native.packs import PackType
-from plaingrad.rules import elementwise
+from plaingrad.rules import elementwise, special
+from plaingrad.rules.special import BERNOULLI
 
 OPERATORS = {"%": operator.mod, "**": operator.pow}
 
@@ -206,8 +207,59 @@ def _share(exp, x, y, z):  # type: ignore[no-untyped-def]
     return share_of
 
 
+@overload(special.digamma)
+def _digamma(x):  # type: ignore[no-untyped-def]
+    def digamma(x):  # type: ignore[no-untyped-def]
+        if math.isnan(x) or x == math.inf:
+            return x
+        if x <= 0 and x == math.floor(x):
+            return math.nan
+        found = 0.0
+        if x < -0.5:
+            found -= math.pi / math.tan(math.pi * (x - np.rint(x)))
+            x = 1 - x
+        while x < 12:
+            found -= 1 / x
+            x += 1
+        square = 1 / (x * x)
+        power = square
+        tail = -0.5 / x
+        for k in range(len(BERNOULLI)):
+            tail -= BERNOULLI[k] / (2 * k + 2) * power
+            power *= square
+        return found + tail + math.log(x)
+
+    return digamma
+
+
+@overload(special.polygamma)
+def _polygamma(n, x):  # type: ignore[no-untyped-def]
+    def polygamma(n, x):  # type: ignore[no-untyped-def]
+        if math.isnan(x) or (x <= 0 and x == math.floor(x)):
+            return math.nan
+        s = n + 1
+        found = 0.0
+        while x < 12 + n:
+            found += (1 / x) ** s
+            x += 1
+        found += x ** (1.0 - s) / (s - 1) + 0.5 * x ** (-1.0 * s)
+        rising = 1.0 * s  # s (s + 1) ... (s + 2k - 2), then divided by (2k)!
+        for k in range(1, len(BERNOULLI) + 1):
+            rising /= (2 * k - 1) * (2 * k)
+            found += BERNOULLI[k - 1] * rising * x ** (1.0 - s - 2 * k)
+            rising *= (s + 2 * k - 1) * (s + 2 * k)
+        factorial = 1.0
+        for k in range(2, n + 1):
+            factorial *= k
+        return found * factorial if n % 2 == 1 else -found * factorial
+
+    return polygamma
+
+
 NATIVE = frozenset(
     (
+        special.digamma,
+        special.polygamma,
         elementwise.over,
         elementwise._inverse,
         elementwise.is_complex,

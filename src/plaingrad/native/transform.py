@@ -42,7 +42,7 @@ from plaingrad.native.tree import (
     statements,
     where,
 )
-from plaingrad.native.typed_ir import settled, type_of_value
+from plaingrad.native.typed_ir import settled, type_of_captured, type_of_value
 from plaingrad.native.zeros import zero_numbers
 
 LAID_OUT_ANEW = frozenset(
@@ -208,8 +208,8 @@ class Transform:
         return any(name in self.active for name in array_lists.lists_in(s, self.types))
 
     def type_of(self, x: Operand) -> Any:
-        """The Numba type of an operand; None if it is not a variable."""
-        return self.types.get(x.name) if isinstance(x, Var) else None
+        """The Numba type of an operand; None of what is neither a variable nor a captured array."""
+        return self.types.get(x.name) if isinstance(x, Var) else type_of_captured(x)
 
     def refuse(self, what: str, line: int, instead: str = "") -> NativeError:
         """The error that says that `what` has no native derivative; `instead` is what to write in its place."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 RESULT = "result"
 
 
@@ -50,6 +52,13 @@ class Ref:
 
 
 Operand = Var | Const | Ref
+
+
+def moved(target: str, a: Operand, line: int) -> Let:
+    """`target = a`; of a captured array a copy: a variable may have a shadow, it has none, and nobody writes to it."""
+    if isinstance(getattr(a, "value", None), np.ndarray):
+        return Let(target, "call", (Ref(np.copy, "copy"), a), (), line)
+    return Let(target, "copy", (a,), None, line)
 
 
 def value_of(a: Operand) -> Any:

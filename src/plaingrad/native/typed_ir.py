@@ -11,6 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core import compiler, ir, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
@@ -22,6 +23,7 @@ from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import python_function, reached_from, with_compiled_callees
+from plaingrad.native.lost_writes import Deadness, writes
 
 
 class _Taken(Exception):
@@ -74,26 +76,20 @@ class _Decode(FunctionPass):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _InlineClosures(InlineClosureLikes):
-    """Numba's pass, refused where it loses a write: it takes one through a view got by iteration for dead."""
+    """Numba's pass, refused where it loses a write that is wanted."""
 
     _name = "plaingrad_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
-        before = _writes(state)
+        before, deadness = writes(state.func_ir), Deadness(state.func_ir)
         changed = super().run_pass(state)
-        left = {id(s) for s in _writes(state)}
+        left = {id(s) for s in writes(state.func_ir)}
         for s in before:
-            if id(s) not in left:
+            if id(s) not in left and not deadness.is_dead(s):
                 raise ValueError(
                     f"Numba loses the write `{s}` at line {s.loc.line} when it inlines the closures"
                 )
         return bool(changed)
-
-
-def _writes(state: Any) -> list[Any]:
-    """The statements that write into arrays."""
-    blocks = state.func_ir.blocks.values()
-    return [s for block in blocks for s in block.body if isinstance(s, (ir.SetItem, ir.StaticSetItem))]
 
 
 OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
@@ -140,7 +136,8 @@ def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> Nativ
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return NativeError(
         f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
-        f"  {str(error).strip()}\n  To go on: tier='plain' differentiates it as it is.\n  See docs: errors#native"
+        f"  {str(error).strip() or type(error).__name__}\n  To go on: tier='plain' differentiates it as it is.\n"
+        "  See docs: errors#native"
     )
 
 
@@ -190,6 +187,12 @@ def _value_text(value: Any) -> str:
 def type_of_value(value: Any) -> Any:
     """The Numba type of a constant, or of a module."""
     return types.Module(value) if isinstance(value, ModuleType) else numba.typeof(value)
+
+
+def type_of_captured(a: Any) -> Any:
+    """The Numba type of an operand that is a global or captured array; None of any other."""
+    value = getattr(a, "value", None)
+    return numba.typeof(value) if isinstance(value, np.ndarray) else None
 
 
 def settled(t: Any) -> Any:

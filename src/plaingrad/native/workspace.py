@@ -253,15 +253,18 @@ def room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
 
 @overload(room_from, moves=True)
 def _room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
-    itemsize, ndim = _itemsize(dtype), len(shape)
+    itemsize = _itemsize(dtype)
+    if isinstance(shape, types.Integer):
+        return lambda arena, shape, dtype, lead: room_from(arena, (shape,), dtype, lead)
+    ndim = len(shape)
 
-    def room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
+    def room_from_of_tuple(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
         size = itemsize
         for k in range(ndim):
             size *= shape[k]
         return _array_at(_taken(arena, size + LINE) + (-lead * itemsize & LINE - 1), shape, dtype)
 
-    return room_from
+    return room_from_of_tuple
 
 
 @register_jitable(moves=True)

@@ -1,0 +1,127 @@
+"""Arrays of the module or of an enclosing function, which a program reads without being given them."""
+
+import numpy as np
+import pytest
+
+import plaingrad
+
+numba = pytest.importorskip("numba")
+
+from tests.native.uncompiled import check  # noqa: E402
+
+RNG = np.random.default_rng(5)
+WEIGHTS = RNG.normal(size=(3, 3))
+OFFSETS = RNG.normal(size=3)
+KNOTS = np.linspace(-3.0, 3.0, 3)
+
+
+def products(x):
+    return np.sum((WEIGHTS @ x) * (x @ WEIGHTS)) + np.dot(WEIGHTS.T, x)[1] * np.sum(np.outer(OFFSETS, x)[0])
+
+
+def solved(x):
+    z = np.linalg.solve(WEIGHTS + 4.0 * np.eye(3), x)
+    return np.sum(z * z) + np.sum(np.cross(x, OFFSETS) ** 2)
+
+
+def interpolated(x):
+    return np.sum(np.interp(x, KNOTS, OFFSETS) ** 2)
+
+
+def convolved(x):
+    return np.sum(np.convolve(x, OFFSETS) ** 2) + np.sum(np.convolve(OFFSETS, x)[1:2])
+
+
+def chosen(x, k):
+    z = OFFSETS if k > 0 else x
+    return np.sum(z * z) * x[0]
+
+
+def started_from(x, k):
+    z = OFFSETS
+    for _ in range(k):
+        z = z * x
+    return np.sum(z * z)
+
+
+def iterated(x):
+    total = 0.0
+    for row in WEIGHTS:
+        total += np.sum(row * x * x)
+    for k, (w, u) in enumerate(zip(OFFSETS, x)):
+        total += k * w * u * u
+    return total
+
+
+def layers():
+    weights = RNG.normal(size=(2, 3))
+
+    def network(x):
+        return np.sum(np.tanh(weights @ x))
+
+    return network
+
+
+POINT = RNG.normal(size=3)
+
+
+@pytest.mark.parametrize(
+    ("f", "args"),
+    [
+        (products, (POINT,)),
+        (solved, (POINT,)),
+        (interpolated, (POINT,)),
+        (convolved, (POINT,)),
+        (chosen, (POINT, 1)),
+        (chosen, (POINT, 0)),
+        (started_from, (POINT, 0)),
+        (started_from, (POINT, 3)),
+        (iterated, (POINT,)),
+        (layers(), (POINT,)),
+    ],
+)
+def test_captured_arrays_are_constants_of_a_derivative(f, args):
+    check(f, *args)
+
+
+def test_compiled_a_network_with_captured_weights_has_the_derivatives_of_the_plain_tier():
+    network = layers()
+    value, gradient = plaingrad.value_and_grad(network, tier="native")(POINT)
+    assert value == numba.njit(network)(POINT)
+    np.testing.assert_allclose(gradient, plaingrad.grad(network, tier="plain")(POINT), rtol=1e-12)
+
+
+def with_a_dead_write(x, k):
+    u = x * 2.0
+    v = x.copy()
+
+    def scaled(t):
+        return t * x[1]
+
+    y = scaled(x[0])
+    total = y * v[2] + np.sum(u)
+    u[::2] -= v[1:] * k  # read by nothing
+    return total
+
+
+def test_a_write_that_numba_drops_and_nothing_reads_is_no_hindrance():
+    check(with_a_dead_write, POINT, 1.0)
+
+
+def with_a_write_in_a_loop(x, n):
+    u = np.zeros(3)
+    total = 0.0
+
+    def scaled(t):
+        return t * x[1]
+
+    for k in range(n):
+        for row in u.reshape(3, 1):
+            total += row[0] * scaled(x[0])
+            row[0] = x[k]
+    return total
+
+
+def test_a_write_that_numba_drops_and_the_next_iteration_reads_is_refused():
+    with pytest.raises(plaingrad.NativeError, match="Numba loses the write"):
+        plaingrad.grad(with_a_write_in_a_loop, tier="native")(POINT, 3)

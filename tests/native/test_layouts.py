@@ -1,0 +1,148 @@
+"""Arrays that do not lie in C order, that may be views, or that a function writes into by position."""
+
+import numpy as np
+import pytest
+
+import plaingrad
+
+numba = pytest.importorskip("numba")
+
+from plaingrad.native import workspace  # noqa: E402
+from tests.native import comparison  # noqa: E402
+from tests.native.uncompiled import check  # noqa: E402
+
+RNG = np.random.default_rng(11)
+SQUARE = np.asfortranarray(RNG.normal(size=(4, 4)))
+
+
+def overwritten(x, m):
+    for k in range(2):
+        if k > 0:
+            m += x
+        m[1:3, ::2] = x
+    return np.sum(m * m)
+
+
+def test_compiled_shadows_of_arrays_in_fortran_order_are_kept_as_they_lie():
+    value, found = comparison.gradient(overwritten, (1.3, SQUARE.copy(order="F")), (0, 1), compiled=True)
+    wanted_value, wanted = plaingrad.value_and_grad(overwritten, (0, 1), tier="plain")(
+        1.3, SQUARE.copy(order="F")
+    )
+    comparison.assert_close((value, found), (wanted_value, wanted), 1e-12, "gradient")
+
+
+def written_recursively(m, n):
+    if n == 0:
+        return np.sum(m * m)
+    m[n, ::2] = m[0, ::2] * m[n, 1]
+    return written_recursively(m, n - 1) * m[1, 2]
+
+
+def test_compiled_shadows_in_fortran_order_are_kept_by_functions_that_call_themselves():
+    value, found = comparison.gradient(written_recursively, (SQUARE.copy(order="F"), 3), (0,), compiled=True)
+    wanted = plaingrad.value_and_grad(written_recursively, (0,), tier="plain")(SQUARE.copy(order="F"), 3)
+    comparison.assert_close((value, found), wanted, 1e-12, "gradient")
+
+
+def turned(x):
+    y = x.copy()
+    z = np.asfortranarray(y)  # the same memory, of a vector
+    z[1] = x[0] ** 2
+    return np.sum(y * x * x)
+
+
+def column_by_column(m):
+    w = m.copy()
+    total = 0.0
+    for k in range(w.shape[1] - 1):
+        z = np.ascontiguousarray(w[:, k])
+        w[:, k + 1] = z * z
+        total += np.sum(z * z * z)
+    return total + np.sum(w)
+
+
+@pytest.mark.parametrize(
+    ("f", "x"), [(turned, RNG.normal(size=4)), (column_by_column, RNG.normal(size=(3, 3)))]
+)
+def test_what_may_be_the_same_memory_in_another_order(f, x):
+    check(f, x)
+
+
+def written_through_a_column(m):
+    z = np.ascontiguousarray(m[:, 0])
+    z[0] = m[1, 0] ** 2
+    return np.sum(m * m)
+
+
+def test_a_column_that_turns_out_to_be_contiguous_is_refused_where_it_is_written():
+    check(written_through_a_column, RNG.normal(size=(3, 3)))
+    with pytest.raises(plaingrad.NativeError, match="overlapping view"):
+        comparison.gradient(written_through_a_column, (RNG.normal(size=(3, 1)),), (0,))
+
+
+def product_into(a, b):
+    out = np.empty((3, 2))
+    np.dot(a, b, out)
+    return out[1, 1] * out[0, 0]
+
+
+def clipped_into(a, b):
+    out = np.empty(a.shape)
+    np.clip(a, -0.5, 0.5, out)
+    return np.sum(out * out)
+
+
+def rounded_into(a, b):
+    out = a.copy()
+    np.round(a, 1, out)
+    return np.sum(out * a)
+
+
+def made_finite(a, b):
+    out = a * 2.0
+    np.nan_to_num(out, copy=False)
+    return np.sum(out * a)
+
+
+def exponential_into(a, b):
+    out = np.empty(a.shape)
+    z = np.exp(a, out)
+    return np.sum(z * out)
+
+
+@pytest.mark.parametrize("f", [product_into, clipped_into, rounded_into, made_finite, exponential_into])
+def test_an_array_that_is_written_as_an_argument_given_by_position_is_refused(f):
+    args = RNG.normal(size=(3, 4)), RNG.normal(size=(4, 2))
+    numba.njit(f)(*args)
+    with pytest.raises(plaingrad.NativeError, match="which writes into an array"):
+        plaingrad.grad(f, tier="native")(*args)
+
+
+def limited(u, c, steps):
+    for _ in range(steps):
+        slopes = np.zeros(u.size)
+        for i in range(1, u.size - 1):
+            slopes[i] = max(u[i] - u[i - 1], u[i + 1] - u[i])
+        v = u.copy()
+        for i in range(1, u.size - 1):
+            v[i] = u[i] - c * (slopes[i] - slopes[i - 1])
+        u = v
+    return np.sum(u**2)
+
+
+def test_compiled_an_array_of_a_stencil_may_be_made_with_a_length_for_its_shape():
+    u = RNG.normal(size=20)
+    value, found = plaingrad.value_and_grad(limited, (0, 1), tier="native")(u, 0.3, 3)
+    assert value == numba.njit(limited)(u, 0.3, 3)
+    comparison.assert_close(
+        found, plaingrad.grad(limited, (0, 1), tier="plain")(u, 0.3, 3), 1e-12, "gradient"
+    )
+
+
+@numba.njit
+def with_lead(arena, n):
+    return workspace.room_from(arena, n, np.float64, 3).shape
+
+
+def test_rooms_with_a_lead_take_a_length_as_a_shape():
+    assert with_lead(workspace.Arena().header, 7) == (7,)
