@@ -329,6 +329,44 @@ def a_list_of_numbers_beside_a_list_of_arrays(x):
     return np.sum(hs[2]) * norms[1] + norms[0]
 
 
+@program(X)
+def a_list_that_grows_while_it_is_iterated_over(x):
+    queue = [x]
+    total = 0.0
+    for h in queue:
+        total = total * 0.5 + np.sum(h * h)
+        if len(queue) < 6:
+            queue.append(np.sin(h))
+            queue.append(h * x[1])
+    return total * len(queue)
+
+
+@program(X)
+def a_list_that_shrinks_while_it_is_iterated_over(x):
+    stack = [x * k for k in range(1, 7)]
+    total = 0.0
+    for k, h in enumerate(stack):
+        total += np.sum(h * stack.pop()) * (k + 1.0)
+        if total > 20.0:
+            break
+    else:
+        total *= x[0]
+    return total
+
+
+@program(X)
+def a_list_changed_under_another_name_while_it_is_iterated_over(x):
+    total = 0.0
+    for k in range(3):
+        hs = [x * k]
+        for h in hs:
+            other = hs if x[0] > 0.0 else [x]
+            if len(hs) < 5:
+                other.append(h * 2)
+            total += h[0] * total + h[1]
+    return total
+
+
 # -- one array, several names ----------------------------------------------------------------------------------------------
 
 
@@ -788,23 +826,13 @@ def a_slice_assigned(x):
     return np.sum(hs[1])
 
 
-def changed_while_iterated_over(x):
+def changed_while_iterated_over_with_another(x):
     hs = [x]
-    for h in hs:
-        if len(hs) < 4:
-            hs.append(h * x[1])
-    return np.sum(hs[-1])
-
-
-def changed_under_another_name_while_iterated_over(x):
     total = 0.0
-    for k in range(3):
-        hs = [x * k]
-        for h in hs:
-            other = hs if x[0] > 0.0 else [x]
-            if len(hs) < 5:
-                other.append(h * 2)
-            total += h[0]
+    for h, c in zip(hs, x):
+        if len(hs) < 3:
+            hs.append(h * x[1])
+        total += h[0] * c
     return total
 
 
@@ -821,8 +849,7 @@ REFUSED = (
     a_constant_in_a_list,
     a_list_extended_by_the_rows_of_an_array,
     a_slice_assigned,
-    changed_while_iterated_over,
-    changed_under_another_name_while_iterated_over,
+    changed_while_iterated_over_with_another,
     a_list_repeated_in_place,
 )
 

@@ -222,6 +222,12 @@ def a_list_of_tuples(v):
     a,b=l[1]
     return a*b*l[0][0]
 @program(V)
+def changed_while_iterated_over(v):
+    l=[v[0]]
+    for x in l:
+        if len(l)<4: l.append(x*v[1])
+    return sum(l)
+@program(V)
 def the_truth_of_a_list(v):
     l=[v[0],v[1],v[2]]
     s=v[3]
@@ -269,11 +275,6 @@ def of_two_lists_one_is_taken_and_changed(v):
 def a_list_of_lists(v):
     l=[[x*y for x in v] for y in v]
     return l[0][1]*l[2][1]
-def changed_while_iterated_over(v):
-    l=[v[0]]
-    for x in l:
-        if len(l)<4: l.append(x*v[1])
-    return sum(l)
 def a_list_repeated_in_place(v):
     l=[v[0],v[1]]
     m=l
@@ -289,7 +290,6 @@ def lists_exchanged_and_changed(v):
 
 
 REFUSED = (
-    changed_while_iterated_over,
     of_two_lists_one_is_taken_and_changed,
     lists_exchanged_and_changed,
     a_list_of_lists,

@@ -143,7 +143,8 @@ class _Iteration:
         if sunk and not self._may_sink(sunk, last.then):
             return self._general(loop, parts)
         item = parts["pair_first"].target if "pair_first" in parts else None
-        self._refuse_changes_of_lists(parts["iternext"].args[0], last.then, loop)
+        if self._changes_its_list(parts["iternext"].args[0], last.then, loop):
+            return self._general(loop, parts, grows=True)
         inner = self.body([*sunk, *last.then])
         target, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item)
         after = last.orelse[:-1]
@@ -163,8 +164,8 @@ class _Iteration:
             ]
         return [*setup, For(target, start, stop, step, inner, loop.line), *self.body(after)]
 
-    def _refuse_changes_of_lists(self, iterator: Operand, body: list[Stmt], loop: Loop) -> None:
-        """Refuse a loop over a list that its body changes: the number of iterations is taken at its start."""
+    def _changes_its_list(self, iterator: Operand, body: list[Stmt], loop: Loop) -> bool:
+        """Whether the body of a loop over a list may change its length, so that it is not a counted loop."""
         under, seen, lists = [iterator], set(), []
         while under:
             a = under.pop()
@@ -187,7 +188,8 @@ class _Iteration:
                 given = [a for a in call.args if isinstance(self.draft.type_of(a), types.List)]
                 if any(self.lists.may_be_one(a, b, loop) for a in given for b in lists):
                     self.draft.line = s.line
-                    raise self.draft.refuse("a change of a list inside a loop over it")
+                    return True
+        return False
 
     def _may_sink(self, before: list[Stmt], then: list[Stmt]) -> bool:
         """Whether statements before the test of a loop may as well stand behind it, at the top of the body."""
@@ -198,15 +200,21 @@ class _Iteration:
             isinstance(s, Let) and s.op in PURE and self.reads[s.target] == inside[s.target] for s in before
         )
 
-    def _general(self, loop: Loop, parts: dict[str, Let]) -> list[Stmt]:
-        """A `for` loop with statements before its test, which run once more than its body: it counts for itself."""
+    def _general(self, loop: Loop, parts: dict[str, Let], grows: bool = False) -> list[Stmt]:
+        """A `for` loop with statements before its test, which run once more than its body: it counts for itself.
+
+        Where it `grows`, the length of the list is asked for before every iteration.
+        """
         item = parts["pair_first"].target if "pair_first" in parts else None
         k, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item)
         n, count, up = (self.draft.fresh(name, types.int64) for name in ("n", "count", "up"))
         shift = self.draft.fresh("shift", types.int64)
         line = loop.line
         test = Let(parts["pair_second"].target, "compare", (Var(count), Var(n)), "<", line)
-        body: list[Stmt] = [test]
+        length = Let(n, "call", (Ref(trips, "trips"), start, stop, step), (), line)
+        if grows and (len(setup) != 1 or step != Const(1)):
+            raise self.draft.refuse("a change of a list inside a loop over it and others")
+        body: list[Stmt] = [*setup, length, test] if grows else [test]
         for s in loop.body:
             if isinstance(s, If) and s.test == Var(test.target):
                 top = [
@@ -220,12 +228,8 @@ class _Iteration:
             elif s in parts.values():
                 continue
             body.append(s)
-        return [
-            *setup,
-            Let(n, "call", (Ref(trips, "trips"), start, stop, step), (), line),
-            Let(count, "copy", (Const(0),), None, line),
-            Loop(self.body(body), line),
-        ]
+        before: list[Stmt] = [] if grows else [*setup, length]
+        return [*before, Let(count, "copy", (Const(0),), None, line), Loop(self.body(body), line)]
 
     def _iterated(self, iterator: Operand, item: str | None) -> Any:
         """(loop variable, statements before, (start, stop, step), statements at the top of the body)."""
