@@ -86,15 +86,22 @@ def _fitted(z, term):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def expanded(z_bar, like, axis):  # type: ignore[no-untyped-def]
-    """`z_bar`, the cotangent of a sum along `axis`, with that axis back, broadcast to the shape of `like`."""
-    return np.broadcast_to(np.expand_dims(z_bar, axis if axis >= 0 else like.ndim + axis), like.shape)
+    """`z_bar`, the cotangent of a sum along `axis`, with that axis back, broadcast to the shape of `like`.
+
+    A new array: derivatives of derived programs have no rule for a view that is broadcast.
+    """
+    return np.expand_dims(z_bar, axis if axis >= 0 else like.ndim + axis) + np.zeros(like.shape, z_bar.dtype)
 
 
 @register_jitable
 def sum_bar(z_bar, z, a, axis, dtype):  # type: ignore[no-untyped-def]
-    """Sums: every element that was added gets the cotangent."""
-    if a.ndim == 1 or axis is None:
-        return z_bar
+    """Sums of all elements: every one gets the cotangent."""
+    return z_bar
+
+
+@register_jitable
+def sum_along_bar(z_bar, z, a, axis, dtype):  # type: ignore[no-untyped-def]
+    """Sums along an axis: every element gets the cotangent of the sum that it was added to."""
     return expanded(z_bar, a, axis)
 
 

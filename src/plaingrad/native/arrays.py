@@ -331,6 +331,8 @@ def by_row(r: Any, s: Let, made: Row, forward: list[Stmt], after: list[Stmt], ba
         x = given[name]
         if r.is_active(x):
             args = [*operands]
+            if bar is helpers.sum_bar and is_array(r.types[s.target]):
+                bar = helpers.sum_along_bar
             if bar in ADDING and not r.plain and is_array(r.type_of(x)):
                 adding = Ref(ADDING[bar], ADDING[bar].__name__)
                 shadow = Var(f"{x.name}_b")  # type: ignore[union-attr]

@@ -68,8 +68,16 @@ LIMIT = 3  # axes
 
 
 def in_loops(program: Program) -> Program:
-    """`program` with the sums and means of elementwise expressions as loops."""
-    return _Chains(program).whole()
+    """`program` with sums and means of elementwise expressions as loops, but for those that reverse mode makes of them.
+
+    Those are sums of rows in a loop (`row_groups`) and of expressions that are broadcast (`array_sums`).
+    """
+    return _Chains(program, False).whole()
+
+
+def every_one_in_loops(program: Program) -> Program:
+    """`program` with all sums and means of elementwise expressions as loops."""
+    return _Chains(program, True).whole()
 
 
 class Trees:
@@ -81,11 +89,14 @@ class Trees:
         self.memory = memory
         self.readers: dict[str, list[Stmt]] = {}
         self.assigned: dict[str, int] = {}
+        self.made: dict[str, Let] = {}  # how arrays are made
         for s in statements(program.body):
             for name in {a.name for a in operands(s) if isinstance(a, Var)}:
                 self.readers.setdefault(name, []).append(s)
             if isinstance(s, (Let, For)):
                 self.assigned[s.target] = self.assigned.get(s.target, 0) + 1
+            if isinstance(s, Let):
+                self.made[s.target] = s
 
     def tree(self, body: list[Stmt], at: int, ndim: int) -> list[int]:
         """The places in `body` of the statement at `at` and of the elementwise ones of its rank that only it needs."""
@@ -142,6 +153,44 @@ class Trees:
         users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
         return not users and not self.memory.outputs(s)
 
+    def is_column(self, x: Operand) -> bool:
+        """Whether an array surely has 1 for the length of its last axis, of several.
+
+        So has the result of `reshape(..., 1)`, `expand_dims(..., -1)` or `[..., None]`, and arithmetic on such arrays.
+        """
+        t = self.types.get(x.name) if isinstance(x, Var) else None
+        made = self.made.get(x.name) if isinstance(x, Var) and self.assigned.get(x.name) == 1 else None
+        if not isinstance(t, types.Array) or t.ndim < 2 or made is None:
+            return False
+        if self.is_elementwise(made, t.ndim):
+            arrays = [
+                a for a in made.args if isinstance(a, Var) and isinstance(self.types.get(a.name), types.Array)
+            ]
+            return all(map(self.is_column, arrays))
+        if made.op == "method" and made.detail == ("reshape", ()):
+            return self.last_of(made.args[-1], len(made.args) == 2) == Const(1)
+        if made.op == "item":
+            return self.ends_with_new_axis(made)
+        if made.op == "call" and getattr(made.args[0], "value", None) is np.expand_dims:
+            return len(made.args) == 3 and made.args[2] in (Const(-1), Const(t.ndim - 1))
+        return False
+
+    def ends_with_new_axis(self, s: Let) -> bool:
+        """Whether `s` is a[:, None] or the like."""
+        index = s.args[1]
+        tuple_of = self.made.get(index.name) if isinstance(index, Var) else None
+        if tuple_of is None or tuple_of.op != "tuple" or self.assigned.get(tuple_of.target) != 1:
+            return False
+        old = [part for part in tuple_of.args if part != Const(None)]
+        t = self.types.get(s.args[0].name) if isinstance(s.args[0], Var) else None
+        return tuple_of.args[-1] == Const(None) and isinstance(t, types.Array) and t.ndim == len(old)
+
+    def last_of(self, x: Operand, may_be_tuple: bool) -> Operand:
+        """The last operand of the tuple that a variable is; the operand itself otherwise."""
+        made = self.made.get(x.name) if may_be_tuple and isinstance(x, Var) else None
+        once = made is not None and self.assigned.get(made.target) == 1
+        return made.args[-1] if once and made.op == "tuple" and made.args else x  # type: ignore[union-attr]
+
     def leaves(self, tree: list[Let]) -> list[Var]:
         """The arrays that a tree takes its elements from."""
         inside = {s.target for s in tree}
@@ -155,8 +204,9 @@ class Trees:
 
 
 class _Chains(Trees):
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, every: bool) -> None:
         super().__init__(program, Memory(program))
+        self.every = every
         self.types = dict(program.types)
         self.count = 0
         self.depth = 0  # loops around
@@ -208,7 +258,14 @@ class _Chains(Trees):
         plain = all(
             self.types[x.name].layout == "C" and self.types[x.name].dtype == types.float64 for x in leaves
         )
-        return found[:-1] if plain and not self.is_of_rows(body, leaves) else []
+        if not plain or (not self.every and self.is_left(body, leaves)):
+            return []
+        return found[:-1]
+
+    def is_left(self, body: list[Stmt], leaves: list[Var]) -> bool:
+        """Whether reverse mode makes better loops of a sum."""
+        broadcast = len({self.types[x.name].ndim for x in leaves}) > 1 or any(map(self.is_column, leaves))
+        return (broadcast and not self.depth) or self.is_of_rows(body, leaves)
 
     def is_of_rows(self, body: list[Stmt], leaves: list[Var]) -> bool:
         """Whether elements come from vectors that each iteration makes in `body`: then `row_groups` makes the loops."""

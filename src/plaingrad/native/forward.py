@@ -29,6 +29,7 @@ from plaingrad.native import (
     scalars,
 )
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
+from plaingrad.native.chains import every_one_in_loops
 from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
     RESULT,
@@ -95,7 +96,7 @@ class Forward(Transform):
     """
 
     def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any], n: int = 0) -> None:
-        super().__init__(program, wanted, callee)
+        super().__init__(every_one_in_loops(program), wanted, callee)
         self.n = n
         self.lane: Var | None = None
         self.lane_out: list[Stmt] = []

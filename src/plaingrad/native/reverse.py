@@ -20,6 +20,7 @@ from numba.core import types
 from plaingrad.native import array_lists, arrays, frames, helpers, tapes, values
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.array_loops import ArrayLoops
+from plaingrad.native.chains import every_one_in_loops
 from plaingrad.native.dispatchers import options_of
 from plaingrad.native.effects import effects_of
 from plaingrad.native.helpers import add_to
@@ -80,7 +81,7 @@ def enclosed_sweeps(
 
 def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
     """The program, in one piece, that returns the results of `program` and its cotangents; with the same arguments."""
-    return Reverse(program, wanted, callee, in_arena=False).whole()
+    return Reverse(every_one_in_loops(program), wanted, callee, in_arena=False).whole()
 
 
 class Reverse(Transform):

@@ -20,8 +20,10 @@ from numba.core import config, types
 from plaingrad.native.activity import is_array, is_real
 from plaingrad.native.blocks import in_packs
 from plaingrad.native.declare import overload, register_jitable
+from plaingrad.native.element_loops import CHEAP
 from plaingrad.native.scratch import scratch_arrays
 from plaingrad.native.split import split
+from plaingrad.native.transform import has_kinks
 from plaingrad.native.tree import (
     Break,
     Const,
@@ -141,11 +143,16 @@ def _computed_again(rt: Reverse, s: For, inner: Parts) -> list[Stmt] | None:
         if name in found or name == s.target:
             continue
         d = definitions[name]
-        if d is None or rt.assigned.get(name, 0) > 1 or not is_recomputable(rt, d):
+        if d is None or rt.assigned.get(name, 0) > 1 or not (is_recomputable(rt, d) or _is_cheap(d)):
             return None
         found.add(name)
         needed += [a.name for a in operands(d) if isinstance(a, Var) and a.name in definitions]
     return [x for x in statements(inner.forward) if isinstance(x, Let) and x.target in found]
+
+
+def _is_cheap(d: Let) -> bool:
+    """Whether `d` is a division, a root or the like of one number: a loop without a tape is faster with it."""
+    return d.op == "call" and getattr(d.args[0], "value", None) in CHEAP and not has_kinks(d) and not d.detail
 
 
 def sums_of(rt: Reverse, s: For) -> set[str]:
