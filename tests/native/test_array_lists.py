@@ -836,6 +836,12 @@ def changed_while_iterated_over_with_another(x):
     return total
 
 
+def a_list_of_numbas_own(x):
+    hs = numba.typed.List()
+    hs.append(x)
+    return np.sum(hs[0])
+
+
 def a_list_repeated_in_place(x):
     hs = [x]
     hs *= 2
@@ -850,6 +856,7 @@ REFUSED = (
     a_list_extended_by_the_rows_of_an_array,
     a_slice_assigned,
     changed_while_iterated_over_with_another,
+    a_list_of_numbas_own,
     a_list_repeated_in_place,
 )
 
@@ -863,3 +870,8 @@ def test_what_lists_of_arrays_do_not_do_natively_is_refused_with_the_line(mode, 
     lines = {int(n) for n in re.findall(r"test_array_lists.py:(\d+)", str(refused.value))}
     assert lines & set(range(first, first + 9)), str(refused.value)
     assert "To go on:" in str(refused.value)
+
+
+def test_a_list_of_numbas_own_is_told_to_be_a_plain_one():
+    with pytest.raises(plaingrad.NativeError, match=r"use a plain list, \[\]"):
+        build.derived("pullback", a_list_of_numbas_own, call.signature_of((X,)), (0,))

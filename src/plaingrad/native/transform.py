@@ -74,7 +74,9 @@ def named(t: Any) -> str:
 
 def instead_of(t: Any) -> str:
     """What to write in the place of a container that derivatives are not followed in."""
-    if isinstance(t, (types.List, types.ListType)) and isinstance(t.dtype, types.Array):
+    if isinstance(t, types.ListType):
+        return "use a plain list, [], in the place of numba.typed.List; "
+    if isinstance(t, types.List) and isinstance(t.dtype, types.Array):
         return (
             "keep the arrays as rows of one array, np.empty((n, m)), or in a tuple if their number is fixed; "
         )
