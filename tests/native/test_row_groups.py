@@ -143,7 +143,59 @@ def carried_vector(x, w):
     return np.sum(acc * w[0])
 
 
+def masked_later(x, w):
+    out = np.zeros_like(x)
+    t = 0.0
+    for k in range(2):
+        for i in range(1, x.shape[0]):
+            if w[i, 0] > 0.0:
+                e = np.exp(x[i] * w[i - 1] * (k + 1)) / (1.0 + t * t)
+                m = np.sum(e)
+                t = t * 0.5 + m / (1.0 + m * m)
+                b = e / m
+                t += np.sum(b * b * x[i]) + b.max()
+    return t
+
+
+def divided_by_ints(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        a = x[i] / (i + 1)
+        b = a / (2.0 + w[i, 0] ** 2)
+        c = b / np.sum(b * b)
+        t += np.sum(c * w[i]) + np.mean(np.abs(a))
+    return t
+
+
+def early(x, w):
+    t = 0.0
+    for i in range(x.shape[0]):
+        if w[i, 0] < -0.5:
+            continue
+        c = x[i] / np.sum(x[i] * x[i])
+        if w[i, 0] > 0.9:
+            t += np.sum(c)
+        else:
+            t += np.sum(c * c * c / t) if t > 0.1 else 0.3
+    return t
+
+
+def strided(x, w):
+    t = 0.0
+    for i in range(0, x.shape[0], 2):
+        c = x[i, :] * w[i, :]
+        t += np.sum(c / (1.0 + np.sum(c * c)))
+    for i in range(x.shape[0] - 1, -1, -1):
+        c = x[i] * w[i]
+        t += np.sum(np.exp(c) / (1.0 + np.sum(c * c)))
+    return t
+
+
 PROGRAMS = (
+    masked_later,
+    divided_by_ints,
+    early,
+    strided,
     softmax_rows,
     from_the_second_row,
     masked,
@@ -175,7 +227,9 @@ def test_a_layer_norm_row_by_row_is_right():
 
 
 @pytest.mark.parametrize(
-    "f", [f for f in PROGRAMS if f not in (one_column, carried_vector)], ids=lambda f: f.__name__
+    "f",
+    [f for f in PROGRAMS if f not in (one_column, carried_vector, early, strided)],
+    ids=lambda f: f.__name__,
 )
 def test_no_vector_is_made_in_the_loop(f):
     text = text_of(f)

@@ -10,7 +10,7 @@ from numba.core import types
 from plaingrad.native import row_helpers as helpers
 from plaingrad.native import workspace
 from plaingrad.native.chains import is_mean
-from plaingrad.native.element_loops import at_once
+from plaingrad.native.element_loops import at_once, plus
 from plaingrad.native.helpers import trips
 from plaingrad.native.row_plan import Family, Row, RowPlan, extreme_of
 from plaingrad.native.tree import Const, Do, For, Let, Operand, Parts, Ref, Stmt, Store, Var, free_reads
@@ -39,6 +39,12 @@ class Group(RowPlan):
                     forward.append(self.extreme(s, forward))  # type: ignore[arg-type]
             forward += self.forward_loops(p)
         backward: list[Stmt] = []
+        self.inverses: dict[Var, Var] = {}
+        for y in dict.fromkeys(self.divided.values()):
+            self.inverses[y] = rt.emit(
+                backward, "call", (Ref(np.true_divide, "true_divide"), Const(1.0), y), (), self.line
+            )
+            rt.types[self.inverses[y].name] = types.float64
         received: set[str] = set()
         for q in range(max(self.back.values()) + 1):
             for s in reversed(self.run):
@@ -132,7 +138,16 @@ class Group(RowPlan):
         for x in sorted(loads):
             index = self.index(out, self.at(x, k, out))
             out.append(Let(self.each[Var(x)].name, "item", (self.rows[x].array, index), None, self.line))  # type: ignore[union-attr]
-        return [*out, *[s for name, s in self.definitions.items() if name in made]]
+        return [*out, *[self.definition(name, home) for name in self.definitions if name in made]]
+
+    def definition(self, name: str, home: int | None) -> Let:
+        """How a number of one element is computed; on the way back (`home` is None) without divisions by numbers."""
+        s = self.definitions[name]
+        y = self.divided.get(self.vector_of.get(name, "")) if home is None else None
+        if y is None:
+            return s
+        x = self.nodes[self.vector_of[name]].args[-2]
+        return Let(name, "binary", (self.each[x], self.inverses[y]), "*", s.line)
 
     def members(self, work: list[Stmt]) -> list[tuple[Family, list[Stmt]]]:
         """Statements by families."""
@@ -254,13 +269,13 @@ class Group(RowPlan):
         rt, line = self.rt, self.line
         k = self.variable("k", types.int64)
         own = set(self.vector_of) | set(self.definitions)
-        bodies = [
+        slopes = [
             x
             for s in work
-            if isinstance(s, Let) and s.target in self.nodes
+            if isinstance(s, Let) and s.target in self.nodes and s.target not in self.divided
             for x in self.parts[s.target].backward
         ]
-        wanted = {x for x in free_reads(bodies, set()) if x in self.vector_of or x in self.definitions}
+        wanted = self.read_back(work)
         inner = self.values(wanted, None, k)
         touched = [
             x for s in work for x in (*self.vectors_of(s), *([Var(s.target)] if isinstance(s, Let) else []))
@@ -274,7 +289,7 @@ class Group(RowPlan):
                 inner.append(Let(bar, "item", (self.bars[x.name], index), None, line))
             else:
                 inner.append(Let(bar, "copy", (Const(0.0),), None, line))
-        for name in self.numbers_between(bodies):
+        for name in self.numbers_between(slopes):
             inner.append(Let(f"{name}_b", "copy", (Const(0.0),), None, line))
         ended: list[Stmt] = []
         for s in work:
@@ -289,6 +304,8 @@ class Group(RowPlan):
                     rt.types[share.name] = types.float64
                 rt.add(inner, self.each[self.vectors_of(s)[0]], share, line)
                 ended.append(Let(f"{s.target}_b", "copy", (Const(0.0),), None, line))
+            elif isinstance(s, Let) and s.target in self.divided:
+                self.quotient_back(s, inner, out, ended)
             else:
                 assert isinstance(s, Let)
                 inner += [self.added(x, own) for x in self.parts[s.target].backward]
@@ -305,6 +322,28 @@ class Group(RowPlan):
             received.add(x.name)
         out.append(For(k.name, Const(0), family.length, Const(1), inner, line))
         out += ended
+
+    def quotient_back(self, s: Let, inner: list[Stmt], before: list[Stmt], behind: list[Stmt]) -> None:
+        """The reverse of z = x / y for one element, y a number: x_bar += z_bar / y, y_bar -= sum(z_bar z) / y."""
+        rt, line = self.rt, self.line
+        x, y = s.args[-2], self.divided[s.target]
+        z = self.each[Var(s.target)]
+        z_bar = Var(f"{z.name}_b")  # type: ignore[union-attr]
+        if rt.is_active(x):
+            rt.add(inner, self.each[x], self.product(z_bar, self.inverses[y], inner), line)
+        if rt.is_active(y):
+            total = self.variable("total", types.float64)
+            before.append(Let(total.name, "copy", (Const(0.0),), None, line))
+            inner.append(plus(total.name, total, self.product(z_bar, z, inner), line))
+            minus = rt.emit(behind, "unary", (self.product(total, self.inverses[y], behind),), "-", line)
+            rt.types[minus.name] = types.float64
+            rt.add(behind, y, minus, line)
+
+    def product(self, a: Operand, b: Operand, out: list[Stmt]) -> Var:
+        """a * b, of numbers."""
+        found = self.rt.emit(out, "binary", (a, b), "*", self.line)
+        self.rt.types[found.name] = types.float64
+        return found
 
     def numbers_between(self, bodies: list[Stmt]) -> list[str]:
         """The active numbers of one element that are no elements of vectors."""

@@ -15,6 +15,7 @@ import numpy as np
 from plaingrad.native import row_helpers as helpers
 from plaingrad.native.chains import of_numbers, summed
 from plaingrad.native.element_loops import ElementLoops, at_once, is_expensive, unsafe
+from plaingrad.native.transform import has_kinks
 from plaingrad.native.tree import (
     Const,
     For,
@@ -94,6 +95,8 @@ class RowPlan(ElementLoops):
         rows: where the elements of a vector are, if they are in memory.
         home: statement -> the loop of the way forward that it belongs to, or in front of which it stands.
         back: the same for the way back.
+        divided: the vectors that are a vector over a number, and that number. The way back multiplies by its
+            inverse, which may differ in the last bit; not where jumps of slopes could depend on it.
     """
 
     def __init__(self, found: Any, loop: For, run: list[Stmt]) -> None:
@@ -198,6 +201,11 @@ class RowPlan(ElementLoops):
             for q in set(self.back.values())
         }
         nodes = list(self.nodes.values())
+        self.divided = (
+            {}
+            if any(map(has_kinks, nodes))
+            else {x: y for x, s in self.nodes.items() if (y := self.divisor(s))}
+        )
         self.buffered = unsafe(self.rt, nodes) & self.nodes.keys()
         self.buffered |= {s.target for s in nodes if at_once(s)}
         self.buffered |= {
@@ -206,6 +214,18 @@ class RowPlan(ElementLoops):
         self.kept: set[str] = set()
         while not self.all_buffered():
             pass
+
+    def divisor(self, s: Let) -> Var | None:
+        """The number, a variable, that a vector is divided by, if `s` does that."""
+        args = s.args
+        if s.op == "call" and getattr(s.args[0], "value", None) is np.divide:
+            args = s.args[1:]
+        elif (s.op, s.detail) != ("binary", "/"):
+            return None
+        x, y = args
+        if not self.found.is_vector(x) or not isinstance(y, Var) or self.found.is_array(y):
+            return None
+        return y
 
     def is_varying(self, s: Stmt) -> bool:
         """Whether the way back does anything for a statement."""
@@ -302,9 +322,15 @@ class RowPlan(ElementLoops):
 
     def wanted_back(self, q: int) -> set[str]:
         """The elements that the slopes in a loop of the way back read."""
-        body = [x for s in self.backs[q] if isinstance(s, Let) and s.target in self.nodes
-                for x in self.parts[s.target].backward]  # fmt: skip
-        return {x for x in free_reads(body, set()) if x in self.vector_of or x in self.definitions}
+        return self.read_back(self.backs[q])
+
+    def read_back(self, work: list[Stmt]) -> set[str]:
+        """The numbers of one element that the reverse of statements reads."""
+        nodes = [s for s in work if isinstance(s, Let) and s.target in self.nodes]
+        body = [x for s in nodes if s.target not in self.divided for x in self.parts[s.target].backward]
+        found = {x for x in free_reads(body, set()) if x in self.vector_of or x in self.definitions}
+        quotients = [s.target for s in nodes if self.rt.is_active(self.divided.get(s.target, Const(1.0)))]
+        return found | {self.each[Var(x)].name for x in quotients}  # type: ignore[union-attr]
 
     def needed(self, wanted: set[str], home: int | None) -> tuple[set[str], set[str]]:
         """(the vectors to load elements of, the numbers to compute) for these elements in a loop.
