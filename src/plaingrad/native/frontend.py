@@ -314,6 +314,8 @@ class _Translator(Draft):
         if op in ("binop", "inplace_binop"):
             symbol = SYMBOLS[value.immutable_fn if op == "inplace_binop" else value.fn]
             args = (self.operand(value.lhs), self.operand(value.rhs))
+            if symbol == "in":
+                args = args[::-1]  # of `contains` the container is the first
             truths = [x for x in args if isinstance(x, Const) and isinstance(x.value, bool)]
             if symbol in ("is", "is not") and truths:
                 # a bool that was kept is NumPy's, when CPython runs the derived program
@@ -321,9 +323,11 @@ class _Translator(Draft):
             return make("compare" if symbol in COMPARISONS else "binary", args, symbol)
         if op == "unary":
             return make("unary", (self.operand(value.value),), SYMBOLS[value.fn])
+        if op == "typed_getitem":
+            raise self.refuse("`literal_unroll` of values of several types")
         if op == "getitem":
             return make("item", (self.operand(value.value), self.operand(value.index)))
-        if op in ("static_getitem", "typed_getitem"):
+        if op == "static_getitem":
             index = (
                 self.operand(value.index_var)
                 if value.index_var is not None
