@@ -105,9 +105,5 @@ def unrolled_functions(x):
 
 @pytest.mark.parametrize("f", [unrolled, unrolled_functions])
 def test_values_of_several_types_one_after_the_other_are_refused(f):
-<<<<<<< HEAD
-=======
-    numba.njit(f)(1.7)
->>>>>>> origin/main
     with pytest.raises(plaingrad.NativeError, match="`literal_unroll` of values of several types"):
         plaingrad.grad(f, tier="native")(1.7)
