@@ -165,3 +165,81 @@ def test_makers_are_numpys_where_cpython_runs_them(maker):
     wanted = getattr(np, maker.__name__)(given)
     found = maker(given)
     assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
+
+
+def plus(a, b):
+    """A sum in place."""
+    a += b
+    return a
+
+
+def minus(a, b):
+    """A difference in place."""
+    a -= b
+    return a
+
+
+def times(a, b):
+    """A product in place."""
+    a *= b
+    return a
+
+
+@pytest.mark.parametrize("change", [plus, minus, times], ids=["plus", "minus", "times"])
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.int64])
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_arithmetic_in_place_is_numbas(change, kind, order):
+    def laid(x):
+        if order == "strided":
+            made = np.zeros((2 * x.shape[0], 2 * x.shape[1]), kind)[::-2, ::2]
+            made[...] = x
+            return made
+        return np.array(x, order=order)
+
+    ours, theirs = both(change)
+    random = np.random.default_rng(0)
+    for shape in ((3, 4), (1, 4), (3, 1), (1, 1)):
+        a, b = ((100 * random.normal(size=n)).astype(kind) for n in ((3, 4), shape))
+        if kind is np.complex128:
+            a, b = a * (1 + 2j), b * (0.5 - 1j)
+        found, wanted, other = laid(a), laid(a), laid(b)
+        ours(found, other)
+        theirs(wanted, other)
+        assert found.tobytes() == wanted.tobytes()
+
+
+def test_sums_in_place_of_other_things_are_numbas():
+    ours, theirs = both(plus)
+    for a, b in ((1, 2), (1.5, 2), (2.0, 1j)):
+        assert ours(a, b) == theirs(a, b)
+    for b in (2.0, np.arange(3.0), np.float32(1)):
+        found, wanted = np.ones((2, 3)), np.ones((2, 3))
+        assert_same(ours(found, b), theirs(wanted, b))
+
+
+def test_overlapping_views_are_changed_element_after_element():
+    def program(a):
+        part = a[1:]
+        part += a[:-1]
+
+    ours, theirs = both(program)
+    found, wanted = np.arange(6.0), np.arange(6.0)
+    ours(found)
+    theirs(wanted)
+    np.testing.assert_array_equal(found, wanted)
+    np.testing.assert_array_equal(found, np.cumsum(np.arange(6.0)))
+
+
+@pytest.mark.parametrize(
+    "shapes", [((2, 3), (2, 2)), ((2, 3), (3, 3)), ((2, 3), (4, 1)), ((1, 3), (2, 3))], ids=str
+)
+def test_shapes_that_do_not_go_together_raise_where_numba_reads_past_the_end(shapes):
+    a, b = map(np.ones, shapes)
+    with pytest.raises(ValueError, match="could not be broadcast|non-broadcastable"):
+        plus(a.copy(), b)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        declare.program(plus, {})(a, b)
+
+
+def test_sums_in_place_of_empty_arrays():
+    assert declare.program(plus, {})(np.ones((0, 3)), np.ones((1, 3))).shape == (0, 3)

@@ -6,10 +6,10 @@ import numba
 import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
-from numba.extending import intrinsic
 
 from plaingrad.errors import NativeError
 from plaingrad.native.declare import overload, register_jitable
+from plaingrad.native.packs import native
 from plaingrad.rules import elementwise
 
 
@@ -51,16 +51,6 @@ def place_in_list(index, n):  # type: ignore[no-untyped-def]
     return place
 
 
-@intrinsic
-def _quotient(typingctx, a, b):  # type: ignore[no-untyped-def]
-    """a // b of numbers above 0."""
-
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.sdiv(*args)
-
-    return types.int64(types.int64, types.int64), codegen
-
-
 def trips(start, stop, step):  # type: ignore[no-untyped-def]
     """The length of range(start, stop, step)."""
     if step == 0:
@@ -70,16 +60,23 @@ def trips(start, stop, step):  # type: ignore[no-untyped-def]
     return (start - stop - step - 1) // -step if start > stop else 0
 
 
-@overload(trips, moves=True)
-def _trips(start, stop, step):  # type: ignore[no-untyped-def]
-    def trips(start, stop, step):  # type: ignore[no-untyped-def]
-        if step > 0:
-            return _quotient(stop - start + step - 1, step) if stop > start else 0
-        if step == 0:
-            raise ValueError("range() arg 3 must not be zero")
-        return _quotient(start - stop - step - 1, -step) if start > stop else 0
+def _trips(context, builder, sig, args):  # type: ignore[no-untyped-def]
+    start, stop, step = (
+        context.cast(builder, x, t, types.int64) for x, t in zip(args, sig.args, strict=True)
+    )
+    zero, one = (context.get_constant(types.int64, n) for n in (0, 1))
+    with builder.if_then(builder.icmp_signed("==", step, zero), likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, ("range() arg 3 must not be zero",))
+    up = builder.icmp_signed(">", step, zero)
+    reach = builder.select(up, builder.sub(stop, start), builder.sub(start, stop))
+    size = builder.select(up, step, builder.neg(step))
+    count = builder.sdiv(builder.add(reach, builder.sub(size, one)), size)
+    return builder.select(builder.icmp_signed(">", reach, zero), count, zero)
 
-    return trips
+
+native(
+    trips, lambda *bounds: types.int64 if all(isinstance(t, types.Integer) for t in bounds) else None, _trips
+)
 
 
 @register_jitable

@@ -1,4 +1,4 @@
-"""New arrays, and arrays filled with a constant, without a function of Numba's around the code that does it.
+"""New arrays, filled ones, and arithmetic in place, without a function of Numba's around the code that does it.
 
 Numba compiles np.empty, np.zeros and their likes as functions of their own, for every combination of types and of the
 flags of a caller anew: some 40 ms each. What derived programs and their helpers call instead is the same code in place.
@@ -6,13 +6,14 @@ flags of a caller anew: some 40 ms each. What derived programs and their helpers
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 from numba.core import cgutils, ir, types
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
-from numba.core.imputils import impl_ret_new_ref, lower_builtin
+from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref, lower_builtin
 from numba.core.ir_utils import find_callname, get_definition, guard
 from numba.core.typed_passes import IRLegalization
 from numba.core.typing.npydecl import parse_dtype, parse_shape
@@ -44,6 +45,24 @@ def zeros_like(a):  # type: ignore[no-untyped-def]
 def fill(a, value):  # type: ignore[no-untyped-def]
     """a.fill(value) for a number."""
     a.fill(value)
+
+
+def added(a, b):  # type: ignore[no-untyped-def]
+    """a += b."""
+    a += b
+    return a
+
+
+def subtracted(a, b):  # type: ignore[no-untyped-def]
+    """a -= b."""
+    a -= b
+    return a
+
+
+def multiplied(a, b):  # type: ignore[no-untyped-def]
+    """a *= b."""
+    a *= b
+    return a
 
 
 OF_WRAPPERS = ("release_gil", "no_cpython_wrapper", "no_cfunc_wrapper")
@@ -121,6 +140,82 @@ infer_global(fill, types.Function(_Filling))
 lower_builtin(fill, types.VarArg(types.Any))(_fill)
 
 
+def _are_alike(a: Any, b: Any) -> bool:
+    """Whether two types are of arrays of floats, of one rank and kind."""
+    both = isinstance(a, types.Array) and isinstance(b, types.Array) and a.mutable
+    return (
+        both
+        and a.ndim == b.ndim > 0
+        and a.dtype == b.dtype
+        and isinstance(a.dtype, (types.Float, types.Complex))
+    )
+
+
+def _change(function: Any, in_place: Any, usual: Any) -> None:
+    """Let compiled code call `added` or the like: Numba's operator `in_place` for what is not alike, else `usual` on
+    every element.
+
+    Unlike Numba's, which reads what lies behind `b`, it raises ValueError where `b` cannot be broadcast to `a`.
+    """
+
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        key = function
+
+        def generic(self, args: Any, kws: Any) -> Any:
+            if _are_alike(*args):
+                return signature(args[0], *args)
+            return self.context.resolve_function_type(in_place, args, kws)
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        if not _are_alike(*sig.args):
+            return context.get_function(in_place, sig)(builder, args)
+        kind, other = sig.args
+        of_elements = context.get_function(usual, signature(kind.dtype, kind.dtype, kind.dtype))
+        a, b = (arrayobj.make_array(t)(context, builder, x) for t, x in zip(sig.args, args, strict=True))
+
+        def change(to: Any, of: Any) -> None:
+            x = arrayobj.load_item(context, builder, kind, to)
+            y = arrayobj.load_item(context, builder, other, of)
+            arrayobj.store_item(context, builder, kind, of_elements(builder, (x, y)), to)
+
+        lengths, given = (cgutils.unpack_tuple(builder, x.shape, kind.ndim) for x in (a, b))
+        zero, one = (context.get_constant(types.intp, n) for n in (0, 1))
+        alike = cgutils.true_bit
+        repeats = []  # whether b is repeated along an axis
+        for n, m in zip(lengths, given, strict=True):
+            same = builder.icmp_signed("==", n, m)
+            alike = builder.and_(alike, same)
+            repeats.append(builder.and_(builder.not_(same), builder.icmp_signed("==", m, one)))
+            with builder.if_then(builder.not_(builder.or_(same, repeats[-1])), likely=False):
+                message = "operands could not be broadcast together"
+                context.call_conv.return_user_exc(builder, ValueError, (message,))
+
+        def change_all() -> None:
+            with cgutils.loop_nest(builder, lengths, context.get_value_type(types.intp)) as place:
+                there = [builder.select(r, zero, k) for r, k in zip(repeats, place, strict=True)]
+                to = cgutils.get_item_pointer(context, builder, kind, a, place)
+                change(to, cgutils.get_item_pointer(context, builder, other, b, there))
+
+        if kind.layout == other.layout == "C":
+            with builder.if_else(alike) as (then, otherwise):
+                with then, cgutils.for_range(builder, a.nitems) as loop:
+                    change(builder.gep(a.data, [loop.index]), builder.gep(b.data, [loop.index]))
+                with otherwise:
+                    change_all()
+        else:
+            change_all()
+        return impl_ret_borrowed(context, builder, kind, args[0])
+
+    infer_global(function, types.Function(Template))
+    lower_builtin(function, types.VarArg(types.Any))(generate)
+
+
+IN_PLACE = {operator.iadd: added, operator.isub: subtracted, operator.imul: multiplied}
+_change(added, operator.iadd, operator.add)
+_change(subtracted, operator.isub, operator.sub)
+_change(multiplied, operator.imul, operator.mul)
+
+
 @register_pass(mutates_CFG=False, analysis_only=False)
 class InPlaceOfNumPy(FunctionPass):  # type: ignore[misc]
     """Calls of NumPy's makers of arrays without keywords, and a.fill(constant), become calls of those above."""
@@ -136,36 +231,44 @@ class InPlaceOfNumPy(FunctionPass):  # type: ignore[misc]
         for block in state.func_ir.blocks.values():
             body = []
             for s in block.body:
-                call = s.value if isinstance(s, ir.Assign) else None
-                if isinstance(call, ir.Expr) and call.op == "call" and not call.kws and call.vararg is None:
-                    found = _replaced(state.func_ir, call)
-                    if found is not None:
-                        function, call.args = found
-                        call.func = block.scope.redefine("$maker", s.loc)
-                        chosen = ir.Global(function.__name__, function, s.loc)
-                        body.append(ir.Assign(chosen, call.func, s.loc))
-                        state.func_ir._definitions[call.func.name].append(chosen)
-                        changed = True
+                found = _replaced(state.func_ir, s.value) if isinstance(s, ir.Assign) else None
+                if found is not None:
+                    function, args = found
+                    name = block.scope.redefine("$maker", s.loc)
+                    chosen = ir.Global(function.__name__, function, s.loc)
+                    body.append(ir.Assign(chosen, name, s.loc))
+                    call = ir.Expr.call(name, args, (), s.loc)
+                    made = state.func_ir._definitions
+                    made[name.name].append(chosen)
+                    made[s.target.name] = [call if x is s.value else x for x in made[s.target.name]]
+                    s.value = call
+                    changed = True
                 body.append(s)
             block.body = body
         return changed
 
 
-def _replaced(func_ir: Any, call: Any) -> Any:
-    """(function in place of the one that is called, its arguments); None if there is none."""
-    callee = guard(get_definition, func_ir, call.func)
+def _replaced(func_ir: Any, value: Any) -> Any:
+    """(one of the functions above, its arguments) for an expression that it can do; None for others."""
+    if not isinstance(value, ir.Expr):
+        return None
+    if value.op == "inplace_binop" and value.fn in IN_PLACE:
+        return IN_PLACE[value.fn], [value.lhs, value.rhs]
+    if value.op != "call" or value.kws or value.vararg is not None:
+        return None
+    callee = guard(get_definition, func_ir, value.func)
     if (
         isinstance(callee, ir.Expr)
         and callee.op == "getattr"
         and callee.attr == "fill"
-        and len(call.args) == 1
+        and len(value.args) == 1
     ):
-        value = guard(get_definition, func_ir, call.args[0])
-        is_number = isinstance(value, ir.Const) and isinstance(value.value, (int, float, complex))
-        return (fill, [callee.value, *call.args]) if is_number else None
-    name, module = guard(find_callname, func_ir, call) or ("", "")
-    if module == "numpy" and name in MAKERS and len(call.args) <= 2:
-        return MAKERS[name], call.args
+        number = guard(get_definition, func_ir, value.args[0])
+        is_number = isinstance(number, ir.Const) and isinstance(number.value, (int, float, complex))
+        return (fill, [callee.value, *value.args]) if is_number else None
+    name, module = guard(find_callname, func_ir, value) or ("", "")
+    if module == "numpy" and name in MAKERS and len(value.args) <= 2:
+        return MAKERS[name], value.args
     return None
 
 

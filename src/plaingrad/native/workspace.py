@@ -189,10 +189,8 @@ def _own(arena, owner):  # type: ignore[no-untyped-def]
 
 
 @njit
-def _disown_all(arena):  # type: ignore[no-untyped-def]
-    """Let go of all arrays kept by reference."""
-    at = arena[OWNED]
-    arena[OWNED] = 0
+def _disown_all(at):  # type: ignore[no-untyped-def]
+    """Let go of all arrays kept by reference: `at` is the address of the last node of the list, 0 for none."""
     while at != 0:
         node = _array_at(at, 2, np.int64)
         _disown(node[0])
@@ -485,7 +483,8 @@ class _Pool:
     def give(self, header: Any) -> None:
         """Take an arena back: to be used again, or freed where that would be more than the limit."""
         if header[OWNED]:
-            _disown_all(header)
+            _disown_all(int(header[OWNED]))
+            header[OWNED] = 0
         used = sum(int(header[TABLE + 2 * k + 1]) for k in range(int(header[BLOCKS])))
         if header[BLOCKS] > 1:  # one block next time
             _free_blocks(header)
