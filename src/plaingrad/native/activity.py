@@ -13,25 +13,23 @@ from numba.core import types
 from plaingrad import rulebook
 from plaingrad.native import again, array_lists
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
-from plaingrad.native.tree import RESULT, Do, For, InPlace, Let, Program, Store, Var, operands, statements
+from plaingrad.native.tree import Do, InPlace, Let, Program, Store, Var, operands, statements
 
 VIEWS = frozenset(("T", "real", "imag", "flat"))
 VIEWING_METHODS = frozenset(("reshape", "ravel", "transpose", "view", "swapaxes", "squeeze"))
-VIEWING_FUNCTIONS = frozenset(
-    ("reshape", "ravel", "transpose", "swapaxes", "squeeze", "expand_dims", "asarray", "ascontiguousarray")
-    + ("asfortranarray",)
-    + (
+VIEWING_FUNCTIONS = VIEWING_METHODS - {
+    "view"
+} | frozenset(  # they may hand on the memory of their first argument
+    (
+        "expand_dims",
+        "asarray",
+        "ascontiguousarray",
+        "asfortranarray",
         "atleast_1d",
         "atleast_2d",
         "broadcast_to",
-        "flip",
-        "fliplr",
-        "flipud",
-        "moveaxis",
-        "rot90",
-        "real",
-        "imag",
     )
+    + ("flip", "fliplr", "flipud", "moveaxis", "rot90", "real", "imag")
 )
 # NumPy's functions, ufuncs apart, that Numba lets write into an argument given by position -> its place in a call
 OUT_PLACES = {"dot": 3, "clip": 4, "round": 3, "around": 3, "round_": 3}
@@ -199,7 +197,11 @@ DERIVED = (
 
 
 def is_users(f: Any) -> bool:
-    """Whether `f` is a Python function or a Numba dispatcher, whose derivative is derived."""
+    """Whether `f` is a Python function or a Numba dispatcher, whose derivative is derived.
+
+    Functions of ours have rules instead, but for formulas made of others, and for derived programs, which are derived
+    again for derivatives of higher order.
+    """
     module = str(getattr(f, "__module__", ""))
     if module.startswith(("plaingrad.native", "plaingrad.rules")):
         return module in DERIVED and hasattr(f, "py_func") or again.is_formula(f)
@@ -260,16 +262,3 @@ def _flow(s: Any, types_of: dict[str, Any], memory: Memory) -> tuple[list[str], 
     if isinstance(s, (Store, InPlace)) and isinstance(s.array, Var) and is_array(types_of.get(s.array.name)):
         return [s.array.name], ins
     return [], []
-
-
-__all__ = [
-    "RESULT",
-    "For",
-    "Memory",
-    "active_variables",
-    "has_own_rule",
-    "has_tangent",
-    "is_array",
-    "is_real",
-    "is_users",
-]

@@ -107,6 +107,3 @@ def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
     return tuple(
         settled(program.types[a.name] if isinstance(a, Var) else type_of_value(a.value)) for a in found
     )
-
-
-__all__ = ["Effects", "argument_types", "bound_operands", "effects_of", "once_only"]

@@ -61,6 +61,7 @@ def without_lists(body: list[Stmt], types_of: dict[str, Any], new: dict[str, Any
 
 
 def _without(body: list[Stmt], lists: Any, uses: Any, types_of: Any, new: Any) -> list[Stmt]:
+    """`without_lists`; `lists`: variable -> what makes a list of it, `uses`: how often each of these is still read."""
     out: list[Stmt] = []
     for s in body:
         if isinstance(s, (If, For, Loop)):
@@ -78,6 +79,7 @@ def _without(body: list[Stmt], lists: Any, uses: Any, types_of: Any, new: Any) -
 
 
 def _array_of(s: Let, found: Let, lists: Any, uses: Any, types_of: Any, new: Any) -> list[Stmt]:
+    """`s`, an array made of the list that `found` makes, by `array_of` its numbers; `s` itself where that cannot be."""
     t = types_of[s.target]
     if not has_tangent(t):
         return [s]
@@ -117,6 +119,8 @@ def _array_of(s: Let, found: Let, lists: Any, uses: Any, types_of: Any, new: Any
 
 
 class _Exploder:
+    """One program whose tuples are taken apart: part k of the tuple `t` is the variable `t_pk`."""
+
     def __init__(self, program: Program) -> None:
         self.program = program
         self.types = dict(program.types)
