@@ -58,8 +58,10 @@ def test_zeros_of_a_shape_are_numbas(shape):
         np.zeros((0, 2), np.complex64),
         np.array(2.0),
         np.arange(3),
+        2.5,
+        1j,
     ],
-    ids=["C", "F", "strided", "empty", "0-d", "ints"],
+    ids=["C", "F", "strided", "empty", "0-d", "ints", "number", "complex number"],
 )
 def test_arrays_like_another_are_numbas(x):
     def zeros(a):
@@ -70,7 +72,10 @@ def test_arrays_like_another_are_numbas(x):
         made[...] = 3
         return made
 
-    for f in (zeros, empty):
+    def other_dtype(a):
+        return np.zeros_like(a, np.float32)
+
+    for f in (zeros, empty, other_dtype):
         ours, theirs = both(f)
         assert_same(ours(x), theirs(x))
 

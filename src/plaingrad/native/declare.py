@@ -26,7 +26,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import infer, infer_global, make_overload_template
 
 from plaingrad.native import disk, linked
-from plaingrad.native.makers import Maker
+from plaingrad.native.makers import ProgramCompiler
 
 UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called from compiled code only
 OF_MOVES = {"fastmath": False, "error_model": "python"}  # of functions that no flags of a caller would change
@@ -145,7 +145,7 @@ def compiled(f: FunctionType, **options: Any) -> Any:
     made.__module__ = f.__module__
     made.__qualname__ = f"{f.__qualname__}_{told}"
     is_linked = options.get("no_cpython_wrapper", False)
-    run = numba.njit(pipeline_class=linked.Linked if is_linked else Maker, **options)(made)
+    run = numba.njit(pipeline_class=linked.HelperCompiler if is_linked else ProgramCompiler, **options)(made)
     if run is not made:  # Numba may be told not to compile
         moves = OF_MOVES.items() <= options.items()
         run._cache = Cache(f"{f.__name__.strip('<>')}_{told}", is_linked, moves)
@@ -161,7 +161,7 @@ def njit(f: Any = None, **options: Any) -> Any:
     """`numba.njit` for a function of a module, which Python may call too."""
     if f is None:
         return lambda f: njit(f, **options)
-    run = numba.njit(no_cfunc_wrapper=True, pipeline_class=Maker, **options)(f)
+    run = numba.njit(no_cfunc_wrapper=True, pipeline_class=ProgramCompiler, **options)(f)
     told = digest(f, options)
     if run is not f and told is not None:
         run._cache = Cache(f"{f.__name__}_{told}", False)
@@ -170,7 +170,7 @@ def njit(f: Any = None, **options: Any) -> Any:
 
 def program(f: Any, options: dict[str, Any]) -> Any:
     """A derived program compiled with these options of `numba.njit`."""
-    return numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=Maker, **options)(f)
+    return numba.njit(nogil=True, no_cfunc_wrapper=True, pipeline_class=ProgramCompiler, **options)(f)
 
 
 def overload(

@@ -1,4 +1,4 @@
-"""Compiled functions that only other compiled functions call: optimised LLVM code to be linked, never machine code.
+"""Compiled functions that only other compiled functions call: LLVM code to be linked, never machine code.
 
 Numba makes machine code of every function, and of everything that it calls, although a caller links the LLVM code and
 makes machine code of all of it once more. For the functions that derived programs call the first is of no use.
@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompileResult
 
-from plaingrad.native.makers import Maker
+from plaingrad.native.makers import ProgramCompiler
 
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the cells begin in which functions look for their environment
 
@@ -58,7 +58,7 @@ class Library(JITCodeLibrary):  # type: ignore[misc]
         self._finalized = True
 
 
-class Linked(Maker):
+class HelperCompiler(ProgramCompiler):
     """The compiler of functions, with such a library for its result."""
 
     def compile_extra(self, func: Any) -> Any:
@@ -68,7 +68,7 @@ class Linked(Maker):
 
 
 def reduced(made: Any) -> tuple[Any, ...]:
-    """What a result of `Linked` is made of, to be pickled."""
+    """What a result of `HelperCompiler` is made of, to be pickled."""
     fndesc = made.fndesc
     fndesc.typemap = fndesc.calltypes = None  # need not be kept, and may not be picklable
     environments = tuple(made._find_referenced_environments())
@@ -76,7 +76,7 @@ def reduced(made: Any) -> tuple[Any, ...]:
 
 
 def rebuilt(context: Any, kept: tuple[Any, ...]) -> Any:
-    """The result of `Linked` from what `reduced` gave."""
+    """The result of `HelperCompiler` from what `reduced` gave."""
     library, fndesc, environment, signature, reload_init, environments = kept
     for start in reload_init:
         start()

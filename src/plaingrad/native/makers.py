@@ -77,9 +77,9 @@ def _of_shape(shape: Any, dtype: Any = None) -> Any:
 
 
 def _alike(a: Any) -> Any:
-    """The type of np.empty_like(a); None of what is no array."""
+    """The type of np.empty_like(a)."""
     if not isinstance(a, types.Array):
-        return None
+        return types.Array(a, 0, "C") if isinstance(a, (types.Number, types.Boolean)) else None
     return a.copy(layout="C" if a.layout == "A" else a.layout, readonly=False)
 
 
@@ -90,7 +90,7 @@ def _declare(function: Any, typed: Any, lengths: Any, is_zero: bool) -> None:
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
-            made = None if kws or not 1 <= len(args) <= 2 else typed(*args)
+            made = None if kws else typed(*args)
             return None if made is None else signature(made, *args)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
@@ -267,7 +267,7 @@ def _replaced(func_ir: Any, value: Any) -> Any:
         is_number = isinstance(number, ir.Const) and isinstance(number.value, (int, float, complex))
         return (fill, [callee.value, *value.args]) if is_number else None
     name, module = guard(find_callname, func_ir, value) or ("", "")
-    if module == "numpy" and name in MAKERS and len(value.args) <= 2:
+    if module == "numpy" and name in MAKERS and len(value.args) <= (1 if name.endswith("_like") else 2):
         return MAKERS[name], value.args
     return None
 
@@ -287,7 +287,7 @@ class AsAsked(AnalysisPass):  # type: ignore[misc]
         return False
 
 
-class Maker(Compiler):  # type: ignore[misc]
+class ProgramCompiler(Compiler):  # type: ignore[misc]
     """Numba's compiler with the makers above, for functions that share with all others what they call.
 
     Numba compiles what a function calls once for every set of flags, also of flags that concern the function's own
