@@ -396,3 +396,25 @@ def test_rows_that_the_loop_writes_are_left_to_the_general_form(f):
 def test_a_transposed_matrix_has_rows_too():
     x = RANDOM.normal(size=(5, 3)).T
     check(softmax_and_scale, x, RANDOM.normal(size=(3, 5)))
+
+
+def divided_by_an_element(x, s, w):
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        z = x[i] / s[i]
+        out[i] = z * w[i]
+    return np.sum(out)
+
+
+@pytest.mark.parametrize("s", [3.0, 1e-200, 1e-305, 1e-310, 5e-324, 1e200, 1.7e308])
+def test_divisors_whose_inverse_is_infinite_divide_all_the_same(s):
+    x, w = RANDOM.normal(size=(2, 10)), RANDOM.normal(size=(2, 10))
+    if s < 1.0:  # so that the slopes are finite
+        x, w = x * 1e-100, w * 1e-200
+    run = plaingrad.grad(divided_by_an_element, argnums=(0, 1), tier="native")
+    to_x, to_s = run(x, np.array([s, -s]), w)
+    by = np.array([[s], [-s]])
+    np.testing.assert_allclose(to_x, w / by, rtol=1e-15)
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_allclose(to_s, -np.sum(w * (x / by), axis=1) / by[:, 0], rtol=1e-13)
+    assert "scale(" in text_of(divided_by_an_element, MATRIX, types.float64[::1], MATRIX)

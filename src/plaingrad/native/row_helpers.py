@@ -5,11 +5,19 @@ from __future__ import annotations
 from plaingrad.errors import NativeError
 from plaingrad.native.declare import overload, register_jitable
 
+SMALL = 2.0**-600
+
 
 @register_jitable
 def longer(a, b):  # type: ignore[no-untyped-def]
     """The length of the axis that axes of the lengths a and b are broadcast to, if there is one."""
     return b if a == 1 else a
+
+
+@register_jitable
+def scale(y):  # type: ignore[no-untyped-def]
+    """A power of two, 1 unless y is so small that 1 / y would be infinite: 1 / (y * scale) is not, for y != 0."""
+    return 1.0 if abs(y) > SMALL else 1.0 / SMALL
 
 
 @register_jitable

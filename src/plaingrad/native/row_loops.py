@@ -39,12 +39,14 @@ class Group(RowPlan):
                     forward.append(self.extreme(s, forward))  # type: ignore[arg-type]
             forward += self.forward_loops(p)
         backward: list[Stmt] = []
-        self.inverses: dict[Var, Var] = {}
+        self.inverses: dict[Var, tuple[Var, Var]] = {}  # y -> (scale, inverse): x / y is x * scale * inverse
         for y in dict.fromkeys(self.divided.values()):
-            self.inverses[y] = rt.emit(
-                backward, "call", (Ref(np.true_divide, "true_divide"), Const(1.0), y), (), self.line
-            )
-            rt.types[self.inverses[y].name] = types.float64
+            scale = rt.emit(backward, "call", (Ref(helpers.scale, "scale"), y), (), self.line)
+            rt.types[scale.name] = types.float64
+            of = (Ref(np.true_divide, "true_divide"), Const(1.0), self.product(y, scale, backward))
+            inverse = rt.emit(backward, "call", of, (), self.line)
+            rt.types[inverse.name] = types.float64
+            self.inverses[y] = scale, inverse
         received: set[str] = set()
         for q in range(max(self.back.values()) + 1):
             for s in reversed(self.run):
@@ -138,16 +140,20 @@ class Group(RowPlan):
         for x in sorted(loads):
             index = self.index(out, self.at(x, k, out))
             out.append(Let(self.each[Var(x)].name, "item", (self.rows[x].array, index), None, self.line))  # type: ignore[union-attr]
-        return [*out, *[self.definition(name, home) for name in self.definitions if name in made]]
+        for name in self.definitions:
+            if name in made:
+                self.define(name, home, out)
+        return out
 
-    def definition(self, name: str, home: int | None) -> Let:
-        """How a number of one element is computed; on the way back (`home` is None) without divisions by numbers."""
+    def define(self, name: str, home: int | None, out: list[Stmt]) -> None:
+        """Compute a number of one element; on the way back (`home` is None) without divisions by numbers."""
         s = self.definitions[name]
         y = self.divided.get(self.vector_of.get(name, "")) if home is None else None
         if y is None:
-            return s
+            out.append(s)
+            return
         x = self.nodes[self.vector_of[name]].args[-2]
-        return Let(name, "binary", (self.each[x], self.inverses[y]), "*", s.line)
+        out.append(Let(name, "copy", (self.over(self.each[x], y, out),), None, s.line))
 
     def members(self, work: list[Stmt]) -> list[tuple[Family, list[Stmt]]]:
         """Statements by families."""
@@ -330,14 +336,19 @@ class Group(RowPlan):
         z = self.each[Var(s.target)]
         z_bar = Var(f"{z.name}_b")  # type: ignore[union-attr]
         if rt.is_active(x):
-            rt.add(inner, self.each[x], self.product(z_bar, self.inverses[y], inner), line)
+            rt.add(inner, self.each[x], self.over(z_bar, y, inner), line)
         if rt.is_active(y):
             total = self.variable("total", types.float64)
             before.append(Let(total.name, "copy", (Const(0.0),), None, line))
             inner.append(plus(total.name, total, self.product(z_bar, z, inner), line))
-            minus = rt.emit(behind, "unary", (self.product(total, self.inverses[y], behind),), "-", line)
+            minus = rt.emit(behind, "unary", (self.over(total, y, behind),), "-", line)
             rt.types[minus.name] = types.float64
             rt.add(behind, y, minus, line)
+
+    def over(self, x: Operand, y: Var, out: list[Stmt]) -> Var:
+        """x / y, of numbers, by the inverse of y."""
+        scale, inverse = self.inverses[y]
+        return self.product(self.product(x, scale, out), inverse, out)
 
     def product(self, a: Operand, b: Operand, out: list[Stmt]) -> Var:
         """a * b, of numbers."""
