@@ -74,9 +74,12 @@ def _trips(context, builder, sig, args):  # type: ignore[no-untyped-def]
     return builder.select(builder.icmp_signed(">", reach, zero), count, zero)
 
 
-native(
-    trips, lambda *bounds: types.int64 if all(isinstance(t, types.Integer) for t in bounds) else None, _trips
-)
+def _type_of_trips(*bounds):  # type: ignore[no-untyped-def]
+    # a count that stands among arguments with derivatives comes as a float
+    return types.int64 if all(isinstance(t, (types.Integer, types.Float)) for t in bounds) else None
+
+
+native(trips, _type_of_trips, _trips)
 
 
 @register_jitable
