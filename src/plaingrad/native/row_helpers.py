@@ -16,8 +16,11 @@ def longer(a, b):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def scale(y):  # type: ignore[no-untyped-def]
-    """A power of two, 1 unless y is so small that 1 / y would be infinite: 1 / (y * scale) is not, for y != 0."""
-    return 1.0 if abs(y) > SMALL else 1.0 / SMALL
+    """A power of two, so that 1 / (y * scale) is a normal number for every y but 0, inf and nan; 1 where 1 / y is."""
+    size = abs(y)
+    if size < SMALL:
+        return 1.0 / SMALL
+    return 1.0 if size < 1.0 / SMALL else SMALL
 
 
 @register_jitable
