@@ -107,3 +107,42 @@ def unrolled_functions(x):
 def test_values_of_several_types_one_after_the_other_are_refused(f):
     with pytest.raises(plaingrad.NativeError, match="`literal_unroll` of values of several types"):
         plaingrad.grad(f, tier="native")(1.7)
+
+
+def exchanged(x, y):
+    s, t = 2.0 * x, y - 0.5
+    total = 0.0
+    for _ in range(3):
+        for u, v in zip(s, t):
+            total += np.sin(u * v)
+            s, t = t, s
+    return total * s[0]
+
+
+def test_what_zip_goes_through_may_change_names_meanwhile():
+    check(exchanged, RNG.normal(size=3), RNG.normal(size=3))
+
+
+def either_range(x, n):
+    r = range(3)
+    if n > 1:
+        r = range(5)
+    for k, _ in enumerate(r):
+        x = x * 1.1 + k
+    return x
+
+
+def either_zip(x, n):
+    u = np.ones(2) * x
+    pairs = zip(u, u)
+    if n > 1:
+        pairs = zip(u[:1], u[:1])
+    for p, q in pairs:
+        x += p * q
+    return x
+
+
+@pytest.mark.parametrize("f", [either_range, either_zip])
+def test_iterators_that_may_be_one_or_another_are_refused(f):
+    with pytest.raises(plaingrad.NativeError, match="iteration over"):
+        plaingrad.grad(f, tier="native")(1.5, 2)

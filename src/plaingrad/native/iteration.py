@@ -61,6 +61,7 @@ class _Iteration:
         self.draft = draft
         self.definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
         self.lists = ListNames(draft, body)
+        self.assigned = Counter(s.target for s in statements(body) if isinstance(s, (Let, For)))
         self.reads = Counter(a.name for s in statements(body) for a in operands(s) if isinstance(a, Var))
 
     def body(self, body: list[Stmt]) -> list[Stmt]:
@@ -349,11 +350,15 @@ class _Iteration:
         bind.append(Let(found, "tuple", tuple(parts), None, line))
         return setup, stop, bind, Var(found)
 
+    def _only_definition(self, x: Operand) -> Let | None:
+        """The statement that assigns a variable; None if there are several, or none."""
+        return self.definitions.get(x.name) if isinstance(x, Var) and self.assigned[x.name] == 1 else None
+
     def _numbered_source(self, source: Operand, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
         """`_numbered` of one of the things that enumerate and zip go through."""
-        made = self.definitions.get(source.name) if isinstance(source, Var) else None
-        while made is not None and made.op == "copy" and isinstance(made.args[0], Var):
-            made = self.definitions.get(made.args[0].name)
+        made = self._only_definition(source)
+        while made is not None and made.op == "copy":
+            made = self._only_definition(made.args[0])
         if made is not None and made.op == "getiter":
             return self._numbered_source(made.args[0], k)
         if (
