@@ -135,3 +135,21 @@ def test_exps_that_overflow_and_vanish_are_the_primals():
     primal = numba.njit(large)
     for z in (DATA, DATA * 100.0, np.full(5, math.nan), np.full(3, -math.inf)):
         np.testing.assert_array_equal(run(0.3, z, 1.0)[0], primal(0.3, z))
+
+
+def assigned_behind_its_use(x, a):
+    s = a.copy()
+    for _ in range(3):
+        s[-1] -= math.tanh(x) ** 1
+        x = 1.0
+    return np.sum(s)
+
+
+def test_a_variable_that_is_assigned_behind_its_use_has_its_value_from_the_iteration_before():
+    a = np.arange(4.0)
+    value, (to_x, to_a) = plaingrad.value_and_grad(assigned_behind_its_use, argnums=(0, 1), tier="native")(
+        0.3, a
+    )
+    assert value == assigned_behind_its_use(0.3, a)
+    np.testing.assert_allclose(to_x, math.tanh(0.3) ** 2 - 1.0, rtol=1e-14)
+    np.testing.assert_array_equal(to_a, np.ones(4))

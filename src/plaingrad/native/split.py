@@ -35,6 +35,7 @@ from plaingrad.native.tree import (
     Store,
     Var,
     breaks,
+    operands,
     renamed,
     statements,
 )
@@ -128,9 +129,10 @@ def _independent(rt: Reverse, loop: For) -> dict[str, Let | None]:
     found: dict[str, Let | None] = {
         x.target: None for x in statements(loop.body) if isinstance(x, (Let, For))
     }
-    seen: set[str] = set()
+    seen: set[str] = set()  # assigned before, or read: then it has a value from the iteration before
     written = _written(rt, loop)
     for x in statements(loop.body):
+        seen.update(a.name for a in operands(x) if isinstance(a, Var))
         if isinstance(x, (Let, For)):
             alone = x.target not in seen
             seen.add(x.target)
