@@ -268,3 +268,16 @@ def test_complex_numbers_beside_arrays_have_tangents_too(in_python):
         np.testing.assert_allclose(push(1j, V), 2j * (0.5 + 1j) * X + (0.5 + 1j) ** 2 * V, rtol=1e-14)
         np.testing.assert_allclose(jvp(f, (0.5 + 1j, X), (1j, V), tier=tier)[1], push(1j, V), rtol=1e-14)
         np.testing.assert_allclose(vjp(f, 0.5 + 1j, X, tier=tier)[0], y)
+
+
+def test_the_cotangent_of_a_real_number_taken_from_a_complex_one_is_real():
+    def f(x, a):
+        c = complex(x, a[0])
+        c -= (c * complex(2, 0.2)).imag
+        return abs(c + 4.0) + a[20]
+
+    a = np.full(21, 0.7)
+    to_x, to_a = plaingrad.grad(f, argnums=(0, 1), tier="native")(0.3, a)
+    d = complex(0.3, 0.7) - 1.46 + 4.0  # with (c (2 + 0.2j)).imag = 0.2 x + 2 y
+    np.testing.assert_allclose(to_x, d.real * 0.8 / abs(d), rtol=1e-14)
+    np.testing.assert_allclose(to_a[0], (d.imag - 2.0 * d.real) / abs(d), rtol=1e-14)

@@ -442,7 +442,10 @@ class Reverse(Transform):
         if isinstance(self.type_of(slope), types.Boolean):
             return self.emit(back, "call", (Ref(helpers.where_taken, "where_taken"), slope, z), (), line)
         if slope == -1:
-            return self.emit(back, "unary", (z,), "-", line)
+            minus = self.emit(back, "unary", (z,), "-", line)
+            if self.is_complex(z):
+                self.types[minus.name] = types.complex128
+            return minus
         if self.is_complex(slope):
             slope = self.emit(back, "method", (slope,), ("conjugate", ()), line)
         product = self.emit(back, "binary", (z, slope), "*", line)
