@@ -11,6 +11,7 @@ from plaingrad import derivative, grad, hessian, hvp, jacobian, jvp, linearize, 
 numba = pytest.importorskip("numba")
 
 from plaingrad.native import call  # noqa: E402
+from tests.native import comparison  # noqa: E402
 
 X = np.array([0.3, 0.7, -0.4])
 V = np.array([1.0, 0.5, -0.3])
@@ -281,3 +282,50 @@ def test_the_cotangent_of_a_real_number_taken_from_a_complex_one_is_real():
     d = complex(0.3, 0.7) - 1.46 + 4.0  # with (c (2 + 0.2j)).imag = 0.2 x + 2 y
     np.testing.assert_allclose(to_x, d.real * 0.8 / abs(d), rtol=1e-14)
     np.testing.assert_allclose(to_a[0], (d.imag - 2.0 * d.real) / abs(d), rtol=1e-14)
+
+
+def added(C, c):
+    C += (c * c).real
+
+
+def subtracted(C, c):
+    C[1:] -= c.imag
+
+
+def multiplied(C, c):
+    C[::-1] *= (c * c).imag
+
+
+def divided(C, c):
+    C /= (c * c).real
+
+
+def filled(C, c):
+    C[:2] = c.imag * 1.5
+
+
+def stored(C, c):
+    C[1] = c.real - (c * (1j + C[0])).imag
+
+
+def powered(C, c):
+    C[0] = c.imag**2j + 1j**c.real
+
+
+@pytest.mark.parametrize("change", [added, subtracted, multiplied, divided, filled, stored, powered])
+def test_real_parts_that_go_into_complex_arrays_have_real_cotangents(change):
+    def f(C, c):
+        C = C + 0.0
+        change(C, c)
+        return np.sum(np.abs(C * (0.7 + 0.2j)) ** 2) + abs(c - 2)
+
+    C, c, h = np.array([0.4 + 0.2j, 1.1 - 0.7j, 0.3 + 0.9j]), 0.8 + 0.3j, 1e-6
+    (value,), (to_C, to_c) = comparison.pulled_back(f, (C, c), (0, 1), [1.0], False)
+    np.testing.assert_allclose(value, f(C, c), rtol=1e-15)
+    for direction in (1.0, 1j):
+        slope = (f(C, c + h * direction) - f(C, c - h * direction)) / (2 * h)
+        np.testing.assert_allclose((np.conj(to_c) * direction).real, slope, rtol=1e-7, atol=1e-8)
+        for k in range(3):
+            step = np.eye(3)[k] * direction
+            slope = (f(C + h * step, c) - f(C - h * step, c)) / (2 * h)
+            np.testing.assert_allclose((np.conj(to_C) * step).real.sum(), slope, rtol=1e-7, atol=1e-8)

@@ -426,7 +426,7 @@ class Forward(Transform):
 
     def mixes(self, s: Let) -> bool:
         """Whether an operand is complex."""
-        return any(isinstance(self.type_of(a), types.Complex) for a in s.args)
+        return any(map(self.is_complex, s.args))
 
     def array(self, s: Let, z: str, out: list[Stmt]) -> None:
         """An assignment of an array: a view, another name, or new memory."""

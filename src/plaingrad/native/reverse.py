@@ -101,6 +101,8 @@ class Reverse(Transform):
         super().__init__(program, wanted, callee)
         leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
         self.values = Values(self.exploded, self.memory, leaves)
+        kinds = self.exploded.types.values()
+        self.has_complex = any(isinstance(getattr(t, "dtype", t), types.Complex) for t in kinds)
         self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
         self.array_loops = ArrayLoops(self)
         self.row_groups = RowGroups(self)
@@ -346,8 +348,9 @@ class Reverse(Transform):
         out.append(Let(bar.name, "binary", (bar, term), "+", line))
 
     def real(self, out: list[Stmt], term: Operand, line: int) -> Operand:
-        """The real part of a cotangent that may be complex."""
-        if self.is_complex(term):
+        """The real part of a cotangent that may be complex: of a number whose type is not known, too."""
+        t = self.known_type(term)
+        if isinstance(t, types.Complex) or t is None and self.has_complex:
             return self.emit(out, "attribute", (term,), "real", line)
         return term
 

@@ -235,19 +235,25 @@ class Transform:
         out.append(Let(name, op, args, detail, line))
         return Var(name)
 
+    def known_type(self, x: Operand) -> Any:
+        """The type of a number in generated code, that of a cotangent too; None where it is not known."""
+        if isinstance(x, Const):
+            return types.complex128 if isinstance(x.value, complex) else types.float64
+        t = self.type_of(x)
+        if t is None and isinstance(x, Var) and x.name.endswith("_b"):
+            t = self.types.get(x.name[:-2])
+        return t
+
     def is_complex(self, x: Operand) -> bool:
         """Whether an operand of generated code is known to be complex."""
-        t = self.types.get(x.name) if isinstance(x, Var) else None
-        if isinstance(x, Var) and x.name.endswith("_b") and t is None:
-            t = self.types.get(x.name[:-2])
-        return isinstance(t, types.Complex) or (isinstance(x, Const) and isinstance(x.value, complex))
+        return isinstance(self.known_type(x), types.Complex)
 
     def slopes(self, s: Let, out: list[Stmt]) -> list[tuple[int, Any]]:
         """(position, dz/dx) of every active operand of a scalar operation; statements that compute them go to `out`."""
         line = s.line
         z = Var(s.target)
         found: list[tuple[int, Any]] = []
-        mixed = any(isinstance(self.type_of(a), types.Complex) for a in (*s.args, z))
+        mixed = any(map(self.is_complex, (*s.args, z)))
 
         def emit(op: str, args: tuple[Operand, ...], detail: Any) -> Var:
             new = self.emit(out, op, args, detail, line)
@@ -326,7 +332,7 @@ class Transform:
             args = (Ref(f, "exponent_slope"), x, y, Var(s.target))
             found.append((1, self.emit(out, "call", args, (), s.line)))
         for _, slope in found:
-            if any(isinstance(self.type_of(a), types.Complex) for a in (x, y)):
+            if self.is_complex(x) or self.is_complex(y):
                 self.types[slope.name] = types.complex128
         return found
 
@@ -358,7 +364,7 @@ class Transform:
             slope = self.emit(
                 out, "call", (Ref(scalars.compiled_partial(partial), "slope"), *values), (), s.line
             )
-            if any(isinstance(self.type_of(x), types.Complex) for x in names):
+            if any(map(self.is_complex, names)):
                 self.types[slope.name] = types.complex128
             found.append((k + shift, slope))
         return found
