@@ -16,8 +16,8 @@ def unbroadcast(x_bar: Any, shape: tuple[int, ...]) -> Any:
         return x_bar
     extra = len(x_bar_shape) - len(shape)
     if extra < 0:  # the cotangent is constant along axes it does not have
-        return np.broadcast_to(x_bar, shape)
-    if extra:
+        x_bar = np.reshape(x_bar, (1,) * -extra + x_bar_shape)
+    elif extra:
         x_bar = np.sum(x_bar, axis=tuple(range(extra)))
     stretched = tuple(i for i, n in enumerate(shape) if n == 1 and np.shape(x_bar)[i] != 1)
     if stretched:

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import array, at_axis, both, functions, linear, methods, no_slope, refuse_out
+from plaingrad.rules.numpy.names import (
+    array,
+    at_axis,
+    both,
+    functions,
+    linear,
+    methods,
+    no_slope,
+    refuse_out,
+    written,
+)
 from plaingrad.rules.pushforwards import (
     both_forms,
     dot_of,
@@ -208,10 +218,7 @@ def choose(a, choices, out=None, mode="raise"):
     for k in range(1, n):
         z = np.where(a == k, choices[k], z)
     z = np.where(a == 0, choices[0], z)
-    if out is None:
-        return z if z.ndim else z[()]
-    out[...] = z
-    return out
+    return written(z if z.ndim or out is not None else z[()], out, True)
 
 
 composed(np.choose)(choose)

@@ -215,8 +215,29 @@ def into(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     z = function(*args, **kwargs)
     if function in (np.clip, np.ndarray.clip) and kwargs.get("where") is not None:
         z = np.where(kwargs["where"], z, target)  # in reductions `where` is about the argument
-    target[...] = z
-    return target
+    return written(z, target, function not in BROADCAST_INTO)
+
+
+# Functions that broadcast their results into a larger `out`, as ufuncs do.
+BROADCAST_INTO = (
+    *(np.clip, np.ndarray.clip, np.fix),
+    *(np.quantile, np.percentile, np.nanquantile, np.nanpercentile),
+)
+
+
+def written(z: Any, out: Any, exactly: bool = False) -> Any:
+    """`z`, or `out` after `z` was written to it; with `exactly` both must have one shape.
+
+    Raises:
+        ValueError: `z` has another shape, or more axes than `out`, where an assignment would drop those of length 1.
+    """
+    if out is None:
+        return z
+    shape = np.shape(z)
+    if len(shape) > out.ndim or exactly and shape != out.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {out.shape} doesn't match the shape {shape}")
+    out[...] = z
+    return out
 
 
 def write_results(function: Any, place: int) -> None:
@@ -236,11 +257,7 @@ def write_results(function: Any, place: int) -> None:
         else:
             out = options.pop("out", None)
         z = fresh(*args, **options)
-        if out is None:
-            return z
-        target = out[0] if isinstance(out, tuple) else out
-        target[...] = z
-        return target
+        return written(z, out[0] if isinstance(out, tuple) else out, True)
 
     define.no_tangent(fresh)
     define.composed(function)(definition)

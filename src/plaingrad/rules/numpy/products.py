@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, frule, no_tangent, rrule
-from plaingrad.rules.numpy.names import adjoint, array, bilinear, conj, functions, linear, methods, refuse_out
+from plaingrad.rules.numpy.names import (
+    adjoint,
+    array,
+    bilinear,
+    conj,
+    functions,
+    linear,
+    methods,
+    refuse_out,
+    written,
+)
 from plaingrad.rules.pushforwards import both_forms, flattened, joined, lined_up, pushed, total, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
@@ -552,7 +562,4 @@ def einsum(*operands, out=None, optimize=False, **options):
         z = einsum_of_one(arrays[0], labels[0], result)
     else:
         z = einsum_of_many(labels, result, {"optimize": optimize, **options}, *arrays)
-    if out is None:
-        return z
-    out[...] = z
-    return out
+    return written(z, out, True)

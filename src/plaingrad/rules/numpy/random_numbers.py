@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.numpy.names import methods, refuse
-from plaingrad.rules.numpy.ufuncs import written
+from plaingrad.rules.numpy.names import methods, refuse, written
 from plaingrad.rules.pushforwards import both_forms, dot_of, joined, lined_up, total, varies
 from plaingrad.tangents import NoTangent, Thunk
 

@@ -31,6 +31,7 @@ from plaingrad.rules.numpy.names import (
     restored,
     spread,
     write_results,
+    written,
 )
 from plaingrad.rules.pushforwards import (
     both_forms,
@@ -581,10 +582,7 @@ enter_extreme(np.nanmin, skip_nan=True)
 def spread_between_extremes(a, axis=None, out=None, keepdims=ABSENT):
     """Max - min."""
     z = np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims)
-    if out is None:
-        return z
-    out[...] = z
-    return out
+    return written(z, out, True)
 
 
 for f in both("ptp"):

@@ -12,21 +12,13 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import composed, frule, no_tangent, rrule
 from plaingrad.rules.numpy.indexing import add_at_indices
-from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse, restored
+from plaingrad.rules.numpy.names import ABSENT, at_axis, axes_of, given, linear, refuse, restored, written
 from plaingrad.rules.pushforwards import both_forms, from_back, varies
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 # Ufuncs whose reduction is a function with a rule of its own; the others are applied element after element.
 REDUCTIONS: dict[Any, Any] = {np.add: np.sum, np.multiply: np.prod, np.maximum: np.max, np.minimum: np.min}
 ACCUMULATIONS: dict[Any, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
-
-
-def written(z: Any, out: Any) -> Any:
-    """`z`, or `out` after `z` was written to it."""
-    if out is None:
-        return z
-    out[...] = z
-    return out
 
 
 def without_rule(ufunc: Any, *args: Any) -> Any:
@@ -101,13 +93,24 @@ def gufunc_call(ufunc: Any, args: Any, outs: Any, dtype: Any, options: Any) -> A
     if axis is not None:
         axes = [(axis,), (axis,), ()]
     if axes is None:
-        return written(plain(ufunc, args), outs[0])
+        return of_shape(plain(ufunc, args), outs[0])
     places = [(x,) if isinstance(x, int) else tuple(x) for x in axes]
     args = [np.moveaxis(x, place, range(-len(place), 0)) for x, place in zip(args, places)]
     z = plain(ufunc, args)
     if len(places) > len(args) and places[-1]:
         z = np.moveaxis(z, range(-len(places[-1]), 0), places[-1])
-    return written(z, outs[0])
+    return of_shape(z, outs[0])
+
+
+def of_shape(z: Any, out: Any) -> Any:
+    """`z`, or `out` after `z` was written to it; one may have more axes of length 1 in front."""
+    if out is None or np.shape(z) == out.shape:
+        return written(z, out)
+    axes = max(np.ndim(z), out.ndim)
+    if (1,) * (axes - np.ndim(z)) + np.shape(z) != (1,) * (axes - out.ndim) + out.shape:
+        raise ValueError(f"non-broadcastable output operand with shape {out.shape} doesn't match the shape {np.shape(z)}")
+    out[...] = z
+    return out
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -134,17 +137,17 @@ def ufunc_reduce(ufunc, array, axis=0, dtype=None, out=None, keepdims=False, ini
         if where is not True:
             options["where"] = where
         if ufunc is np.add or ufunc is np.multiply:
-            return written(REDUCTIONS[ufunc](array, axis, dtype, None, keepdims, **options), out)
+            return written(REDUCTIONS[ufunc](array, axis, dtype, None, keepdims, **options), out, True)
         z = REDUCTIONS[ufunc](array if dtype is None else np.asarray(array).astype(dtype), axis, None, keepdims, **options)
-        return written(z, out)
+        return written(z, out, True)
     if where is not True:
         raise refuse(f"np.{ufunc.__name__}.reduce with where=", "has no rule", "select the elements before it")
     array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype)
     if ufunc in WEIGHTS and initial is ABSENT and array.dtype.kind == "f":
-        return written(reduced(ufunc, array, axis, keepdims), out)
+        return written(reduced(ufunc, array, axis, keepdims), out, True)
     axes = axes_of(axis, array.ndim)
     z = folded(ufunc, array, axes, initial)
-    return written(np.expand_dims(z, axes) if keepdims and axes else z, out)
+    return written(np.expand_dims(z, axes) if keepdims and axes else z, out, True)
 
 
 # dz/da for reductions that are not loops: the share that each element has in the result.
@@ -223,17 +226,17 @@ def ufunc_accumulate(ufunc, array, axis=0, dtype=None, out=None):
     of_two(ufunc, "accumulate")
     out = out[0] if isinstance(out, tuple) else out
     if ufunc in ACCUMULATIONS:
-        return written(ACCUMULATIONS[ufunc](array, axis, dtype), out)
+        return written(ACCUMULATIONS[ufunc](array, axis, dtype), out, True)
     array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype)
     if ufunc is np.maximum or ufunc is np.minimum:
-        return written(np.take_along_axis(array, record_places(ufunc, array, axis), axis), out)
+        return written(np.take_along_axis(array, record_places(ufunc, array, axis), axis), out, True)
     rows = np.moveaxis(array, axis, 0)
     if len(rows) == 0:
-        return written(np.array(array), out)
+        return written(np.array(array), out, True)
     z = [rows[0]]
     for row in rows[1:]:
         z.append(ufunc(z[-1], row))
-    return written(np.stack(z, axis), out)
+    return written(np.stack(z, axis), out, True)
 
 
 def record_places(ufunc: Any, array: Any, axis: int) -> Any:
@@ -285,13 +288,13 @@ def ufunc_reduceat(ufunc, array, indices, axis=0, dtype=None, out=None):
     of_two(ufunc, "reduceat")
     out = out[0] if isinstance(out, tuple) else out
     if ufunc is np.add:
-        return written(sums_of_segments(np.asarray(array), indices, axis, dtype), out)
+        return written(sums_of_segments(np.asarray(array), indices, axis, dtype), out, True)
     array = np.asarray(array) if dtype is None else np.asarray(array).astype(dtype)
     parts = [
         ufunc_reduce(ufunc, array[at_axis(slice(start, stop), axis, array.ndim)], axis)
         for start, stop in segments(indices, array.shape[axis])
     ]
-    return written(np.stack(parts, axis), out)
+    return written(np.stack(parts, axis), out, True)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -342,6 +345,8 @@ def ufunc_at(ufunc, a, indices, b=ABSENT, /):
 
 def overlaps_itself(a: Any) -> bool:
     """Whether two elements may lie at the same bytes: sorted by stride, an axis does not step beyond the smaller ones."""
+    if a.size == 0:
+        return False
     reach = a.itemsize
     for stride, n in sorted((abs(stride), n) for stride, n in zip(a.strides, a.shape) if n > 1):
         if stride < reach:
