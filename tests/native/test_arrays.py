@@ -11,6 +11,7 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.native import build  # noqa: E402
+from tests.native import comparison  # noqa: E402
 
 RANDOM = np.random.default_rng(0)
 
@@ -292,3 +293,43 @@ def test_equal_extremes_share_and_kinks_are_zero():
         return plaingrad.grad(f, tier="native")(np.array(x)).tolist()
 
     assert gradient(lambda x: np.max(x) + np.std(x[:2] * 0.0), [1.0, 3.0, 3.0]) == [0.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 3), (1, 1, 3)])
+@pytest.mark.parametrize("compiled", [False, True], ids=["in Python", "compiled"])
+def test_arrays_with_more_axes_are_stored_where_numpy_does_so(shape, compiled):
+    def f(a, x):
+        a[:] = x
+        return np.sum(a * np.array([1.0, 2.0, 4.0]))
+
+    at, x = (0, 1), np.full(shape, 0.5)
+    (value,), (to_a, to_x) = comparison.pulled_back(f, (np.ones(3), x), at, [1.0], compiled)
+    assert value == 3.5
+    np.testing.assert_array_equal(to_a, np.zeros(3))
+    expected = np.array([1.0, 2.0, 4.0]) if shape[-1] == 3 else np.array([7.0])
+    np.testing.assert_array_equal(to_x, expected.reshape(shape))
+    y, y_dot = comparison.pushed_forward(f, (np.ones(3), x), at, [np.ones(3), x], compiled)
+    assert (y, y_dot) == (3.5, 3.5)
+
+
+def test_products_with_hessians_go_through_arrays_stored_into_fewer_axes():
+    def f(x):
+        a = np.empty(3)
+        a[:] = x.reshape(1, 3)
+        return np.sum(a * a * a)
+
+    for tier in ("native", "plain"):
+        (found,) = plaingrad.hvp(f, (np.array([0.5, 1.0, 2.0]),), (np.array([1.0, -1.0, 0.5]),), tier=tier)
+        np.testing.assert_allclose(found, [3.0, -6.0, 6.0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 3), (1, 1)])
+def test_arithmetic_in_place_with_an_array_of_more_axes_is_refused(shape):
+    def f(a, x):
+        a += x
+        return np.sum(a)
+
+    with pytest.raises(ValueError, match="non-broadcastable"):
+        f(np.ones(3), np.ones(shape))
+    with pytest.raises(plaingrad.NativeError, match="more axes"):
+        plaingrad.grad(f, tier="native")(np.ones(3), np.ones(shape))

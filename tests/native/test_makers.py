@@ -190,6 +190,15 @@ def times(a, b):
     return a
 
 
+def over(a, b):
+    """A quotient in place."""
+    a /= b
+    return a
+
+
+CHANGES = {"plus": plus, "minus": minus, "times": times, "over": over}
+
+
 @pytest.mark.parametrize("change", [plus, minus, times], ids=["plus", "minus", "times"])
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.int64])
 @pytest.mark.parametrize("order", ["C", "F", "strided"])
@@ -235,15 +244,34 @@ def test_overlapping_views_are_changed_element_after_element():
     np.testing.assert_array_equal(found, np.cumsum(np.arange(6.0)))
 
 
+@pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize(
-    "shapes", [((2, 3), (2, 2)), ((2, 3), (3, 3)), ((2, 3), (4, 1)), ((1, 3), (2, 3))], ids=str
+    "shapes",
+    [((2, 3), (2, 2)), ((2, 3), (3, 3)), ((2, 3), (4, 1)), ((1, 3), (2, 3)), ((2, 3), (2,)), ((2, 0), (3,))],
+    ids=str,
 )
-def test_shapes_that_do_not_go_together_raise_where_numba_reads_past_the_end(shapes):
+def test_shapes_that_do_not_go_together_raise_where_numba_reads_past_the_end(shapes, change):
     a, b = map(np.ones, shapes)
     with pytest.raises(ValueError, match="could not be broadcast|non-broadcastable"):
-        plus(a.copy(), b)
+        CHANGES[change](a.copy(), b)
+    program = declare.program(CHANGES[change], {})
     with pytest.raises(ValueError, match="could not be broadcast"):
-        declare.program(plus, {})(a, b)
+        program(a, b)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        program(a, b.astype(np.float32))  # by another function of Numba's
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128])
+def test_arithmetic_in_place_with_fewer_axes_is_numbas(change, kind):
+    ours, theirs = both(CHANGES[change])
+    a = (np.arange(6.0).reshape(2, 3) + 1).astype(kind)
+    for b in (np.array([0.5, 3.0, 0.0]), np.array([0.5]), np.array(0.5)):
+        found, wanted = a.copy(), a.copy()
+        with np.errstate(all="ignore"):
+            ours(found, b.astype(kind))
+            theirs(wanted, b.astype(kind))
+        assert found.tobytes() == wanted.tobytes()
 
 
 def test_sums_in_place_of_empty_arrays():

@@ -296,7 +296,12 @@ class _Translator(Draft):
         if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
             symbol = SYMBOLS[value.immutable_fn]
             lhs, rhs = self.operand(value.lhs), self.operand(value.rhs)
-            if not isinstance(self.typemap[value.lhs.name], types.List):
+            mine, its = (self.typemap[x.name] for x in (value.lhs, value.rhs))
+            if isinstance(mine, types.Array) and isinstance(its, types.Array) and mine.ndim < its.ndim:
+                raise self.refuse(
+                    f"`{symbol}=` by an array with more axes, which NumPy raises ValueError for,"
+                )
+            if not isinstance(mine, types.List):
                 return [InPlace(lhs, symbol, rhs, line)]
             if symbol != "+":
                 raise self.refuse(f"`{symbol}=` of a list")

@@ -101,8 +101,15 @@ def where_taken(taken, bar):  # type: ignore[no-untyped-def]
 
 
 def add_to(target, term):  # type: ignore[no-untyped-def]
-    """target += term, summed over the axes along which target was broadcast; arrays."""
+    """target += term, summed over the axes along which target was broadcast; arrays.
+
+    Axes of length 1 that target has and term has not are those of what was written into an array with fewer axes.
+    """
     extra = np.ndim(term) - target.ndim
+    if extra < 0 < np.ndim(term):
+        for part in target:
+            add_to(part, term)
+        return
     if extra > 0:
         term = np.sum(term, axis=tuple(range(extra)))
     if target.shape != np.shape(term) and np.ndim(term):
@@ -126,6 +133,13 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
                 add_to(target, term[k])
 
         return add_each
+    if term.ndim < target.ndim:
+
+        def add_within(target, term):  # type: ignore[no-untyped-def]
+            for k in range(target.shape[0]):
+                add_to(target[k], term)
+
+        return add_within
     real = isinstance(term.dtype, types.Complex) and not isinstance(target.dtype, types.Complex)
     ndim = target.ndim
 

@@ -48,6 +48,10 @@ def _more(arena, tape, size):  # type: ignore[no-untyped-def]
 def add_to(target, term):  # type: ignore[no-untyped-def]
     """target += term of arrays of lanes, summed over the axes along which target was broadcast."""
     shape = term.shape if isinstance(term, np.ndarray) and term.dtype == object else ()
+    if 0 < len(shape) < target.ndim:
+        for part in target:
+            add_to(part, term)
+        return
     for place in np.ndindex(shape):
         at = place[len(shape) - target.ndim :]
         at = tuple(0 if target.shape[k] == 1 else i for k, i in enumerate(at))
@@ -65,6 +69,13 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
                 add_to(target, term[k])
 
         return add_each
+    if term.ndim < target.ndim:
+
+        def add_within(target, term):  # type: ignore[no-untyped-def]
+            for k in range(target.shape[0]):
+                add_to(target[k], term)
+
+        return add_within
     ndim = target.ndim
 
     def add_alike(target, term):  # type: ignore[no-untyped-def]

@@ -6,6 +6,7 @@ flags of a caller anew: some 40 ms each. What derived programs and their helpers
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -62,6 +63,12 @@ def subtracted(a, b):  # type: ignore[no-untyped-def]
 def multiplied(a, b):  # type: ignore[no-untyped-def]
     """a *= b."""
     a *= b
+    return a
+
+
+def divided(a, b):  # type: ignore[no-untyped-def]
+    """a /= b."""
+    a /= b
     return a
 
 
@@ -140,20 +147,34 @@ infer_global(fill, types.Function(_Filling))
 lower_builtin(fill, types.VarArg(types.Any))(_fill)
 
 
+def _are_arrays(a: Any, b: Any) -> bool:
+    """Whether two types are of arrays, the first of which can be written into."""
+    return isinstance(a, types.Array) and isinstance(b, types.Array) and a.mutable
+
+
 def _are_alike(a: Any, b: Any) -> bool:
     """Whether two types are of arrays of floats, of one rank and kind."""
-    both = isinstance(a, types.Array) and isinstance(b, types.Array) and a.mutable
-    return (
-        both
-        and a.ndim == b.ndim > 0
-        and a.dtype == b.dtype
-        and isinstance(a.dtype, (types.Float, types.Complex))
-    )
+    both = _are_arrays(a, b) and a.ndim == b.ndim > 0 and a.dtype == b.dtype
+    return both and isinstance(a.dtype, (types.Float, types.Complex))
+
+
+def _repeats(context: Any, builder: Any, lengths: Any, given: Any) -> list[Any]:
+    """For every axis, whether an array of lengths `given` is repeated along it to fill one of `lengths`.
+
+    The code raises ValueError where that is not so and the two lengths differ.
+    """
+    repeats = []
+    for n, m in zip(lengths, given, strict=True):
+        same = builder.icmp_signed("==", n, m)
+        repeats.append(builder.and_(builder.not_(same), builder.icmp_signed("==", m, m.type(1))))
+        with builder.if_then(builder.not_(builder.or_(same, repeats[-1])), likely=False):
+            message = "operands could not be broadcast together"
+            context.call_conv.return_user_exc(builder, ValueError, (message,))
+    return repeats
 
 
 def _change(function: Any, in_place: Any, usual: Any) -> None:
-    """Let compiled code call `added` or the like: Numba's operator `in_place` for what is not alike, else `usual` on
-    every element.
+    """Let compiled code call `added` or the like: `usual` on every element of what is alike, or Numba's own `in_place`.
 
     Unlike Numba's, which reads what lies behind `b`, it raises ValueError where `b` cannot be broadcast to `a`.
     """
@@ -162,33 +183,29 @@ def _change(function: Any, in_place: Any, usual: Any) -> None:
         key = function
 
         def generic(self, args: Any, kws: Any) -> Any:
-            if _are_alike(*args):
+            if usual is not None and _are_alike(*args):
                 return signature(args[0], *args)
+            if _are_arrays(*args) and args[0].ndim < args[1].ndim:
+                return None  # NumPy raises, Numba goes through some elements
             return self.context.resolve_function_type(in_place, args, kws)
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        if not _are_alike(*sig.args):
+        if not _are_arrays(*sig.args):
             return context.get_function(in_place, sig)(builder, args)
         kind, other = sig.args
-        of_elements = context.get_function(usual, signature(kind.dtype, kind.dtype, kind.dtype))
         a, b = (arrayobj.make_array(t)(context, builder, x) for t, x in zip(sig.args, args, strict=True))
+        lengths = cgutils.unpack_tuple(builder, a.shape, kind.ndim)
+        given = cgutils.unpack_tuple(builder, b.shape, other.ndim)
+        repeats = _repeats(context, builder, lengths[kind.ndim - other.ndim :], given)
+        if usual is None or not _are_alike(*sig.args):
+            return context.get_function(in_place, sig)(builder, args)
+        of_elements = context.get_function(usual, signature(kind.dtype, kind.dtype, kind.dtype))
+        zero = context.get_constant(types.intp, 0)
 
         def change(to: Any, of: Any) -> None:
             x = arrayobj.load_item(context, builder, kind, to)
             y = arrayobj.load_item(context, builder, other, of)
             arrayobj.store_item(context, builder, kind, of_elements(builder, (x, y)), to)
-
-        lengths, given = (cgutils.unpack_tuple(builder, x.shape, kind.ndim) for x in (a, b))
-        zero, one = (context.get_constant(types.intp, n) for n in (0, 1))
-        alike = cgutils.true_bit
-        repeats = []  # whether b is repeated along an axis
-        for n, m in zip(lengths, given, strict=True):
-            same = builder.icmp_signed("==", n, m)
-            alike = builder.and_(alike, same)
-            repeats.append(builder.and_(builder.not_(same), builder.icmp_signed("==", m, one)))
-            with builder.if_then(builder.not_(builder.or_(same, repeats[-1])), likely=False):
-                message = "operands could not be broadcast together"
-                context.call_conv.return_user_exc(builder, ValueError, (message,))
 
         def change_all() -> None:
             with cgutils.loop_nest(builder, lengths, context.get_value_type(types.intp)) as place:
@@ -197,7 +214,8 @@ def _change(function: Any, in_place: Any, usual: Any) -> None:
                 change(to, cgutils.get_item_pointer(context, builder, other, b, there))
 
         if kind.layout == other.layout == "C":
-            with builder.if_else(alike) as (then, otherwise):
+            repeated = functools.reduce(builder.or_, repeats)
+            with builder.if_else(repeated, likely=False) as (otherwise, then):
                 with then, cgutils.for_range(builder, a.nitems) as loop:
                     change(builder.gep(a.data, [loop.index]), builder.gep(b.data, [loop.index]))
                 with otherwise:
@@ -210,10 +228,16 @@ def _change(function: Any, in_place: Any, usual: Any) -> None:
     lower_builtin(function, types.VarArg(types.Any))(generate)
 
 
-IN_PLACE = {operator.iadd: added, operator.isub: subtracted, operator.imul: multiplied}
+IN_PLACE = {
+    operator.iadd: added,
+    operator.isub: subtracted,
+    operator.imul: multiplied,
+    operator.itruediv: divided,
+}
 _change(added, operator.iadd, operator.add)
 _change(subtracted, operator.isub, operator.sub)
 _change(multiplied, operator.imul, operator.mul)
+_change(divided, operator.itruediv, None)  # of elements that are 0 Numba's usual one raises
 
 
 @register_pass(mutates_CFG=False, analysis_only=False)
