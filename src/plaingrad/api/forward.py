@@ -160,8 +160,10 @@ def natively_linear(native: Any, f: Any, primals: tuple[Any, ...]) -> tuple[Any,
 
 
 def with_dots(y: Any, dots: Sequence[Any]) -> Any:
-    """The structure of `y` with `dots` for its real numbers and arrays, in order."""
+    """The structure of `y` with `dots` for its real numbers and arrays, in order; zeros for a whole number alone."""
     structure, leaves = structure_of(y, as_real=True)
+    if not dots:
+        return filled(structure, lambda leaf: np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0))
     rest = iter(dots)
     found = {leaf.position: type(leaf.x)(0) if is_whole_numbers(leaf.x) else next(rest) for leaf in leaves}
     return filled(structure, lambda leaf: found[leaf.position])

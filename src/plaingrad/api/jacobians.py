@@ -378,7 +378,7 @@ class Task:
             self._note(found.y)
         blocks = iter(found.blocks)
         for y in self.y_leaves:
-            if is_whole_numbers(y.x) and not second:
+            if is_whole_numbers(y.x) and not second or not found.blocks:
                 self._no_influence(y)
                 continue
             for x, (along_1, along_i) in zip(self.x_leaves, next(blocks), strict=True):

@@ -104,15 +104,9 @@ def value_and_gradient(
     )
     refuse_aliases(found, call.args)
     shadows = shadows_of(call.args, call.positions)
-    seeds = unit_seeds(call) if has_aux else (1.0,)
-    out = list(plainly(found.run, *call.args, *seeds, *shadows))
-    value = rebuilt(result_type(call.f, call.signature), out) if has_aux else out.pop(0)
-    y = value[0] if has_aux else value
-    if not isinstance(y, (float, np.floating)):
-        raise NonScalarOutputError(
-            f"grad needs one real number, but {getattr(f, '__name__', 'the function')} returned "
-            f"{type(y).__name__}.\n  To go on: return a float, or use vjp.\n  See docs: errors#non-scalar-output"
-        )
+    t = result_type(call.f, call.signature)
+    out = list(plainly(found.run, *call.args, *unit_seeds(f, t, has_aux), *shadows))
+    value = rebuilt(t, out) if has_aux else out.pop(0)
     return value, call.gradients(out, shadows)
 
 
@@ -177,16 +171,27 @@ def leaves(x: Any) -> list[Any]:
     return [x] if isinstance(x, (float, complex, np.inexact)) else []
 
 
-def unit_seeds(call: Taken) -> list[float]:
-    """The cotangents of (y, aux): 1 for y, 0 for every number and array in aux.
+def unit_seeds(f: Any, t: Any, has_aux: bool) -> list[Any]:
+    """The cotangents of a result of type `t`, y or (y, aux): 1 for y, 0 for every number and array in aux.
+
+    A y without a tangent, a whole number or a truth value, has none.
 
     Raises:
-        NonScalarOutputError: the function does not return a pair.
+        NonScalarOutputError: y is no real number, or with `has_aux` the function does not return a pair.
     """
-    t = result_type(call.f, call.signature)
-    if not isinstance(t, types.BaseTuple) or len(list(t)) != 2:
+    if has_aux and (not isinstance(t, types.BaseTuple) or len(list(t)) != 2):
         raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not a {t}")
-    return [1.0 if k == 0 else 0.0 for k in range(len(tangent_leaves(t)))]
+    y, *aux = list(t) if has_aux else [t]
+    is_number = isinstance(y, (types.Float, types.Integer, types.Boolean))
+    if not is_number and not (
+        isinstance(y, types.Array) and y.ndim == 0 and isinstance(y.dtype, types.Float)
+    ):
+        raise NonScalarOutputError(
+            f"grad needs one real number, but {getattr(f, '__name__', 'the function')} returns a {y}.\n"
+            "  To go on: return a float, or use vjp.\n  See docs: errors#non-scalar-output"
+        )
+    one = np.ones((), y.dtype.name) if isinstance(y, types.Array) else 1.0
+    return [one for _ in tangent_leaves(y)] + [0.0 for part in aux for _ in tangent_leaves(part)]
 
 
 def tangent_leaves(t: Any) -> list[Any]:

@@ -173,6 +173,9 @@ class Transform:
                         raise self.refuse(f"`{getattr(f, '__name__', f)}` of {named(self.type_of(a))}", line)
             if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
+            if f is np.kron and not has_tangent(t) and any(map(varies, call.args)):
+                what = "`kron` of whole numbers and floats, whose result Numba makes whole numbers,"
+                raise self.refuse(what, line, "make both floats; ")
             if again.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`", line)
             if call.op == "method":

@@ -232,6 +232,11 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
     """(the function of the arguments and 1.0 that returns the gradients, the types of these)."""
     t = call.result_type(taken.f, taken.signature)
+    if isinstance(t, (types.Integer, types.Boolean)):
+        raise NativeError(
+            f"{getattr(taken.f, '__name__', 'the function')} returns a {t}, which has no second derivative natively.\n"
+            "  To go on: tier='plain' gives its zeros.\n  See docs: errors#native"
+        )
     if not isinstance(t, types.Float):
         raise NonScalarOutputError(
             f"a Hessian is of one real number, but {getattr(taken.f, '__name__', 'the function')} returns a {t}.\n"
