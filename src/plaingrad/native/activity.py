@@ -12,6 +12,7 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.native import again, array_lists
+from plaingrad.native.classes import Classes
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import Do, InPlace, Let, Program, Store, Var, operands, statements
 
@@ -62,11 +63,11 @@ def is_memory(t: Any) -> bool:
     return isinstance(t, types.Array) or array_lists.is_array_list(t)
 
 
-class Memory:
+class Memory(Classes):
     """Classes of array names that may share memory, and which of them are written."""
 
     def __init__(self, program: Program) -> None:
-        self.parent: dict[str, str] = {}
+        super().__init__()
         self.written: set[str] = set()
         self.types = program.types
         self.program = program
@@ -86,18 +87,6 @@ class Memory:
             call = s.call if isinstance(s, Do) else s
             if isinstance(call, Let):
                 self.written.update(self.of(name) for name in self.outputs(call))
-
-    def of(self, name: str) -> str:
-        """The class of `name`."""
-        while name in self.parent:
-            name = self.parent[name]
-        return name
-
-    def join(self, a: str, b: str) -> None:
-        """`a` and `b` may share memory."""
-        a, b = self.of(a), self.of(b)
-        if a != b:
-            self.parent[a] = b
 
     def is_written(self, name: str) -> bool:
         """Whether the memory of `name` is written anywhere."""

@@ -13,6 +13,8 @@ from typing import Any
 from numba.core import ir
 from numba.core.analysis import compute_cfg_from_blocks
 
+from plaingrad.native.classes import Classes
+
 NEW = frozenset(
     (
         "copy",
@@ -49,7 +51,7 @@ class Deadness:
 
     def __init__(self, func_ir: Any) -> None:
         blocks = func_ir.blocks
-        self.parent: dict[str, str] = {}
+        self.memory = Classes()  # of variables that may share memory
         self.reads: list[tuple[Any, int, str]] = []  # (block, place in it, variable)
         self.places: dict[int, tuple[Any, int]] = {}  # id of a write -> (block, place in it)
         cfg = compute_cfg_from_blocks(blocks)
@@ -70,24 +72,12 @@ class Deadness:
                     self.places[id(s)] = label, place
                 self.reads += [(label, place, name) for name in self.read(s)]
 
-    def of(self, name: str) -> str:
-        """The class of variables, one of which stands for it, that may share memory with a variable."""
-        while name in self.parent:
-            name = self.parent[name]
-        return name
-
-    def join(self, a: str, b: str) -> None:
-        """Two variables may share memory."""
-        a, b = self.of(a), self.of(b)
-        if a != b:
-            self.parent[a] = b
-
     def read(self, s: Any) -> Iterator[str]:
         """The variables that a statement reads the memory of; what may share memory is joined."""
         if isinstance(s, ir.Del):
             return
         if is_write(s):
-            self.join(s.target.name, s.value.name)
+            self.memory.join(s.target.name, s.value.name)
             index = s.index if isinstance(s, ir.SetItem) else s.index_var
             if index is not None:
                 yield index.name
@@ -99,11 +89,11 @@ class Deadness:
         if isinstance(value, ir.Arg):
             self.given.add(target)
         elif isinstance(value, ir.Var):
-            self.join(target, value.name)
+            self.memory.join(target, value.name)
         elif isinstance(value, ir.Expr):
             shared = self.shared(value)
             for name in shared:
-                self.join(target, name)
+                self.memory.join(target, name)
             if value.op not in HANDED_ON:
                 seen = (
                     {value.value.name}
@@ -126,11 +116,11 @@ class Deadness:
     def is_dead(self, write: Any) -> bool:
         """Whether nothing reads what a write has written."""
         label, place = self.places[id(write)]
-        memory = self.of(write.target.name)
-        if any(self.of(name) == memory for name in self.given):
+        memory = self.memory.of(write.target.name)
+        if any(self.memory.of(name) == memory for name in self.given):
             return False
         return not any(
-            self.of(name) == memory and (block in self.after[label] or (block == label and at > place))
+            self.memory.of(name) == memory and (block in self.after[label] or (block == label and at > place))
             for block, at, name in self.reads
         )
 
