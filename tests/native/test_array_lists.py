@@ -12,6 +12,7 @@ import pytest
 import plaingrad
 from plaingrad import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from plaingrad.native import build, call
+from tests.native.programs.entries import entering
 from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")
@@ -19,16 +20,7 @@ numba = pytest.importorskip("numba")
 X = np.array([0.3, -0.8, 1.7])
 M = np.array([[1.5, -0.4, 0.3], [0.2, 2.0, -0.7], [-0.5, 0.1, 1.1]])
 PROGRAMS = {}
-
-
-def program(*args):
-    """Enter a program with its arguments; its name is the sentence."""
-
-    def enter(f):
-        PROGRAMS[f.__name__] = (f, args)
-        return f
-
-    return enter
+program = entering(PROGRAMS)
 
 
 # -- lists that are filled, then read --------------------------------------------------------------------------------------

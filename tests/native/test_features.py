@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import plaingrad
+from tests.native.programs.entries import entering
 
 numba = pytest.importorskip("numba")
 
@@ -38,16 +39,7 @@ def total(v):
 
 
 PROGRAMS = {}
-
-
-def program(*args):
-    """Enter a program with its arguments; its docstring is the sentence."""
-
-    def enter(f):
-        PROGRAMS[f.__name__] = (f, args)
-        return f
-
-    return enter
+program = entering(PROGRAMS)
 
 
 @program(1.3)

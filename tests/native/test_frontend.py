@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import plaingrad
+from tests.native.programs.entries import entering
 from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")
@@ -20,16 +21,7 @@ SCALE = 1.7
 M = np.array([[0.2, -0.5, 0.9], [1.1, 0.4, -0.3], [0.7, 0.8, -1.2]])
 
 PROGRAMS = {}
-
-
-def program(*args, plain=True):
-    """Enter a program with its arguments; its name is the sentence."""
-
-    def enter(f):
-        PROGRAMS[f.__name__] = (f, args, plain)
-        return f
-
-    return enter
+program = entering(PROGRAMS, plain=True)
 
 
 @program(1.2, 0.5)

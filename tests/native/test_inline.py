@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import plaingrad
+from tests.native.programs.entries import entering
 from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")
@@ -23,16 +24,7 @@ M = np.array([[0.2, -0.5, 0.9], [1.1, 0.4, -0.3], [0.7, 0.8, -1.2]])
 Point = namedtuple("Point", "x y")
 
 PROGRAMS = {}
-
-
-def program(*args, plain=True):
-    """Enter a program with its arguments; its name is the sentence."""
-
-    def enter(f):
-        PROGRAMS[f.__name__] = (f, args, plain)
-        return f
-
-    return enter
+program = entering(PROGRAMS, plain=True)
 
 
 def scaled(v, x):

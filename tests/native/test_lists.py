@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import plaingrad
+from tests.native.programs.entries import entering
 from tests.native.uncompiled import check, gradient
 
 numba = pytest.importorskip("numba")
@@ -16,16 +17,7 @@ numba = pytest.importorskip("numba")
 V = np.array([0.3, -0.8, 1.7, 0.6])
 
 PROGRAMS = {}
-
-
-def program(*args):
-    """Enter a program with its arguments; its name is the sentence."""
-
-    def enter(f):
-        PROGRAMS[f.__name__] = (f, args)
-        return f
-
-    return enter
+program = entering(PROGRAMS)
 
 
 @program(V)
