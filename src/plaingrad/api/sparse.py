@@ -5,6 +5,7 @@ SciPy is needed here, and imported only here.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections import OrderedDict
@@ -283,15 +284,21 @@ class Task:
         for seeds, entries, where in colouring.chunks(size):
             yield self.products(seeds, rows), entries, where
 
+    @contextlib.contextmanager
+    def or_plainly(self) -> Iterator[None]:
+        """What cannot be derived natively is left, and not tried again; it raises if the native tier was asked for."""
+        try:
+            yield
+        except NativeError:
+            if self.tier == "native":
+                raise
+            self.natively = None
+
     def products(self, seeds: np.ndarray, rows: int) -> Any:
         """J v for every row v of `seeds`, as rows."""
         if self.natively is not None:
-            try:
+            with self.or_plainly():
                 return self.native_products(seeds, rows)
-            except NativeError:
-                if self.tier == "native":
-                    raise
-                self.natively = None
         self.as_before()
         y, y_dot = push(self.f, (self.x,), (self.tangent(seeds),), {}, chunk=len(seeds))
         structure, leaves = self.result_leaves(y)
@@ -377,12 +384,8 @@ class Task:
     def recorded(self) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
         """(the result, the map from its cotangents to those of x)."""
         if self.natively is not None:
-            try:
+            with self.or_plainly():
                 return native_vjp(self.f, (self.x,))
-            except NativeError:
-                if self.tier == "native":
-                    raise
-                self.natively = None
         run = Run(self.f, (self.x,), (0,), {})
         return run.value, run.pull
 
