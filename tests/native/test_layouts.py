@@ -146,3 +146,61 @@ def with_lead(arena, n):
 
 def test_rooms_with_a_lead_take_a_length_as_a_shape():
     assert with_lead(workspace.Arena().header, 7) == (7,)
+
+
+def written_by_a_flat_view(a):
+    flat = a.T.ravel()
+    flat[1] = flat[0] * flat[2]
+    return np.sum(a * a * a)
+
+
+def new_and_written_by_a_flat_view(a):
+    b = np.asfortranarray(a * a)
+    flat = b.T.ravel()
+    flat[1] = flat[0] * flat[2]
+    return np.sum(b * b * b * a)
+
+
+def read_by_a_flat_view(a):
+    flat = np.ravel(a.T)
+    return np.sum(flat * flat * flat * np.arange(flat.size))
+
+
+@pytest.mark.parametrize(
+    "f", [written_by_a_flat_view, new_and_written_by_a_flat_view, read_by_a_flat_view], ids=lambda f: f.__name__
+)
+def test_a_flat_view_of_an_array_in_fortran_order_is_one_of_its_derivative(f):
+    """The flat view of the transpose is memory of the array where it lies in Fortran order, and a copy elsewhere."""
+
+    def laid(x):
+        return np.array(x, order="F")
+
+    a = laid(np.arange(6.0).reshape(2, 3) ** 1.2 + 0.5)
+    v = np.cos(np.arange(6.0)).reshape(2, 3)
+    for derivative in (
+        lambda tier: plaingrad.grad(f, tier=tier)(laid(a)),
+        lambda tier: plaingrad.jacobian(f, tier=tier, mode="forward")(laid(a)),
+        lambda tier: plaingrad.hessian(f, tier=tier)(laid(a)),
+        lambda tier: plaingrad.hvp(f, (laid(a),), (v,), tier=tier)[0],
+        lambda tier: plaingrad.jvp(f, (laid(a),), (v,), tier=tier)[1],
+        lambda tier: plaingrad.vjp(f, laid(a), tier=tier)[1](1.0)[0],
+    ):
+        np.testing.assert_allclose(derivative("native"), derivative("plain"), rtol=1e-12, atol=1e-13)
+    h = 1e-6
+    slope = (f(laid(a + h * v)) - f(laid(a - h * v))) / (2 * h)
+    np.testing.assert_allclose(np.sum(plaingrad.grad(f, tier="native")(laid(a)) * v), slope, rtol=1e-8)
+
+
+def test_programs_run_again_on_copies_see_arrays_in_their_order():
+    """The Hessian's program runs on copies, which are views where the arrays were."""
+
+    def f(a):
+        part = a[::1]
+        part[0, 0] = part[0, 1] ** 2
+        return np.sum(a * a * a)
+
+    wide = np.arange(12.0).reshape(2, 6) + 1.0
+    for a in (wide[:, ::2], wide.T[::2].T, wide[:, :3].copy(order="F")):
+        found, expected = (plaingrad.hessian(f, tier=tier)(a.copy(order="K")) for tier in ("native", "plain"))
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        np.testing.assert_allclose(plaingrad.hessian(f, tier="native")(a), expected, rtol=1e-13)

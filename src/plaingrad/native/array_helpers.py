@@ -743,10 +743,10 @@ def kron_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
 @register_jitable
 def cross_bar_a(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.cross(a, b) in a."""
-    return np.cross(conj_of(b), z_bar)
+    return np.cross(conj_of(b), z_bar)[..., : a.shape[-1]]  # vectors of two numbers have a third, which is 0
 
 
 @register_jitable
 def cross_bar_b(z_bar, z, a, b):  # type: ignore[no-untyped-def]
     """np.cross(a, b) in b."""
-    return np.cross(z_bar, conj_of(a))
+    return np.cross(z_bar, conj_of(a))[..., : b.shape[-1]]

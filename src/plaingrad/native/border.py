@@ -14,7 +14,7 @@ import inspect
 from collections import namedtuple
 from dataclasses import dataclass
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, Literal
 
 import numba
 import numpy as np
@@ -372,8 +372,18 @@ def refuse_aliases(found: Any, args: tuple[Any, ...]) -> None:
 
 
 def shadows_of(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[np.ndarray]:
-    """Zeros for every differentiated array."""
-    return [np.zeros(x.shape, x.dtype) for k in positions for x in arrays_in(args[k]) if x.dtype.kind in "fc"]
+    """Zeros for every differentiated array, in its order: a view of it is one of them, too."""
+    return [
+        np.zeros(x.shape, x.dtype, order_of(x))
+        for k in positions
+        for x in arrays_in(args[k])
+        if x.dtype.kind in "fc"
+    ]
+
+
+def order_of(x: np.ndarray) -> Literal["C", "F"]:
+    """Fortran order for what compiled code sees in Fortran order, C order for everything else."""
+    return "F" if x.flags.fnc else "C"
 
 
 # Out ------------------------------------------------------------------------------------------------------------------
@@ -391,13 +401,20 @@ def cotangents(
     return tuple([mirrored(args[k], signature[k], bars, shadows) for k in positions])
 
 
+def tangent_of(x: np.ndarray, dot: Any) -> np.ndarray:
+    """A tangent of an array in new memory, in the order of the array."""
+    return (
+        np.zeros(x.shape, x.dtype, order_of(x)) if is_zero(dot) else np.array(dot, x.dtype, order=order_of(x))
+    )
+
+
 def directions(x: Any, t: Any, dot: Any) -> list[Any]:
     """The tangents of the numbers and arrays in an argument, in arrays of their own: a program may write into them."""
     if is_real(t):
         zero = 0j if isinstance(t, types.Complex) else 0.0
         return [zero if is_zero(dot) else type(zero)(dot)]
     if is_array(t):
-        return [np.zeros(x.shape, x.dtype) if is_zero(dot) else np.array(dot, x.dtype)]
+        return [tangent_of(x, dot)]
     if not has_tangent(t):
         return []
     if isinstance(t, types.LiteralStrKeyDict):

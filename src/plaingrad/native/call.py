@@ -21,6 +21,7 @@ from plaingrad.native.border import (
     bound,
     cotangents,
     directions,
+    order_of,
     refuse_aliases,
     shadows_of,
     signature_of,
@@ -383,7 +384,9 @@ def seeds_of(y: Any, y_bar: Any) -> list[Any]:
     if isinstance(y, np.ndarray):
         if y.dtype.kind not in "fc":
             return []
-        return [np.zeros(y.shape, y.dtype) if y_bar is ZeroTangent else np.ascontiguousarray(y_bar, y.dtype)]
+        if y_bar is ZeroTangent:
+            return [np.zeros(y.shape, y.dtype, order_of(y))]
+        return [np.asarray(y_bar, y.dtype, order=order_of(y))]
     if isinstance(y, (float, np.floating)):
         return [0.0 if y_bar is ZeroTangent else float(y_bar)]
     if isinstance(y, (complex, np.complexfloating)):

@@ -16,6 +16,7 @@ from plaingrad.errors import NativeError
 from plaingrad.native import border, call
 from plaingrad.native.build import WIDTHS
 from plaingrad.native.effects import effects_of
+from plaingrad.tangents import ZeroTangent
 
 ROW, CHUNK = 3.0, 2.0  # what a row in reverse mode and a chunk of columns cost, in calls of the function
 
@@ -38,9 +39,13 @@ def width_for(columns: int) -> int:
 
 
 def copies(x: Any) -> Any:
-    """`x`, a tuple of arguments, with its arrays copied."""
+    """`x`, a tuple of arguments, with its arrays copied: what was in C or Fortran order, or in neither, still is."""
     if isinstance(x, np.ndarray):
-        return x.copy()
+        if x.flags.contiguous or x.flags.fnc:
+            return x.copy(border.order_of(x))
+        made = np.empty((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)[..., ::2]
+        made[...] = x
+        return made
     if not isinstance(x, tuple):
         return x
     return type(x)(*map(copies, x)) if hasattr(x, "_fields") else tuple(map(copies, x))
@@ -121,7 +126,9 @@ def seeds(inputs: list[Any], n: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
     first = 0
     for k, x in enumerate(inputs):
         for i in range(directions_of(x)):
-            dots = [np.zeros_like(x) if isinstance(x, np.ndarray) else type(x)(0) for x in inputs]
+            dots = [
+                border.tangent_of(x, ZeroTangent) if isinstance(x, np.ndarray) else type(x)(0) for x in inputs
+            ]
             one = 1 if i < np.size(x) else 1j
             if isinstance(x, np.ndarray):
                 dots[k].flat[i % x.size] = one

@@ -150,6 +150,9 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
             else:
                 target += term
             return
+        for k in range(ndim):
+            if target.shape[k] != term.shape[k] and target.shape[k] != 1:
+                raise ValueError("a cotangent has not the shape of its array")
         for place in np.ndindex(term.shape):
             at = place
             for k in range(ndim):

@@ -79,6 +79,9 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
     ndim = target.ndim
 
     def add_alike(target, term):  # type: ignore[no-untyped-def]
+        for k in range(ndim):
+            if target.shape[k] != term.shape[k] and target.shape[k] != 1:
+                raise ValueError("a tangent has not the shape of its array")
         for place in np.ndindex(term.shape):
             at = place
             for k in range(ndim):

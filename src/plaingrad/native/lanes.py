@@ -268,14 +268,14 @@ def _viewed(context: Any, builder: Any, sig: Any, value: Any, made: Any, axes: s
     return view._getvalue()
 
 
-def objects(shape: Any) -> np.ndarray:
+def objects(shape: Any, in_fortran_order: bool = False) -> np.ndarray:
     """New memory for lanes under CPython."""
-    return np.empty(shape, object)
+    return np.empty(shape, object, "F" if in_fortran_order else "C")
 
 
 def zero_lanes_like(a, n):  # type: ignore[no-untyped-def]
-    """An array of lanes, all zero, of the shape of `a`."""
-    out = objects(a.shape)
+    """An array of lanes, all zero, of the shape of `a`, and in Fortran order if `a` is: as its views its views are."""
+    out = objects(a.shape, a.flags.fnc)
     for place in np.ndindex(a.shape):
         out[place] = np.zeros(n)
     return out
@@ -287,6 +287,9 @@ def _zero_lanes_like(a, n):  # type: ignore[no-untyped-def]
         return None
     width = n.literal_value
 
+    if a.layout == "F" and a.ndim > 1:
+        return lambda a, n: as_lanes(np.zeros(a.shape[::-1] + (width,)), width).T
+
     def zeros(a, n):  # type: ignore[no-untyped-def]
         return as_lanes(np.zeros(a.shape + (width,)), width)
 
@@ -294,8 +297,8 @@ def _zero_lanes_like(a, n):  # type: ignore[no-untyped-def]
 
 
 def unit_lanes_like(a, k, n):  # type: ignore[no-untyped-def]
-    """An array of lanes of the shape of `a`: element i, counted in C order, has 1.0 in lane k + i."""
-    out = objects(a.shape)
+    """An array of lanes as `zero_lanes_like` makes it: element i, counted in C order, has 1.0 in lane k + i."""
+    out = objects(a.shape, a.flags.fnc)
     for i, place in enumerate(np.ndindex(a.shape)):
         out[place] = unit_lanes(k + i, n)
     return out
@@ -305,7 +308,25 @@ def unit_lanes_like(a, k, n):  # type: ignore[no-untyped-def]
 def _unit_lanes_like(a, k, n):  # type: ignore[no-untyped-def]
     if not isinstance(n, types.IntegerLiteral) or not isinstance(a, types.Array):
         return None
-    width = n.literal_value
+    width, ndim = n.literal_value, a.ndim
+    if a.layout == "F" and ndim > 1:
+
+        def units_in_fortran_order(a, k, n):  # type: ignore[no-untyped-def]
+            out = np.zeros(a.shape[::-1] + (width,))
+            flat = out.reshape(-1)
+            for lane in range(width):
+                i = lane - k
+                if 0 <= i < a.size:
+                    offset, stride = 0, a.size
+                    for m in range(ndim):  # from the last axis, along which `i` counts first
+                        length = a.shape[ndim - 1 - m]
+                        stride //= length
+                        offset += (i % length) * stride
+                        i //= length
+                    flat[offset * width + lane] = 1.0
+            return as_lanes(out, width).T
+
+        return units_in_fortran_order
 
     def units(a, k, n):  # type: ignore[no-untyped-def]
         out = np.zeros(a.shape + (width,))

@@ -14,7 +14,7 @@ from numba.core import types
 
 from plaingrad.errors import NativeError
 from plaingrad.native import call
-from plaingrad.native.border import signature_of
+from plaingrad.native.border import signature_of, tangent_of
 from plaingrad.native.effects import effects_of
 from plaingrad.native.linear import applied, is_nothing
 from plaingrad.rewrite import PLAIN
@@ -77,7 +77,9 @@ class Step:
         run = self.pushed().run
         seed = types.float64
         contiguous = [
-            types.Array(types.float64, t.ndim, "C") if isinstance(t, types.Array) else t
+            types.Array(types.float64, t.ndim, "F" if t.layout == "F" else "C")
+            if isinstance(t, types.Array)
+            else t
             for t in (self.signature[k] for k in self.moving)
         ]
         call.plainly(run.compile, (*self.signature, seed, *contiguous, seed))
@@ -99,7 +101,7 @@ class Step:
         for k in self.moving:
             dot, x = dots.get(k, ZeroTangent), args[k]
             if isinstance(x, np.ndarray):
-                given.append(np.zeros(x.shape) if is_nothing(dot) else np.ascontiguousarray(dot, np.float64))
+                given.append(tangent_of(x, ZeroTangent if is_nothing(dot) else dot))
             else:
                 given.append(0.0 if is_nothing(dot) else float(dot))
         out = call.plainly(self.pushed().run, *args, 1.0, *given, seed_dot)

@@ -263,7 +263,7 @@ def tangents_of(x: Any, dot: Any) -> list[Any]:
         if x.dtype.kind not in "fc":
             return []
         # in memory of its own: a function that writes into an argument writes into its tangent
-        return [np.zeros(x.shape, x.dtype) if is_zero(dot) else np.array(dot, x.dtype, order="C")]
+        return [border.tangent_of(x, dot)]
     if isinstance(x, (complex, np.complexfloating)):
         return [0j if is_zero(dot) else complex(dot)]
     return [0.0 if is_zero(dot) else float(dot)] if isinstance(x, (float, np.floating)) else []
