@@ -298,3 +298,47 @@ def test_damaged_files_are_replaced(ending, left, folder, model):
     forget()
     assert gradient(model.helper, 0.0, 2.0) == 4.5
     assert math.isclose(gradient(model.helper, 1.0, 2.0), 2.0 + 2.5 * math.e)
+
+
+CALLED = """
+import numba
+
+@numba.njit
+def squares(x, n):
+    s = 0.0
+    for k in range(n):
+        if x[k] != x[k]:
+            s += 1000.0
+        else:
+            s += x[k] * x[k]
+    return s
+
+def repeated(x, n):
+    s = 0.0
+    for k in range(n):
+        s += squares(x, n)
+    return s
+
+fast = numba.njit(fastmath=True)(repeated)
+exact = numba.njit(error_model="numpy")(repeated)
+"""
+
+
+def test_what_a_function_calls_has_the_options_of_this_caller(folder, tmp_path):
+    """Called with fastmath, `squares` takes no number to be nan; the program kept for that is not the other one's."""
+    (tmp_path / "called_twice.py").write_text(CALLED)
+    sys.path.insert(0, str(tmp_path))
+    try:
+        from called_twice import exact, fast
+
+        x = np.linspace(0.1, 1.7, 101)
+        x[5] = math.nan
+        plaingrad.value_and_grad(fast, tier="native")(x, 101)
+        value, x_bar = plaingrad.value_and_grad(exact, tier="native")(x, 101)
+    finally:
+        sys.path.remove(str(tmp_path))
+        sys.modules.pop("called_twice", None)
+    rest = np.delete(x, 5)
+    np.testing.assert_allclose(value, 101 * (1000.0 + np.sum(rest * rest)), rtol=1e-13)
+    np.testing.assert_allclose(np.delete(x_bar, 5), 202.0 * rest, rtol=1e-13)
+    assert x_bar[5] == 0.0

@@ -21,7 +21,7 @@ from plaingrad.errors import NativeError
 from plaingrad.native import cache, declare
 from plaingrad.native.activity import Memory
 from plaingrad.native.cotangents import cotangents_program
-from plaingrad.native.dispatchers import is_dispatcher, options_of, python_function
+from plaingrad.native.dispatchers import is_dispatcher, options_inside, options_of, python_function
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
@@ -265,13 +265,13 @@ def _derive(
             if same and types_of == kinds and positions == wanted:
                 callers.append(begun)
                 return begun.stand_in()
-        inner_mode = OF_CALLEES.get(mode, mode)
+        inner_mode, its = OF_CALLEES.get(mode, mode), options_inside(options, g)
         if inner_mode == "enclosed":
             try:
-                return _derive("enclosed", g, inner, types_of, positions, options_of(g), inside).run
+                return _derive("enclosed", g, inner, types_of, positions, its, inside).run
             except NativeError:
-                return _derive("fused", g, inner, types_of, positions, options_of(g), {}).run
-        return _derive(inner_mode, g, inner, types_of, positions, options_of(g), inside).run
+                return _derive("fused", g, inner, types_of, positions, its, {}).run
+        return _derive(inner_mode, g, inner, types_of, positions, its, inside).run
 
     derivative = TRANSFORMS[mode](original, [original.params[k] for k in active], callee)
     made = list(derivative) if isinstance(derivative, tuple) else [derivative]

@@ -98,6 +98,15 @@ def options_of(f: Any) -> dict[str, Any]:
     return {k: given[k] for k, usual in OPTIONS.items() if given.get(k) and given[k] != usual}
 
 
+def options_inside(options: dict[str, Any], f: Any) -> dict[str, Any]:
+    """The options of `f` where a function with `options` calls it: Numba hands on what it was not told itself.
+
+    Numba compiles `f` once, for the caller that comes first; derived functions are compiled for every such caller.
+    """
+    own = getattr(f, "targetoptions", {})
+    return {**{k: value for k, value in options.items() if k not in own}, **options_of(f)}
+
+
 def is_dispatcher(f: Any) -> bool:
     """Whether `f` was made by `numba.njit`."""
     return isinstance(getattr(f, "py_func", None), FunctionType) and hasattr(f, "targetoptions")
