@@ -423,3 +423,21 @@ def test_a_refused_function_of_constants_is_no_obstacle():
 
     v = np.array([1, 2, 2])
     assert np.isclose(gradient(f, (3.0, v))[1][0], 2.0 * 9.0)
+
+
+@pytest.mark.parametrize("function", [np.max, np.min, np.ptp])
+def test_elements_that_are_no_extreme_have_no_share_in_an_infinite_cotangent(function):
+    def f(x):
+        return function(x) * np.inf
+
+    x = np.array([1.0, 2.0, 2.0, 0.5, 0.7])
+    for tier in ("native", "plain"):
+        expected = np.zeros(5)
+        if function is not np.min:
+            expected[1:3] = np.inf
+        if function is not np.max:
+            expected[3] = np.inf if function is np.min else -np.inf
+        np.testing.assert_array_equal(plaingrad.grad(f, tier=tier)(x), expected)
+        np.testing.assert_array_equal(plaingrad.jacobian(f, tier=tier, mode="reverse")(x), expected)
+        moved = np.array([0.0, 1.0, 1.0, 0.0, np.inf])  # the last is neither
+        assert plaingrad.jvp(lambda x: function(x), (x,), (moved,), tier=tier)[1] == (0.0 if function is np.min else 1.0)

@@ -398,27 +398,33 @@ def extremes(z, a):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
+def weighted(weights, x):  # type: ignore[no-untyped-def]
+    """weights * x, and 0 where a weight is 0, whatever `x` is."""
+    return np.where(weights != 0.0, weights * x, 0.0 * weights)
+
+
+@register_jitable
 def extreme_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.max(a), np.min(a)."""
-    return z_bar * extremes(z, a)
+    return weighted(extremes(z, a), z_bar)
 
 
 @register_jitable
 def extreme_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.max(a), np.min(a)."""
-    return np.sum(a_dot * extremes(z, a))
+    return np.sum(weighted(extremes(z, a), a_dot))
 
 
 @register_jitable
 def ptp_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.ptp(a)."""
-    return z_bar * (extremes(np.max(a), a) - extremes(np.min(a), a))
+    return weighted(extremes(np.max(a), a) - extremes(np.min(a), a), z_bar)
 
 
 @register_jitable
 def ptp_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.ptp(a)."""
-    return np.sum(a_dot * (extremes(np.max(a), a) - extremes(np.min(a), a)))
+    return np.sum(weighted(extremes(np.max(a), a) - extremes(np.min(a), a), a_dot))
 
 
 @register_jitable

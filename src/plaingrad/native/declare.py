@@ -98,7 +98,10 @@ class Cache(NullCache):  # type: ignore[misc]
 def _words(code: CodeType) -> list[Any]:
     """All that code says."""
     constants = [
-        _words(x) if isinstance(x, CodeType) else (type(x).__name__, repr(x)) for x in code.co_consts
+        _words(x)
+        if isinstance(x, CodeType)
+        else (type(x).__name__, repr(sorted(x, key=repr) if isinstance(x, frozenset) else x))
+        for x in code.co_consts
     ]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     return [
