@@ -99,3 +99,56 @@ def test_products_that_numba_truncates_are_refused():
     with pytest.raises(plaingrad.NativeError, match="whole numbers"):
         grad(f, tier="native")(A)
     np.testing.assert_array_equal(grad(f)(A), [3.0, 3.0])
+
+
+def overwritten(a):
+    a[0] = a[1] * 2.0
+    return a[0] * a[1] * a[2]
+
+
+@pytest.mark.parametrize("tier", ["native", "plain"])
+def test_second_derivatives_leave_the_arguments_as_the_function_does(tier):
+    for take in (
+        lambda a: plaingrad.hvp(overwritten, (a,), (np.ones(3),), tier=tier)[0],
+        lambda a: hessian(overwritten, tier=tier)(a) @ np.ones(3),
+    ):
+        a = np.array([1.0, 2.0, 3.0])
+        np.testing.assert_allclose(take(a), [0.0, 4.0 * 3.0 + 4.0 * 2.0, 4.0 * 2.0], rtol=1e-14)
+        np.testing.assert_array_equal(a, [4.0, 2.0, 3.0])
+
+
+def test_arrays_of_whole_numbers_that_a_function_writes_into_are_the_plain_tiers():
+    def gradient(a, tier):
+        return value_and_grad(overwritten, tier=tier)(a)
+
+    def tangent(a, tier):
+        return jvp(overwritten, (a,), (np.ones(3),), tier=tier)
+
+    for take in (gradient, tangent, lambda a, tier: jacobian(overwritten, tier=tier)(a)):
+        a = np.array([1, 2, 3])
+        with pytest.raises(plaingrad.NativeError, match="whole numbers"):
+            take(a, "native")
+        np.testing.assert_array_equal(a, [1, 2, 3])
+        take(a, "plain")
+        np.testing.assert_array_equal(a, [4, 2, 3])
+
+
+class Doubling(np.ndarray):
+    """Arrays whose products are twice those of others."""
+
+    def __mul__(self, other):
+        return 2.0 * np.asarray(self) * np.asarray(other)
+
+
+@pytest.mark.parametrize(
+    "x",
+    [np.array([1.0, 2.0]).view(Doubling), np.ma.array([1.0, 2.0]), np.array([1.0, 2.0], ">f8")],
+    ids=["of a subclass", "masked", "big-endian"],
+)
+def test_arrays_that_numba_takes_for_others_or_not_at_all_are_refused(x):
+    def f(x):
+        return np.sum(x * x)
+
+    with pytest.raises(plaingrad.NativeError, match="nothing that Numba takes"):
+        grad(f, tier="native")(x)
+    np.testing.assert_allclose(grad(f)(x), grad(f, tier="plain")(x))

@@ -363,6 +363,12 @@ class Task:
             NativeError: with `tier="native"`: it was not, and what the function is of cannot be one step either.
         """
         try:
+            if any(
+                isinstance(self.args[n], np.ndarray) and self.args[n].dtype.kind in "iu"
+                for n in self.positions
+            ):
+                border = importlib.import_module("plaingrad.native.border")
+                border.taken(self.f, self.args, self.positions, self.kwargs)
             found = whole(self.f, self.real_args(), self.positions, self.kwargs, *options)
         except NativeError:
             if tier == "native":

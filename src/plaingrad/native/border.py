@@ -19,10 +19,12 @@ from typing import Any, Literal
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError
 from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, is_plain, python_function
+from plaingrad.native.effects import effects_of
 from plaingrad.tangents import Tangent, ZeroTangent, is_zero
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one
@@ -64,9 +66,10 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     """A call f(*args, **kwargs), of which the arguments at `positions` are differentiated.
 
     Raises:
-        NativeError: an argument is nothing that Numba takes.
+        NativeError: an argument is nothing that Numba takes; or an array of whole numbers, to be floats, is written.
         ArgumentError: a differentiated argument has no tangent.
     """
+    floats = any(isinstance(args[k], np.ndarray) and is_whole(args[k]) for k in positions)
     args = tuple([differentiated(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
     given = bound(function, (*first, *args), {**more, **kwargs})
@@ -87,6 +90,12 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
             raise ArgumentError(
                 f"argument {n} is of Numba type {t}, which has no tangent.{hint}\n  See docs: errors#argument"
             )
+    if floats and effects_of(function, signature).writes:
+        raise NativeError(
+            f"`{getattr(function, '__name__', function)}` writes into its arguments, and is differentiated by an array "
+            "of whole numbers, of which it is given a copy in floats.\n"
+            "  To go on: pass floats, or use tier='plain'.\n  See docs: errors#native"
+        )
     at = tuple(sorted({k for k, _ in wanted}))
     return Taken(function, native, signature, at, given, wanted)
 
@@ -325,8 +334,10 @@ def _numba_type(x: Any, place: str) -> Any:
     """
     try:
         t = numba.typeof(x)
-    except ValueError:
+    except (ValueError, NumbaError):
         t = None
+    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
+        t = None  # arithmetic of its own, of which Numba knows nothing: matrices multiply
     if t is None or isinstance(t, (types.List, types.Set, types.PyObject)):
         raise NativeError(
             f"{place}, of type {type(x).__name__}, is nothing that Numba takes.\n  To go on: pass numbers, arrays, and "

@@ -33,6 +33,7 @@ from plaingrad.native.columns import (
     width_for,
 )
 from plaingrad.native.counting import refuse_counted, taken_as_real
+from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
 from plaingrad.native.linear import applied, is_nothing
@@ -118,6 +119,7 @@ def hessian(
         out = list(call.plainly(program.run, *copies(taken.args), 1.0, *dots))
         bars = out[: len(inputs)]
         parts.append(out[len(inputs) :])
+    write_as(taken)
     blocks = blocks_of_columns(parts, inputs, inputs, n)
     row_order = in_order(taken, Whole(None, [[k] for k in range(len(inputs))], [])).x
     columns_in_order = in_order(taken, Whole(bars, inputs, blocks))
@@ -146,6 +148,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]
         by_parameter[k] = dots[n]
     given = [dot for k in taken.positions for dot in tangents_of(taken.args[k], by_parameter[k])]
     out = list(call.plainly(found.run, *copies(taken.args), 1.0, *given))
+    write_as(taken)
     by_position = dict(zip(positions, taken.gradients_of(out[len(inputs_of(taken)) :]), strict=True))
     return tuple([by_position.get(n) for n in range(len(args))])
 
@@ -227,6 +230,13 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
 
     zero = [d for k in taken.positions for d in tangents_of(kept[k], ZeroTangent)]
     return call.rebuilt(t, list(call.plainly(found.run, *kept, *zero))), push
+
+
+def write_as(taken: Any) -> None:
+    """Run a function that writes into its arguments for that alone: its derivatives are taken of copies."""
+    if call.plainly(effects_of, taken.f, taken.signature).writes:
+        f = taken.f
+        call.plainly(f if is_dispatcher(f) else dispatcher_of(f), *taken.args)
 
 
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:
