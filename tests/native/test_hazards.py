@@ -430,3 +430,27 @@ def test_shadows_in_fortran_order_are_kept_as_they_lie():
     _, found = native(exchanged_in_fortran_order, m)
     _, expected = plain(exchanged_in_fortran_order, m)
     np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_numbers_drawn_and_not_read_are_drawn_beside_closures_too():
+    """Numba's inlining of closures takes the draw for nothing; the numbers that follow are other ones then."""
+
+    def f(x):
+        np.random.seed(7)
+
+        def scaled(t):
+            unread = np.random.random()  # noqa: F841
+            return math.tanh(t * x)
+
+        y = scaled(x)
+        s = 0.0
+        for _ in range(3):
+            s += np.random.random()
+            unread = 2.0 * np.random.uniform(0.2, 1.0)  # noqa: F841
+        return s * y
+
+    expected, slope = f(0.5), (f(0.5 + 1e-6) - f(0.5 - 1e-6)) / 2e-6
+    for tier in ("native", "plain"):
+        value, found = plaingrad.value_and_grad(f, tier=tier)(0.5)
+        np.testing.assert_allclose(value, expected, rtol=1e-15)
+        np.testing.assert_allclose(found, slope, rtol=1e-8)

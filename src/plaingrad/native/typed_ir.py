@@ -5,15 +5,17 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, ir, types
+from numba.core import compiler, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
 from numba.core.errors import NumbaWarning
 from numba.core.interpreter import Interpreter
@@ -76,13 +78,14 @@ class _Decode(FunctionPass):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _InlineClosures(InlineClosureLikes):
-    """Numba's pass, refused where it loses a write that is wanted."""
+    """Numba's pass, refused where it loses a write that is wanted; numbers drawn that nothing reads are drawn still."""
 
     _name = "plaingrad_inline_closures"
 
     def run_pass(self, state: Any) -> bool:
         before, deadness = writes(state.func_ir), Deadness(state.func_ir)
-        changed = super().run_pass(state)
+        with _draws_kept():
+            changed = super().run_pass(state)
         left = {id(s) for s in writes(state.func_ir)}
         for s in before:
             if id(s) not in left and not deadness.is_dead(s):
@@ -90,6 +93,21 @@ class _InlineClosures(InlineClosureLikes):
                     f"Numba loses the write `{s}` at line {s.loc.line} when it inlines the closures"
                 )
         return bool(changed)
+
+
+@contextlib.contextmanager
+def _draws_kept() -> Iterator[None]:
+    """Numba takes np.random.random() for nothing where its result is not read; the draws that follow depend on it."""
+    handlers, dropping = ir_utils.remove_call_handlers, ir_utils.remove_dead_random_call
+    with global_compiler_lock:
+        was_there = dropping in handlers
+        if was_there:
+            handlers.remove(dropping)
+        try:
+            yield
+        finally:
+            if was_there:
+                handlers.append(dropping)
 
 
 OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
