@@ -47,13 +47,16 @@ def recursive(x, n):
 """
 RUN = """
 import sys
-from plaingrad.native import build
+import numpy as np
+from plaingrad.native import build, call
 import model, plaingrad
 if sys.argv[1] == "second":
     def refused(*args):
         raise AssertionError("the front end was run")
-    build.program = refused
+    build.program = call.program = refused
 print(plaingrad.value_and_grad(model.model, (0,), tier="native")(0.7, 3))
+value, a_bar = plaingrad.value_and_grad(model.of_array, tier="native")(np.linspace(0.0, 1.0, 20), (0.5, 2.0))
+print(value, a_bar.tolist())
 """
 
 

@@ -69,7 +69,7 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
         NativeError: an argument is nothing that Numba takes; or an array of whole numbers, to be floats, is written.
         ArgumentError: a differentiated argument has no tangent.
     """
-    floats = any(isinstance(args[k], np.ndarray) and is_whole(args[k]) for k in positions)
+    floats = any(isinstance(args[k], np.ndarray) and is_whole(args[k]) for k in positions if k < len(args))
     args = tuple([differentiated(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
     given = bound(function, (*first, *args), {**more, **kwargs})

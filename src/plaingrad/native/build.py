@@ -71,12 +71,14 @@ class Derived:
         text: the source.
         writes: whether it writes into its array arguments, as the function that it is derived from does.
         calls: the names of the functions that it calls.
+        result: the type of the result of the function that it is derived from.
     """
 
     run: Any
     text: str
     writes: bool
     calls: frozenset[str]
+    result: str
 
     @property
     def python(self) -> Any:
@@ -248,7 +250,7 @@ def _derive(
     key = cache.key_of(f"{mode} {zeros}" if zeros else mode, function, signature, active, options)
     kept = cache.load(key)
     if kept is not None:
-        return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS)
+        return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS, kept.RESULT)
     original = prepared(program(f, signature))
     original = replace(original, zeros=frozenset(original.params[k] for k in zeros))
     number = next(_numbers)
@@ -288,9 +290,10 @@ def _derive(
     flags = {p.name: backward_options(options) if p.backward else options for p in made}
     if mode in OF_CHUNKS:  # Python has no arrays of lanes
         flags = {name: {**given, "no_cpython_wrapper": True} for name, given in flags.items()}
-    kept = cache.keep(key, flags, text, space, WRITES=writes, COUNTS=counts)
+    result = str(original.result)
+    kept = cache.keep(key, flags, text, space, WRITES=writes, COUNTS=counts, RESULT=result)
     if kept is not None:
-        return _found(vars(kept), names, text, writes, counts)
+        return _found(vars(kept), names, text, writes, counts, result)
     filename = f"<plaingrad native {original.name}_{mode} {number}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
@@ -301,16 +304,21 @@ def _derive(
         begun.spaces.append(space)
     for other in me.spaces:
         other.update({name: space[name] for name in names})
-    return _found(space, names, text, writes, counts)
+    return _found(space, names, text, writes, counts, result)
 
 
 def _found(
-    space: dict[str, Any], names: tuple[str, ...], text: str, writes: bool, counts: tuple[int, int]
+    space: dict[str, Any],
+    names: tuple[str, ...],
+    text: str,
+    writes: bool,
+    counts: tuple[int, int],
+    result: str,
 ) -> Derived:
     for name in names:
         _silence(space[name])
     run = space[names[0]] if len(names) == 1 else Sweeps(*[space[name] for name in names], *counts)
-    return Derived(run, text, writes, frozenset(CALLED.findall(text)))
+    return Derived(run, text, writes, frozenset(CALLED.findall(text)), result)
 
 
 def _silence(run: Any) -> None:
