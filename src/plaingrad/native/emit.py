@@ -208,6 +208,8 @@ def literal(value: Any) -> str:
         return f"complex({literal(value.real)}, {literal(value.imag)})"
     if value is Ellipsis:
         return "..."
+    if isinstance(value, tuple):  # a constant, from Python 3.13 on
+        return f"({', '.join(map(literal, value))},)" if value else "()"
     if value is None or isinstance(value, (int, float, str)):
         text = repr(value)
         return f"({text})" if text.startswith("-") else text
