@@ -15,7 +15,7 @@ class MissingRuleError(PlaingradError, NotImplementedError):
 
 
 class AliasError(PlaingradError):
-    """One array is reachable under two names, one of them a differentiated argument, and one was written."""
+    """One array is reachable under two names, and one was written: an argument and a global, a row and a column."""
 
 
 class ChangedSinceError(PlaingradError):

@@ -1,6 +1,8 @@
 """Hazard 1: one element of memory appears many times in a view, so `+=` into the view loses terms."""
 
 import numpy as np
+import plaingrad
+import pytest
 from cases_b import check, check_or_refuse
 from numpy.lib.stride_tricks import as_strided, sliding_window_view
 
@@ -117,3 +119,69 @@ def test_diagonals_and_einsum_views_of_one_matrix():
         return (d * m.diagonal() * np.diag(m)).sum()
 
     check(f, m, np.diag(3 * np.diag(m) ** 2))
+
+
+def row_into_column(m, i, j):
+    m[:, j] = m[i]
+    return (m * m).sum()
+
+
+def row_into_column_by_name(m, i, j):
+    np.copyto(m[:, j], m[i])
+    return (m * m).sum()
+
+
+def column_into_row(m, i, j):
+    m[i] = m[:, j]
+    return (m * m).sum()
+
+
+SQUARE = np.random.default_rng(3).normal(size=(4, 4))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("f", [row_into_column, row_into_column_by_name, column_into_row])
+def test_a_row_assigned_to_a_column_is_that_of_numpy_or_an_error(f, order):
+    """NumPy writes the element that both have before it reads it, or after: only the latter is an assignment."""
+    refused = 0
+    for i in range(4):
+        for j in range(4):
+            m = np.array(SQUARE, order=order)
+            copied = m.copy(order="K")
+            row, column = copied[i].copy(), copied[:, j].copy()
+            if f is column_into_row:
+                copied[i] = column
+            else:
+                copied[:, j] = row
+            plainly = f(m.copy(order="K"), i, j)
+            try:
+                value, found = plaingrad.value_and_grad(f)(m.copy(order="K"), i, j)
+            except plaingrad.AliasError as error:
+                refused += 1
+                assert "test_01_overlapping_views.py" in str(error)
+                with pytest.raises(plaingrad.AliasError):
+                    plaingrad.jvp(f, (m.copy(order="K"), i, j), (m, None, None))
+                assert plainly != (copied * copied).sum()
+                continue
+            assert value == plainly == (copied * copied).sum()
+            expected = 2.0 * copied
+            if f is column_into_row:
+                expected[i] = 0.0
+                expected[:, j] += 2.0 * copied[i]
+            else:
+                expected[:, j] = 0.0
+                expected[i] += 2.0 * copied[:, j]
+            np.testing.assert_allclose(found, expected, rtol=1e-12)
+            _, along = plaingrad.jvp(f, (m.copy(order="K"), i, j), (m, None, None))
+            np.testing.assert_allclose(along, (found * m).sum(), rtol=1e-12)
+    assert 0 < refused < 8
+
+
+def test_vectors_that_overlap_in_the_same_direction_are_assigned_as_if_copied():
+    def shifted(x):
+        x[1:] = x[:-1]
+        x[::2] = x[2:]
+        return (x * X).sum()
+
+    # x -> [x0, x0, x1, x2, x3] -> [x1, x0, x2, x2, x3]
+    check(shifted, X.copy(), np.array([X[1], X[0], X[2] + X[3], X[4], 0.0]))

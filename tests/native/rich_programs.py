@@ -160,7 +160,7 @@ MORE_VECTORS = """
     np.arange(4) * {n}
     np.power(np.abs({v}) + 0.5, {n})
     np.arctan2({v}, 2.0)
-    np.diag({m})
+    np.diag({m}).copy()
     {mat}[{at}]
     {mat} @ {v}
     np.clip({v}, -0.5, 0.7)

@@ -204,3 +204,28 @@ def test_programs_run_again_on_copies_see_arrays_in_their_order():
         found, expected = (plaingrad.hessian(f, tier=tier)(a.copy(order="K")) for tier in ("native", "plain"))
         np.testing.assert_allclose(found, expected, rtol=1e-13)
         np.testing.assert_allclose(plaingrad.hessian(f, tier="native")(a), expected, rtol=1e-13)
+
+
+def row_into_column(m):
+    m[:, 2] = m[1]
+    return np.sum(m * m)
+
+
+def test_numba_assigns_a_row_to_a_column_as_if_it_were_copied():
+    m, direction = SQUARE.copy(), RNG.normal(size=SQUARE.shape)
+    copied = m.copy()
+    copied[:, 2] = m[1]
+    expected = 2.0 * copied
+    expected[:, 2] = 0.0
+    expected[1] += 2.0 * copied[:, 2]
+    value, (found,) = comparison.gradient(row_into_column, (m.copy(),), (0,), compiled=True)
+    comparison.assert_close((value, found), (np.sum(copied**2), expected), 1e-12, "gradient")
+    _, along = plaingrad.jvp(row_into_column, (m.copy(),), (direction,), tier="native")
+    comparison.assert_close(along, np.sum(expected * direction), 1e-12, "tangent")
+
+
+def test_run_by_cpython_it_is_refused_where_numpy_overwrites_what_it_has_not_read():
+    with pytest.raises(plaingrad.NativeError, match="shares elements"):
+        comparison.gradient(row_into_column, (SQUARE.copy(),), (0,))
+    with pytest.raises(plaingrad.NativeError, match="shares elements"):
+        comparison.pushed_forward(row_into_column, (SQUARE[::-1].copy()[::-1],), (0,), [np.ones(SQUARE.shape)])

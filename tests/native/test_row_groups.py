@@ -191,7 +191,50 @@ def strided(x, w):
     return t
 
 
+def stored_backwards(x, w):
+    u = w[0].copy()
+    t = 0.0
+    for i in range(x.shape[0]):
+        u[::-1] = np.exp(x[i] * 0.3)
+        t += np.sum(u * x[i])
+    return t
+
+
+def stored_into_parts(x, w):
+    n = x.shape[1]
+    u = np.zeros(2 * n + x.shape[0])
+    for i in range(x.shape[0]):
+        u[i : i + n] = np.exp(x[i] * w[i])
+        u[n + i :][:n] = x[i] * x[i]
+    return np.sum(u * u)
+
+
+def stored_by_indices(x, w):
+    u = w[0].copy()
+    v = w[0].copy()
+    order = np.arange(x.shape[1])[::-1].copy()
+    t = 0.0
+    for i in range(x.shape[0]):
+        u[order] = np.exp(x[i] * 0.3)
+        v[u > 0.0] = x[i] * x[i]
+        t += np.sum(u * x[i]) + np.sum(u * v)
+    return t
+
+
+def stored_as_a_whole(x, w):
+    u = w[0].copy()
+    t = 0.0
+    for i in range(x.shape[0]):
+        u[:] = np.exp(x[i] * 0.3)
+        t += np.sum(u * x[i] * w[i])
+    return t
+
+
 PROGRAMS = (
+    stored_backwards,
+    stored_into_parts,
+    stored_by_indices,
+    stored_as_a_whole,
     masked_later,
     divided_by_ints,
     early,
@@ -208,6 +251,10 @@ PROGRAMS = (
     scalars_between,
     carried_vector,
 )
+
+
+STORED = (stored_backwards, stored_into_parts, stored_by_indices, stored_as_a_whole)
+NOT_GROUPED = (one_column, carried_vector, early, strided, *STORED)
 
 
 def text_of(f, *kinds):
@@ -228,7 +275,7 @@ def test_a_layer_norm_row_by_row_is_right():
 
 @pytest.mark.parametrize(
     "f",
-    [f for f in PROGRAMS if f not in (one_column, carried_vector, early, strided)],
+    [f for f in PROGRAMS if f not in NOT_GROUPED],
     ids=lambda f: f.__name__,
 )
 def test_no_vector_is_made_in_the_loop(f):

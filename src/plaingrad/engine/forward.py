@@ -453,6 +453,7 @@ class ForwardLevel(Level):
             return
         v_dot = None if slot is None else self.dot_at(slot, v)
         if type(v) is np.ndarray and v_dot is not None and np.may_share_memory(a, v):
+            self.check_overlap(v, a, k)
             v_dot = self.outside(np.array, v_dot)
         self._native_write(v, a, k)
         if region is None:

@@ -27,8 +27,8 @@ from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.memory import overlaps_itself, owner_of
-from plaingrad.engine.refuse import missing_rule, name_of_object, refuse
+from plaingrad.engine.memory import overlaps_itself, overwrites_unread, owner_of
+from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
 from plaingrad.errors import AliasError, RuleError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -727,6 +727,16 @@ class Level(Hooks):
             self.write_array(v, o, k)
         else:
             self.calls.setitem(v, o, k)
+
+    def check_overlap(self, v: np.ndarray, a: np.ndarray, k: Any) -> None:
+        """Refuse a[k] = v where NumPy overwrites elements of `v`, in the memory of `a`, before it reads them."""
+        if overwrites_unread(a[k], v):
+            raise AliasError(
+                f"the assignment {where()} puts a vector into one that shares elements with it, a row into a column, "
+                "say:\n  NumPy overwrites some of them before it reads them, and the result depends on how the "
+                "array lies in memory.\n"
+                "  Assign a copy: `a[k] = v.copy()`.\n  See docs: errors#alias"
+            )
 
     def _native_write(self, v: Any, a: np.ndarray, k: Any) -> None:
         if self.parent is PLAIN:

@@ -9,6 +9,7 @@ rewritten, at the next level out.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,29 @@ def overlaps_itself(a: np.ndarray) -> bool:
             return True
         reach = stride * (n - 1) + reach
     return False
+
+
+def overwrites_unread(target: Any, v: np.ndarray) -> bool:
+    """Whether `target[...] = v` overwrites elements of `v` before they are read.
+
+    NumPy copies `v` first where the two share memory, except a vector that is assigned to a vector whose elements lie
+    in the same direction: with another distance between them (a row assigned to a column) what is read may be new.
+    """
+    if type(target) is not np.ndarray or target.ndim != 1 or v.ndim == 0 or v.size != target.size:
+        return False
+    step, step_v = target.strides[0], v.strides[-1]
+    if step * step_v <= 0 or step == step_v or not np.may_share_memory(target, v):
+        return False
+    n, apart = v.size, address(v) - address(target)
+    unit = math.gcd(step, step_v, apart)
+    step, step_v, apart = (8 * (x // unit) for x in (step, step_v, apart))  # the same places, for float64
+    ends = (0, (n - 1) * step, apart, apart + (n - 1) * step_v)
+    memory = np.empty((max(ends) - min(ends)) // 8 + 1)
+    to = np.ndarray(n, float, memory, -min(ends), (step,))
+    of = np.ndarray(n, float, memory, apart - min(ends), (step_v,))
+    of[...] = np.arange(n)
+    to[...] = of
+    return not np.array_equal(to, np.arange(n))
 
 
 def byte_offsets(a: np.ndarray, start: int) -> np.ndarray:

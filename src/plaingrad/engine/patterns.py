@@ -271,6 +271,8 @@ class PatternLevel(Level):
         ids: Any = 0
         if kind != NOTHING and a.dtype.kind in "fcV":
             ids = np.array(self.ids_of(v))
+            if type(v) is np.ndarray and np.may_share_memory(a, v):
+                self.check_overlap(v, a, k)
         self._meet_write(a if a.base is None else owner_of(a), a)
         self._native_write(v, a, k)
         if region is None:

@@ -433,6 +433,7 @@ class ReverseLevel(Level):
                 return
         k = frozen_key(k)
         if type(v) is np.ndarray and np.may_share_memory(a, v):
+            self.check_overlap(v, a, k)
             v = self.prep(np.array)(v)
             v_slot = self.slot_of(v)
         save = self._save(a, k)

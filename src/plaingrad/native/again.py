@@ -39,7 +39,9 @@ OF_CHUNKS = {
 ADDED = "add_to"
 
 
-HARMLESS = frozenset(("trips", "check_disjoint", "extent", "places", "order_of", "check_columns"))
+HARMLESS = frozenset(
+    ("trips", "check_disjoint", "check_read_first", "extent", "places", "order_of", "check_columns")
+)
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
     ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of")
 )

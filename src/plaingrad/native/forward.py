@@ -473,6 +473,7 @@ class Forward(Transform):
 
     def store(self, s: Store, out: list[Stmt]) -> None:
         """array[index] = value."""
+        self.checked_reading(s, out)
         out.append(s)
         self.stored(s, out)
 
@@ -489,6 +490,8 @@ class Forward(Transform):
             view = self.emit(out, "item", (Var(f"{s.array.name}_d"), s.index), None, s.line)  # type: ignore[union-attr]
             out.append(Do(Let("_", "call", (Ref(lane_arrays.fill, "fill"), view, x_dot), (), s.line), s.line))
             return
+        if not self.n and self.is_active(s.value):
+            self.checked_reading(s, out, "_d")
         out.append(Store(Var(f"{s.array.name}_d"), s.index, x_dot, s.line))  # type: ignore[union-attr]
 
     def in_place(self, s: InPlace, out: list[Stmt]) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 
+from plaingrad.engine.memory import overwrites_unread
 from plaingrad.errors import NativeError
 from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.packs import native
@@ -40,6 +41,20 @@ def check_disjoint(a, b):  # type: ignore[no-untyped-def]
         raise NativeError(
             "an array is changed in place by an overlapping view of itself; pass a copy of the view"
         )
+
+
+def check_read_first(array, index, value):  # type: ignore[no-untyped-def]
+    """Raise if array[index] = value overwrites elements of `value` that are not read yet: run by CPython only.
+
+    Numba reads them all before, so nothing is left of this when it is compiled.
+    """
+    if overwrites_unread(array[index], value):
+        raise NativeError("a vector is assigned to one that shares elements with it; assign a copy of it")
+
+
+@overload(check_read_first)
+def _check_read_first(array, index, value):  # type: ignore[no-untyped-def]
+    return lambda array, index, value: None
 
 
 @register_jitable(moves=True)

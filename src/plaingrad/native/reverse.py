@@ -516,7 +516,9 @@ class Reverse(Transform):
                 arriving = self.emit(back, "method", (arriving,), ("copy", ()), s.line)
                 back.append(Store(bar, s.index, Const(0.0), s.line))
                 self.add(back, s.value, arriving, s.line)
-                return Parts([s], back)
+                forward: list[Stmt] = []
+                self.checked_reading(s, forward)
+                return Parts([*forward, s], back)
         elif self.fills(s):
             arriving = self.emit(back, "call", (Ref(np.sum, "sum_of"), arriving), (), s.line)
         if isinstance(self.types[s.array.name].dtype, types.Complex):

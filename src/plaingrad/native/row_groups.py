@@ -115,7 +115,8 @@ class RowGroups(Trees):
         t = self.types.get(s.array.name) if isinstance(s.array, Var) else None
         if not isinstance(t, types.Array) or t.dtype != types.float64 or not self.is_vector(s.value):
             return False
-        return len(self.places(s.index) or ()) == t.ndim - 1
+        places = self.places(s.index)
+        return places is not None and len(places) == t.ndim - 1
 
     def is_view(self, s: Let) -> bool:
         """Whether a statement takes a row of an array."""
@@ -123,17 +124,20 @@ class RowGroups(Trees):
             return False
         whole = self.types[s.args[0].name]  # type: ignore[union-attr]
         places = self.places(s.args[1])
-        return places is not None and len(places) == whole.ndim - 1 and self.assigned.get(s.target) == 1
+        return bool(places) and len(places) == whole.ndim - 1 and self.assigned.get(s.target) == 1  # type: ignore[arg-type]
 
     def places(self, index: Operand) -> tuple[Operand, ...] | None:
-        """The whole numbers in front in an index, behind which there is nothing, or one slice of everything."""
+        """The whole numbers in front in an index, behind which there is nothing, or one slice of everything.
+
+        None of any other index: of one with another slice, an array of indices, a mask.
+        """
         parts: tuple[Operand, ...] = (index,)
         if isinstance(index, Var) and isinstance(self.types.get(index.name), types.BaseTuple):
             made = self.rt.definitions.get(index.name)
             if made is None or made.op != "tuple":
                 return None
             parts = made.args
-        if self.is_everything(parts[-1]):
+        if parts and self.is_everything(parts[-1]):
             parts = parts[:-1]
         whole = all(
             isinstance(types.unliteral(self.types.get(x.name)), types.Integer)
@@ -142,7 +146,7 @@ class RowGroups(Trees):
             else isinstance(x, Const) and type(x.value) is int
             for x in parts
         )
-        return parts if parts and whole else None
+        return parts if whole else None
 
     def is_everything(self, x: Operand) -> bool:
         """Whether an operand is the slice `:`."""

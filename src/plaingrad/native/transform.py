@@ -429,6 +429,19 @@ class Transform:
             check = (Ref(helpers.check_disjoint, "check_disjoint"), array, value)
             out.append(Do(Let("_", "call", check, (), s.line), s.line))
 
+    def checked_reading(self, s: Store, out: list[Stmt], of: str = "") -> None:
+        """A check, if a vector may be assigned to elements of its own, that they are read before they are written.
+
+        Args:
+            of: "_d" for that of the tangents, which may lie in memory in another order.
+        """
+        array, value = s.array, s.value
+        if isinstance(array, Var) and isinstance(value, Var) and is_array(self.types.get(value.name)):
+            if self.types[value.name].ndim == 1 and self.memory.of(value.name) == self.memory.of(array.name):
+                array, value = Var(array.name + of), Var(value.name + of)
+                check = (Ref(helpers.check_read_first, "check_read_first"), array, s.index, value)
+                out.append(Do(Let("_", "call", check, (), s.line), s.line))
+
     def callee_of(self, s: Let) -> tuple[Any, tuple[Operand, ...], list[int]]:
         """(function, arguments, positions of the active ones) of a call of a function that is derived."""
         f = s.args[0].value  # type: ignore[union-attr]
