@@ -123,6 +123,35 @@ def test_what_zip_goes_through_may_change_names_meanwhile():
     check(exchanged, RNG.normal(size=3), RNG.normal(size=3))
 
 
+def over_constants(x, y):
+    total = 0.0
+    for i in (0, 2, 1):
+        total += x[i] * i * np.sin(y[i - 1])
+    for sign in (-1.0, 1.0):
+        for k in (1, 2):
+            total += sign * x[k] ** k * y[0]
+    for k, squared in enumerate((True, False)):
+        total += x[k] ** 2 if squared else y[k]
+    return total
+
+
+def over_pairs_of_constants(x, y):
+    total = 0.0
+    for k, weight in ((1, 0.5), (2, 0.7)):
+        total += x[k] ** 2 * weight * y[k]
+    for (k, weight), power in (((0, 0.5), 3), ((2, 1.5), 2)):
+        total += weight * y[k] ** power
+    return total
+
+
+@pytest.mark.parametrize("f", [over_constants, over_pairs_of_constants])
+def test_tuples_of_constants_are_gone_through(f):
+    x, y = RNG.normal(size=3), RNG.normal(size=3)
+    check(f, x, y)
+    found = plaingrad.hessian(f, tier="native")(x, y)
+    np.testing.assert_allclose(found, plaingrad.hessian(f, tier="plain")(x, y), rtol=1e-12, atol=1e-12)
+
+
 def either_range(x, n):
     r = range(3)
     if n > 1:

@@ -261,4 +261,7 @@ class _Exploder:
         if parts is not None and isinstance(value, Var):
             for part, other in zip(parts, self.parts(value.name) or (), strict=True):
                 out += self.copies(part, Var(other), line)
+        elif parts is not None and isinstance(value, Const):
+            for part, each in zip(parts, value.value, strict=True):
+                out += self.copies(part, Const(each), line)
         return out
