@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from plaingrad import grad, hessian, hvp, jacobian, vhp
+from plaingrad import ArgumentError, grad, hessian, hvp, jacobian, vhp
 
 random = np.random.default_rng(0)
 A, B, w = random.normal(size=(3, 3)), random.normal(size=(3, 3)), random.normal(size=9)
@@ -139,3 +139,21 @@ def test_second_derivatives_are_the_same_in_every_pair_of_modes(name):
         np.testing.assert_allclose(
             product(f, (x,), (x[::-1],))[0], exact @ x[::-1], rtol=1e-8, atol=1e-9 * scale
         )
+
+
+@pytest.mark.parametrize("product", [hvp, vhp])
+@pytest.mark.parametrize("n", [2, np.int64(2)])
+def test_an_int_without_a_direction_is_held_fixed_and_may_be_counted_with(product, n):
+    def f(x, n):
+        total = 0.0
+        for k in range(n):
+            total += x[k] ** 3
+        return total
+
+    x, v = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0])
+    found, of_n = product(f, (x, n), (v, None))
+    np.testing.assert_allclose(found, [3.0, -12.0, 0.0], rtol=1e-14)
+    assert of_n is None
+    with pytest.raises(ArgumentError, match="held fixed"):
+        product(lambda n: 2.0 * n, (n,), (None,))
+    assert product(lambda x, n: n * x**2, (1.5, n), (1.0, 1)) == (2 * n + 3.0, 3.0)

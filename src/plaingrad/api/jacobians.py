@@ -17,7 +17,6 @@ from plaingrad.api.gradients import Tier, check_tier, chosen, in_tier, unit_cota
 from plaingrad.api.leaves import (
     Argnums,
     Leaf,
-    active_positions,
     derives,
     described,
     filled,
@@ -25,10 +24,12 @@ from plaingrad.api.leaves import (
     here,
     is_int,
     leaf_values,
+    moving_positions,
     positions_in,
     positions_of,
     structure_of,
     structures_of,
+    without_counts,
 )
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
@@ -169,11 +170,13 @@ def hvp(
     Args:
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
-        tangents: a direction for each, of the same structure and shapes; None for an argument held fixed.
+        tangents: a direction for each, of the same structure and shapes; None for an argument held fixed, such as
+            an int that `f` counts with.
         tier: as for `grad`.
 
     Returns:
-        A tuple with one entry for each argument, of its structure; None for an argument without tangent.
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for an
+        int that is held fixed.
 
     Raises:
         TangentError: `tangents` do not fit `primals`.
@@ -186,11 +189,11 @@ def hvp(
     """
     check_tier(tier)
     dots = fitting_tangents(primals, tangents)
-    active = active_positions(primals)
+    active = moving_positions(primals, tangents)
     native = natively(tier, f)
     if native is not None:
         try:
-            return native.hvp(f, tuple(primals), dots)  # type: ignore[no-any-return]
+            return without_counts(native.hvp(f, tuple(primals), dots), primals, tangents)
         except NativeError:
             if tier == "native":
                 raise
@@ -219,11 +222,13 @@ def vhp(
     Args:
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
-        cotangents: a weight for each, of the same structure and shapes; None for zero.
+        cotangents: a weight for each, of the same structure and shapes; None for zero, and for an int that `f` counts
+            with.
         tier: as for `grad`; natively it is what `hvp` is.
 
     Returns:
-        A tuple with one entry for each argument, of its structure; None for an argument without tangent.
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for an
+        int that is held fixed.
 
     Raises:
         TangentError: `cotangents` do not fit `primals`.
@@ -236,12 +241,12 @@ def vhp(
     """
     check_tier(tier)
     bars = fitting_tangents(primals, cotangents, "cotangents")
-    active = active_positions(primals)
+    active = moving_positions(primals, cotangents)
     args = tuple(primals)
     native = natively(tier, f)
     if native is not None:
         try:
-            return native.hvp(f, args, bars)  # type: ignore[no-any-return]
+            return without_counts(native.hvp(f, args, bars), primals, cotangents)
         except NativeError:
             if tier == "native":
                 raise

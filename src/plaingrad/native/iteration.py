@@ -252,7 +252,7 @@ class _Iteration:
     def _over_items(self, source: Operand, item: str | None) -> Any:
         """The items of an array, a tuple of like items, or a list."""
         t = self.draft.type_of(source)
-        alike = isinstance(t, types.BaseTuple) and len({types.unliteral(part) for part in t}) == 1
+        alike = isinstance(t, types.BaseTuple) and len({types.unliteral(part) for part in t.types}) == 1
         if not alike and not isinstance(t, (types.Array, types.UniTuple, types.List)):
             raise self.draft.refuse(f"iteration over {t}")
         k, n = self.draft.fresh("k", types.int64), self.draft.fresh("n", types.int64)
