@@ -157,3 +157,23 @@ def test_an_int_without_a_direction_is_held_fixed_and_may_be_counted_with(produc
     with pytest.raises(ArgumentError, match="held fixed"):
         product(lambda n: 2.0 * n, (n,), (None,))
     assert product(lambda x, n: n * x**2, (1.5, n), (1.0, 1)) == (2 * n + 3.0, 3.0)
+
+
+@pytest.mark.parametrize("tier", ["plain", "native"])
+@pytest.mark.parametrize("product", [hvp, vhp])
+def test_an_array_of_ints_without_a_direction_may_hold_places(product, tier):
+    if tier == "native":
+        pytest.importorskip("numba")
+
+    def f(x, places):
+        x[1] = x[0] * x[2]
+        return np.sum(x[places] ** 3)
+
+    x, v, places = np.array([1.0, 2.0, 3.0]), np.array([0.5, -1.0, 2.0]), np.array([2, 1])
+    left = x.copy()
+    found, of_places = product(f, (left, places), (v, None), tier=tier)
+    # x2**3 + (x0 x2)**3
+    a, c, da, dc = 1.0, 3.0, 0.5, 2.0
+    expected = [6 * a * c**3 * da + 9 * a**2 * c**2 * dc, 0.0, 6 * c * dc + 9 * a**2 * c**2 * da + 6 * a**3 * c * dc]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert of_places is None and left.tolist() == [1.0, 3.0, 3.0]

@@ -17,6 +17,7 @@ from plaingrad.api.gradients import Tier, check_tier, chosen, in_tier, unit_cota
 from plaingrad.api.leaves import (
     Argnums,
     Leaf,
+    active_positions,
     derives,
     described,
     filled,
@@ -24,12 +25,10 @@ from plaingrad.api.leaves import (
     here,
     is_int,
     leaf_values,
-    moving_positions,
     positions_in,
     positions_of,
     structure_of,
     structures_of,
-    without_counts,
 )
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
@@ -171,12 +170,12 @@ def hvp(
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
         tangents: a direction for each, of the same structure and shapes; None for an argument held fixed, such as
-            an int that `f` counts with.
+            an int, or an array of ints, that `f` counts with.
         tier: as for `grad`.
 
     Returns:
-        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for an
-        int that is held fixed.
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for
+        ints that are held fixed.
 
     Raises:
         TangentError: `tangents` do not fit `primals`.
@@ -189,11 +188,11 @@ def hvp(
     """
     check_tier(tier)
     dots = fitting_tangents(primals, tangents)
-    active = moving_positions(primals, tangents)
+    active, fixed = moving(primals, tangents)
     native = natively(tier, f)
     if native is not None:
         try:
-            return without_counts(native.hvp(f, tuple(primals), dots), primals, tangents)
+            return native.hvp(f, tuple(primals), dots, fixed)  # type: ignore[no-any-return]
         except NativeError:
             if tier == "native":
                 raise
@@ -227,8 +226,8 @@ def vhp(
         tier: as for `grad`; natively it is what `hvp` is.
 
     Returns:
-        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for an
-        int that is held fixed.
+        A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for
+        ints that are held fixed.
 
     Raises:
         TangentError: `cotangents` do not fit `primals`.
@@ -241,12 +240,12 @@ def vhp(
     """
     check_tier(tier)
     bars = fitting_tangents(primals, cotangents, "cotangents")
-    active = moving_positions(primals, cotangents)
+    active, fixed = moving(primals, cotangents)
     args = tuple(primals)
     native = natively(tier, f)
     if native is not None:
         try:
-            return without_counts(native.hvp(f, args, bars), primals, cotangents)
+            return native.hvp(f, args, bars, fixed)  # type: ignore[no-any-return]
         except NativeError:
             if tier == "native":
                 raise
@@ -634,6 +633,23 @@ def has_changed(x: Any, entries: list[Any]) -> bool:
         a is not b and not (plain and type(a) is type(b) and kind_of(type(a)) == NUMBER and a == b)
         for (_, a), (_, b) in zip(now, entries, strict=True)
     )
+
+
+def moving(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The positions of the arguments that are differentiated, and of the ints, and arrays of them, that are held fixed.
+
+    The latter have None for a direction: they do not stand for real numbers, and the function may count with them.
+
+    Raises:
+        ArgumentError: there are none of the former.
+    """
+    fixed = tuple([n for n, x in enumerate(primals) if tangents[n] is None and is_whole_numbers(x)])
+    active = tuple([n for n in active_positions(primals) if n not in fixed])
+    if not active:
+        raise ArgumentError(
+            "every argument is an int that is held fixed; give a direction for one.\n  See docs: errors#argument"
+        )
+    return active, fixed
 
 
 def is_whole_numbers(x: Any) -> bool:

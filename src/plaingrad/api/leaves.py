@@ -225,27 +225,6 @@ def active_positions(args: Sequence[Any]) -> tuple[int, ...]:
     return active
 
 
-def is_fixed_count(x: Any, x_dot: Any) -> bool:
-    """Whether an argument is an int for which no direction is given: not one that stands for a real number."""
-    return x_dot is None and kind_of(type(x)) == NOTHING
-
-
-def moving_positions(args: Sequence[Any], tangents: Sequence[Any]) -> tuple[int, ...]:
-    """`active_positions` without the ints for which no direction is given."""
-    moving = tuple([n for n in active_positions(args) if not is_fixed_count(args[n], tangents[n])])
-    if not moving:
-        raise ArgumentError(
-            "every argument is an int that is held fixed; give a direction for one.\n  See docs: errors#argument"
-        )
-    return moving
-
-
-def without_counts(found: Sequence[Any], args: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
-    """What was found for each argument; None for the ints for which no direction is given."""
-    triples = zip(found, args, tangents, strict=True)
-    return tuple([None if is_fixed_count(x, x_dot) else z for z, x, x_dot in triples])
-
-
 # -- the structure of a value ------------------------------------------------------------------------------------------
 
 

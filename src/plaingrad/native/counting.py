@@ -21,20 +21,24 @@ from plaingrad.tangents import is_zero
 
 _reals: dict[
     Any, tuple[int, ...]
-] = {}  # (function, types of its arguments) -> which whole numbers are real numbers
+] = {}  # (function, types of its arguments, its whole numbers) -> which whole numbers are real numbers
 
 
-def taken_as_real(f: Any, args: tuple[Any, ...]) -> tuple[Taken, tuple[int, ...]]:
+def taken_as_real(
+    f: Any, args: tuple[Any, ...], fixed: tuple[int, ...] = ()
+) -> tuple[Taken, tuple[int, ...]]:
     """(the call f(*args), the positions of the arguments that it is differentiated by).
 
     These are all that have a tangent, and the whole numbers, which are taken as real numbers as the plain tier does.
     One that counts stays as it is and has no tangent: where Numba finds no types for a real number in its place.
+    So does one at the positions `fixed`.
 
     Raises:
         ArgumentError: no argument has a tangent.
         NativeError: an argument is nothing that Numba takes, or the function is nothing that it compiles.
     """
-    able, whole = with_tangents(args), whole_numbers(args)
+    able = with_tangents(args)
+    whole = tuple([k for k in whole_numbers(args) if k not in fixed])
     if not able and not whole:
         raise ArgumentError(
             "none of the arguments holds a real or complex number.\n  See docs: errors#argument"
@@ -42,7 +46,7 @@ def taken_as_real(f: Any, args: tuple[Any, ...]) -> tuple[Taken, tuple[int, ...]
     call = taken(f, args, able, {})
     if not whole:
         return call, able
-    key = python_function(call.f), call.signature
+    key = python_function(call.f), call.signature, whole
     if key not in _reals:
         if len(_reals) > 1024:
             _reals.clear()

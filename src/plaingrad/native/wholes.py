@@ -126,18 +126,19 @@ def hessian(
     return Whole(bars, columns_in_order.x, [columns_in_order.blocks[k] for (k,) in row_order])
 
 
-def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, ...]:
+def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, ...] = ()) -> tuple[Any, ...]:
     """The Hessian of f times a direction, an entry for each argument; None for one without tangent.
 
     Args:
         f: a function that returns one real number.
         args: where.
         dots: the direction, an entry for each argument.
+        fixed: the positions of whole numbers that do not stand for real ones.
 
     Raises:
         NativeError: it cannot be derived natively.
     """
-    taken, positions = call.plainly(taken_as_real, f, args)
+    taken, positions = call.plainly(taken_as_real, f, args, fixed)
     refuse_counted(args, positions, dots)
     gradient, signature = gradient_of(taken)
     found = call.derived("pushforward", gradient, signature, taken.positions)
