@@ -58,7 +58,7 @@ def test_a_tangent_of_a_whole_number_counts(dots):
         np.testing.assert_allclose(y_dot, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("dots", [(1.0, None), (None, 1.0), (0.5, 2.0)])
+@pytest.mark.parametrize("dots", [(1.0, 0.0), (None, 1.0), (0.5, 2.0)])
 def test_a_product_with_the_hessian_has_an_entry_for_a_whole_number(dots):
     mixed = 4.0 + 12.0 * math.log(2.0)  # d/dx of x**n log(x)
     rows = ((12.0, mixed), (mixed, 8.0 * math.log(2.0) ** 2))
@@ -67,6 +67,11 @@ def test_a_product_with_the_hessian_has_an_entry_for_a_whole_number(dots):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
     for found in of_tier(lambda tier: linearize(grad(power, (0, 1)), 2.0, 3)[1](*dots)):
         np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+def test_a_product_with_the_hessian_holds_a_whole_number_without_a_direction_fixed():
+    for found in of_tier(lambda tier: hvp(power, (2.0, 3), (1.0, None), tier=tier)):
+        assert found == (12.0, None)
 
 
 def test_jacobians_and_hessians_are_by_whole_numbers_too():

@@ -454,3 +454,27 @@ def test_numbers_drawn_and_not_read_are_drawn_beside_closures_too():
         value, found = plaingrad.value_and_grad(f, tier=tier)(0.5)
         np.testing.assert_allclose(value, expected, rtol=1e-15)
         np.testing.assert_allclose(found, slope, rtol=1e-8)
+
+
+# -- what was not assigned ------------------------------------------------------------------------------------------
+
+
+def read_before_it_is_assigned(v, x):
+    s = x
+    for k in range(v.size):
+        if v[k] > 0.0:
+            y = v[k] * x
+        s += (y + 1.0) ** 2
+    return s
+
+
+def test_a_number_that_was_not_assigned_is_what_numba_finds_there():
+    v, x = np.array([-1.0, 2.0, -3.0]), 0.7
+    value, (of_v, of_x) = native(read_before_it_is_assigned, v, x)
+    y = v[1] * x
+    assert bits(value) == bits(numba.njit(read_before_it_is_assigned)(v, x))
+    assert value == pytest.approx(x + 1.0 + 2 * (y + 1.0) ** 2, rel=1e-15)
+    np.testing.assert_allclose(of_v, [0.0, 4 * (y + 1.0) * x, 0.0], rtol=1e-14)
+    assert of_x == pytest.approx(1.0 + 4 * (y + 1.0) * v[1], rel=1e-14)
+    with pytest.raises(UnboundLocalError):
+        plain(read_before_it_is_assigned, v, x)

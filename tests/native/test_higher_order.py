@@ -334,3 +334,28 @@ def test_the_tangents_of_an_argument_that_is_written_stay_as_they_are():
     found = hvp(f, (x,), (v,), tier="native")[0]
     np.testing.assert_array_equal(v, [1.0, -1.0])
     np.testing.assert_allclose(found, [2 * 9 * 1.0 + 4 * 6 * -1.0, 4 * 6 * 1.0 + 2 * 4 * -1.0])
+
+
+def left_from_a_branch(x, v, n):
+    s = 0.0
+    for k in range(1, n):
+        if x > v[k - 1]:
+            if v[k] > 2.5:
+                break
+            s -= v[k] ** 2 * x**3
+    return s
+
+
+@pytest.mark.parametrize("last", [1.5, 3.0], ids=["to the end", "left"])
+def test_a_loop_that_is_left_from_a_branch_of_a_branch_has_second_derivatives(last):
+    v = np.array([0.5, -1.0, 2.0, 0.25, last, 0.75, 0.5])
+    x, directions = 1.7, (0.4, np.linspace(-1.0, 1.0, 7), None)
+    taken = [k for k in range(1, 4 if last > 2.5 else 7) if x > v[k - 1]]
+    q, dq = sum(v[k] ** 2 for k in taken), sum(2 * v[k] * directions[1][k] for k in taken)
+    of_v = np.zeros(7)
+    for k in taken:
+        of_v[k] = -2 * directions[1][k] * x**3 - 2 * v[k] * 3 * x**2 * 0.4
+    found = hvp(left_from_a_branch, (x, v, 7), directions, tier="native")
+    np.testing.assert_allclose(found[0], -q * 6 * x * 0.4 - dq * 3 * x**2, rtol=1e-12)
+    np.testing.assert_allclose(found[1], of_v, rtol=1e-12)
+    assert found[2] is None

@@ -170,7 +170,7 @@ def hvp(
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
         tangents: a direction for each, of the same structure and shapes; None for an argument held fixed, such as
-            an int, or an array of ints, that `f` counts with.
+            an int, or an array of ints, that `f` counts with (0 where it stands for a real number).
         tier: as for `grad`.
 
     Returns:

@@ -76,6 +76,7 @@ SYMBOLS = {
 }
 CHANGED_IN_PLACE = (types.Array, types.List)  # by x += y, which makes a new value of other types
 UNSET = Var("unset")  # a variable that has no value yet
+ZEROS = {types.float64: 0.0, types.int64: 0, types.boolean: False, types.complex128: 0j}
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 # endings and beginnings of names that the transforms make, and that a user's variable must not have
 RESERVED = re.compile(r"_(b|d|seed|p\d+|tape\d*)$|^exit_")
@@ -91,6 +92,14 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
     made = _Translator(function, func_ir, typemap, result).program()
     made.function = f
     return made
+
+
+def zero_of(t: Any) -> Any:
+    """What Numba finds in a variable that has no value yet, a number or a tuple of these; None of other types."""
+    if isinstance(t, (types.UniTuple, types.Tuple)):
+        parts = tuple([zero_of(part) for part in t.types])
+        return None if None in parts else parts
+    return ZEROS.get(types.unliteral(t))
 
 
 class _Translator(Draft):
@@ -195,10 +204,13 @@ class _Translator(Draft):
         for phi in phis:
             where = [k for k, b in enumerate(phi.value.incoming_blocks) if b == source]
             value = phi.value.incoming_values[where[0]]
+            target = self.name(phi.target.name)
             if value is ir.UNDEFINED or not isinstance(value, ir.Var):
+                zero = zero_of(self.typemap.get(phi.target.name))
+                if zero is not None:
+                    pairs.append((target, Const(zero), phi.loc.line))
                 continue
             taken = self.operand(value)
-            target = self.name(phi.target.name)
             if taken != Var(target):
                 pairs.append((target, taken, phi.loc.line))
         targets = {target for target, _, _ in pairs}

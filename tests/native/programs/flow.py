@@ -208,6 +208,19 @@ def a_loop_variable_used_behind_its_loop(x, n):
     return y * i + x
 
 
+@program(V, 0.7, compiled=True)
+def a_variable_first_assigned_in_a_branch_of_a_loop(v, x):
+    s = 0.0
+    for k in range(v.size):
+        if k % 3 == 0:
+            y = v[k] * x
+            pair = y, k
+        elif k % 3 == 2:
+            s += pair[0] * pair[1]
+        s += y * y
+    return s + y
+
+
 @program(1.5, 2)
 def an_assert_and_a_raise_that_do_not_fire(x, n):
     assert x > 0, "positive"
