@@ -342,3 +342,141 @@ def test_differences_that_do_not_settle_judge_nothing():
 
 def test_a_gradient_that_is_not_finite_is_not_confirmed():
     assert judged(math.sqrt, 0.0, math.inf) == "unclear"
+
+
+HOSTILE = {
+    "nested": "[" * 100_000 + "]" * 100_000,
+    "nested objects": '[' + '{"a":' * 300 + "1" + "}" * 300 + "]",
+    "just too deep": "[" * 102 + "]" * 102,
+    "5,001 digits": "[" + "1" * 5001 + "]",
+    "no float is as large": "[1e999, 2.0]",
+    "an int beyond all floats": "[1" + "0" * 400 + ", 2.0]",
+    "a name twice": '{"width": 1.0, "width": 2.0, "height": 1.0}',
+    "a name twice, further in": '[{"a": 1.0, "a": 2.0}, 1.0]',
+    "NaN": "[NaN, 1.0]",
+    "Infinity": "[Infinity, 1.0]",
+    "-Infinity": "[[-Infinity], 1.0]",
+    "nothing": "",
+    "a byte order mark": "\ufeff[1.0, 2.0]",
+    "half a list": "[1.0, 2.0",
+    "a long text": '"' + "x" * 10_000 + '"',
+    "an unpaired surrogate": '[1.0, 2.0, "\ud800"]',
+}
+
+
+@pytest.mark.parametrize("command", ["grad", "check"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_hostile_point_is_answered_in_one_line_and_status_2(kind, command, capsys):
+    status, out, err = run(capsys, command, "model.py:area", "--at", HOSTILE[kind])
+    assert (status, out) == (2, "")
+    assert err.startswith("plaingrad: ")
+    assert err.count("\n") == 1
+    assert len(err) < 300
+
+
+def test_a_hundred_levels_are_no_hostility(capsys):
+    status, _, err = run(capsys, "grad", "model.py:area", "--at", "[" * 99 + "1" + "]" * 99)
+    assert status == 2
+    assert "missing a required argument" in err
+
+
+def test_integers_inside_lists_and_objects_are_coordinates_too(capsys):
+    status, out, _ = run(capsys, "grad", "model.py:loss", "--at", "[2, [1, 3]]")
+    assert (status, json.loads(out)) == (0, [40.0, [8.0, 24.0]])
+    status, out, _ = run(capsys, "grad", "model.py:nested", "--at", '[{"a": 2, "b": [3, 4]}]')
+    assert (status, json.loads(out)) == (0, [{"a": 3.0, "b": [2.0, 8.0]}])
+
+
+def test_what_is_no_finite_number_is_written_as_text(tmp_path, capsys):
+    (tmp_path / "poles.py").write_text(
+        "import numpy as np\ndef f(x, y, z):\n    return np.sqrt(x) - np.sqrt(y) + np.sqrt(0.0 * z) * 0.0\n"
+    )
+    status, out, _ = run(capsys, "grad", "poles.py:f", "--at", "[0.0, 0.0, 1.0]")
+    assert status == 0
+    values = json.loads(out, parse_constant=lambda name: pytest.fail(name))
+    assert values[:2] == ["inf", "-inf"]
+    assert [float(v) for v in values][:2] == [math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("command", ["grad", "check"])
+@pytest.mark.parametrize("code", ["0", "", "3", "'bye'"])
+def test_a_function_that_exits_has_not_passed(code, command, tmp_path, capsys):
+    (tmp_path / "leaves.py").write_text(f"import sys\ndef f(x):\n    sys.exit({code})\n")
+    status, out, err = run(capsys, command, "leaves.py:f", "--at", "[1.0]")
+    assert (status, out) == (1, "")
+    assert "sys.exit" in err
+
+
+def test_a_function_that_exits_under_the_differences_only_has_not_passed(tmp_path, capsys):
+    (tmp_path / "leaves.py").write_text(
+        "calls = []\ndef f(x):\n    calls.append(1)\n    if len(calls) > 1:\n        raise SystemExit(0)\n    return x\n"
+    )
+    status, _, err = run(capsys, "check", "leaves.py:f", "--at", "[1.0]")
+    assert status == 1
+    assert "sys.exit" in err
+
+
+@pytest.mark.parametrize("tolerance", ["nan", "inf", "0", "-1", "x"])
+def test_a_tolerance_is_a_positive_number(tolerance, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["check", "model.py:area", "--at", "[1.0, 2.0]", "--tolerance", tolerance])
+    assert left.value.code == 2
+
+
+def test_a_position_of_5000_digits_is_no_argument(capsys):
+    status, _, err = run(capsys, "grad", "model.py:area", "--at", "[1.0, 2.0]", "--wrt", "9" * 5000)
+    assert status == 2
+
+
+def started(tmp_path, *argv, **options):
+    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    return subprocess.Popen(
+        [sys.executable, "-m", "plaingrad", *argv], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("argv", [["show", "model.py:loss"], ["grad", "model.py:area", "--at", "[1.0, 2.0]"]])
+def test_a_reader_that_leaves_early_is_no_error(argv, tmp_path):
+    process = started(tmp_path, *argv, stdout=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == cli.READER_GONE
+    process.stderr.close()
+
+
+def test_a_broken_pipe_of_the_functions_own_is_its_failure(tmp_path, capsys):
+    (tmp_path / "pipe.py").write_text("def f(x):\n    raise BrokenPipeError('mine')\n")
+    status, _, err = run(capsys, "grad", "pipe.py:f", "--at", "[1.0]")
+    assert status == 1
+    assert "mine" in err
+
+
+def test_an_interrupt_is_silent(tmp_path, capsys):
+    (tmp_path / "long.py").write_text("def f(x):\n    raise KeyboardInterrupt\n")
+    assert run(capsys, "grad", "long.py:f", "--at", "[1.0]") == (130, "", "")
+
+
+def test_the_cache_is_listed_pruned_and_cleared(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("numba")
+    kept = tmp_path / "kept"
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(kept))
+    kept.mkdir(0o700)
+    (kept / "mine.txt").write_text("not the cache's")
+    for k, age in enumerate((1, 40, 100)):
+        path = kept / f"plaingrad_native_{k:040x}.py"
+        path.write_bytes(b"x" * 1000)
+        os.utime(path, (path.stat().st_mtime - age * 86400,) * 2)
+    status, out, _ = run(capsys, "cache")
+    assert status == 0
+    assert [line.split()[1:] for line in out.splitlines()[:3]] == [
+        ["1,000", f"plaingrad_native_{k:040x}"] for k in range(3)
+    ]
+    assert out.splitlines()[3] == f"{kept}: 3 kept, 3,000 bytes"
+    assert run(capsys, "cache", "prune")[1].startswith("deleted 1 of 1,000 bytes\n")
+    assert run(capsys, "cache", "prune", "--age", "30")[1].startswith("deleted 1 of 1,000 bytes\n")
+    assert run(capsys, "cache", "prune", "--size", "1K")[1].startswith("deleted 0 ")
+    assert run(capsys, "cache", "prune", "--size", "much")[0] == 2
+    assert run(capsys, "cache", "clear")[1].startswith("deleted 1 of 1,000 bytes\n")
+    assert [p.name for p in kept.iterdir()] == ["mine.txt"]
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
+    assert run(capsys, "cache")[:2] == (0, "nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home\n")

@@ -3,6 +3,7 @@
     plaingrad grad  model.py:loss --at '[1.5, [0.2, 0.3]]'
     plaingrad check model.py:loss --at '{"rate": 1.5, "start": [0.2, 0.3]}'
     plaingrad show  model.py:loss
+    plaingrad cache
 
 Exit status: 0 done; 1 the derivative was refused, the function failed, or a check did not hold; 2 the command
 was wrong.
@@ -11,6 +12,7 @@ was wrong.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import copy
 import difflib
 import functools
@@ -19,7 +21,10 @@ import inspect
 import itertools
 import json
 import math
+import os
+import select
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,7 +43,12 @@ examples:
   plaingrad grad model.py:loss --at '[[1, 2, 3]]' --array    lists of numbers become NumPy arrays
   plaingrad check model.py:loss --at '[1.5, 10]' --wrt 0     argument 1 is a count, not to be differentiated
   plaingrad show model.py:loss                               the rewritten instructions beside the original
+  plaingrad cache prune --age 30                             forget compiled derivatives unused for 30 days
 """
+
+
+READER_GONE = 141  # what a shell says of a command whose output nobody reads any more
+DEEPEST = 100  # levels of lists and objects in --at
 
 
 class UsageError(Exception):
@@ -58,16 +68,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     options = parser().parse_args(argv)
     try:
-        return options.command(options)
+        status = options.command(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status
     except UsageError as error:
         print(f"plaingrad: {error}", file=sys.stderr)
         return 2
     except PlaingradError as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 1
-    except Exception as error:  # the user's function failed: its own traceback says where
-        print(user_traceback(error), end="", file=sys.stderr)
+    except SystemExit as error:  # sys.exit in the user's function: it has not returned a number
+        print(f"plaingrad: the function left by sys.exit({error.code!r})", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        if isinstance(error, OSError) and output_is_lost():
+            return READER_GONE
+        print(user_traceback(error), end="", file=sys.stderr)  # of the user's function: it says where
+        return 1
+
+
+def output_is_lost() -> bool:
+    """Whether nobody reads standard output any more, as under `| head`; from then on it goes nowhere."""
+    try:
+        output = sys.stdout.fileno()
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        poll = select.poll()  # Windows has none: there the error is reported
+    except (AttributeError, OSError, ValueError):
+        return False
+    poll.register(output, 0)
+    lost = any(event & select.POLLERR for _, event in poll.poll(0))
+    if lost:  # the interpreter flushes when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return lost
 
 
 def parser() -> argparse.ArgumentParser:
@@ -106,10 +142,31 @@ def parser() -> argparse.ArgumentParser:
         )
         if name == "check":
             sub.add_argument(
-                "--tolerance", type=float, default=1e-5, help="relative error allowed (default %(default)g)"
+                "--tolerance",
+                type=positive,
+                default=1e-5,
+                help="relative error allowed (default %(default)g)",
             )
     command("show", show_command, "print the rewritten instructions beside the original ones")
+    text = "say what the native tier keeps on disk, delete what is old, or all of it"
+    cache = commands.add_parser("cache", help=text, description=text)
+    cache.set_defaults(command=cache_command)
+    cache.add_argument("action", nargs="?", choices=("list", "prune", "clear"), default="list")
+    cache.add_argument(
+        "--size", metavar="BYTES", help="prune: leave no more than this, as in 200M (default 1G)"
+    )
+    cache.add_argument(
+        "--age", metavar="DAYS", type=positive, help="prune: what is unused for longer (default 90)"
+    )
     return top
+
+
+def positive(text: str) -> float:
+    """A finite number above zero, for options."""
+    number = float(text)
+    if not 0.0 < number < math.inf:
+        raise ValueError(text)
+    return number
 
 
 def version() -> str:
@@ -123,7 +180,7 @@ def version() -> str:
 def grad_command(options: argparse.Namespace) -> int:
     """`plaingrad grad`: JSON of the structure of `--at`, null where there is no derivative."""
     call = Call.from_options(options)
-    print(json.dumps(call.mirrored(call.gradient())))
+    print(json.dumps(call.mirrored(call.gradient()), allow_nan=False))
     return 0
 
 
@@ -145,6 +202,41 @@ def check_command(options: argparse.Namespace) -> int:
 def show_command(options: argparse.Namespace) -> int:
     """`plaingrad show`: what was made of the function."""
     api.show(load(options.target))
+    return 0
+
+
+def cache_command(options: argparse.Namespace) -> int:
+    """`plaingrad cache`: what is kept on disk, one line a program, the last used first."""
+    try:
+        from plaingrad.native import cache_folder
+    except ImportError:
+        raise UsageError("the native tier is not installed: pip install 'plaingrad[native]'") from None
+    where = cache_folder.place()
+    if where is None:
+        print("nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home")
+        return 0
+    if options.action == "prune":
+        try:
+            size = cache_folder.limit() if options.size is None else cache_folder.bytes_of(options.size)
+        except ValueError:
+            raise UsageError(f"--size {options.size}: expected a number of bytes, as in 200M") from None
+        age = cache_folder.AGE if options.age is None else options.age * cache_folder.DAY
+        deleted = cache_folder.prune(where, size, age)
+    elif options.action == "clear":
+        deleted = cache_folder.clear(where)
+    else:
+        deleted = []
+        for entry in sorted(cache_folder.entries(where), key=lambda entry: -entry.used):
+            used = time.strftime("%Y-%m-%d", time.localtime(entry.used))
+            print(f"{used}  {entry.size:>10,}  {entry.name}")
+    if options.action != "list":
+        print(f"deleted {len(deleted)} of {sum(entry.size for entry in deleted):,} bytes")
+    kept = cache_folder.entries(where)
+    print(f"{where}: {len(kept)} kept, {sum(entry.size for entry in kept):,} bytes")
+    with contextlib.suppress(OSError):
+        reason = cache_folder.why_not(where)
+        if reason is not None:
+            print(f"nothing is read from it: {reason}")
     return 0
 
 
@@ -180,12 +272,11 @@ class Call:
     def from_options(cls, options: argparse.Namespace) -> Call:
         """The call that the target, `--at`, `--array` and `--wrt` describe."""
         f = load(options.target)
-        try:
-            at = json.loads(options.at)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"--at is not JSON: {error}") from None
+        at = from_json(options.at)
         if not isinstance(at, (list, dict)):
-            raise UsageError(f"--at must be a list of arguments or an object of named ones, not {options.at}")
+            raise UsageError(
+                f"--at must be a list of arguments or an object of named ones, not {shortened(options.at)}"
+            )
         if isinstance(at, dict):
             f, names, values = arguments_by_name(f, at, options.target)
         else:
@@ -195,6 +286,7 @@ class Call:
             wrt = tuple(i for i, value in enumerate(args) if has_number(value))
         else:
             wrt = tuple(dict.fromkeys(position(name, names) for name in options.wrt))
+        args = tuple(as_reals(value) if i in wrt else value for i, value in enumerate(args))
         return cls(f, args, tuple(names), wrt, isinstance(at, dict))
 
     def gradient(self) -> tuple[Any, ...]:
@@ -314,12 +406,71 @@ def position(name: str, names: Sequence[str]) -> int:
     """Where the argument called `name`, or at that position, is."""
     if name in names:
         return list(names).index(name)
-    if name.isdecimal() and int(name) < len(names):
+    if name.isdecimal() and len(name) < 10 and int(name) < len(names):
         return int(name)
     raise UsageError(f"--wrt {name}: the arguments given are {', '.join(names) or 'none'}")
 
 
 # --- structures of JSON ---
+
+
+def from_json(text: str) -> Any:
+    """The value of `--at`, which must be strict JSON: no NaN, no name twice, no number that no float can hold."""
+
+    def refused(what: str) -> Any:
+        raise UsageError(f"--at is not a point: {what}")
+
+    def real(digits: str) -> float:
+        x = float(digits)
+        return x if math.isfinite(x) else refused(f"no float is as large as {shortened(digits)}")
+
+    def integer(digits: str) -> int:
+        real(digits)
+        return int(digits)
+
+    def entries(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            refused(f"the name {shortened(repr(twice))} stands in one object twice")
+        return made
+
+    try:
+        at = json.loads(
+            text,
+            object_pairs_hook=entries,
+            parse_float=real,
+            parse_int=integer,
+            parse_constant=lambda name: refused(name),
+        )
+    except json.JSONDecodeError as error:
+        raise UsageError(f"--at is not JSON: {error}") from None
+    except RecursionError:
+        at = refused(f"it is nested more than {DEEPEST} deep")
+    inside = [at]
+    for _ in range(DEEPEST):
+        inside = [
+            part
+            for x in inside
+            if isinstance(x, (list, dict))
+            for part in (x.values() if isinstance(x, dict) else x)
+        ]
+    return refused(f"it is nested more than {DEEPEST} deep") if inside else at
+
+
+def shortened(text: str) -> str:
+    """At most the beginning of a long text, for messages of one line."""
+    return text if len(text) <= 40 else f"{text[:30]}... ({len(text)} characters)"
+
+
+def as_reals(value: Any) -> Any:
+    """`value` with its integers as floats: a point has real coordinates."""
+    if isinstance(value, dict):
+        return {key: as_reals(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [as_reals(entry) for entry in value]
+    return float(value) if is_number(value) else value
 
 
 def is_number(x: Any) -> bool:
@@ -350,13 +501,15 @@ def as_arrays(value: Any) -> Any:
 
 
 def plain(x_bar: Any) -> Any:
-    """A gradient as JSON can hold it."""
+    """A gradient as JSON can hold it: what is no finite number as the text that `float` reads."""
     if isinstance(x_bar, dict):
         return {key: plain(entry) for key, entry in x_bar.items()}
     if isinstance(x_bar, (list, tuple)):
         return [plain(entry) for entry in x_bar]
     if isinstance(x_bar, (np.ndarray, np.generic)):
-        return x_bar.tolist()
+        return plain(x_bar.tolist())
+    if isinstance(x_bar, float) and not math.isfinite(x_bar):
+        return str(x_bar)
     return x_bar
 
 

@@ -137,10 +137,10 @@ def processes(tmp_path, *which):
 
 def test_a_second_process_neither_derives_nor_compiles_and_gives_the_same(tmp_path):
     first = processes(tmp_path, "first")
-    files = {p: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*.nb?")}
+    files = {p: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*.bin")}
     assert files
     assert processes(tmp_path, "second") == first
-    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*.nb?")} == files
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "kept").rglob("*.bin")} == files
 
 
 def test_processes_that_write_at_once_do_not_disturb_one_another(tmp_path):
@@ -284,8 +284,8 @@ def test_a_folder_that_cannot_be_made_is_no_error(tmp_path, model, monkeypatch):
     assert gradient(model.helper, 0.0, 2.0) == 4.5
 
 
-@pytest.mark.parametrize("ending", [".py", ".nbi", ".nbc"])
-@pytest.mark.parametrize("left", [0, 0.5, "other"])
+@pytest.mark.parametrize("ending", [".py", ".bin"])
+@pytest.mark.parametrize("left", [0, 0.5, "other", "flipped"])
 def test_damaged_files_are_replaced(ending, left, folder, model):
     assert gradient(model.helper, 0.0, 2.0) == 4.5
     forget()
@@ -293,7 +293,13 @@ def test_damaged_files_are_replaced(ending, left, folder, model):
     assert damaged
     for path in damaged:
         content = path.read_bytes()
-        new = b"nonsense" * 20 if left == "other" else content[: int(len(content) * left)]
+        if left == "other":
+            new = b"nonsense" * 20
+        elif left == "flipped":
+            new = bytearray(content)
+            new[len(content) * 2 // 3] ^= 1
+        else:
+            new = content[: int(len(content) * left)]
         stat = path.stat()
         path.write_bytes(new)
         os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))

@@ -1,8 +1,8 @@
 """Derived programs kept on disk: found by a hash of all that they follow from, with the machine code that Numba made.
 
-A file is a module: it imports what the program refers to, and compiles it with Numba's own cache beside it. Kept are
-only programs all of whose references can be imported; others are derived anew in every process. The folder is
-`PLAINGRAD_CACHE_DIR`, else the platform's place for caches; where that variable is empty nothing is kept.
+A file is a module: it imports what the program refers to, and compiles it, with the machine code in files beside it.
+Kept are only programs all of whose references can be imported; others are derived anew in every process. Where they are
+kept, and what is trusted, is told in `cache_folder.py`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from numba.core import config, types
 
 from plaingrad import rulebook
 from plaingrad.native import declare, scalars
-from plaingrad.native.disk import Forgiving, folder, is_as_imported, surroundings, write_whole
+from plaingrad.native.cache_folder import PREFIX, folder, read, write_whole
+from plaingrad.native.disk import is_as_imported, surroundings
 from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
+from plaingrad.native.machine_code import KeptCode
 
-PREFIX = "plaingrad_native_"
 START, END = "# the program\n", "# its end\n"
 TRUSTED = frozenset(("math", "cmath", "numpy", "numba", "plaingrad", "builtins", "operator", "random"))
 NUMBERS = (int, float, complex, str, bytes, bool, type(None), type(...))
@@ -275,12 +276,11 @@ def load(key: str | None) -> ModuleType | None:
     if name in sys.modules:
         return sys.modules[name]
     path = where / f"{name}.py"
-    try:
-        content = path.read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
+    content = read(path)
+    if content is None:
         return None
     try:
-        return _module(name, path, content)
+        return _module(name, path, content.decode())
     except Exception:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -329,9 +329,11 @@ def _checksum(body: str) -> str:
 
 def _module(name: str, path: Path, content: str) -> ModuleType:
     first, _, body = content.partition("\n")
-    if first != f"# {_checksum(body)}":
+    checksum = _checksum(body)
+    if first != f"# {checksum}":
         raise ValueError("damaged")
     module = ModuleType(name)
+    module.CHECKSUM = checksum  # type: ignore[attr-defined]
     module.__file__ = str(path)
     module.TEXT = body.partition(START)[2].rpartition(END)[0]  # type: ignore[attr-defined]
     sys.modules[name] = module  # before Numba looks for it
@@ -346,6 +348,6 @@ def _module(name: str, path: Path, content: str) -> ModuleType:
 def compiled(f: Any, options: dict[str, Any]) -> Any:
     """`f` compiled by Numba, its machine code kept beside its file."""
     run = declare.program(f, options)
-    with contextlib.suppress(Exception):  # a folder that Numba cannot write to
-        run._cache = Forgiving(f)
+    if run is not f:  # Numba may be told not to compile
+        run._cache = KeptCode(f"{f.__globals__['__name__']}_{f.__name__}", f.__globals__["CHECKSUM"])
     return run

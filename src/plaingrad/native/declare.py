@@ -9,9 +9,7 @@ Nor is there an index that two processes could write at once.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import pickle
 from collections.abc import Callable
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -19,13 +17,13 @@ from typing import Any
 
 import numba
 from numba.core import types
-from numba.core.caching import NullCache
-from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 from numba.core.targetconfig import ConfigStack
 from numba.core.typing.templates import infer, infer_global, make_overload_template
 
 from plaingrad.native import disk, linked
+from plaingrad.native.cache_folder import HELPERS
+from plaingrad.native.machine_code import KeptCode
 from plaingrad.native.makers import ProgramCompiler
 
 UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}  # called from compiled code only
@@ -33,66 +31,37 @@ OF_MOVES = {"fastmath": False, "error_model": "python"}  # of functions that no 
 INSTALLATION = hashlib.sha256(str(disk.PACKAGE).encode()).hexdigest()[:12]
 
 
-class Cache(NullCache):  # type: ignore[misc]
-    """Machine code of one helper on disk: a file for each kind of arguments and flags, written as a whole.
+class Cache(KeptCode):
+    """Machine code of one helper on disk, for each kind of arguments and flags.
 
     Attributes:
-        name: of its files, different from those of all others.
         is_linked: whether there is code to link only (`linked.py`).
         moves: whether it is the same for all flags.
     """
 
     def __init__(self, name: str, is_linked: bool, moves: bool = False) -> None:
-        self.name = name
+        super().__init__(name)
         self.is_linked = is_linked
         self.moves = moves
 
-    def key(self, sig: Any, codegen: Any) -> Any:
+    def key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         """What tells one machine code of the helper from another."""
         above = None if self.moves else ConfigStack.top_or_none()  # the flags of the function that calls
         flags = above and (sorted(above.fastmath.flags), above.error_model, above.forceinline, above.nrt)
         return sig, codegen.magic_tuple(), str(flags)
 
-    def path(self, key: Any) -> Path | None:
-        """The file for a key; None if nothing is kept."""
-        where = disk.folder()
-        told = hashlib.sha256(str(key).encode()).hexdigest()[:16]
-        return None if where is None else where / f"helpers_{INSTALLATION}" / f"{self.name}_{told}.bin"
+    def folder(self) -> Path | None:
+        """Where its files are; None if nothing is kept."""
+        where = super().folder()
+        return None if where is None else where / f"{HELPERS}{INSTALLATION}"
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function; None if it is not there, of other sources, or damaged."""
-        key = self.key(sig, target_context.codegen())
-        path = self.path(key)
-        if path is None:
-            return None
-        try:
-            content = path.read_bytes()
-            if hashlib.sha256(content[32:]).digest() != content[:32]:
-                return None
-            stamp, kept_for, kept = pickle.loads(content[32:])
-            if stamp != disk.surroundings() or kept_for != key:
-                return None
-            target_context.refresh()
-            return (
-                linked.rebuilt(target_context, kept)
-                if self.is_linked
-                else CompileResult._rebuild(target_context, *kept)
-            )
-        except Exception:
-            return None
+    def reduced(self, data: Any) -> tuple[Any, ...]:
+        """What a compiled helper is made of, to be pickled."""
+        return linked.reduced(data) if self.is_linked else super().reduced(data)
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if another process can ask for it and the sources are still those that run."""
-        key = self.key(sig, data.codegen)
-        path = self.path(key)
-        if path is None or " at 0x" in str(sig) or data.library.has_dynamic_globals:
-            return
-        with contextlib.suppress(Exception):
-            if not disk.is_as_imported(age=1.0):
-                return
-            kept = linked.reduced(data) if self.is_linked else data._reduce()
-            content = dumps((disk.surroundings(), key, kept))
-            disk.write_whole(path, hashlib.sha256(content).digest() + content)
+    def rebuilt(self, context: Any, kept: tuple[Any, ...]) -> Any:
+        """The compiled helper from what `reduced` gave."""
+        return linked.rebuilt(context, kept) if self.is_linked else super().rebuilt(context, kept)
 
 
 def _words(code: CodeType) -> list[Any]:

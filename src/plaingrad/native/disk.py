@@ -1,25 +1,18 @@
-"""Where compiled code is kept on disk, what it depends on, and Numba's cache of machine code as it is used here.
-
-The folder is `PLAINGRAD_CACHE_DIR`, else the platform's place for caches; where that variable is empty nothing is kept.
-"""
+"""What compiled code on disk depends on besides its own text: versions, settings, and the sources of plaingrad."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import os
 import platform
 import sys
-import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numba
 import numpy as np
 from numba.core import config
-from numba.core.caching import FunctionCache
 
 from plaingrad.native import c_library
 
@@ -31,21 +24,6 @@ SETTINGS = (
     "SLP_VECTORIZE",
     "DEBUGINFO_DEFAULT",
 )  # Numba's environment
-
-
-def folder() -> Path | None:
-    """Where compiled code is kept; None for nowhere."""
-    told = os.environ.get("PLAINGRAD_CACHE_DIR")
-    if told is not None:
-        return Path(told) if told else None
-    home = Path.home()
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "plaingrad"
 
 
 def stamps() -> list[tuple[str, int, int]]:
@@ -96,34 +74,3 @@ def is_as_imported(age: float = 0.0) -> bool:
         except OSError:
             _looked = now, False
     return _looked[1]
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Make a file that no reader sees in part, and the folder for it.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    handle, draft = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.replace(draft, path)
-
-
-class Forgiving(FunctionCache):
-    """Numba's cache of machine code, but a damaged file is as good as none."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled function; None if it is not there or damaged."""
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:
-            with contextlib.suppress(Exception):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled function, if that is possible."""
-        with contextlib.suppress(Exception):
-            super().save_overload(sig, data)
