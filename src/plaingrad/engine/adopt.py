@@ -6,6 +6,8 @@ code, which finds the level (or none) by itself; when the last level closes, the
 
 from __future__ import annotations
 
+import functools
+import gc
 import threading
 import warnings
 from types import (
@@ -38,6 +40,7 @@ UNTOUCHED = (
     "fractions",
 )  # modules whose classes only ask about types
 ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that compute as user code does
+LruCached = functools._lru_cache_wrapper
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
@@ -88,8 +91,13 @@ def is_untouched(x: Any) -> bool:
 def _adopt_one(cls: type) -> None:
     known.add(cls)
     _adopted.add(cls)
-    if kind_of(cls) not in (NUMBER, ARRAY):
+    if kind_of(cls) not in (NUMBER, ARRAY) and not any(map(has_cached_property, cls.__mro__)):
         settled.add(cls)
+
+
+def has_cached_property(cls: type) -> bool:
+    """Whether a property of `cls` is computed by an `lru_cache`d function, which has to be met before it is called."""
+    return any(type(x) is property and type(x.fget) is LruCached for x in vars(cls).values())
 
 
 def forget(cls: type) -> None:
@@ -113,10 +121,21 @@ def _adopt_attribute(name: str, value: Any) -> None:
             _swap(value.__func__)
     elif isinstance(value, property):
         for accessor in (value.fget, value.fset, value.fdel):
+            if type(accessor) is LruCached:
+                accessor = body_of(accessor)
             if isinstance(accessor, FunctionType):
                 _swap(accessor)
+    elif type(value) is LruCached:
+        if name.startswith("__") and isinstance(body_of(value), FunctionType):
+            _swap(body_of(value))
     elif hasattr(type(value), "__get__"):
         adopt(type(value))
+
+
+def body_of(cached: Any) -> Any:
+    """The function behind an `lru_cache`d one."""
+    body = getattr(cached, "__wrapped__", None)
+    return next(x for x in gc.get_referents(cached) if callable(x)) if body is None else body
 
 
 def adopt_function(f: FunctionType) -> None:

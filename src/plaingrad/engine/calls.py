@@ -40,7 +40,7 @@ from plaingrad.engine.kinds import (
     is_listed,
     kind_of,
 )
-from plaingrad.engine.memo import Memo
+from plaingrad.engine.memo import Memos
 from plaingrad.engine.pushing import attribute
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.engine.tape import Tree
@@ -73,7 +73,7 @@ REWRITABLE = (
 )
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
-LruCached = frames.LruCached
+LruCached = adopt.LruCached
 MethodWrapper = type((0).__add__)
 BuiltinMethodType = type(re.compile("").match)  # a C function that knows the class that defines it
 BUILTIN = (BuiltinFunctionType, BuiltinMethodType)
@@ -159,7 +159,7 @@ class Calls:
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods: dict[type, dict[str, Any]] = {}
         self.attributes: dict[type, dict[str, Rule | None]] = {}
-        self.memos: dict[int, Memo] = {}
+        self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.met: dict[int, list[Any]] = {}  # long heaps that were looked through
         self.open = True
@@ -281,7 +281,7 @@ class Calls:
         if t is functools.partial:
             return self._decide_partial(f)
         if t is LruCached:
-            return self.memo_of(f).caller()
+            return self.memos.caller(f)
         if t in (staticmethod, classmethod):
             return self.prep(f.__func__)
         if t is frames.JsonScanner:  # it keeps the hooks of its decoder
@@ -297,6 +297,8 @@ class Calls:
             call = lookup(t, "__call__")
             if type(call) is FunctionType:
                 return f
+            if type(call) is LruCached:
+                return MethodType(self.prep(call), f)
             if type(call) is BuiltinFunctionType:  # typing.NewType: a C function that is no descriptor
                 return self.prep(call)
         if not callable(f):
@@ -401,13 +403,6 @@ class Calls:
         if inner is f.func:
             return f
         return functools.partial(inner, *f.args, **f.keywords)
-
-    def memo_of(self, f: Any) -> Memo:
-        """The memo that stands in for the cache of `f` at this level."""
-        memo = self.memos.get(id(f))
-        if memo is None:
-            memo = self.memos[id(f)] = Memo(self.level, f)
-        return memo
 
     # -- appliers --------------------------------------------------------------------------------------------------
 
@@ -654,6 +649,8 @@ class Calls:
         t = type(x)
         if t is FunctionType or t is MethodType or (t is functools.partial):
             return outsiders.callback(self.level, x)
+        if t is LruCached:
+            self.memos.of_function(x)  # its function runs rewritten
         if kind_of(t) == OBJECT:
             self.meet(x)
         return x
@@ -748,6 +745,9 @@ class Calls:
         adopt.adopt(t)
         if t is types.FrameType and name == "f_locals":
             return frames.visible_locals(o)
+        descriptor = lookup(t, name)
+        if type(descriptor) is property and type(descriptor.fget) is LruCached:
+            return self.prep(descriptor.fget)(o)
         return getattr(o, name)
 
     def _number_attr(self, o: Any, name: str, t: type, kind: int) -> Any:
@@ -906,6 +906,8 @@ class Calls:
         if isinstance(o, type):
             return o[k]
         method = lookup(t, "__getitem__")
+        if type(method) is LruCached:
+            return self.prep(method)(o, k)
         if type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method) if method is not None else None
             if t is memoryview and self.finds_active(o):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import builtins
 import csv
-import functools
 import io
 import json.encoder
 import json.scanner
@@ -25,6 +24,7 @@ import numpy as np
 
 from plaingrad.engine import foreign
 from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
+from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.refuse import refuse
 from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import rewrite_function, rewritten
@@ -408,7 +408,6 @@ JsonEncoder = (
 
 JsonScanner = json.scanner.c_make_scanner  # None without the C code
 CsvReader = type(csv.reader(()))
-LruCached = functools._lru_cache_wrapper
 CsvWriter = type(csv.writer(io.StringIO()))
 _umath = sys.modules.get("numpy._core._multiarray_umath") or sys.modules["numpy.core._multiarray_umath"]
 
@@ -458,8 +457,7 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     if issubclass(t, type) and name in ("__setattr__", "__delattr__"):
         return special(descriptor, level)
     if t is LruCached and name in ("cache_info", "cache_clear"):
-        memo_of = level.calls.memo_of
-        return (lambda f: memo_of(f).info()) if name == "cache_info" else (lambda f: memo_of(f).clear())
+        return level.calls.memos.info if name == "cache_info" else level.calls.memos.forget
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
     if name == "view" and kind_of(t) == NUMBER:

@@ -1,91 +1,224 @@
-"""`functools.lru_cache` inside a level: a memo of its own, keyed by identity where values are active."""
+"""`functools.lru_cache` inside a level.
+
+A call whose arguments are compared without looking at an active number goes to the user's cache itself: it hands out
+the object that it holds, and a miss runs the function's rewritten code and fills it, as in a plain call. A call in
+which an active number is part of the key has a memo of the level instead, keyed by the identity of that number: the
+user's cache, which compares values, could answer with a constant, or give a later call what depends on these inputs.
+"""
 
 from __future__ import annotations
 
+import functools
 import itertools
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine import adopt
+from plaingrad.engine.adopt import LruCached
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.rewrite import PLAIN, is_rewritten
+from plaingrad.tangents.fields import parts_of
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
-_ACTIVE = object()
 _KEYWORD = object()
+_BY_IDENTITY = frozenset((*adopt.STATIC_SCALARS - {float, complex}, FunctionType, MethodType, type))
+
+
+class Memos:
+    """The cached functions that one level has met, and what they returned for active arguments."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.of: dict[int, tuple[weakref.ref[Any], Memo]] = {}
+
+    def of_function(self, f: Any) -> Memo:
+        """The memo of the cached function `f` at this level; it goes when `f` does."""
+        key = id(f)
+        found = self.of.get(key)
+        if found is None:
+            known = self.of
+            reference = weakref.ref(f, lambda _: known.pop(key, None))
+            found = known[key] = reference, Memo(self.level, f)
+        return found[1]
+
+    def drop_results(self) -> None:
+        """Forget what was returned; the counts stay."""
+        for _, memo in list(self.of.values()):
+            memo.entries.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.of.clear()
+
+    def caller(self, f: Any) -> Callable[..., Any]:
+        """What to call instead of the cached function `f`."""
+        return MethodType(self.of_function(f).call, f)
+
+    def info(self, f: Any) -> Any:
+        """f.cache_info(): the calls with active arguments count, too."""
+        info = f.cache_info()
+        for level in open_levels(self.level):
+            memo = level.calls.memos.of_function(f)
+            size = info.currsize + len(memo.entries)
+            info = info._replace(
+                hits=info.hits + memo.hits,
+                misses=info.misses + memo.misses,
+                currsize=size if info.maxsize is None else min(size, info.maxsize),
+            )
+        return info
+
+    def forget(self, f: Any) -> None:
+        """f.cache_clear()."""
+        f.cache_clear()
+        for level in open_levels(self.level):
+            memo = level.calls.memos.of_function(f)
+            memo.entries.clear()
+            memo.hits = memo.misses = 0
 
 
 class Memo:
-    """What a cached function returned at one level, least recently used first."""
+    """What one cached function returned at one level for active arguments, least recently used first."""
 
-    __slots__ = ("entries", "f", "hits", "level", "maxsize", "misses", "typed")
+    __slots__ = ("body", "entries", "hits", "level", "maxsize", "misses", "native", "typed")
 
     def __init__(self, level: Level, f: Any) -> None:
         self.level = level
-        self.f = f
         parameters = f.cache_parameters()
         self.maxsize = parameters["maxsize"]
         self.typed = parameters["typed"]
         self.entries: OrderedDict[Any, Any] = OrderedDict()
         self.hits = self.misses = 0
+        self.body = function_behind(f)
+        self.native = self._prepare()
 
-    def key(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What calls must share to share a result."""
-        parts: list[Any] = [identity_key(self.level, x) for x in args]
-        for name, x in kwargs.items():
-            parts += (_KEYWORD, name, identity_key(self.level, x))
+    def _prepare(self) -> bool:
+        """Let the function run rewritten when C code calls it; False if it is C code itself."""
+        body = self.body
+        if type(body) is FunctionType:
+            adopt.adopt_function(body)
+            return True
+        cls = body if isinstance(body, type) else type(body)
+        adopt.adopt(cls)
+        return type(getattr(cls, "__call__" if cls is type(body) else "__init__", None)) is FunctionType
+
+    def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """f(*args, **kwargs) of the cached function `f`."""
+        level = self.level
+        known = adopt.known
+        active = ()
+        for x in itertools.chain(args, kwargs.values()) if kwargs else args:
+            if type(x) not in _BY_IDENTITY:
+                if type(x) not in known:
+                    level.meet(x)  # C code hashes and compares it
+                active = tuple(active_parts(level, (*args, *kwargs.values())))
+                break
+        if active:
+            depth = min(active)[0]
+            if depth:  # it depends on the inputs of a level further out only
+                level = next(itertools.islice(open_levels(level), depth, None))
+                return level.calls.memos.of_function(f).remembered(self.level, f, args, kwargs, active)
+        elif self.native or not self._sees_active(f, args, kwargs):
+            body = self.body
+            if type(body) is FunctionType and not is_rewritten(body.__code__):
+                self._prepare()  # the program has given it other code
+            return f(*args, **kwargs)
+        return self.remembered(level, f, args, kwargs, active)
+
+    def _sees_active(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Whether C code behind the cache could compute with active numbers that are no part of the key."""
+        finds_active = self.level.calls.finds_active
+        return any(map(finds_active, (*args, *kwargs.values(), *bound_to(adopt.body_of(f)))))
+
+    def remembered(
+        self, level: Level, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], active: Any
+    ) -> Any:
+        """f(*args, **kwargs), where `active` is part of the key; a miss runs the function at `level`."""
+        entries = self.entries
+        key = (*args, *itertools.chain.from_iterable((_KEYWORD, *item) for item in kwargs.items()))
+        key += (_KEYWORD, *[identity for _, identity in active])
         if self.typed:
-            parts += [type(x) for x in itertools.chain(args, kwargs.values())]
-        return tuple(parts)
-
-    def caller(self) -> Callable[..., Any]:
-        """What to call instead of the cached function."""
-        entries, maxsize = self.entries, self.maxsize
-        prep = self.level.prep
-        wrapped = self.f.__wrapped__
-
-        def cached(*args: Any, **kwargs: Any) -> Any:
-            key = self.key(args, kwargs)
+            key += tuple(map(type, (*args, *kwargs.values())))
+        try:
+            found = entries.get(key)
+        except TypeError:
+            for x in (*args, *kwargs.values()):
+                hash(x)  # says what is unhashable as a plain call would
+            raise
+        if found is not None:
+            self.hits += 1
             try:
-                found = entries.get(key)
-            except TypeError:
-                for x in itertools.chain(args, kwargs.values()):
-                    hash(x)  # says what is unhashable as a plain call would
-                raise
-            if found is not None:
-                self.hits += 1
                 entries.move_to_end(key)
-                return found[2]
-            self.misses += 1
-            value = prep(wrapped)(*args, **kwargs)
-            if maxsize != 0:
-                entries[key] = (args, kwargs, value)
-                if maxsize is not None and len(entries) > maxsize:
-                    entries.popitem(last=False)
-            return value
-
-        return cached
-
-    def info(self) -> Any:
-        """cache_info(): the calls of this level count, with those made before it."""
-        outside = self.f.cache_info()
-        return outside._replace(
-            hits=outside.hits + self.hits, misses=outside.misses + self.misses, currsize=len(self.entries)
-        )
-
-    def clear(self) -> None:
-        """cache_clear()."""
-        self.f.cache_clear()
-        self.entries.clear()
-        self.hits = self.misses = 0
+            except KeyError:  # another thread has dropped it
+                pass
+            return found[0]
+        self.misses += 1
+        value = level.prep(adopt.body_of(f))(*args, **kwargs)
+        if self.maxsize != 0:
+            entries[key] = (value,)
+            if self.maxsize is not None and len(entries) > self.maxsize:
+                entries.popitem(last=False)
+        return value
 
 
-def identity_key(level: Level, x: Any) -> Any:
-    """A key for a memo: the identity of what is active, else the value."""
+def function_behind(f: Any) -> Any:
+    """What a call of the cached function `f` reaches: past partial functions, bound methods and other caches."""
+    while True:
+        t = type(f)
+        if t is LruCached:
+            f = adopt.body_of(f)
+        elif t is MethodType:
+            f = f.__func__
+        elif t is functools.partial:
+            f = f.func
+        else:
+            return f
+
+
+def bound_to(body: Any) -> list[Any]:
+    """What C code behind a cache is given besides the arguments of a call."""
+    found: list[Any] = []
+    while type(body) is functools.partial:
+        found += (*body.args, *body.keywords.values())
+        body = body.func
+    if type(body) is BuiltinFunctionType or type(body) is MethodType:
+        found.append(body.__self__)
+    elif not isinstance(body, type):
+        found.append(body)
+    return found
+
+
+def open_levels(level: Level) -> Iterator[Level]:
+    """`level` and those further out."""
+    at: Any = level
+    while at is not PLAIN:
+        yield at
+        at = at.parent
+
+
+def active_parts(level: Level, x: Any) -> Iterator[tuple[int, int]]:
+    """The active numbers by which `x` is compared with others: how many levels further out, and the identity."""
     kind = kind_of(type(x))
     if kind == NUMBER:
-        return (_ACTIVE, id(x)) if id(x) in level.index else x
-    if kind == SEQUENCE and type(x) is tuple:
-        return tuple([identity_key(level, part) for part in x])
-    return x if kind == NOTHING else ("value", x)
+        for depth, outer in enumerate(open_levels(level)):
+            if id(x) in outer.index:
+                yield depth, id(x)
+                return
+    elif kind == NOTHING or kind == ARRAY:
+        return
+    elif kind == SEQUENCE or type(x) is frozenset:
+        for part in x:
+            if type(part) not in _BY_IDENTITY:
+                yield from active_parts(level, part)
+    elif kind == MAPPING:
+        for part in itertools.chain(x.values(), x.keys()):
+            yield from active_parts(level, part)
+    elif kind == OBJECT and type(x).__eq__ is not object.__eq__:
+        level.meet(x)
+        parts = parts_of(x)
+        for part in parts.values() if parts else ():
+            yield from active_parts(level, part)

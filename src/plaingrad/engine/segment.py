@@ -214,8 +214,7 @@ class Segment(ReverseLevel):
         calls = self.calls
         calls.made = None
         calls.met.clear()
-        for memo in calls.memos.values():
-            memo.entries.clear()
+        calls.memos.drop_results()
         self.sweep()
         expected = {id(owner_of(slot.x) if type(slot) is ArraySlot else slot.x) for slot in outputs}
         own = {id(x) for x in self.alive} | {id(x) for x in self.arrays}
