@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.engine import foreign
-from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
 from plaingrad.engine.adopt import LruCached
+from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
 from plaingrad.engine.refuse import refuse
 from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import rewrite_function, rewritten
