@@ -1,6 +1,8 @@
 """What every test shares: one BLAS thread, and hypothesis without a clock."""
 
 import os
+import zlib
+from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ.setdefault(name, "1")  # before NumPy is first imported: BLAS reads them once
@@ -13,3 +15,32 @@ hypothesis.settings.register_profile(
     "plaingrad", deadline=None, derandomize=bool(os.environ.get("CI")), print_blob=True
 )
 hypothesis.settings.load_profile("plaingrad")
+
+# What the version of CPython decides in the native tier is here; the rest is LLVM's.
+VERSIONED = ("test_frontend.py", "test_hazards.py", "test_language_programs.py", "test_border.py", "test_cache.py")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--one-in",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of the tests of native code that do not depend on the version of CPython, run one in N",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """A sample of tests/native, the same in every run; all other tests stay."""
+    n = config.getoption("--one-in")
+    if n == 1:
+        return
+    native = Path(__file__).parent / "native"
+
+    def is_left_out(item):
+        of_native_code = native in item.path.parents and item.path.name not in VERSIONED
+        return of_native_code and zlib.crc32(item.nodeid.encode()) % n != 0
+
+    left_out = [item for item in items if is_left_out(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if not is_left_out(item)]

@@ -351,3 +351,13 @@ def test_what_a_function_calls_has_the_options_of_this_caller(folder, tmp_path):
     np.testing.assert_allclose(value, 101 * (1000.0 + np.sum(rest * rest)), rtol=1e-13)
     np.testing.assert_allclose(np.delete(x_bar, 5), 202.0 * rest, rtol=1e-13)
     assert x_bar[5] == 0.0
+
+
+def test_the_file_of_another_program_is_not_taken_for_this_one(folder, model):
+    assert gradient(model.helper, 0.0, 2.0) == 4.5
+    (one,) = folder.glob("*.py")
+    expected = gradient(model.model, 0.7, 3)
+    (other,) = set(folder.glob("*.py")) - {one}
+    other.write_bytes(one.read_bytes())
+    forget()
+    assert gradient(model.model, 0.7, 3) == expected

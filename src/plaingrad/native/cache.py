@@ -314,7 +314,7 @@ def keep(
         + f"{START}{text}{END}"
         + "".join(f"{name} = _cache.compiled({name}, {given!r})\n" for name, given in options.items())
     )
-    content = f"# {_checksum(body)}\n{body}"
+    content = f"# {_checksum(PREFIX + key, body)}\n{body}"
     path = where / f"{PREFIX}{key}.py"
     try:
         write_whole(path, content.encode())
@@ -323,13 +323,15 @@ def keep(
         return None
 
 
-def _checksum(body: str) -> str:
-    return hashlib.sha256(body.encode()).hexdigest()
+def _checksum(name: str, body: str) -> str:
+    return hashlib.sha256(
+        f"{name}\n{body}".encode()
+    ).hexdigest()  # the file of another program is not this one
 
 
 def _module(name: str, path: Path, content: str) -> ModuleType:
     first, _, body = content.partition("\n")
-    checksum = _checksum(body)
+    checksum = _checksum(name, body)
     if first != f"# {checksum}":
         raise ValueError("damaged")
     module = ModuleType(name)
