@@ -58,7 +58,7 @@ def test_a_tangent_of_a_whole_number_counts(dots):
         np.testing.assert_allclose(y_dot, expected, rtol=1e-14)
 
 
-@pytest.mark.parametrize("dots", [(1.0, 0.0), (None, 1.0), (0.5, 2.0)])
+@pytest.mark.parametrize("dots", [(1.0, 0.0), (0.0, 1.0), (0.5, 2.0)])
 def test_a_product_with_the_hessian_has_an_entry_for_a_whole_number(dots):
     mixed = 4.0 + 12.0 * math.log(2.0)  # d/dx of x**n log(x)
     rows = ((12.0, mixed), (mixed, 8.0 * math.log(2.0) ** 2))

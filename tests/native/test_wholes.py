@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import hessian, hvp, jacobian, vhp
+from plaingrad import ZeroTangent, hessian, hvp, jacobian, vhp
 from plaingrad.errors import NonScalarOutputError
 
 pytest.importorskip("numba")
@@ -104,11 +104,17 @@ def test_a_weight_times_the_hessian_is_the_hessian_times_it():
     def f(p, c):
         return p[0] * np.sum(p[1] ** 3) * c
 
-    primals, weights = ((2.0, X), 0.5), ((1.0, X[::-1]), None)
+    primals, weights = ((2.0, X), 0.5), ((1.0, X[::-1]), ZeroTangent)
     found = vhp(f, primals, weights, tier="native")
     assert_alike(found, vhp(f, primals, weights, tier="plain"))
     assert_alike(found, hvp(f, primals, weights, tier="native"))
-    assert_alike(vhp(f, primals, (None, None), tier="native"), vhp(f, primals, (None, None), tier="plain"))
+    for product in (hvp, vhp):  # held fixed
+        of_p, of_c = product(f, primals, (weights[0], None), tier="native")
+        assert of_c is None
+        assert_alike(of_p, product(f, primals, (weights[0], None), tier="plain")[0])
+        assert_alike(of_p, found[0])
+    zeros = (ZeroTangent, ZeroTangent)
+    assert_alike(vhp(f, primals, zeros, tier="native"), vhp(f, primals, zeros, tier="plain"))
 
 
 def test_an_exception_in_the_middle_leaves_everything_ready_for_the_next_call():

@@ -28,6 +28,7 @@ from plaingrad.api.leaves import (
     fitting_tangents,
     here,
     is_plain,
+    kept,
     leaf_values,
     structure_of,
     with_leaves,
@@ -120,6 +121,7 @@ def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tupl
         except NativeError:
             if tier == "native":
                 raise
+    given = kept(primals)  # as they are before `f` changes them
     y, pullback = vjp(f, *primals, tier=tier)
     structure, leaves = structure_of(y, as_real=True)
     transposed: list[Callable[..., Any]] = []
@@ -133,9 +135,9 @@ def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tupl
 
     def f_jvp(*tangents: Any) -> Any:
         """The tangent of the value."""
-        dots = fitting_tangents(primals, tangents)
+        dots = fitting_tangents(given, tangents)
         if not leaves:
-            return mirrored(y, None)
+            return filled(structure, lambda leaf: None)
         if not transposed:
             transposed.append(transpose())
         found = transposed[0](dots)
@@ -150,11 +152,13 @@ def natively_linear(native: Any, f: Any, primals: tuple[Any, ...]) -> tuple[Any,
     Raises:
         NativeError: it cannot be derived.
     """
+    given = kept(primals)  # as they are before `f` changes them
     y, push_leaves = native.linear_map(f, primals)
+    value = kept(y)
 
     def f_jvp(*tangents: Any) -> Any:
         """The tangent of the value."""
-        return with_dots(y, push_leaves(fitting_tangents(primals, tangents)))
+        return with_dots(value, push_leaves(fitting_tangents(given, tangents)))
 
     return y, f_jvp
 

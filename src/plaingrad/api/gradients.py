@@ -14,6 +14,7 @@ from plaingrad.api.leaves import (
     active_positions,
     derives,
     described,
+    kept,
     positions_in,
     positions_of,
 )
@@ -181,25 +182,26 @@ def vjp(
         return native_vjp(f, args)
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
-    y = run.value
+    y = kept(run.value)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
         found = dict(zip(active, run.pull(COTANGENT.of(y_bar, y, "y_bar")), strict=True))
         return tuple(found.get(n) for n in range(len(args)))
 
-    return y, pullback
+    return run.value, pullback
 
 
 def native_vjp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """`vjp` in the native tier: `f` runs compiled, once, with all that it does to its arguments."""
     y, pulled = chosen("native", f).vjp(f, args)
+    value = kept(y)
     recorded: list[Callable[[Any], tuple[Any, ...]]] = []
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
         if CURRENT.get() is PLAIN:
-            return pulled(COTANGENT.of(y_bar, y, "y_bar"))
+            return pulled(COTANGENT.of(y_bar, value, "y_bar"))
         if not recorded:  # the pullback itself is differentiated: the plain tier knows how
             recorded.append(vjp(in_tier("native", f, args, "pullback"), *args)[1])
         return recorded[0](y_bar)

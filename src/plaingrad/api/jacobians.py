@@ -30,6 +30,7 @@ from plaingrad.api.leaves import (
     structure_of,
     structures_of,
 )
+from plaingrad.engine.calls import slot_names
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.push import push
@@ -169,13 +170,13 @@ def hvp(
     Args:
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
-        tangents: a direction for each, of the same structure and shapes; None for an argument held fixed, such as
-            an int, or an array of ints, that `f` counts with (0 where it stands for a real number).
+        tangents: a direction for each, of the same structure and shapes; None for an argument held fixed, which is
+            not differentiated. A zero (`ZeroTangent`, or numbers) is a direction like any other.
         tier: as for `grad`.
 
     Returns:
         A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for
-        ints that are held fixed.
+        one that is held fixed.
 
     Raises:
         TangentError: `tangents` do not fit `primals`.
@@ -196,6 +197,7 @@ def hvp(
         except NativeError:
             if tier == "native":
                 raise
+    structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
     _, y_dot = push(leaf_gradient(f, active, tier), tuple(primals), dots, {})
 
     def of_leaf(leaf: Leaf) -> Any:
@@ -204,7 +206,6 @@ def hvp(
             return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
         return dot
 
-    structures, _ = structures_of([primals[n] for n in active])
     made: dict[int, Any] = {}
     found = {n: filled(structure, of_leaf, made) for structure, n in zip(structures, active, strict=True)}
     return tuple([found.get(n) for n in range(len(primals))])
@@ -221,13 +222,12 @@ def vhp(
     Args:
         f: any Python callable that returns one real number.
         primals: its arguments, a tuple.
-        cotangents: a weight for each, of the same structure and shapes; None for zero, and for an int that `f` counts
-            with.
+        cotangents: a weight for each, of the same structure and shapes; None for an argument held fixed, as for `hvp`.
         tier: as for `grad`; natively it is what `hvp` is.
 
     Returns:
         A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for
-        ints that are held fixed.
+        one that is held fixed.
 
     Raises:
         TangentError: `cotangents` do not fit `primals`.
@@ -249,8 +249,8 @@ def vhp(
         except NativeError:
             if tier == "native":
                 raise
+    structures, leaves = structures_of([args[n] for n in active])  # as it is before `f` changes it
     run = Run(leaf_gradient(f, active, tier), args, active, {})
-    structures, leaves = structures_of([args[n] for n in active])
     weights: dict[int, Any] = {}
     for structure, n in zip(structures, active, strict=True):
         weights.update(leaf_values(structure, bars[n]))
@@ -610,8 +610,11 @@ class Snapshot:
                 x.clear()
                 x.update(entries)
             else:
-                for key in set(vars(x) if hasattr(x, "__dict__") else ()).difference(dict(entries)):
-                    delattr(x, key)
+                fields = getattr(x, "__dict__", None)
+                if type(fields) is dict:  # emptied: the order of the attributes is that of the leaves
+                    kept = {key: value for key, value in entries if key not in slot_names(type(x))}
+                    fields.clear()
+                    fields.update(kept)
                 for key, value in entries:
                     put(x, key, value)
         for x, saved in self.arrays:
@@ -636,18 +639,17 @@ def has_changed(x: Any, entries: list[Any]) -> bool:
 
 
 def moving(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The positions of the arguments that are differentiated, and of the ints, and arrays of them, that are held fixed.
-
-    The latter have None for a direction: they do not stand for real numbers, and the function may count with them.
+    """The positions of the arguments that are differentiated, and of those that are held fixed: they have None.
 
     Raises:
         ArgumentError: there are none of the former.
     """
-    fixed = tuple([n for n, x in enumerate(primals) if tangents[n] is None and is_whole_numbers(x)])
+    fixed = tuple([n for n in range(len(primals)) if tangents[n] is None])
     active = tuple([n for n in active_positions(primals) if n not in fixed])
     if not active:
         raise ArgumentError(
-            "every argument is an int that is held fixed; give a direction for one.\n  See docs: errors#argument"
+            "every argument is held fixed; give a direction for one, zeros if it is not to move.\n"
+            "  See docs: errors#argument"
         )
     return active, fixed
 

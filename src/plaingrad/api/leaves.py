@@ -9,11 +9,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from plaingrad.api import recorded
+from plaingrad.engine.calls import FLAT
 from plaingrad.engine.inputs import entries_of, fields_of, has_fields
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.level import rebuilt
@@ -21,6 +23,8 @@ from plaingrad.engine.tape import Tree
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
+from plaingrad.tangents.types import entries as fields_in
+from plaingrad.tangents.types import primal_type_of
 
 Argnums = int | tuple[int, ...]
 
@@ -149,6 +153,9 @@ class Fit:
             return {
                 key: self.of(d[key], x[key], f"{path}[{key!r}]") if key in d else ZeroTangent for key in x
             }
+        if type(x) is Tangent:  # of an object: the engine knows it as an object with a dictionary
+            d = d["_fields"] if isinstance(d, Mapping) and set(d) == {"_fields"} else d
+            return {"_fields": self.of(d, fields_in(x), path)}
         if kind != NOTHING and has_fields(x):
             fields = fields_of(x)
             if not isinstance(d, Mapping) or set(d) - set(fields):
@@ -192,6 +199,35 @@ class Fit:
             raise self.error(
                 f"{path} is complex, but the {self.belongs} it belongs to is real.\n  See docs: errors#{self.noun}"
             )
+
+
+def kept(x: Any, seen: dict[int, Any] | None = None) -> Any:
+    """The structure of `x` as it is now, for a `Fit` that comes later: leaves are the same, containers are copies."""
+    t = type(x)
+    kind = kind_of(t)
+    if kind in (NUMBER, ARRAY, NOTHING):
+        return x
+    seen = {} if seen is None else seen
+    if id(x) in seen:
+        return seen[id(x)]
+    if kind == SEQUENCE:
+        if isinstance(x, tuple):
+            return x if FLAT.issuperset(map(type, x)) else tuple([kept(part, seen) for part in x])
+        seen[id(x)] = copy = []
+        copy += x if FLAT.issuperset(map(type, x)) else [kept(part, seen) for part in x]
+    elif type(x) is Tangent:
+        return Tangent(primal_type_of(x), kept(fields_in(x), seen))
+    elif kind == MAPPING:
+        seen[id(x)] = copy = {}
+        for key, value in x.items():
+            copy[key] = kept(value, seen)
+    elif has_fields(x):
+        seen[id(x)] = copy = SimpleNamespace()
+        for name, value in fields_of(x).items():
+            vars(copy)[name] = kept(value, seen)
+    else:
+        return x
+    return copy
 
 
 COTANGENT = Fit("cotangent", "output", CotangentError)
@@ -326,6 +362,10 @@ def filled(structure: Any, value_of: Callable[[Leaf], Any], made: dict[int, Any]
     if isinstance(x, (list, deque)):
         made[id(structure)] = whole = []
         whole.extend([filled(entry, value_of, made) for entry in entries.values()])
+        return whole
+    if type(x) is Tangent:
+        fields = filled(entries["_fields"], value_of, made)
+        made[id(structure)] = whole = Tangent(primal_type_of(x), fields)
         return whole
     fields: dict[Any, Any] = {}
     made[id(structure)] = whole = fields if isinstance(x, dict) else Tangent(type(x), fields)

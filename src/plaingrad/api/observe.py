@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from plaingrad.api import recorded
 from plaingrad.api.gradients import Tier, chosen
-from plaingrad.api.leaves import COTANGENT, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.api.leaves import COTANGENT, filled, here, kept, leaf_values, structure_of, with_leaves
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
 from plaingrad.tangents import ZeroTangent
@@ -47,8 +47,10 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
     if not leaves:
         return x
 
+    hooked_value = kept(x)  # the function may change it before the reverse pass comes by
+
     def gather(x_bar: Any) -> tuple[Any, ...]:
-        found = leaf_values(structure, COTANGENT.of(x_bar, x, "what the hook returned"))
+        found = leaf_values(structure, COTANGENT.of(x_bar, hooked_value, "what the hook returned"))
         return tuple([found.get(n, ZeroTangent) for n in range(len(leaves))])
 
     def spread(bars: tuple[Any, ...]) -> Any:

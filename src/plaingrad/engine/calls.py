@@ -65,6 +65,7 @@ REWRITABLE = (
     "plaingrad.engine.memory",
     "plaingrad.engine.structure",
     "plaingrad.engine.fused",
+    "plaingrad.engine.paired_steps",
     "plaingrad.engine.linear_maps",
     "plaingrad.engine.regions",
     "plaingrad.engine.pushing",
@@ -463,13 +464,12 @@ class Calls:
         """What to call instead of `f`, whatever rules it has."""
         if type(f) is not FunctionType:
             return self._decision(f, type(f), ruled=False)
-        ours = _ours.get(f)
-        if ours is not None:
-            return ours
         handed_over = outsiders.special(f, self.level)
         if handed_over is not None:
             return handed_over
-        if is_own(f) or is_rewritten(f.__code__):
+        if is_own(f) or is_rewritten(
+            f.__code__
+        ):  # also of what `inside` has rewritten once: no matter what ran before
             return f
         return self.inside(f) if is_immortal(f) else rewrite_function(f)
 

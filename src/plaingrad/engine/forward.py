@@ -40,7 +40,7 @@ from plaingrad.errors import RuleError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, unthunk
 from plaingrad.tangents.fields import parts_of
 
 QUIET = {"all": "ignore"}  # the primal has warned, if there was anything to warn of
@@ -127,7 +127,8 @@ class ForwardLevel(Level):
 
     def file(self, y: Any, y_dot: Any, is_new: bool = False) -> Any:
         """`y`, a result, with its numbers made fresh and tangent `y_dot` filed."""
-        y_dot = unthunk(y_dot)
+        if type(y_dot) is Thunk:
+            y_dot = self.outside(unthunk, y_dot)
         if y_dot is None or y_dot is ZeroTangent or y_dot is NoTangent:
             return y
         kind = kind_of(type(y))
@@ -328,7 +329,7 @@ class ForwardLevel(Level):
         push = pushforward_of(pullback, y, positions, xs, rule.name, rule.users)
         if not self.lead:
             return push(dots)
-        each = [push([pushing.chosen(x_dot, k) for x_dot in dots]) for k in range(self.lead[0])]
+        each = [push([self.outside(pushing.chosen, x_dot, k) for x_dot in dots]) for k in range(self.lead[0])]
         return pushing.stacked(each) if self.parent is PLAIN else self.outside(pushing.stacked, each)
 
     def beside(self, f: Callable[..., Any], *args: Any) -> Any:

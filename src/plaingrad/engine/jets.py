@@ -257,7 +257,7 @@ class JetLevel(ForwardLevel):
             if self._is_settled(y, args, rule):
                 return y, None
             with np.errstate(**QUIET):
-                return y, unthunk(pushforward_of(pullback, y, positions, xs, rule.name, rule.users)(dots))
+                return y, pushforward_of(pullback, y, positions, xs, rule.name, rule.users)(dots)
         y, push = pair_of(rule, inside(rule.frule)(*args, **kwargs), "frule", "pushforward")
         if self._is_settled(y, args, rule):
             return y, None
@@ -266,7 +266,7 @@ class JetLevel(ForwardLevel):
         for n, x_dot in zip(positions, dots, strict=True):
             every[n] = x_dot
         with np.errstate(**QUIET):
-            return y, unthunk(inside(push)(tuple(every)))
+            return y, inside(unthunk)(inside(push)(tuple(every)))
 
     def _at_order(self, order: int, xs: Any, dots: Any, body: Callable[..., Any], rule: Rule) -> Any:
         """(y, coefficients) of body(level, xs) in jets of an order of their own, beside this level."""
@@ -281,7 +281,7 @@ class JetLevel(ForwardLevel):
 
     def _integrated(self, y: Any, rate: Any, rate_dot: Any, order: int) -> Any:
         """Coefficients 1..order + 1 of `y` from its derivative: the value, and coefficients 1..order."""
-        rate = unthunk(rate)
+        rate = self.outside(unthunk, rate)
         if (
             kind_of(type(y)) not in (NUMBER, ARRAY)
             or rate is None

@@ -28,6 +28,7 @@ from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory import overlaps_itself, overwrites_unread, owner_of
+from plaingrad.engine.operands import in_place_with_object, with_object
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
 from plaingrad.errors import AliasError, RuleError
@@ -613,20 +614,7 @@ class Level(Hooks):
 
     def _arithmetic(self, name: str, f: Any, a: Any, b: Any, ka: int, kb: int) -> Any:
         if ka == OBJECT or kb == OBJECT:
-            self.calls.meet(a)
-            self.calls.meet(b)
-            array, other = (a, b) if ka == ARRAY else (b, a)
-            if kind_of(type(array)) == ARRAY and self.region(array) is not None:
-                cls = type(other)
-                if not hasattr(cls, "__array_ufunc__") and not hasattr(cls, "__array_priority__"):
-                    missing_rule(
-                        f, f"It combines a differentiated array with an object of type `{cls.__qualname__}`."
-                    )
-            number, other = (a, b) if ka == NUMBER else (b, a)
-            result = f(a, b)
-            if id(number) in self.index and not has_python_operator(type(other), name):
-                missing_rule(f, f"It combines a differentiated number with a `{type(other).__qualname__}`.")
-            return result
+            return with_object(self, name, a, b)
         if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
             z = self.whole_arithmetic(name, f, a, b)
             if z is not None:
@@ -695,6 +683,8 @@ class Level(Hooks):
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
             return getattr(self, without_assignment(name))(a, b)
+        if ka == OBJECT and kb in (NUMBER, ARRAY):
+            return in_place_with_object(self, name, a, b)
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
             return getattr(self, without_assignment(name))(a, b)
@@ -881,12 +871,6 @@ def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     plain = [name for name in HOT if is_own(name)]
     own = frozenset([*plain, *(f"i{name}" for name in plain if f"i{name}" in IN_PLACE)])
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
-
-
-def has_python_operator(cls: type, name: str) -> bool:
-    """Whether `cls` defines the binary operator `name` in Python code."""
-    name = name.rstrip("_")
-    return any(isinstance(lookup(cls, f"__{prefix}{name}__"), FunctionType) for prefix in ("", "r", "i"))
 
 
 def without_assignment(name: str) -> str:

@@ -19,76 +19,11 @@ from plaingrad.engine.fused import CELLS, PairedBlocks
 from plaingrad.engine.hot import OPERATORS
 from plaingrad.engine.inside import called_back, step_back
 from plaingrad.engine.memory import Shadow
+from plaingrad.engine.paired_steps import slope_back, slopes_back
 from plaingrad.engine.regions import Region
 from plaingrad.engine.straight import SPACE, Straight
 from plaingrad.engine.tape import CALLED, PAIRED, read_number_back
 from plaingrad.rewrite.fusion import FUNCTIONS
-
-# -- what is on the tape -----------------------------------------------------------------------------------------------
-
-
-def slope_back(
-    bars: Any, dots: Any, dot_of: Any, o: int, i: int, slope: float, slope_dot: float | None
-) -> None:
-    """z = f(x): x_bar += z_bar slope, with tangents. `bars` are cotangents by index, `dots` their tangents.
-
-    A cotangent that has none there may have one in the table of the forward level, where `dot_of` finds it.
-    """
-    z_bar = bars[o]
-    if z_bar is None:
-        return
-    z_dot = dots.get(o)
-    if z_dot is None:
-        z_dot = dot_of(id(z_bar))
-    term = z_bar * slope
-    term_dot = None if z_dot is None else z_dot * slope
-    if slope_dot is not None:
-        term_dot = z_bar * slope_dot if term_dot is None else term_dot + z_bar * slope_dot
-    x_bar = bars[i]
-    if x_bar is not None:
-        x_dot = dots.get(i)
-        if x_dot is None:
-            x_dot = dot_of(id(x_bar))
-        if x_dot is not None:
-            term_dot = x_dot if term_dot is None else x_dot + term_dot
-        term = x_bar + term
-    bars[i] = term
-    if term_dot is not None:
-        dots[i] = term_dot
-
-
-def slopes_back(
-    bars: Any, dots: Any, dot_of: Any, o: int, i: int, p: float, j: int, q: float, p_dot: float, q_dot: float
-) -> None:
-    """z = f(x, y): the same for both arguments."""
-    slope_back(bars, dots, dot_of, o, i, p, p_dot)
-    slope_back(bars, dots, dot_of, o, j, q, q_dot)
-
-
-def plain_slope_back(shadow: Shadow, o: int, i: int, slope: float) -> None:
-    """`slope_back` without tangents."""
-    z_bar = shadow.bars[o]
-    if z_bar is not None:
-        shadow.add_number(i, z_bar * slope)
-
-
-def plain_slopes_back(shadow: Shadow, o: int, i: int, p: float, j: int, q: float) -> None:
-    """`slopes_back` without tangents."""
-    plain_slope_back(shadow, o, i, p)
-    plain_slope_back(shadow, o, j, q)
-
-
-class Form:
-    """What else is to be known of a step with tangents; see `engine.fused.Paired`."""
-
-    def __init__(self, plain: Callable[..., None], count: int, dotted: list[tuple[int, int]]) -> None:
-        self.plain = plain
-        self.count = count
-        self.dotted = dotted
-
-
-slope_back.paired = Form(plain_slope_back, 3, [(2, 3)])  # type: ignore[attr-defined]
-slopes_back.paired = Form(plain_slopes_back, 5, [(2, 5), (4, 6)])  # type: ignore[attr-defined]
 
 
 def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import define, rulebook
-from plaingrad.api.leaves import COTANGENT, TANGENT, here
+from plaingrad.api.leaves import COTANGENT, TANGENT, here, kept
 from plaingrad.engine.forward import ForwardLevel
 from plaingrad.engine.inputs import Inputs
 from plaingrad.engine.kinds import SEQUENCE, is_heap, kind_of
@@ -142,7 +142,7 @@ class Opened:
 
     def dots(self, f_dot: Any) -> list[Any]:
         """Tangents of the parts from that of the callable."""
-        f, f_dot = self.f, unthunk(f_dot)
+        f, f_dot = self.f, here(unthunk, f_dot)
         if f_dot is None or is_zero(f_dot):
             return [explicit_tangent(part, None) for part in self.parts]
         if self.before and type(f) is not MethodType:
@@ -197,7 +197,7 @@ def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
 
 def _place(names: dict[str, Any], f_dot: Any, given: list[Any]) -> None:
     for name, place in names.items():
-        dot = unthunk(entries(f_dot).get(name)) if f_dot is not None and not is_zero(f_dot) else None
+        dot = here(unthunk, entries(f_dot).get(name)) if f_dot is not None and not is_zero(f_dot) else None
         if type(place) is dict:
             _place(place, dot, given)
         elif dot is not None:
@@ -283,7 +283,7 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
     run = Run(derived_call, (call.parts, *args), tuple(active), kwargs)
     run.watch()
     held = list(run.level.captured.values())  # for the levels further out: the pullback reads these arrays
-    y = run.value
+    y = kept(run.value)
     count = len(args)
 
     def derived_pullback(y_bar: Any) -> tuple[Any, ...]:
@@ -294,7 +294,7 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
         opened = call.tangents(bars.get(0))
         return opened[-1], *[opened[n] if n in opened else bars.get(n + 1, NoTangent) for n in range(count)]
 
-    return y, derived_pullback
+    return run.value, derived_pullback
 
 
 def written(
@@ -377,7 +377,7 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     (f, f_dot), *pairs = duals
     args = tuple(pair.primal for pair in pairs)
     call = Call(f, args)
-    given = [unthunk(pair.tangent) for pair in pairs]
+    given = [here(unthunk, pair.tangent) for pair in pairs]
     for n, x_dot in enumerate(given):
         if n not in call.opened:
             TANGENT.of(x_dot, args[n], f"the tangent of argument {n}")
@@ -385,7 +385,7 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
         NoTangent if x_dot is None or is_zero(x_dot) or n in call.opened else x_dot
         for n, x_dot in enumerate(given)
     ]
-    of_opened = [unthunk(f_dot) if n < 0 else given[n] for n in call.opened]
+    of_opened = [here(unthunk, f_dot) if n < 0 else given[n] for n in call.opened]
     moving = [not (dot is None or is_zero(dot)) for dot in of_opened]
     if moving[0] and not call.opened[-1].has_state:
         raise ArgumentError(
@@ -400,13 +400,16 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     if any(moving):
         parts_dots = [one.dots(dot) for one, dot in zip(call.opened.values(), of_opened, strict=True)]
     y, y_dot = _pushed(derived_call, (call.parts, *args), (parts_dots, *dots), kwargs)
-    return Dual(y, explicit_tangent(y, _spoken(y_dot, {})))
+    return Dual(y, here(explicit_tangent, y, _spoken(y_dot, {})))
 
 
 def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
     """As `engine.push.push`; tangents of arrays that `f` writes into are written too."""
     active = tuple([n for n, x_dot in enumerate(dots) if not is_zero(x_dot)])
-    full = {n: explicit_tangent(args[n], dots[n]) for n in active}
+    full = {n: here(explicit_tangent, args[n], dots[n]) for n in active}
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for n in active:
+        _pair(args[n], dots[n], pairs)
     level = ForwardLevel(CURRENT.get(), None)
     inputs = Inputs(level, args, active)
     try:
@@ -424,8 +427,9 @@ def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[s
         raise
     finally:
         inputs.restore()
-    for n in active:
-        _update(args[n], dots[n], written)
+    for x, x_dot in pairs:
+        if id(x) in written:
+            here(define.rewrite_contents, x_dot, written[id(x)])
     return inputs.own(value), y_dot
 
 
@@ -433,20 +437,20 @@ def _was_written(level: Any, copy: np.ndarray) -> bool:
     return any(twin.copy is copy and twin.written for twin in level.twins)
 
 
-def _update(x: Any, x_dot: Any, written: dict[int, Any]) -> None:
-    """Write the new tangents of arrays in `x` into those that the caller holds."""
+def _pair(x: Any, x_dot: Any, pairs: list[tuple[np.ndarray, np.ndarray]]) -> None:
+    """Append the arrays in `x` with the arrays of their tangents, which are written where they are."""
     if isinstance(x, np.ndarray):
-        if id(x) in written and isinstance(x_dot, np.ndarray):
-            here(define.rewrite_contents, x_dot, written[id(x)])
+        if isinstance(x_dot, np.ndarray):
+            pairs.append((x, x_dot))
     elif isinstance(x, (list, tuple)) and isinstance(x_dot, (list, tuple)):
         for part, dot in zip(x, x_dot, strict=True):
-            _update(part, dot, written)
+            _pair(part, dot, pairs)
     elif isinstance(x, dict) and isinstance(x_dot, dict):
         for key, dot in x_dot.items():
-            _update(x.get(key), dot, written)
+            _pair(x.get(key), dot, pairs)
     elif type(x_dot) is Tangent and type(x) is not CellType:
         for name in x_dot:
-            _update(getattr(x, name, None), x_dot[name], written)
+            _pair(getattr(x, name, None), x_dot[name], pairs)
 
 
 # -- rules as objects ------------------------------------------------------------------------------------------------

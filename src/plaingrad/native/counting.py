@@ -31,13 +31,13 @@ def taken_as_real(
 
     These are all that have a tangent, and the whole numbers, which are taken as real numbers as the plain tier does.
     One that counts stays as it is and has no tangent: where Numba finds no types for a real number in its place.
-    So does one at the positions `fixed`.
+    Those at the positions `fixed` stay as they are, whatever they are.
 
     Raises:
         ArgumentError: no argument has a tangent.
         NativeError: an argument is nothing that Numba takes, or the function is nothing that it compiles.
     """
-    able = with_tangents(args)
+    able = tuple([k for k in with_tangents(args) if k not in fixed])
     whole = tuple([k for k in whole_numbers(args) if k not in fixed])
     if not able and not whole:
         raise ArgumentError(

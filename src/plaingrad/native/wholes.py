@@ -133,7 +133,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, 
         f: a function that returns one real number.
         args: where.
         dots: the direction, an entry for each argument.
-        fixed: the positions of whole numbers that do not stand for real ones.
+        fixed: the positions of the arguments that are not differentiated.
 
     Raises:
         NativeError: it cannot be derived natively.
