@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plaingrad import grad
+from plaingrad import derivative, grad, hessian
 
 
 def both(f, x, y):
@@ -182,3 +182,24 @@ def test_an_inactive_argument_poisons_nothing():
 
     assert math.isfinite(grad(f)(0.0, 2.0))
     assert grad(lambda x: (x * np.array([0.0, 1.0])).sum() + np.sqrt(np.zeros(2)).sum())(1.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: abs(x) ** 2,
+        lambda x: math.fabs(x) * math.fabs(x),
+        lambda x: np.abs(x) ** 2,
+        lambda x: math.hypot(x, 2 * x) ** 2,
+        lambda x: np.hypot(x, x) ** 2,
+        lambda x: math.dist((x, x), (0.0, 0.0)) ** 2,
+        lambda x: np.linalg.norm(np.array([x, x])) ** 2,
+        lambda x: abs(complex(x, x)) ** 2,
+        lambda x: np.std(np.array([x, -x])) ** 2,
+    ],
+)
+def test_the_second_derivative_of_a_square_of_a_kink_is_flat_at_the_kink_only(f):
+    for second in (grad(grad(f)), derivative(derivative(f)), derivative(f, order=2), hessian(f)):
+        assert second(0.0) == 0.0
+        assert second(0.5) == pytest.approx(f(1.0) * 2)
+    assert grad(f)(0.0) == 0.0

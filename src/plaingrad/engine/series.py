@@ -218,27 +218,32 @@ def _power_away_from_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
     return s.astype(x.dtype, copy=False)
 
 
-def _power_through_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
+def _power_through_zero(x: Any, r: Any, z: Any) -> np.ndarray:
+    """x ** r where some of the values are 0; there c_k = sum of binom(r, j) x_0**(r - j) [(x - x_0)**j]_k over j <= k.
+
+    These are formulas in x_0, so an outer derivative finds how they move with it. Beyond a power that is not whole,
+    coefficients are infinite.
+    """
     n = x.shape[0]
     zero = x[0] == 0
-    shifted = np.concatenate((np.where(zero, np.ones_like(x[:1]), x[:1]), x[1:]))
-    s = _power_away_from_zero(shifted, r, np.where(zero, np.ones_like(x[0]), z))
-    limit = [np.asarray(z, s.dtype) + np.zeros_like(x[0])]
-    binomial = 1.0
+    power = np.real(r)
+    whole = np.logical_not(np.iscomplex(r)) & (power >= 0) & (power % 1 == 0)
+    base = np.where(zero, x[0], np.zeros_like(x[0]))
+    step = np.concatenate((np.zeros_like(x[:1]), x[1:]))
+    steps = step
+    s = constant(z, n, x.shape[1:]).astype(x.dtype, copy=False)
+    binomial: Any = 1.0
     for k in range(1, n):
         binomial = binomial * ((r - (k - 1)) / k)
-        beyond = binomial * x[1] ** k * np.inf
-        # A whole power is handled below; one that is larger than n has these coefficients 0.
-        limit.append(
-            np.where(np.real(r) > k, np.zeros_like(x[0]), np.where(np.equal(r, k), x[1] ** k, beyond))
-        )
-    s = np.where(zero, np.stack(limit), s)
-    if not np.iscomplexobj(r):
-        for value in np.unique(r):
-            if 0 < value < n and value == int(value):
-                s = np.where(zero & np.equal(r, value), whole_power(x, int(value)), s)
-        s[1:] = np.where(zero & np.equal(r, 0), 0.0, s[1:])
-    return s.astype(x.dtype, copy=False)
+        inside = power >= k
+        slope = np.where(inside, binomial, 0) * base ** np.where(inside, r - k, 0)
+        s = np.concatenate((s[:k], s[k:] + slope * steps[k:]))
+        infinite = np.where(whole | inside, 0.0, np.inf) * (binomial * x[1] ** k)
+        s = np.concatenate((s[:k], np.where(whole | inside, s[k : k + 1], infinite), s[k + 1 :]))
+        steps = multiply(steps, step)
+    shifted = np.concatenate((np.where(zero, np.ones_like(x[:1]), x[:1]), x[1:]))
+    away = _power_away_from_zero(shifted, r, np.where(zero, np.ones_like(x[0]), z))
+    return np.where(zero, s, away).astype(x.dtype, copy=False)
 
 
 def power_of_constant(b: Any, y: np.ndarray, z: Any) -> np.ndarray:
@@ -318,8 +323,9 @@ def logaddexp2(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
 
 
 def _softer_maximum(x: np.ndarray, y: np.ndarray, z: Any, scale: float) -> np.ndarray:
-    # e^x / (e^x + e^y) = (1 + tanh((x - y) / 2)) / 2. Equal infinities share equally.
-    same = np.equal(x[:1], y[:1])
+    # e^x / (e^x + e^y) = (1 + tanh((x - y) / 2)) / 2. Equal infinities share equally; the difference of equal numbers
+    # still moves with them.
+    same = np.equal(x[:1], y[:1]) & np.isinf(x[:1])
     difference = np.concatenate((np.where(same, np.zeros_like(x[:1]), x[:1] - y[:1]), x[1:] - y[1:]))
     half = difference[:-1] * (scale / 2)
     share = _plus(1, tanh(half, np.tanh(half[0]))) / 2 if len(half) else half

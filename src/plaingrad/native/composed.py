@@ -550,13 +550,6 @@ def conj(z):  # type: ignore[no-untyped-def]
     return complex(z.real, -z.imag)
 
 
-@composed(np.sinc, is_real_array)
-def sinc(x):  # type: ignore[no-untyped-def]
-    """sin(pi x) / (pi x), 1 at 0."""
-    y = np.pi * np.where(x == 0, 1.0e-20, x)
-    return np.sin(y) / y
-
-
 @composed(np.unwrap, lambda p, *rest: is_real_vector(p) and not rest)
 def unwrap(p):  # type: ignore[no-untyped-def]
     """Angles without jumps of more than pi."""

@@ -16,9 +16,10 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.native import declare, helpers, packs
-from plaingrad.native.declare import overload
+from plaingrad.native.declare import overload, register_jitable
 from plaingrad.native.packs import PackType
 from plaingrad.rules import elementwise, special
+from plaingrad.rules.numpy import entire
 from plaingrad.rules.special import BERNOULLI
 
 OPERATORS = {"%": operator.mod, "**": operator.pow}
@@ -85,6 +86,7 @@ ROWS_OF_SLOPES: dict[Any, tuple[Any, ...]] = {
         lambda m, x, n, z: -elementwise.direction(z, n),
     ),
     elementwise._sign: (0,),
+    np.sinc: (lambda m, x, z: entire.sinc_derivative(1, x),),
     helpers.where_taken: (None, _whether_taken),
     helpers.power_slope: (_second_power, _mixed_power),
     helpers.power_slopes: (_second_powers, REFUSED),
@@ -232,6 +234,42 @@ def _digamma(x):  # type: ignore[no-untyped-def]
     return digamma
 
 
+@overload(entire.sinc_derivative)
+def _sinc_derivative(n, x):  # type: ignore[no-untyped-def]
+    number = sinc_derivative_of_number
+    if not isinstance(x, types.Array):
+        return lambda n, x: number(n, x)
+
+    def sinc_derivatives(n, x):  # type: ignore[no-untyped-def]
+        found = np.empty_like(x)
+        for place, element in np.ndenumerate(x):
+            found[place] = number(n, element)
+        return found
+
+    return sinc_derivatives
+
+
+@register_jitable
+def sinc_derivative_of_number(n, x):  # type: ignore[no-untyped-def]
+    """`entire.sinc_derivative` of one number."""
+    u = np.pi * x
+    if not abs(u) < max(2.0, 0.5 * n):
+        wave = (np.sin(u), np.cos(u))
+        found = wave[0] / u
+        for k in range(1, n + 1):
+            found = ((-1.0 if k % 4 > 1 else 1.0) * wave[k % 2] - k * found) / u
+        return found * np.pi**n
+    first = (n + 1) // 2
+    power = 1.0 + 0.0 * u
+    if n % 2 == 1:
+        power = 1.0 * u
+    found = 0.0 * u
+    for k in range(first, first + 12 + n):
+        found += (1.0 if k % 2 == 0 else -1.0) * power / (2 * k + 1)
+        power *= u * u / ((2 * k + 1 - n) * (2 * k + 2 - n))
+    return found * np.pi**n
+
+
 @overload(special.polygamma)
 def _polygamma(n, x):  # type: ignore[no-untyped-def]
     def polygamma(n, x):  # type: ignore[no-untyped-def]
@@ -260,6 +298,7 @@ NATIVE = frozenset(
     (
         special.digamma,
         special.polygamma,
+        entire.sinc_derivative,
         elementwise.over,
         elementwise._inverse,
         elementwise.is_complex,

@@ -46,6 +46,8 @@ row(np.putmask, args(real(3, 4), mask, real(3, 4)), args(real(3, 4), mask, v[:2]
 row(np.copyto, args(real(3, 4), v[:4]), args(real(3, 4), 1.5, where=mask), args(real(3, 4), real(3, 1), "same_kind", mask[0]), args(zeros(2), [1.5, 2.5]))
 row(np.fill_diagonal, args(real(3, 3), 1.5), args(real(3, 4), v[:2]), args(real(5, 2), v[:2], True), args(real(5, 2), 1.5), args(real(2, 2, 2), v[:2]))
 row(np.from_dlpack, args(m), args(v))
+row(np.sinc, args(v), args(m), args(0.3), args([0.5, 1.25]))
+row(np.i0, args(v), args(m), args(0.3), args([0.5, 1.25]))
 row(np.kaiser, args(4, 2.5), args(1, 2.5), args(5, 0.7))
 row(np.resize, args(m, (2, 3)), args(v, 12), args(v, (2, 2, 2)))
 row(np.meshgrid, args(v, w[:3]), args(v, w[:3], np.array([0.5, 1.5]), indexing="ij"), args(v, w[:3], np.array([0.5]), sparse=True), args(v, 1.5, copy=False), args(v))

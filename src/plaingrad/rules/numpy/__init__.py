@@ -3,6 +3,7 @@
 from plaingrad.rules.numpy import (
     creation,
     dunders,
+    entire,
     fourier,
     indexing,
     interpolation,
@@ -19,5 +20,5 @@ from plaingrad.rules.numpy.names import enter_implementations
 enter_implementations()
 
 __all__ = [
-    "creation", "dunders", "fourier", "indexing", "interpolation", "linalg", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
+    "creation", "dunders", "entire", "fourier", "indexing", "interpolation", "linalg", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
 ]  # fmt: skip

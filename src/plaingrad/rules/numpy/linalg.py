@@ -784,8 +784,9 @@ def euclidean_norm_rrule(x, ord, axis, keepdims):
     def norm_pullback(z_bar):  # at x = 0 a kink's minimum: 0
         axes = axes_of(axis, np.ndim(x))
         kept = tuple(1 if i in axes else n for i, n in enumerate(np.shape(x)))
-        size, slope = np.reshape(z, kept), np.reshape(z_bar, kept)
-        x_bar = quotients(slope * (size != 0), size) * x
+        near, size = scaled_if_extreme(euclidean_norm, x, z, ord, axis, keepdims)
+        size, slope = np.reshape(size, kept), np.reshape(z_bar, kept)
+        x_bar = quotients(slope * (size != 0), size) * near
         varying = isinstance(ord, (float, np.floating))
         return x_bar, Thunk(lambda: np.sum(z_bar * slope_in_order(x, z, ord, axis, keepdims))) if varying else NoTangent
 
@@ -799,9 +800,10 @@ def euclidean_norm_frule(x, ord, axis, keepdims):
     def norm_pushforward(dots):
         z_dot, ord_dot = ZeroTangent, dot_of(dots, 1)
         if varies(dots[0]):
-            products = np.real(conj(x) * dots[0])
+            near, size = scaled_if_extreme(euclidean_norm, x, z, ord, axis, keepdims)
+            products = np.real(conj(near) * dots[0])
             sums = np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims))
-            z_dot = quotients(sums * (z != 0), z)
+            z_dot = quotients(sums * (size != 0), size)
         if varies(ord_dot):
             z_dot = total(z_dot, lined_up(ord_dot, ord, np.ndim(z)) * slope_in_order(x, z, ord, axis, keepdims))
         return z_dot
@@ -855,19 +857,45 @@ def power_norm_rrule(x, ord, axis, keepdims):
 
     def power_norm_pullback(z_bar):
         kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
-        x_bar = np.reshape(z_bar, kept) * slope_in_x(x, np.reshape(z, kept), ord)
+        near, size = scaled_if_extreme(power_norm, x, z, ord, axis, keepdims)
+        x_bar = np.reshape(z_bar, kept) * slope_in_x(near, np.reshape(size, kept), ord)
         return x_bar, Thunk(lambda: np.sum(z_bar * slope_in_order(x, z, ord, axis, keepdims)))
 
     return z, power_norm_pullback
 
 
 def slope_in_x(x: Any, size: Any, p: Any) -> Any:
-    """dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0."""
+    """dz/dx = (|x| / z)^(p - 1) x / |x|; 0 at x = 0, where it is a kink or 0. For whole p it is a polynomial there."""
+    if p % 1 == 0 and p >= 2 and np.asarray(x).dtype.kind == "f":
+        ratio = x / np.where(size == 0, 1, size)
+        return ratio ** (p - 1) if p % 2 == 0 else np.abs(ratio) * ratio ** (p - 2)
     length = np.abs(x)
     ratio = np.where((length == 0) | (size == 0), 0, length / np.where(size == 0, 1, size))
     base = np.where(ratio == 0, 1, ratio)
     unit = x / np.where(length == 0, 1, length)
     return np.where(ratio == 0, 0, base ** (p - 1)) * unit
+
+
+def scaled_if_extreme(norm: Any, x: Any, z: Any, ord: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
+    """x and z, or x and its norm in units in which no power overflows or vanishes: the slopes are the same."""
+    if (ord is None or ord == 2) and isinstance(z, np.floating) and 1e-9 < z < 1e9:
+        return x, z  # in any precision
+    p = 2.0 if ord is None or isinstance(ord, str) else abs(ord)
+    least = 2.0 ** (0.8 * np.finfo(np.asarray(z).dtype).minexp / max(p, 2.0))
+    if (np.min(z, initial=1.0) > least) & (np.max(z, initial=1.0) < 1 / least):
+        return x, z
+    x = x / unit_of(x, axis)
+    return x, norm(x, ord, axis, keepdims)
+
+
+def unit_of(x: Any, axis: Any) -> Any:
+    """A power of 2 near the largest element along `axis`; 1 where that is 0 or no finite number."""
+    largest = np.max(np.abs(x), axis=axis, keepdims=True, initial=0)
+    exponent = np.frexp(largest)[1] - 1
+    return np.where((largest > 0) & np.isfinite(largest), np.ldexp(np.ones_like(largest), exponent), 1)
+
+
+no_tangent(unit_of)
 
 
 def slope_in_order(x: Any, z: Any, p: Any, axis: Any, keepdims: bool) -> Any:
@@ -887,7 +915,8 @@ def power_norm_frule(x, ord, axis, keepdims):
         z_dot, ord_dot = ZeroTangent, dot_of(dots, 1)
         if varies(dots[0]):
             kept = tuple(1 if i == axis else n for i, n in enumerate(np.shape(x)))
-            products = np.real(conj(slope_in_x(x, np.reshape(z, kept), ord)) * dots[0])
+            near, size = scaled_if_extreme(power_norm, x, z, ord, axis, keepdims)
+            products = np.real(conj(slope_in_x(near, np.reshape(size, kept), ord)) * dots[0])
             z_dot = np.sum(products, axis=from_back(axis, np.ndim(x)), keepdims=bool(keepdims))
         if varies(ord_dot):
             z_dot = total(z_dot, lined_up(ord_dot, ord, np.ndim(z)) * slope_in_order(x, z, ord, axis, keepdims))
