@@ -251,12 +251,18 @@ class Watcher(Protocol):
     def rulebook_changed(self) -> None:
         """A rule was added or removed."""
 
+    def code_changed(self, function: Any) -> None:
+        """A function was given other code."""
+
+    def classes_changed(self) -> None:
+        """An attribute of a class was replaced."""
+
 
 _changes = [0]
 _rules: dict[Any, Rule] = {}
 _covered: dict[Any, Rule] = {}  # plaingrad's own rules, where the program has put others
 _combinations: dict[Any, Any] = {}
-_watchers: weakref.WeakSet[Watcher] = weakref.WeakSet()
+_watchers: dict[int, weakref.ref[Watcher]] = {}  # by identity
 _lock = threading.RLock()
 
 
@@ -414,8 +420,14 @@ def uncover(function: Any) -> Rule | None:
 
 def watch(watcher: Watcher) -> None:
     """Tell `watcher`, held weakly, whenever a rule is added or removed."""
-    with _lock:
-        _watchers.add(watcher)
+    key = id(watcher)
+    _watchers[key] = weakref.ref(watcher, lambda _: _watchers.pop(key, None))
+
+
+def watchers() -> list[Watcher]:
+    """Those who keep decisions."""
+    found = [reference() for reference in list(_watchers.values())]  # another thread may begin to watch
+    return [watcher for watcher in found if watcher is not None]
 
 
 def changes() -> int:
@@ -426,7 +438,7 @@ def changes() -> int:
 def _tell() -> None:
     _changes[0] += 1
     _combinations.clear()
-    for watcher in list(_watchers):
+    for watcher in watchers():
         watcher.rulebook_changed()
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 import gc
-import threading
 import warnings
+from _thread import _count as running_threads
+from collections.abc import Collection
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -22,15 +23,20 @@ from types import (
 from typing import Any
 
 from plaingrad import rulebook
+from plaingrad.engine import codes
+from plaingrad.engine.class_versions import tag_of
+from plaingrad.engine.critical import exclusively
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten, rewritten
 
-_lock = threading.RLock()
-_swapped: list[tuple[FunctionType, Any, Any]] = []  # (function, its code, the rewritten code)
-_ruled: dict[FunctionType, FunctionType] = {}  # of these, those with rules -> the same with their own code
-_adopted: set[type] = set()  # heap classes in `known`
+_ruled: dict[
+    FunctionType, FunctionType
+] = {}  # functions with other code and a rule -> the same with their own code
+_adopted: set[type] = set()
 _adopting: set[type] = set()  # those being looked at
-_open_levels = 0
+_open: set[Any] = set()  # the open levels
+_is_closing = False  # the last level is being closed
+_is_watching = False  # other threads may change adopted classes, which are `watched` then and not `known`
 
 UNTOUCHED = (
     "plaingrad.",
@@ -50,36 +56,67 @@ STATIC: frozenset[type] = frozenset(
 STATIC_SCALARS = STATIC - {list, tuple, dict, set, frozenset}
 known: set[type] = set(STATIC)  # classes that need nothing more; read without the lock
 settled: set[type] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
+# Adopted classes that other threads may change -> (where the version tag is, what it was, "settled").
+watched: dict[type, tuple[Any, int, bool]] = {}
 
 
 def adopt(cls: type) -> None:
     """Make the special methods of `cls` and its bases run rewritten until the last open level closes."""
+    if not _needs_nothing(cls):
+        exclusively(codes.lock, _adopt, cls)
+
+
+def _needs_nothing(cls: type) -> bool:
     if cls in known:
+        return True
+    found = watched.get(cls)
+    return found is not None and found[0].value == found[1]
+
+
+def _adopt(cls: type) -> None:
+    if cls in watched and not _needs_nothing(cls):
+        _forget(cls)
+    if _needs_nothing(cls):
         return
-    with _lock:
-        if not is_heap(cls):
-            if cls in NEVER_KNOWN:
-                return
+    if not is_heap(cls):
+        if cls not in NEVER_KNOWN:
             known.add(cls)
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
                 settled.add(cls)
-            return
-        if _open_levels == 0 or cls in _adopting:
-            return
-        _adopting.add(cls)
+        return
+    if not _open or cls in _adopting:
+        return
+    try:
         try:
-            done = [cls]
-            for base in cls.__mro__:
-                if is_heap(base) and not is_untouched(base):
-                    for name, value in list(vars(base).items()):
-                        _adopt_attribute(name, value)
-                    done.append(base)
-            if type(cls) is not type:
-                adopt(type(cls))
-            for base in reversed(done):  # only now: other threads look at `known` without the lock
-                _adopt_one(base)
+            _adopting.add(cls)
+            _adopt_attributes(cls)
         finally:
             _adopting.discard(cls)
+    except BaseException:
+        _adopting.discard(cls)
+        raise
+
+
+def _adopt_attributes(cls: type) -> None:
+    tags = {base: tag_of(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)}
+    for base in tags:
+        for name, value in list(vars(base).items()):
+            _adopt_attribute(name, value)
+    if type(cls) is not type:
+        _adopt(type(cls))
+    tags.setdefault(cls, tag_of(cls))
+    for base in reversed(tags):  # only now: other threads look at `known` without the lock
+        _adopt_one(base, tags[base])
+
+
+def may_change(x: Any) -> bool:
+    """Whether `x` is a class that other threads may change, so that no decision about it lasts."""
+    return _is_watching and isinstance(x, type) and is_heap(x)
+
+
+def other_threads() -> bool:
+    """Whether there are threads that may change adopted classes unseen."""
+    return _is_watching or bool(running_threads())
 
 
 def is_untouched(x: Any) -> bool:
@@ -88,10 +125,14 @@ def is_untouched(x: Any) -> bool:
     return isinstance(module, str) and module.startswith(UNTOUCHED) and not module.startswith(ORDINARY)
 
 
-def _adopt_one(cls: type) -> None:
-    known.add(cls)
+def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
     _adopted.add(cls)
-    if kind_of(cls) not in (NUMBER, ARRAY) and not any(map(has_cached_property, cls.__mro__)):
+    is_settled = kind_of(cls) not in (NUMBER, ARRAY) and not any(map(has_cached_property, cls.__mro__))
+    if _is_watching:
+        watched[cls] = (*tag, is_settled)
+        return
+    known.add(cls)
+    if is_settled:
         settled.add(cls)
 
 
@@ -102,14 +143,24 @@ def has_cached_property(cls: type) -> bool:
 
 def forget(cls: type) -> None:
     """Look at `cls` and its subclasses again: one of its attributes, or bases, was replaced."""
-    with _lock:
-        changed = [other for other in _adopted if cls in other.__mro__]
-        for other in changed:
-            known.discard(other)
-            settled.discard(other)
-            _adopted.discard(other)
-        for other in changed:
-            adopt(other)
+    exclusively(codes.lock, _forget, cls)
+
+
+def _forget(cls: type) -> None:
+    changed = [other for other in _adopted if cls in other.__mro__]
+    _drop(changed)
+    _adopted.difference_update(changed)
+    for other in changed:
+        _adopt(other)
+    for calls in rulebook.watchers():
+        calls.classes_changed()
+
+
+def _drop(classes: Collection[type]) -> None:
+    known.difference_update(classes)
+    settled.difference_update(classes)
+    for cls in classes:
+        watched.pop(cls, None)
 
 
 def _adopt_attribute(name: str, value: Any) -> None:
@@ -129,7 +180,7 @@ def _adopt_attribute(name: str, value: Any) -> None:
         if name.startswith("__") and isinstance(body_of(value), FunctionType):
             _swap(body_of(value))
     elif hasattr(type(value), "__get__"):
-        adopt(type(value))
+        _adopt(type(value))
 
 
 def body_of(cached: Any) -> Any:
@@ -140,18 +191,18 @@ def body_of(cached: Any) -> Any:
 
 def adopt_function(f: FunctionType) -> None:
     """Make `f`, which C code keeps to call later, run rewritten until the last open level closes."""
-    with _lock:
-        if _open_levels:
-            _swap(f)
+    if _open:
+        exclusively(codes.lock, _swap, f)
 
 
 def _swap(f: FunctionType) -> None:
-    code = f.__code__
-    if is_rewritten(code) or (is_untouched(f) and f.__module__.startswith("plaingrad.")):
-        return
-    new = rewritten(code) if rulebook.find(f) is None else _by_rule(f, code)
-    f.__code__ = new
-    _swapped.append((f, code, new))
+    if not (codes.runs_rewritten(f) or (is_untouched(f) and f.__module__.startswith("plaingrad."))):
+        codes.exchange(f, _code_for)
+
+
+def _code_for(f: FunctionType, code: CodeType) -> CodeType:
+    """What runs instead of `code`, the code of `f`."""
+    return rewritten(code) if rulebook.find(f) is None else _by_rule(f, code)
 
 
 def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
@@ -190,35 +241,47 @@ def plain_form(f: FunctionType) -> FunctionType:
 
 def rules_changed(f: Any) -> None:
     """The rule of `f` was entered or removed: where it is a special method of a class that is in use, look again."""
-    with _lock:
-        for k, (function, code, new) in enumerate(_swapped):
-            if function is f:
-                if f.__code__ is new:
-                    f.__code__ = code
-                del _swapped[k]
-                _ruled.pop(f, None)
-                _swap(f)
-                return
+    exclusively(codes.lock, _look_again, f)
 
 
-def level_opened() -> None:
-    """Count a level in."""
-    global _open_levels
-    with _lock:
-        _open_levels += 1
+def _look_again(f: Any) -> None:
+    if type(f) is FunctionType and codes.is_exchanged(f):
+        codes.put_back(f)
+        _ruled.pop(f, None)
+        _swap(f)
 
 
-def level_closed() -> None:
-    """Count a level out; after the last one, put the original code back."""
-    global _open_levels
-    with _lock:
-        _open_levels -= 1
-        if _open_levels == 0:
-            while _swapped:
-                f, code, new = _swapped.pop()
-                if f.__code__ is new:
-                    f.__code__ = code
-            _ruled.clear()
-            known.difference_update(_adopted)
-            settled.difference_update(_adopted)
-            _adopted.clear()
+def level_opened(level: Any) -> None:
+    """Count `level` in."""
+    _open.add(level)
+    if _is_closing:
+        exclusively(codes.lock, int)  # wait for the thread that closes the last one
+    if not _is_watching and running_threads():
+        exclusively(codes.lock, _begin_to_watch)
+
+
+def level_closed(level: Any) -> None:
+    """Count `level` out; after the last one, put the original code back. It may be done twice."""
+    global _is_closing
+    _open.discard(level)
+    if not _open and (_adopted or _is_watching or codes.any_exchanged()):
+        _is_closing = True  # before the look at `_open` that counts: see `level_opened`
+        exclusively(codes.lock, _put_back)
+
+
+def _begin_to_watch() -> None:
+    """Other threads run, which may change adopted classes: look at them, and at their tags, again."""
+    global _is_watching
+    _is_watching = True
+    _drop(_adopted)
+
+
+def _put_back() -> None:
+    global _is_closing, _is_watching
+    if not _open:
+        codes.put_all_back()
+        _ruled.clear()
+        _drop(_adopted)
+        _adopted.clear()
+        _is_watching = False
+    _is_closing = False

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, foreign, frames, outsiders
+from plaingrad.engine import adopt, codes, foreign, frames, outsiders
 from plaingrad.engine.kinds import (
     ARRAY,
     MAPPING,
@@ -179,6 +179,17 @@ class Calls:
         self.methods.clear()
         self.attributes.clear()
 
+    def code_changed(self, function: Any) -> None:
+        """Forget the decision for `function`: it was given other code."""
+        self.functions.pop(id(function), None)
+
+    def classes_changed(self) -> None:
+        """Forget how classes are called, and their instances' attributes: one of them was changed."""
+        self.prepared.clear()
+        self.attributes.clear()
+        self.methods.clear()
+        self.stores.clear()
+
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen."""
         self.open = False
@@ -195,6 +206,7 @@ class Calls:
         prepared = self.prepared
         decide_function = self._decide_function
         decide = self._decide
+        code_is_watched = codes.is_watched  # by `code_changed`; f.__code__ is slow then
 
         def prep(f: Any) -> Any:
             t = type(f)
@@ -202,7 +214,7 @@ class Calls:
                 entry = functions.get(id(f))
                 if (
                     entry is not None
-                    and entry[0] is f.__code__
+                    and (code_is_watched or entry[0] is f.__code__)
                     and entry[1] is f.__defaults__
                     and entry[2] is f.__kwdefaults__
                 ):
@@ -219,13 +231,16 @@ class Calls:
         return prep
 
     def _decide_function(self, f: FunctionType) -> Any:
+        code = f.__code__
         rule = rulebook.find(f)
         instead = self._without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
         functions = self.functions
         reference = weakref.ref(f, lambda _: functions.pop(key, None))
-        functions[key] = (f.__code__, f.__defaults__, f.__kwdefaults__, instead, reference)
+        functions[key] = (code, f.__defaults__, f.__kwdefaults__, instead, reference)
+        if f.__code__ is not code:  # by another thread
+            functions.pop(key, None)
         return instead
 
     def inside(self, f: Any) -> Any:
@@ -239,7 +254,7 @@ class Calls:
                 if is_immortal(f):
                     instead = _ours[f] = rewrite_function(f)
                     return instead
-                instead = f if is_rewritten(f.__code__) else rewrite_function(f)
+                instead = f if codes.runs_rewritten(f) else rewrite_function(f)
                 if len(self.forced) > 4096:
                     self.forced.clear()
                 self.forced[f] = instead
@@ -252,7 +267,7 @@ class Calls:
             instead = self._meeting_class(f)
         if t in CACHEABLE:
             owner = getattr(f, "__self__", None)
-            if t not in BUILTIN or owner is None or type(owner) is ModuleType:
+            if (t not in BUILTIN or owner is None or type(owner) is ModuleType) and not adopt.may_change(f):
                 self.prepared[f] = instead
         return instead
 
@@ -467,9 +482,8 @@ class Calls:
         handed_over = outsiders.special(f, self.level)
         if handed_over is not None:
             return handed_over
-        if is_own(f) or is_rewritten(
-            f.__code__
-        ):  # also of what `inside` has rewritten once: no matter what ran before
+        # Also of what `inside` has rewritten once: no matter what ran before.
+        if is_own(f) or codes.runs_rewritten(f):
             return f
         return self.inside(f) if is_immortal(f) else rewrite_function(f)
 
@@ -612,6 +626,8 @@ class Calls:
     def guarded(self, f: Any) -> Any:
         """A C function without a rule: called when nothing among its arguments is active, else refused."""
         level = self.level
+        pickles = getattr(getattr(f, "__objclass__", f), "__module__", None) == "_pickle"
+        given = self.meet if pickles else self._callback  # functions are pickled by name, not called
 
         def opaque(*args: Any, **kwargs: Any) -> Any:
             watched = None
@@ -628,9 +644,9 @@ class Calls:
                     watched = [*(watched or ()), x]
             if watched:
                 self._refuse_writes(f, args, kwargs)
-            safe = [self._callback(x) for x in args]
+            safe = [given(x) for x in args]
             if kwargs:
-                kwargs = {name: self._callback(x) for name, x in kwargs.items()}
+                kwargs = {name: given(x) for name, x in kwargs.items()}
             result = f(*safe, **kwargs)
             if level.texts and any(map(may_read_text, args)):
                 self.check_parsed(result)
@@ -723,11 +739,17 @@ class Calls:
         settled = adopt.settled
         prep = self.prep
         slow = self._attr
+        may_change = adopt.other_threads()
+        watched = adopt.watched.get
 
         def attr(o: Any, name: str) -> Any:
             t = type(o)
             if t in settled:
                 return getattr(o, name)
+            if may_change:
+                tag = watched(t)
+                if tag is not None and tag[2] and tag[0].value == tag[1]:
+                    return getattr(o, name)
             if t is ModuleType:
                 fields = getattr(o, "__dict__", ())
                 if name in fields or "__getattr__" not in fields or hasattr(ModuleType, name):
@@ -868,17 +890,13 @@ class Calls:
             type(descriptor) is types.GetSetDescriptorType or (descriptor is None and not is_heap(t))
         ):
             outsiders.adopt_callback(v)  # C code will call it
-        elif type(descriptor) in PYTHON_ATTRIBUTES:
+        elif type(descriptor) in PYTHON_ATTRIBUTES and not adopt.may_change(t):
             self.stores.setdefault(t, set()).add(name)
         setattr(o, name, v)
 
     def class_changed(self, cls: type) -> None:
         """An attribute of `cls` was replaced: look at it again, and at how it is called."""
         adopt.forget(cls)
-        self.prepared.clear()
-        self.attributes.clear()
-        self.methods.clear()
-        self.stores.clear()
 
     def _set_array_attr(self, v: Any, a: Any, name: str) -> None:
         level = self.level

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.engine.codes import runs_rewritten
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.rewrite import is_rewritten
 
@@ -106,7 +107,7 @@ def _parts(it: Any) -> Iterator[Any]:
             if not is_rewritten(code_of(x)) and not is_own_frame(frame_of(x)):
                 yield x
         elif t is FunctionType:
-            if not is_rewritten(x.__code__) and not str(x.__module__).startswith("plaingrad."):
+            if not runs_rewritten(x) and not str(x.__module__).startswith("plaingrad."):
                 yield x
         elif t is itertools.accumulate:
             todo += _inside(x)

@@ -204,7 +204,7 @@ class Level(Hooks):
 
     def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
-        adopt.level_opened()
+        adopt.level_opened(self)
         token = CURRENT.set(self)
         try:
             return self.prep(f)(*args, **kwargs)
@@ -227,7 +227,7 @@ class Level(Hooks):
         if outer is not PLAIN:
             outer.heirs += map(weakref.ref, closed)
         self.calls.closed()
-        adopt.level_closed()
+        adopt.level_closed(self)
 
     # -- evaluation one level out ----------------------------------------------------------------------------------
 

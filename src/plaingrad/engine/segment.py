@@ -135,7 +135,7 @@ class Segment(ReverseLevel):
 
     def __enter__(self) -> Segment:
         hold(self.base)
-        adopt.level_opened()
+        adopt.level_opened(self)
         return self
 
     def __exit__(self, *_: object) -> None:
