@@ -27,7 +27,7 @@ from plaingrad.engine import codes
 from plaingrad.engine.class_versions import tag_of
 from plaingrad.engine.critical import exclusively
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
-from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten, rewritten
+from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
 _ruled: dict[
     FunctionType, FunctionType
