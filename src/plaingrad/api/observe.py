@@ -117,6 +117,7 @@ def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
             raise ArgumentError("the native stages depend on the types of the arguments: show(f, *args).")
         args = native.bound(f, args, {})
         signature = native.signature_of(args)
+        f = native.as_now(f, signature)
         stages = importlib.import_module("plaingrad.native.build").stages
         text = stages(f, signature, native.differentiable(signature))
     else:

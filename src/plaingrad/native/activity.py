@@ -13,6 +13,8 @@ from numba.core import types
 from plaingrad import rulebook
 from plaingrad.native import again, array_lists
 from plaingrad.native.classes import Classes
+from plaingrad.native.current import original
+from plaingrad.native.dispatchers import python_function
 from plaingrad.native.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.tree import Do, InPlace, Let, Program, Store, Var, operands, statements
 
@@ -201,7 +203,8 @@ def has_own_rule(f: Any) -> bool:
     """Whether a function of the user's was given a rule, or declared constant."""
     if not is_users(f):
         return False
-    return any(rulebook.find(g) is not None for g in (f, getattr(f, "py_func", f)))
+    of = original(f)
+    return any(rulebook.find(g) is not None for g in (f, python_function(f), of, python_function(of)))
 
 
 def _is_numpys(f: Any) -> bool:

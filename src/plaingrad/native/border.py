@@ -13,18 +13,21 @@ import functools
 import inspect
 from collections import namedtuple
 from dataclasses import dataclass
-from types import FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Literal
 
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
 from plaingrad.errors import AliasError, ArgumentError, NativeError
-from plaingrad.native.activity import has_tangent, is_array, is_real, part_types
-from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, is_plain, python_function
+from plaingrad.native.activity import has_own_rule, has_tangent, is_array, is_real, part_types
+from plaingrad.native.current import as_now, dispatcher_of, original, snapshot_of
+from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
 from plaingrad.native.effects import effects_of
+from plaingrad.native.meaning import as_declared
 from plaingrad.tangents import Tangent, ZeroTangent, is_zero
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one
@@ -72,6 +75,7 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     floats = any(isinstance(args[k], np.ndarray) and is_whole(args[k]) for k in positions if k < len(args))
     args = tuple([differentiated(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
+    function = written_out(function, len(args))
     given = bound(function, (*first, *args), {**more, **kwargs})
     rest = rest_of(function)
     wanted = tuple(
@@ -81,6 +85,14 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     signature = signature_of(given)
     if rest is not None:
         signature = with_rest(signature, rest)
+    if has_own_rule(function):
+        raise NativeError(
+            f"`{name_of(function)}` has a rule of its own, which is Python code, or was declared constant.\n"
+            "  To go on: tier='plain' goes by the rule.\n  See docs: errors#native"
+        )
+    native, signature = as_declared(function, native, signature, tuple([k for k, _ in wanted]))
+    function = as_now(function, signature)
+    refuse_captured(function, native, signature)
     for (k, place), n in zip(wanted, positions, strict=True):
         t = signature[k] if place is None else list(signature[k])[place]
         if not has_tangent(t):
@@ -100,6 +112,11 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     return Taken(function, native, signature, at, given, wanted)
 
 
+def name_of(f: Any) -> str:
+    """What a function is called in messages."""
+    return str(getattr(f, "__name__", None) or type(f).__name__)
+
+
 def _shifted(positions: tuple[int, ...], first: tuple[Any, ...]) -> list[int]:
     return [k + len(first) for k in positions]
 
@@ -115,9 +132,38 @@ def opened(f: Any) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
         function, first, more = opened(f.func)
         return function, (*first, *f.args), {**more, **f.keywords}
     own = vars(type(f)).get("__call__")
-    if is_dispatcher(f) or not isinstance(own, FunctionType):
+    of_numba = type(f).__module__.startswith("numba.")
+    if of_numba or not isinstance(own, FunctionType):
         return f, (), {}
     return own, (f,), {}
+
+
+def written_out(f: Any, count: int) -> Any:
+    """A Python function for a function in C that the rulebook knows; others as they are.
+
+    Raises:
+        NativeError: it is nothing that Numba could compile.
+    """
+    if isinstance(f, FunctionType) or is_dispatcher(f):
+        return f
+    if isinstance(f, (BuiltinFunctionType, np.ufunc)) or isinstance(
+        getattr(f, "_dispatcher", None), Dispatcher
+    ):
+        return _call_of(f, count)
+    raise NativeError(
+        f"`{name_of(f)}` is no Python function that Numba could compile.\n"
+        "  To go on: tier='plain' takes whatever can be called.\n  See docs: errors#native"
+    )
+
+
+@functools.lru_cache(256)
+def _call_of(f: Any, count: int) -> Any:
+    """The function that calls `f` with that many arguments."""
+    name = name_of(f) if name_of(f).isidentifier() else "function"
+    names = ", ".join(f"x{k}" for k in range(count))
+    space: dict[str, Any] = {"f": f, "__name__": getattr(f, "__module__", None) or "builtins"}
+    exec(compile(f"def {name}({names}):\n    return f({names})\n", f"<{name}>", "exec"), space)
+    return space[name]
 
 
 def rest_of(f: Any) -> int | None:
@@ -376,10 +422,56 @@ def refuse_aliases(found: Any, args: tuple[Any, ...]) -> None:
     for k, a in enumerate(every):
         for b in every[:k]:
             if np.may_share_memory(a, b) and np.shares_memory(a, b):
+                raise shared_arguments()
+
+
+def captured_by(f: Any) -> list[np.ndarray]:
+    """The global or captured arrays that a stand-in reads where they are: of a dispatcher those that are not copied."""
+    snapshot = snapshot_of(f)
+    if snapshot is None:
+        return []
+    copied = [] if is_dispatcher(original(f)) else [a for a, _, _ in snapshot.arrays]
+    return [*snapshot.live, *copied]
+
+
+def refuse_captured(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...]) -> None:
+    """An argument that shares memory with an array that the function reads from outside must not be written.
+
+    Raises:
+        AliasError: it is.
+    """
+    captured = captured_by(f)
+    if not captured:
+        return
+    for a in [x for arg in args for x in arrays_in(arg)]:
+        if any(np.may_share_memory(a, b) and np.shares_memory(a, b) for b in captured):
+            if effects_of(f, signature).writes:
                 raise AliasError(
-                    "two of the arguments share memory, and the function writes into its arguments.\n"
-                    "  To go on: pass a copy of one of them.\n  See docs: errors#alias"
+                    f"an array is an argument of `{name_of(f)}` and is read by it as a global, or captured, variable "
+                    "too, and the function writes into its arguments.\n"
+                    "  To go on: pass a copy, or use one of the two names only.\n  See docs: errors#alias"
                 )
+
+
+def refuse_shared(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...]) -> None:
+    """Arguments that share memory, for what takes derivatives of copies of them.
+
+    Raises:
+        AliasError: the function writes into them.
+    """
+    every = [x for arg in args for x in arrays_in(arg)]
+    for k, a in enumerate(every):
+        for b in every[:k]:
+            if np.may_share_memory(a, b) and np.shares_memory(a, b) and effects_of(f, signature).writes:
+                raise shared_arguments()
+
+
+def shared_arguments() -> AliasError:
+    """What is said of arguments that share memory."""
+    return AliasError(
+        "two of the arguments share memory, and the function writes into its arguments.\n"
+        "  To go on: pass a copy of one of them.\n  See docs: errors#alias"
+    )
 
 
 def shadows_of(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[np.ndarray]:

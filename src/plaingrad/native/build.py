@@ -21,12 +21,13 @@ from plaingrad.errors import NativeError
 from plaingrad.native import cache, declare
 from plaingrad.native.activity import Memory
 from plaingrad.native.cotangents import cotangents_program
-from plaingrad.native.dispatchers import is_dispatcher, options_inside, options_of, python_function
+from plaingrad.native.dispatchers import identity, is_dispatcher, options_inside, options_of, python_function
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
 from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
 from plaingrad.native.frontend import program
 from plaingrad.native.garbage import seldom_collected
+from plaingrad.native.per_function import PerFunction
 from plaingrad.native.polish import polished
 from plaingrad.native.prepare import prepared
 from plaingrad.native.reverse import enclosed_sweeps, pullback_program, pullback_sweeps
@@ -58,7 +59,7 @@ UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated a
 CALLED = re.compile(r"\b([A-Za-z_]\w*?)(?:_\d+)?\(")  # a name may have a number, where two would be alike
 
 _lock = threading.RLock()
-_built: dict[Any, Derived | NativeError] = {}
+_built = PerFunction()  # of `Derived`, or `NativeError`
 _numbers = itertools.count(1)
 
 
@@ -220,18 +221,17 @@ def derived(
     """
     function = python_function(f)
     options = options_of(f)  # which the derivative keeps
-    key = (mode, function, signature, active, str(options), rulebook.changes(), zeros)
+    key = (mode, signature, active, str(options), rulebook.changes(), zeros)
     with _lock:
-        found = _built.get(key)
+        known = _built.of(function)
+        found = known.get(key)
         if found is None:
             try:
                 with seldom_collected():
                     found = _derive(mode, f, function, signature, active, options, {}, zeros)
             except NativeError as error:
                 found = NativeError(str(error))  # without the frames of Numba that the other one holds
-            if len(_built) > 1024:
-                _built.clear()
-            _built[key] = found
+            known[key] = found
     if isinstance(found, NativeError):
         raise NativeError(str(found))
     return found
@@ -263,8 +263,7 @@ def _derive(
     def callee(g: Any, types_of: Any, positions: Any) -> Any:
         inner = python_function(g)
         for (other, kinds, wanted), begun in inside.items():
-            same = inner.__code__ is other.__code__ and inner.__closure__ == other.__closure__
-            if same and types_of == kinds and positions == wanted:
+            if identity(inner) == identity(other) and types_of == kinds and positions == wanted:
                 callers.append(begun)
                 return begun.stand_in()
         inner_mode, its = OF_CALLEES.get(mode, mode), options_inside(options, g)

@@ -22,8 +22,9 @@ from numba.core import config, types
 from plaingrad import rulebook
 from plaingrad.native import declare, scalars
 from plaingrad.native.cache_folder import PREFIX, folder, read, write_whole
+from plaingrad.native.current import dispatcher_of
 from plaingrad.native.disk import is_as_imported, surroundings
-from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
+from plaingrad.native.dispatchers import is_dispatcher
 from plaingrad.native.machine_code import KeptCode
 
 START, END = "# the program\n", "# its end\n"

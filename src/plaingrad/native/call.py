@@ -13,12 +13,13 @@ from numba.core.errors import NumbaError
 from plaingrad.engine.run import checksum, refuse_changed
 from plaingrad.errors import NativeError, NonScalarOutputError
 from plaingrad.native import build
-from plaingrad.native.activity import has_tangent, part_types
+from plaingrad.native.activity import has_own_rule, has_tangent, part_types
 from plaingrad.native.border import (
     Taken,
     arrays_in,
     as_real,
     bound,
+    captured_by,
     cotangents,
     directions,
     order_of,
@@ -30,10 +31,13 @@ from plaingrad.native.border import (
 )
 from plaingrad.native.build import Derived
 from plaingrad.native.counting import refuse_counted, taken_as_real, whole_numbers, with_tangents
-from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, python_function
+from plaingrad.native.current import as_now
+from plaingrad.native.dispatchers import is_dispatcher, python_function
 from plaingrad.native.effects import effects_of
 from plaingrad.native.frontend import program
 from plaingrad.native.linear import applied, is_nothing
+from plaingrad.native.meaning import as_declared, compare, is_known_to_differ, is_to_compare, refuse_source
+from plaingrad.native.per_function import PerFunction
 from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
@@ -99,18 +103,18 @@ def value_and_gradient(
     pushed = None if has_aux else by_columns(call)
     if pushed is not None:
         return pushed
-    key = python_function(call.f), call.signature, call.positions
-    found = derived(
-        "pullback", call.f, call.signature, call.positions, zeros_among(key, call.args, call.positions)
-    )
+    zeros = zeros_among(python_function(call.f), call.signature, call.args, call.positions)
+    found = derived("pullback", call.f, call.signature, call.positions, zeros)
     refuse_aliases(found, call.args)
     shadows = shadows_of(call.args, call.positions)
     if found.result in ("float64", "float32") and not has_aux:
         value, *out = plainly(found.run, *call.args, 1.0, *shadows)
+        compared(call.f, call.args, call.signature, value)
         return value, call.gradients(out, shadows)
     t = result_type(call.f, call.signature)  # by the front end, in every process
     out = list(plainly(found.run, *call.args, *unit_seeds(f, t, has_aux), *shadows))
     value = rebuilt(t, out) if has_aux else out.pop(0)
+    compared(call.f, call.args, call.signature, value)
     return value, call.gradients(out, shadows)
 
 
@@ -138,6 +142,7 @@ def by_columns(call: Taken) -> tuple[Any, tuple[Any, ...]] | None:
     if len(out) != 2 or not isinstance(out[0], (float, np.floating)):
         return None
     value, row = out
+    compared(call.f, call.args, call.signature, value)
     if not all(map(math.isfinite, row)) and not plainly(effects_of, call.f, call.signature).once:
         return None
     bars: list[Any] = []
@@ -213,7 +218,8 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
     call, positions = plainly(taken_as_real, f, args)
     refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
     y, pull = pullback_of(call)
-    read = [a for x in (*call.args, y) for a in arrays_in(x)]
+    compared(call.f, call.args, call.signature, y)
+    read = [a for x in (*call.args, y) for a in arrays_in(x)] + captured_by(call.f)
     before = [checksum(a) for a in read]
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
@@ -243,21 +249,56 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
         x, type_of(x, ""), moved.get(k, ZeroTangent))]  # fmt: skip
     out = list(plainly(found.run, *call.args, *given))
     y = rebuilt(result_type(call.f, call.signature), out)
+    compared(call.f, call.args, call.signature, y)
     return y, _as_tangent(y, out)
 
 
 # -- Numba functions met by the plain tier -----------------------------------------------------------------------------
 
 
+def met(f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
+    """(what to derive, the arguments as it takes them, their types, the positions of those with a tangent)."""
+    signature = signature_of(args)
+    args, signature = as_declared(f, args, signature, differentiable(signature))
+    return as_now(f, signature), args, signature, differentiable(signature)
+
+
+def source_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The Python function behind a dispatcher, to be differentiated in its place.
+
+    Raises:
+        NativeError: it is another function than the dispatcher.
+    """
+    if not has_own_rule(f):
+        try:
+            signature = signature_of(bound(f, args, kwargs))
+        except (NativeError, TypeError):
+            return f.py_func
+        refuse_source(f, signature)
+    return f.py_func
+
+
+def compared(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...], y: Any) -> None:
+    """Compare the first value with that of the dispatcher, where this does nothing else.
+
+    Raises:
+        NativeError: it is another one.
+    """
+    if is_to_compare(f, signature):
+        effects = plainly(effects_of, f, signature)
+        if not effects.writes and not effects.once:
+            plainly(compare, f, args, signature, y)
+
+
 def rule_of(dispatcher: Any) -> Rule:
     """The rule of a Numba function: its derived pullback and pushforward."""
 
     def native_rrule(*args: Any) -> Any:
-        signature = signature_of(args)
-        positions = differentiable(signature)
-        sweeps = derived("pullback", dispatcher, signature, positions).run
+        now, args, signature, positions = met(dispatcher, args)
+        sweeps = derived("pullback", now, signature, positions).run
         recorded = plainly(sweeps.recorded, *args)
-        y = rebuilt(result_type(dispatcher, signature), list(recorded.results))
+        y = rebuilt(result_type(now, signature), list(recorded.results))
+        compared(now, args, signature, y)
         # now, while the plain tier can still be taken instead
         plainly(recorded.compile, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
 
@@ -265,21 +306,20 @@ def rule_of(dispatcher: Any) -> Rule:
             return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
 
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
-            return applied(pull, push_of(dispatcher, args), y_bar)  # type: ignore[no-any-return]
+            return applied(pull, push_of(now, args), y_bar)  # type: ignore[no-any-return]
 
         return y, native_pullback
 
     def native_frule(*args: Any) -> Any:
         y = plainly(dispatcher, *args)
+        now, args, signature, positions = met(dispatcher, args)
 
         def pull(y_bar: Any) -> tuple[Any, ...]:
-            signature = signature_of(args)
-            positions = differentiable(signature)
-            recorded = plainly(derived("pullback", dispatcher, signature, positions).run.recorded, *args)
+            recorded = plainly(derived("pullback", now, signature, positions).run.recorded, *args)
             return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
 
         def native_pushforward(dots: tuple[Any, ...]) -> Any:
-            return applied(push_of(dispatcher, args), pull, tuple(dots))
+            return applied(push_of(now, args), pull, tuple(dots))
 
         return y, native_pushforward
 
@@ -322,25 +362,20 @@ def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
     found = derived("pushforward", f, signature, positions)
     given = [dot for k in positions for dot in seeds_of(args[k], dots[k])]
     out = list(plainly(found.run, *args, *given))
-    y, y_dots = _result_of(found, f, signature, out)
-    return _as_tangent(y, y_dots)
-
-
-def _result_of(found: Derived, f: Any, signature: tuple[Any, ...], out: list[Any]) -> tuple[Any, list[Any]]:
-    """(the result of a pushforward's call, the tangents of its leaves)."""
     y = rebuilt(result_type(f, signature), out)
-    return y, out
+    compared(f, args, signature, y)
+    return _as_tangent(y, out)
 
 
-_result_types: dict[Any, Any] = {}
+_result_types = PerFunction()
 
 
 def result_type(f: Any, signature: tuple[Any, ...]) -> Any:
     """The Numba type of the result of a function."""
-    key = python_function(f), signature
-    if key not in _result_types:
-        _result_types[key] = types.unliteral(plainly(program, f, signature).result)
-    return _result_types[key]
+    known = _result_types.of(python_function(f))
+    if signature not in known:
+        known[signature] = types.unliteral(plainly(program, f, signature).result)
+    return known[signature]
 
 
 def rebuilt(t: Any, out: list[Any]) -> Any:
@@ -367,8 +402,8 @@ def compiled_form(f: Any, args: tuple[Any, ...], mode: str) -> Any:
     Raises:
         NativeError: its derivative cannot be derived for these arguments.
     """
-    dispatcher = f if is_dispatcher(f) else dispatcher_of(f)
     signature = signature_of(args)
+    dispatcher = as_now(f, signature)
     derived(mode, dispatcher, signature, differentiable(signature))
     if not takes(dispatcher, args):
         raise NativeError(
@@ -409,18 +444,21 @@ def takes(f: Any, args: tuple[Any, ...]) -> bool:
     back), or that cannot be derived, is differentiated as the Python function it was.
     """
     try:
-        signature = signature_of(args)
-        effects = plainly(effects_of, f, signature)
+        if has_own_rule(f):
+            return False
+        now, args, signature, positions = met(f, args)
+        effects = plainly(effects_of, now, signature)
         if effects.writes or effects.aliases or effects.once:
             return False
-        derived("pullback", f, signature, differentiable(signature))
-        return True
+        derived("pullback", now, signature, positions)
+        return not is_known_to_differ(now, signature)
     except NativeError:
         return False
 
 
 Callback = Callable[..., Any]
 __all__ = [
+    "as_now",
     "bound",
     "is_dispatcher",
     "rule_of",

@@ -15,13 +15,14 @@ from plaingrad.native.activity import has_tangent
 from plaingrad.native.border import Taken, is_whole, taken, type_of
 from plaingrad.native.dispatchers import python_function
 from plaingrad.native.frontend import program
+from plaingrad.native.per_function import PerFunction
 from plaingrad.native.prepare import prepared
 from plaingrad.native.tree import For, Let, Operand, Var, statements
 from plaingrad.tangents import is_zero
 
-_reals: dict[
-    Any, tuple[int, ...]
-] = {}  # (function, types of its arguments, its whole numbers) -> which whole numbers are real numbers
+_reals = (
+    PerFunction()
+)  # (types of the arguments, whole numbers among them) -> which of these are real numbers
 
 
 def taken_as_real(
@@ -46,18 +47,16 @@ def taken_as_real(
     call = taken(f, args, able, {})
     if not whole:
         return call, able
-    key = python_function(call.f), call.signature, whole
-    if key not in _reals:
-        if len(_reals) > 1024:
-            _reals.clear()
+    known, key = _reals.of(python_function(call.f)), (call.signature, whole)
+    if key not in known:
         found = whole
         if not is_typed(taken(f, args, tuple(sorted((*able, *whole))), {})):
             found = ()
             for k in whole if len(whole) > 1 else ():
                 if is_typed(taken(f, args, tuple(sorted((*able, *found, k))), {})):
                     found = (*found, k)
-        _reals[key] = found
-    positions = tuple(sorted((*able, *_reals[key])))
+        known[key] = found
+    positions = tuple(sorted((*able, *known[key])))
     if not positions:
         raise ArgumentError(
             "none of the arguments is a real or complex number: the function counts with them.\n"

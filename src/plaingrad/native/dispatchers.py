@@ -1,12 +1,12 @@
-"""Numba's dispatchers: the functions behind them, what they call, and plain functions made dispatchers."""
+"""Numba's dispatchers: the functions behind them, what they call, and which options matter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
-from numba.core.registry import CPUDispatcher
+from numba.core.registry import cpu_target
 
 LIBRARIES = ("numpy", "numba", "math", "scipy", "plaingrad.native", "plaingrad.rules")
 # options of a dispatcher that its numbers and exceptions depend on, as they usually are
@@ -33,44 +33,6 @@ def python_function(f: Any) -> Callable[..., Any]:
     return getattr(f, "py_func", f)
 
 
-def with_compiled_callees(f: FunctionType) -> FunctionType:
-    """`f` with the plain Python functions that it calls by a global or captured name made dispatchers."""
-    return python_function(dispatcher_of(f))  # type: ignore[return-value]
-
-
-_dispatchers: dict[FunctionType, Any] = {}
-
-
-def dispatcher_of(f: FunctionType) -> Any:
-    """The dispatcher of a plain Python function, with those that it calls compiled along; itself too."""
-    found = _dispatchers.get(f)
-    if found is not None:
-        return found
-    space = f.__globals__
-    names = {name for code in _codes(f.__code__) for name in code.co_names if is_plain(space.get(name))}
-    cells = [c for c in f.__closure__ or () if is_plain(_content(c))]
-    new = f
-    if names or cells:
-        closure = tuple([CellType() if any(c is d for d in cells) else c for c in f.__closure__ or ()])
-        new = FunctionType(f.__code__, dict(space), f.__name__, f.__defaults__, closure or None)
-        new.__kwdefaults__ = f.__kwdefaults__
-        new.__module__, new.__qualname__ = f.__module__, f.__qualname__
-    if len(_dispatchers) > 4096:
-        _dispatchers.clear()
-    found = _dispatchers[f] = _dispatchers[new] = _jitted(new)  # before its callees, which may call it
-    for name in names:
-        new.__globals__[name] = dispatcher_of(space[name])
-    for old, cell in zip(f.__closure__ or (), new.__closure__ or (), strict=True):
-        if old is not cell:
-            cell.cell_contents = dispatcher_of(old.cell_contents)
-    return found
-
-
-def _jitted(f: FunctionType) -> Any:
-    """numba.njit(f), with NUMBA_DISABLE_JIT too: the types of what it returns are asked for, then CPython runs it."""
-    return CPUDispatcher(py_func=f, targetoptions={"nopython": True})
-
-
 def _codes(code: Any) -> Iterator[Any]:
     yield code
     for inner in code.co_consts:
@@ -83,6 +45,12 @@ def _content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return None
+
+
+def identity(f: Any) -> Any:
+    """What two names of one function have in common."""
+    f = python_function(f)
+    return f.__code__, tuple([id(_content(cell)) for cell in f.__closure__ or ()])
 
 
 def is_plain(f: Any) -> bool:
@@ -110,3 +78,12 @@ def options_inside(options: dict[str, Any], f: Any) -> dict[str, Any]:
 def is_dispatcher(f: Any) -> bool:
     """Whether `f` was made by `numba.njit`."""
     return isinstance(getattr(f, "py_func", None), FunctionType) and hasattr(f, "targetoptions")
+
+
+def overloads_of(f: Any) -> list[Any]:
+    """The templates of `numba.extending.overload` for a user's function: what compiled code runs in its place."""
+    if not is_plain(f):
+        return []
+    cpu_target.typing_context.refresh()
+    t = cpu_target.typing_context._lookup_global(f)
+    return [x for x in getattr(t, "templates", ()) if hasattr(x, "_overload_func")]

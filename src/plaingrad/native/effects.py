@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from plaingrad.native.array_lists import changed
+from plaingrad.native.current import changes
 from plaingrad.native.dispatchers import python_function
 from plaingrad.native.frontend import constant, program
+from plaingrad.native.per_function import PerFunction
 from plaingrad.native.tree import Do, Let, Operand, Program, Var, statements
 from plaingrad.native.typed_ir import settled, type_of_value
 
-_known: dict[Any, Effects] = {}
+_known = PerFunction()
 _open: set[Any] = set()  # functions being looked at: those that call themselves
 
 
@@ -39,13 +41,14 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     from plaingrad.native.explode import exploded
     from plaingrad.native.prepare import prepared
 
-    key = (python_function(f), signature)
-    found = _known.get(key)
+    function = python_function(f)
+    known, key = _known.of(function), (signature, changes())
+    found = known.get(key)
     if found is not None:
-        return found
-    if key[0].__code__ in _open:
+        return found  # type: ignore[no-any-return]
+    if function.__code__ in _open:
         return Effects(frozenset(range(len(signature))), True, "")
-    _open.add(key[0].__code__)
+    _open.add(function.__code__)
     try:
         whole, results, leaves = exploded(prepared(program(f, signature)))
         memory = Memory(whole)
@@ -66,11 +69,9 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
                 if is_users(callee):
                     once = once or effects_of(callee, argument_types(whole, call)).once
     finally:
-        _open.discard(key[0].__code__)
-    if len(_known) > 1024:
-        _known.clear()
-    _known[key] = Effects(frozenset(writes), aliases, once)
-    return _known[key]
+        _open.discard(function.__code__)
+    known[key] = found = Effects(frozenset(writes), aliases, once)
+    return found
 
 
 def once_only(s: Let) -> str:

@@ -19,8 +19,11 @@ from numba.core.dispatcher import LiftedCode
 from numba.np.numpy_support import as_dtype
 
 from plaingrad.native.cleanup import without_cleanup
+from plaingrad.native.current import dispatcher_of
+from plaingrad.native.dispatchers import is_plain
 from plaingrad.native.draft import Draft
 from plaingrad.native.iteration import counted
+from plaingrad.native.meaning import implementation
 from plaingrad.native.structure import Graph, Irreducible, structured
 from plaingrad.native.tree import (
     RESULT,
@@ -44,7 +47,7 @@ from plaingrad.native.tree import (
     value_of,
     with_inner,
 )
-from plaingrad.native.typed_ir import typed_ir_of
+from plaingrad.native.typed_ir import type_of_value, typed_ir_of
 
 SYMBOLS = {
     operator.add: "+",
@@ -395,7 +398,7 @@ class _Translator(Draft):
                 args.append(Var(part))
         keywords = tuple(key for key, _ in value.kws)
         args += [self.operand(a) for _, a in value.kws]
-        callee = self.operand(value.func)
+        callee = self.as_compiled(self.operand(value.func), args, keywords)
         if isinstance(value_of(callee), LiftedCode):
             raise self.refuse("`with objmode`")
         if _name(callee) == "mark_try_block":
@@ -408,6 +411,18 @@ class _Translator(Draft):
         if callee == Const(slice):
             return [*setup, Let(name, "slice", tuple(args), None, line)]
         return [*setup, Let(name, "call", (callee, *args), keywords, line)]
+
+    def as_compiled(self, callee: Operand, args: list[Operand], keywords: tuple[str, ...]) -> Operand:
+        """What is called where compiled code calls `callee`: another function if there is an overload of it."""
+        f = value_of(callee)
+        if not is_plain(f):
+            return callee
+        kinds = [self.types[a.name] if isinstance(a, Var) else type_of_value(a.value) for a in args]
+        try:
+            found = implementation(f, [types.unliteral(t) for t in kinds], keywords)
+        except Exception as error:  # whatever the overload raises for types that it was not asked for
+            raise self.refuse(f"the overload of `{f.__name__}`") from error
+        return callee if found is None else Ref(dispatcher_of(found), found.__name__)
 
     def _raise(self, end: Any) -> Raise:
         if isinstance(end, (ir.StaticRaise, ir.DynamicRaise)):

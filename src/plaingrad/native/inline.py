@@ -24,7 +24,8 @@ from plaingrad.errors import NativeError
 from plaingrad.native import again
 from plaingrad.native.activity import has_own_rule, has_tangent, is_array, is_users
 from plaingrad.native.composed import COMPOSED
-from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher, options_of, python_function
+from plaingrad.native.current import dispatcher_of
+from plaingrad.native.dispatchers import identity, is_dispatcher, options_of, python_function
 from plaingrad.native.effects import bound_operands, effects_of
 from plaingrad.native.frontend import RESERVED, program
 from plaingrad.native.tree import (
@@ -79,12 +80,6 @@ def is_taken_apart(f: Any) -> bool:
 def is_part(f: Any) -> bool:
     """Whether `f` is one of the functions that others are put together from."""
     return getattr(python_function(f), "__module__", None) == COMPOSITIONS
-
-
-def identity(f: Any) -> Any:
-    """What two names of one function have in common."""
-    f = python_function(f)
-    return f.__code__, tuple(map(id, f.__closure__ or ()))
 
 
 class _Inliner:

@@ -15,6 +15,7 @@ from numba.core import types
 from plaingrad.errors import NativeError
 from plaingrad.native import call
 from plaingrad.native.border import signature_of, tangent_of
+from plaingrad.native.current import as_now
 from plaingrad.native.effects import effects_of
 from plaingrad.native.linear import applied, is_nothing
 from plaingrad.rewrite import PLAIN
@@ -32,7 +33,8 @@ def value_and_gradient(
     """
     if kwargs or level.parent is not PLAIN or not level.takes_native_rules or not call.is_dispatcher(f):
         raise NativeError("a gradient inside of a derivative is plain here.\n  See docs: errors#native")
-    step = Step(f, level.outside(signature_of, args), positions)
+    signature = level.outside(signature_of, args)
+    step = Step(level.outside(as_now, f, signature), signature, positions)
     level.outside(step.compile)
     y, *gradients = level.apply(step.rule(), step, args, {})
     return y, tuple(gradients)
@@ -42,7 +44,7 @@ class Step:
     """The function (y, gradients) of the arguments of a Numba function.
 
     Attributes:
-        f: the dispatcher.
+        f: the dispatcher, as it is now.
         signature: the types of its arguments.
         positions: of the arguments that the gradients are in.
         moving: the positions of all arguments with a tangent.

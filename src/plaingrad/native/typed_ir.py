@@ -24,7 +24,8 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
 from plaingrad.errors import NativeError
-from plaingrad.native.dispatchers import python_function, reached_from, with_compiled_callees
+from plaingrad.native.current import with_compiled_callees
+from plaingrad.native.dispatchers import python_function, reached_from
 from plaingrad.native.lost_writes import Deadness, writes
 
 

@@ -33,7 +33,8 @@ from plaingrad.native.columns import (
     width_for,
 )
 from plaingrad.native.counting import refuse_counted, taken_as_real
-from plaingrad.native.dispatchers import dispatcher_of, is_dispatcher
+from plaingrad.native.current import original
+from plaingrad.native.dispatchers import is_dispatcher
 from plaingrad.native.effects import effects_of
 from plaingrad.native.forward import has_complex
 from plaingrad.native.linear import applied, is_nothing
@@ -74,6 +75,7 @@ def jacobian(
         NonScalarOutputError: with `has_aux`: it does not return a pair.
     """
     taken = border.taken(f, args, positions, kwargs)
+    border.refuse_shared(taken.f, taken.args, taken.signature)
     t = call.result_type(taken.f, taken.signature)
     if has_aux:
         t = first_of_pair(t)
@@ -87,6 +89,7 @@ def jacobian(
         mode = "reverse" if rows * ROW < columns / WIDTHS[-1] * CHUNK else "forward"
     found = None if mode == "reverse" else by_columns(taken, count, mode == "auto", chunk)
     y, blocks = by_rows(taken, count) if found is None else found
+    call.compared(taken.f, taken.args, taken.signature, y)
     return in_order(taken, Whole(y, inputs_of(taken), blocks))
 
 
@@ -110,6 +113,7 @@ def hessian(
         NativeError: it cannot be derived natively.
     """
     taken = border.taken(f, args, positions, kwargs)
+    border.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
     inputs = inputs_of(taken)
     n, program = chunk_or_single(gradient, signature, taken.positions, inputs, chunk)
@@ -140,6 +144,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, 
     """
     taken, positions = call.plainly(taken_as_real, f, args, fixed)
     refuse_counted(args, positions, dots)
+    border.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
     found = call.derived("pushforward", gradient, signature, taken.positions)
     by_parameter: dict[int, Any] = {}
@@ -236,8 +241,8 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
 def write_as(taken: Any) -> None:
     """Run a function that writes into its arguments for that alone: its derivatives are taken of copies."""
     if call.plainly(effects_of, taken.f, taken.signature).writes:
-        f = taken.f
-        call.plainly(f if is_dispatcher(f) else dispatcher_of(f), *taken.args)
+        f = original(taken.f)
+        call.plainly(f if is_dispatcher(f) else taken.f, *taken.args)
 
 
 def gradient_of(taken: Any) -> tuple[Any, tuple[Any, ...]]:

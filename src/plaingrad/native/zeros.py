@@ -12,10 +12,11 @@ from typing import Any
 
 from numba.core import types
 
+from plaingrad.native.per_function import PerFunction
 from plaingrad.native.tree import Const, Let, Operand, Program, Var, statements
 
 MOST = 2  # programs for different sets of zeros, beside the one for all values
-_seen: dict[Any, set[tuple[int, ...]]] = {}
+_seen = PerFunction()
 
 
 def zero_numbers(program: Program, given: frozenset[str]) -> set[str]:
@@ -64,20 +65,21 @@ def _makes_zero(s: Let, is_zero: Any) -> bool:
     return s.detail in ("+", "-") and is_zero(a) and is_zero(b)
 
 
-def zeros_among(key: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> tuple[int, ...]:
+def zeros_among(
+    function: Any, signature: tuple[Any, ...], args: tuple[Any, ...], positions: tuple[int, ...]
+) -> tuple[int, ...]:
     """The positions of numbers that are 0.0 and not differentiated, for which a program of its own is derived.
 
     Args:
-        key: of the function and its argument types.
+        function: the Python function.
+        signature: its argument types.
         args: the arguments.
         positions: of the differentiated ones.
     """
     found = tuple([k for k, x in enumerate(args) if k not in positions and isinstance(x, float) and x == 0.0])
     if not found:
         return ()
-    if len(_seen) > 1024:
-        _seen.clear()
-    seen = _seen.setdefault(key, set())
+    seen = _seen.of(function).setdefault((signature, positions), set())
     if found not in seen and len(seen) >= MOST:
         return ()
     seen.add(found)

@@ -1,0 +1,485 @@
+"""Derivatives of what a function is now: globals, helpers, captured variables, arrays and code that change."""
+
+import types as python_types
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import AliasError, NativeError, grad, hvp, jvp, vjp
+
+numba = pytest.importorskip("numba")
+
+RATE = 2.0
+TABLE = np.array([2.0, 1.0])
+PAIR = (2.0, TABLE)
+SETTINGS = python_types.ModuleType("settings_of_a_test")
+SETTINGS.rate = 2.0
+SETTINGS.inner = python_types.ModuleType("settings_of_a_test.inner")
+SETTINGS.inner.rate = 2.0
+
+
+def native(f, x=3.0):
+    return grad(f, tier="native")(x)
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    """The globals above, whatever a test does to them."""
+    yield
+    space = globals()
+    space.update(RATE=2.0, helper=HELPER, deeper=DEEPER, PAIR=(2.0, TABLE), compiled_helper=COMPILED)
+    TABLE[:] = 2.0, 1.0
+    SETTINGS.rate = SETTINGS.inner.rate = 2.0
+
+
+def deeper(x):
+    return x * RATE
+
+
+def helper(x):
+    return deeper(x)
+
+
+@numba.njit
+def compiled_helper(x):
+    return x * RATE
+
+
+HELPER, DEEPER, COMPILED = helper, deeper, compiled_helper
+
+
+def by_a_global(x):
+    return RATE * x * x
+
+
+def by_a_helper(x):
+    return helper(x) * x
+
+
+def by_an_array(x):
+    return TABLE[0] * x * x
+
+
+def by_a_tuple(x):
+    return PAIR[1][0] * x * x
+
+
+def by_a_module(x):
+    return SETTINGS.rate * x * x
+
+
+def by_a_module_inside(x):
+    return SETTINGS.inner.rate * x * x
+
+
+def by_a_default(x, rate=2.0):
+    return rate * x * x
+
+
+def by_a_keyword(x, *, rate=2.0):
+    return rate * x * x
+
+
+def set_global(**values):
+    return lambda: globals().update(values)
+
+
+def seven_times(x):
+    return x * 7.0
+
+
+CHANGES = {
+    "a rebound global": (by_a_global, set_global(RATE=7.0)),
+    "a redefined helper": (by_a_helper, set_global(helper=seven_times)),
+    "a redefined helper of a helper": (by_a_helper, set_global(deeper=seven_times)),
+    "a global of a helper of a helper": (by_a_helper, set_global(RATE=7.0)),
+    "an array that is written": (by_an_array, lambda: TABLE.__setitem__(0, 7.0)),
+    "another array": (by_an_array, set_global(TABLE=np.array([7.0]))),
+    "an array in a tuple": (by_a_tuple, lambda: TABLE.__setitem__(0, 7.0)),
+    "another tuple": (by_a_tuple, set_global(PAIR=(1.0, np.array([7.0, 0.0])))),
+    "a name of a module": (by_a_module, lambda: setattr(SETTINGS, "rate", 7.0)),
+    "a name of a module in a module": (by_a_module_inside, lambda: setattr(SETTINGS.inner, "rate", 7.0)),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_what_has_changed_outside_is_seen(what):
+    f, change = CHANGES[what]
+    space = globals()
+    table = space["TABLE"]
+    try:
+        assert native(f) == 12.0
+        change()
+        assert native(f) == 42.0 == grad(f, tier="plain")(3.0)
+    finally:
+        space["TABLE"] = table
+
+
+def test_a_changed_default_is_seen():
+    try:
+        assert native(by_a_default) == 12.0
+        by_a_default.__defaults__ = (7.0,)
+        assert native(by_a_default) == 42.0
+        assert native(by_a_keyword) == 12.0
+        by_a_keyword.__kwdefaults__ = {"rate": 7.0}
+        assert native(by_a_keyword) == 42.0
+        by_a_keyword.__kwdefaults__["rate"] = 1.0
+        assert native(by_a_keyword) == 6.0
+    finally:
+        by_a_default.__defaults__ = (2.0,)
+        by_a_keyword.__kwdefaults__ = {"rate": 2.0}
+
+
+def test_a_changed_nonlocal_is_seen():
+    rate = 2.0
+
+    def f(x):
+        return rate * x * x
+
+    def change(value):
+        nonlocal rate
+        rate = value
+
+    assert native(f) == 12.0
+    change(7.0)
+    assert native(f) == 42.0
+    change(2.0)
+    assert native(f) == 12.0
+
+
+def test_replaced_code_is_seen():
+    def f(x):
+        return x * x
+
+    def cube(x):
+        return x * x * x
+
+    def outer(x):
+        return f(x)
+
+    assert native(f) == native(outer) == 6.0
+    f.__code__ = cube.__code__
+    assert native(f) == native(outer) == 27.0
+
+
+def test_a_global_that_goes_is_python_s_again():
+    space = globals()
+
+    def f(x):
+        return abs(x) * x
+
+    try:
+        space["abs"] = seven_times
+        assert native(f) == 42.0
+        del space["abs"]
+        assert native(f) == 6.0
+    finally:
+        space.pop("abs", None)
+
+
+def test_zeros_of_both_signs_and_nan_are_told_apart():
+    space = globals()
+
+    def f(x):
+        return x * np.copysign(1.0, RATE)
+
+    assert native(f) == 1.0
+    space["RATE"] = 0.0
+    assert native(f) == 1.0
+    space["RATE"] = -0.0
+    assert native(f) == -1.0
+
+
+def test_products_and_forward_mode_see_changes():
+    space = globals()
+    for rate in (2.0, 7.0):
+        space["RATE"] = rate
+        assert jvp(by_a_global, (3.0,), (1.0,), tier="native") == (9.0 * rate, 6.0 * rate)
+        assert hvp(by_a_global, (3.0,), (1.0,), tier="native") == (2.0 * rate,)
+        out = np.empty((1, 1))
+        assert plaingrad.compiled_jacobian(by_a_global, 3.0)(3.0, out) == 9.0 * rate
+        assert out[0, 0] == 6.0 * rate
+
+
+def test_a_pullback_is_that_of_its_call():
+    space = globals()
+    y, pullback = vjp(by_a_global, 3.0, tier="native")
+    z, of_array = vjp(by_an_array, 3.0, tier="native")
+    space["RATE"] = 7.0
+    assert (y, *pullback(1.0)) == (18.0, 12.0)
+    assert (z, *of_array(1.0)) == (18.0, 12.0)
+
+
+def test_functions_that_call_each_other_and_change():
+    space = globals()
+
+    def even(x, n):
+        return x * RATE if n <= 0 else odd(x, n - 1)
+
+    def odd(x, n):
+        return x * 3.0 if n <= 0 else even(x, n - 1)
+
+    assert native(lambda x: even(x, 2)) == 2.0
+    space["RATE"] = 7.0
+    assert native(lambda x: even(x, 2)) == 7.0
+
+
+def test_a_function_given_as_an_argument_is_that_of_now():
+    space = globals()
+
+    def apply(f, x):
+        return f(x) * x
+
+    assert grad(apply, argnums=1, tier="native")(deeper, 3.0) == 12.0
+    space["RATE"] = 7.0
+    assert grad(apply, argnums=1, tier="native")(deeper, 3.0) == 42.0
+
+
+# -- an array under two names ------------------------------------------------------------------------------------------
+
+
+def test_an_argument_that_is_read_as_a_global_too():
+    def read(x):
+        return x[0] * TABLE[0] * x[1]
+
+    def written(x):
+        x[0] = x[0] * 3.0
+        return x[0] * TABLE[0]
+
+    here = grad(read, tier="native")(TABLE)
+    assert np.array_equal(here, grad(read, tier="plain")(TABLE))
+    with pytest.raises(AliasError, match="global, or captured"):
+        grad(written, tier="native")(TABLE)
+    with pytest.raises(AliasError, match="global, or captured"):
+        grad(written, tier="native")(TABLE[:1])
+    with pytest.raises(AliasError):
+        hvp(written, (TABLE,), (np.ones(2),), tier="native")
+    assert TABLE[0] == 2.0
+    assert grad(written, tier="native")(TABLE.copy())[0] == 6.0
+
+
+def test_arguments_that_share_memory_in_what_works_on_copies():
+    def written(x, y):
+        x[0] = x[0] * 3.0
+        return x[0] * y[0] * y[0]
+
+    x = np.array([2.0])
+    with pytest.raises(AliasError):
+        hvp(written, (x, x), (np.ones(1), np.ones(1)), tier="native")
+    with pytest.raises(AliasError):
+        plaingrad.jacobian(written, argnums=(0, 1), tier="native")(x, x)
+
+
+# -- dispatchers: what Numba compiled ----------------------------------------------------------------------------------
+
+
+def test_globals_that_a_dispatcher_froze_are_those_it_froze():
+    space = globals()
+
+    @numba.njit
+    def f(x):
+        return RATE * x * x
+
+    assert f(3.0) == 18.0
+    space["RATE"] = 7.0
+    assert f(3.0) == 18.0
+    assert grad(f)(3.0) == grad(f, tier="native")(3.0) == 12.0
+    assert jvp(f, (3.0,), (1.0,), tier="native") == (18.0, 12.0)
+    assert hvp(f, (3.0,), (1.0,), tier="native") == (4.0,)
+    assert grad(lambda x: f(x) * x)(3.0) == 54.0
+    assert grad(lambda x: f(x) * x, tier="native")(3.0) == 54.0
+    f.recompile()
+    assert grad(f)(3.0) == 42.0
+
+
+def test_a_dispatcher_that_is_not_compiled_yet_would_take_the_globals_of_now():
+    space = globals()
+
+    @numba.njit
+    def f(x):
+        return RATE * x * x
+
+    assert grad(f)(3.0) == 12.0
+    space["RATE"] = 7.0
+    assert grad(f)(3.0) == 42.0
+    assert f(3.0) == 63.0
+    space["RATE"] = 1.0
+    assert grad(f)(3.0) == 42.0
+
+
+def test_a_captured_variable_that_a_dispatcher_froze():
+    rate = 2.0
+
+    @numba.njit
+    def f(x):
+        return rate * x * x
+
+    f(3.0)
+    rate = 7.0
+    assert grad(f)(3.0) == 12.0
+
+
+def test_dispatchers_that_are_called_froze_theirs():
+    space = globals()
+
+    @numba.njit
+    def inner(x):
+        return RATE * x
+
+    @numba.njit
+    def outer(x):
+        return inner(x) * x
+
+    assert outer(3.0) == 18.0
+    space["RATE"] = 7.0
+    assert grad(outer)(3.0) == 12.0
+    assert outer(3.0) == 18.0
+
+
+def test_a_frozen_array_that_was_written_is_a_difference_that_is_told():
+    @numba.njit
+    def f(x):
+        return TABLE[0] * x * x
+
+    assert f(3.0) == 18.0
+    TABLE[0] = 7.0
+    assert f(3.0) == 18.0
+    for tier in ("auto", "native"):
+        with pytest.raises(NativeError, match="as it was compiled, returns 18.0"):
+            grad(f, tier=tier)(3.0)
+    with pytest.raises(NativeError, match="as it was compiled"):
+        grad(lambda x: f(x) * x)(3.0)
+    with pytest.raises(NativeError, match="as it was compiled"):
+        jvp(f, (3.0,), (1.0,), tier="native")
+
+
+def stub(x):
+    return x * 100.0
+
+
+def stub_with_keyword(x, factor=1.0):
+    raise NotImplementedError
+
+
+@numba.extending.overload(stub)
+def _of_stub(x):
+    return lambda x: x * 2.0
+
+
+@numba.extending.overload(stub_with_keyword)
+def _of_stub_with_keyword(x, factor=1.0):
+    if isinstance(x, numba.types.Float):
+        return lambda x, factor=1.0: x * x * factor
+    return lambda x, factor=1.0: x[0] * factor
+
+
+@numba.extending.register_jitable
+def jitable(x):
+    return x * 5.0
+
+
+def test_an_overload_is_what_compiled_code_calls():
+    @numba.njit
+    def f(x):
+        return stub(x) * x
+
+    @numba.njit
+    def by_type(x, a):
+        return stub_with_keyword(x, factor=3.0) + stub_with_keyword(a)
+
+    @numba.njit
+    def with_jitable(x):
+        return jitable(x) * x
+
+    assert grad(f)(3.0) == grad(f, tier="native")(3.0) == 12.0
+    assert f(3.0) == 18.0
+    assert grad(lambda x: f(x) * x)(3.0) == 54.0
+    assert hvp(f, (3.0,), (1.0,), tier="native") == (4.0,)
+    x_bar, a_bar = grad(by_type, argnums=(0, 1))(3.0, np.array([4.0]))
+    assert (x_bar, *a_bar) == (18.0, 1.0)
+    assert grad(with_jitable)(3.0) == 30.0
+
+
+def test_a_plain_function_calls_the_stub():
+    assert grad(lambda x: stub(x) * x, tier="native")(3.0) == 600.0
+
+
+def test_an_overload_is_not_passed_over_where_the_native_tier_gives_up():
+    @numba.njit
+    def f(x):
+        d = {0: stub(x)}  # derivatives are not followed in dictionaries
+        return d[0] * x
+
+    assert f(3.0) == 18.0
+    with pytest.raises(NativeError, match="stub"):
+        grad(f)(3.0)
+    with pytest.raises(NativeError, match="stub"):
+        grad(lambda x: f(x))(3.0)
+
+
+def test_declared_signatures_are_honoured():
+    @numba.njit("float64(int64)")
+    def whole(x):
+        return x * x * 1.0
+
+    @numba.njit("float32(float32)")
+    def single(x):
+        return x * x
+
+    @numba.njit("float64(float64[:])")
+    def strided(a):
+        return a[0] * a[1]
+
+    assert whole(3.7) == 9.0
+    for tier in ("auto", "native"):
+        with pytest.raises(NativeError, match="int64"):
+            grad(whole, tier=tier)(3.7)
+    y, x_bar = plaingrad.value_and_grad(single)(0.1)
+    assert y == single(0.1) and type(x_bar) is float
+    assert x_bar == 2.0 * np.float32(0.1)
+    assert grad(strided)(np.array([2.0, 3.0])).tolist() == [3.0, 2.0]
+    assert grad(lambda a: strided(a) * a[0])(np.array([2.0, 3.0])).tolist() == [12.0, 4.0]
+    with pytest.raises(NativeError, match="declared types"):
+        grad(strided, tier="native")(2.0)
+
+
+def test_a_rule_of_the_python_function_serves_the_compiled_one():
+    def base(x):
+        return x * x
+
+    @plaingrad.rrule(base)
+    def base_rrule(x):
+        return x * x, lambda y_bar: (y_bar * 1000.0,)
+
+    try:
+        compiled = numba.njit(base)
+        assert grad(compiled)(3.0) == 1000.0 == grad(base)(3.0)
+        assert grad(lambda x: compiled(x) * 2.0)(3.0) == 2000.0
+        for f in (base, compiled, lambda x: base(x), lambda x: compiled(x)):
+            with pytest.raises(NativeError, match="rule of its own"):
+                grad(f, tier="native")(3.0)
+    finally:
+        plaingrad.rulebook.uncover(base)
+
+
+# -- what is no Python function ----------------------------------------------------------------------------------------
+
+
+def test_functions_in_c_are_natively_what_they_are():
+    import math
+
+    assert grad(math.sin, tier="native")(1.0) == math.cos(1.0)
+    assert grad(np.exp, tier="native")(1.0) == np.exp(1.0)
+    assert grad(math.hypot, argnums=(0, 1), tier="native")(3.0, 4.0) == pytest.approx((0.6, 0.8))
+    with pytest.raises(NativeError, match="`len`"):
+        grad(len, tier="native")(1.0)
+    with pytest.raises(NativeError, match="`float`"):
+        grad(float, tier="native")(1.0)
+
+
+def test_what_is_not_for_the_native_tier_is_refused_by_name():
+    with pytest.raises(NativeError, match="checkpoint"):
+        grad(lambda x: plaingrad.checkpoint(lambda y: y * y, x), tier="native")(1.0)
+    with pytest.raises(NativeError, match="nestlevel"):
+        grad(lambda x: x * plaingrad.nestlevel(), tier="native")(1.0)
