@@ -22,7 +22,9 @@ from plaingrad import (
     checkpoint,
     checkpoint_sequence,
     checkpointed,
+    derivative,
     grad,
+    hook,
     jvp,
     stop_gradient,
     value_and_grad,
@@ -1256,3 +1258,140 @@ def test_numbers_of_steps_and_states_must_be_whole(n, budget):
 def test_a_state_that_cannot_be_copied_is_refused():
     with pytest.raises(ArgumentError, match="cannot copy the generator"):
         grad(lambda x: checkpoint_sequence(lambda s: s, (x, (k for k in range(3))), 3, 2)[0])(1.0)
+
+
+# -- exceptions, hooks, and states without numbers in a sequence ---------------------------------------------------------
+
+
+class Overflowed(Exception):
+    def __init__(self, x, note=None):
+        super().__init__(x)
+        self.note = note
+
+
+def squared_until_it_is_large(x):
+    if x > 2.0:
+        raise Overflowed(x, {"half": 0.5 * x})
+    return x * x
+
+
+def value_that_left(x, n, budget):
+    try:
+        return checkpoint_sequence(squared_until_it_is_large, x, n, budget)
+    except Overflowed as error:
+        return error.args[0] * error.note["half"]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 10])  # without an exception, in the last step, in an earlier one
+@pytest.mark.parametrize("budget", [1, 2, 5])
+def test_a_number_that_leaves_a_sequence_with_an_exception(n, budget):
+    x = 1.2
+    power = 2.0 if n == 1 else 4.0 if n == 2 else 8.0
+    factor = 1.0 if n <= 2 else 0.5
+    assert value_that_left(x, n, budget) == pytest.approx(factor * x**power)
+    for mode in (grad, derivative):
+        slope = mode(value_that_left)
+        assert slope(x, n, budget) == pytest.approx(factor * power * x ** (power - 1))
+        for outer in (grad, derivative):
+            assert outer(slope)(x, n, budget) == pytest.approx(factor * power * (power - 1) * x ** (power - 2))
+
+
+def test_a_state_changed_in_place_is_left_as_the_exception_left_it():
+    def step(state):
+        state["u"] *= state["u"]
+        state["k"] += 1
+        if state["k"] == 3:
+            raise Overflowed(state["u"].sum())
+        return state
+
+    def f(u):
+        state = {"u": u * 1.0, "k": 0}
+        with pytest.raises(Overflowed) as caught:
+            checkpoint_sequence(step, state, 5, 2)
+        assert state["k"] == 3
+        return caught.value.args[0] * state["u"][0]
+
+    u = np.array([1.1, 0.9])
+    expected = np.array([16 * u[0] ** 15 + 8 * u[0] ** 7 * u[1] ** 8, 8 * u[0] ** 8 * u[1] ** 7])
+    np.testing.assert_allclose(grad(f)(u), expected)
+    np.testing.assert_allclose(jvp(f, (u,), (np.array([1.0, 0.0]),))[1], expected[0])
+
+
+def test_random_numbers_are_the_same_where_a_sequence_is_run_again_after_an_exception():
+    def step(x):
+        if x > 1.5:
+            raise Overflowed(x)
+        return x * (1.0 + random.random())
+
+    def f(x):
+        try:
+            return checkpoint_sequence(step, x, 20, 3)
+        except Overflowed as error:
+            return error.args[0]
+
+    random.seed(4)
+    plain = f(0.7)
+    after = random.getstate()
+    random.seed(4)
+    y, slope = value_and_grad(f)(0.7)
+    assert y == plain and slope == pytest.approx(plain / 0.7)
+    assert random.getstate() == after
+
+
+def test_an_exception_of_the_first_run_only_is_refused():
+    calls = []
+
+    def step(x):
+        calls.append(1)
+        if len(calls) == 2:
+            raise ValueError("once")
+        return x * x
+
+    with pytest.raises(CheckpointError, match="in the first run only"):
+        grad(lambda x: checkpoint_sequence(step, x, 3, 2))(1.1)
+
+
+@pytest.mark.parametrize("budget", [1, 2, 7])
+@pytest.mark.parametrize("state", [("a", 3), [], {}, None, 0, {"k": [1, "text"]}], ids=repr)
+def test_a_state_without_numbers(state, budget):
+    def f(x):
+        found = checkpoint_sequence(lambda s: s, state, 5, budget)
+        assert found == state
+        return x * x
+
+    assert grad(f)(3.0) == 6.0 and derivative(f)(3.0) == 6.0
+
+
+def test_a_state_that_is_a_count():
+    assert grad(lambda x: checkpoint_sequence(lambda k: k + 1, 0, 5, 2) * x * x)(3.0) == 30.0
+
+
+def test_a_hook_in_a_step_sees_the_cotangents_of_each():
+    def with_hook(seen, hooked):
+        def step(state):
+            q, p = state
+            q = hook(lambda bar: seen.append(bar) or bar * 0.5, q) if hooked else q
+            return q * 0.9 + 0.1 * p, p - 0.1 * q
+
+        return step
+
+    def in_sequence(x, seen):
+        return checkpoint_sequence(with_hook(seen, True), (x, 1.0), 5, 2)[0]
+
+    def in_a_loop(x, seen):
+        state = (x, 1.0)
+        step = with_hook(seen, True)
+        for _ in range(5):
+            state = step(state)
+        return state[0]
+
+    of_sequence, of_loop = [], []
+    assert grad(in_sequence)(0.7, of_sequence) == grad(in_a_loop)(0.7, of_loop)
+    assert of_sequence == of_loop and len(of_loop) == 5
+    u = np.array([0.7, 0.2])
+    np.testing.assert_allclose(
+        grad(lambda u: checkpoint_sequence(lambda v: hook(np.negative, v * v), u, 3, 2).sum())(u), -8 * u**7
+    )
+    kept = {}
+    found = grad(lambda x: checkpoint(lambda x: hook(lambda bar: kept.update(bar), {"a": x, "b": [x * x]})["b"][0], x))
+    assert found(3.0) == 6.0 and kept == {"a": 0.0, "b": [1.0]}

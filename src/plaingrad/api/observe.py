@@ -7,9 +7,12 @@ from collections.abc import Callable
 from types import CodeType, FunctionType, MethodType
 from typing import Any, TypeVar
 
+import numpy as np
+
 from plaingrad.api import recorded
 from plaingrad.api.gradients import Tier, chosen
-from plaingrad.api.leaves import COTANGENT, filled, here, kept, leaf_values, structure_of, with_leaves
+from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.engine.calls import EXACT
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
 from plaingrad.tangents import ZeroTangent
@@ -47,17 +50,28 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
     if not leaves:
         return x
 
-    hooked_value = kept(x)  # the function may change it before the reverse pass comes by
+    # What the hook keeps holds no value: they may change, and a checkpoint asks who knows them.
+    blank = with_leaves(x, structure, [blank_like(leaf) for leaf in leaves], "hook takes")
+    outline, count = structure_of(blank)[0], len(leaves)
 
     def gather(x_bar: Any) -> tuple[Any, ...]:
-        found = leaf_values(structure, COTANGENT.of(x_bar, hooked_value, "what the hook returned"))
-        return tuple([found.get(n, ZeroTangent) for n in range(len(leaves))])
+        found = leaf_values(outline, COTANGENT.of(x_bar, blank, "what the hook returned"))
+        return tuple([found.get(n, ZeroTangent) for n in range(count)])
 
     def spread(bars: tuple[Any, ...]) -> Any:
-        return filled(structure, lambda leaf: bars[leaf.position])
+        return filled(outline, lambda leaf: bars[leaf.position])
 
     values = hooked(recorded.hook_on_leaves(fn, spread, gather), tuple([leaf.x for leaf in leaves]))
     return with_leaves(x, structure, values, "hook takes")
+
+
+def blank_like(leaf: Leaf) -> Any:
+    """A number or array that a cotangent fits as it fits the leaf."""
+    if leaf.is_array:
+        return np.broadcast_to(np.zeros((), leaf.x.dtype), leaf.shape)
+    if type(leaf.x) in EXACT or isinstance(leaf.x, np.generic):
+        return type(leaf.x)(0)
+    return 0j if leaf.is_complex else 0.0
 
 
 def hooked(on_leaves: Callable[[Any], Any], leaves: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -99,7 +99,8 @@ def sparse_jacobian(
         mode: "forward" groups columns, "reverse" groups rows; "auto" takes the fewer groups, or some of both where a
             few dense rows and a few dense columns call for it (or what `prefer_mode` said of `f`).
         chunk_size: how many forward sweeps are made together. `f` is called once for each chunk.
-        check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+        check: whether to compare the result with one more product in a random direction. None: if a pattern was given,
+            or a rule that is not plaingrad's own took part.
         tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
 
     Returns:
@@ -146,7 +147,8 @@ def sparse_hessian(
         x: a real array, or a list, dict or object of real arrays and numbers.
         pattern: which entries may be nonzero, a symmetric pattern; None: found by `sparsity(f, x, of="hessian")`.
         chunk_size: how many products are formed together. The gradient is taken once for each chunk.
-        check: whether to compare the result with one more product in a random direction. None: if a pattern was given.
+        check: whether to compare the result with one more product in a random direction. None: if a pattern was given,
+            or a rule that is not plaingrad's own took part.
         tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
 
     Returns:
@@ -179,6 +181,7 @@ class Task:
         tier: which was asked for.
         natively: `plaingrad.native.wholes`, if products are to be formed natively first.
         linear: the result, and the compiled linear map of tangents of x, once it was made.
+        users_rules: names of the functions with rules of the program's own that took part where the pattern was found.
     """
 
     room: ClassVar[int] = 1 << 26  # bytes that the seeds of one chunk of sweeps may take
@@ -191,6 +194,7 @@ class Task:
         self.linear: tuple[Any, Callable[..., Any]] | None = None
         (self.structure,), self.leaves = structures_of([x])
         self.n = sum(leaf.size for leaf in self.leaves)
+        self.users_rules: set[str] = set()  # that took part where the pattern was found
         self.before: Snapshot | None = None  # what x holds, once the function was called
         if not self.leaves or any(leaf.is_complex for leaf in self.leaves):
             what = "holds no real number" if not self.leaves else "holds complex numbers"
@@ -211,7 +215,7 @@ class Task:
     def found_pattern(self) -> tuple[np.ndarray, np.ndarray]:
         """The pattern in compressed rows, found by running the function."""
         self.as_before()
-        return find_pattern(self.f, (self.x,), (0,), {}, self.results)
+        return find_pattern(self.f, (self.x,), (0,), {}, self.results, self.users_rules)
 
     def results(self, y: Any) -> list[Any]:
         """The arrays and numbers in a result."""
@@ -252,7 +256,7 @@ class Task:
         where_to = np.empty(columns.size, np.int64)
         where_to[np.concatenate(order)] = np.arange(columns.size)
         data = here(in_order, parts, where_to)
-        if is_given if check is None else check:
+        if is_given or bool(self.users_rules) if check is None else check:
             self.check(data, starts, columns, rows, all(colouring.kind == "rows" for colouring in colourings))
         # SciPy moves the data through C code if it has to make an array of it; it is one.
         whole = scipy_sparse.csr_array((np.zeros(columns.size), columns, starts), shape=(rows, self.n))
@@ -410,11 +414,20 @@ class Task:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             what = "column" if pulled else "row"
+            by = "along a random direction"
+            found = f"{float(product[at]):.6g} there, but {float(expected[at]):.6g} by the pattern"
+            if self.users_rules:
+                raise PatternError(
+                    f"the pattern that was found leaves out nonzero entries, in {what} {at} for one: the derivative "
+                    f"{by} is {found}.\n  The rules of {', '.join(sorted(self.users_rules))} took part: one that is "
+                    "not linear in its cotangent or tangent, or not the same in both modes, is seen like this.\n"
+                    "  To go on: test them with plaingrad.testing.check_rule; check=False leaves this comparison out."
+                    "\n  See docs: errors#pattern"
+                )
             raise PatternError(
-                f"the pattern that was given leaves out nonzero entries, in {what} {at} for one: the derivative along "
-                f"a random direction is {float(product[at]):.6g} there, but {float(expected[at]):.6g} by the pattern.\n"
-                "  Entries that share a sweep would be wrong too. Leave the pattern out, or find it anew with "
-                "plaingrad.sparsity at this x.\n  See docs: errors#pattern"
+                f"the pattern that was given leaves out nonzero entries, in {what} {at} for one: the derivative "
+                f"{by} is {found}.\n  Entries that share a sweep would be wrong too. Leave the pattern out, or find "
+                "it anew with plaingrad.sparsity at this x.\n  See docs: errors#pattern"
             )
 
 

@@ -84,4 +84,14 @@ def pushed(push: Callable[[Any], Any], positions: list[int], xs: list[Any], coun
     every: list[Any] = [ZeroTangent] * count
     for position, x, x_dot in zip(positions, xs, dots, strict=True):
         every[position] = structured(x_dot, x)
-    return push(tuple(every))
+    return opened(push(tuple(every)))
+
+
+def opened(y_dot: Any) -> Any:
+    """`y_dot` with dictionaries of fields for the tangents of objects: the engine finds entries by the same keys."""
+    y_dot = unthunk(y_dot)
+    if isinstance(y_dot, (dict, Tangent)):
+        return {name: opened(y_dot[name]) for name in y_dot}
+    if isinstance(y_dot, (list, tuple)):
+        return [opened(part) for part in y_dot]
+    return y_dot

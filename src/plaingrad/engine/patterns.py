@@ -19,10 +19,19 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import pair_of
 from plaingrad.engine import dependence
+from plaingrad.engine.calls import fields_of
 from plaingrad.engine.index_sets import Ids, IndexSets
 from plaingrad.engine.inputs import Inputs
-from plaingrad.engine.kinds import ARRAY, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.level import Level, argument_at, holds_text, rebuilt, refuse_bits
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.level import (
+    Level,
+    argument_at,
+    has_attributes,
+    holds_text,
+    put_field,
+    rebuilt,
+    refuse_bits,
+)
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.run import users_frames
@@ -65,10 +74,11 @@ class SetsOfMemory:
 class PatternLevel(Level):
     """A search for dependences in progress: `index` maps a number to its set, an owner of memory to `SetsOfMemory`."""
 
-    __slots__ = ("sets",)
+    __slots__ = ("sets", "users_rules")
 
     def __init__(self, parent: Any) -> None:
         self.sets = IndexSets(0)
+        self.users_rules: set[str] = set()  # names of the functions whose rules are the program's own
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:
@@ -123,6 +133,11 @@ class PatternLevel(Level):
             return y
         if kind == SEQUENCE:
             return rebuilt(y, [self.file(part, of, args) for part, of in zip(y, ids, strict=True)])
+        if kind == MAPPING or (kind == OBJECT and has_attributes(y)):
+            for key, part in list(parts_in(y, kind)):
+                new = self.file(part, ids[key], args)
+                if new is not part:
+                    put_field(y, key, new, kind)
         return y
 
     # -- sets of values --------------------------------------------------------------------------------------------
@@ -184,6 +199,8 @@ class PatternLevel(Level):
     ) -> Any:
         """The primal, and the sets of the result by what is known of the function."""
         y = self.primal(rule, f, args, kwargs)
+        if rule.users:
+            self.users_rules.add(rule.name)
         kind = kind_of(type(y))
         if kind == NOTHING or (kind == ARRAY and y.dtype.kind == "m"):
             return y
@@ -228,9 +245,12 @@ class PatternLevel(Level):
         whole = self.everything_in(list(ids.values()))
 
         def everywhere(y: Any) -> Any:
-            if kind_of(type(y)) == SEQUENCE:
+            kind = kind_of(type(y))
+            if kind == SEQUENCE:
                 return [everywhere(part) for part in y]
-            return np.full(np.shape(y), whole) if kind_of(type(y)) == ARRAY else whole
+            if kind == MAPPING or (kind == OBJECT and has_attributes(y)):
+                return {key: everywhere(part) for key, part in parts_in(y, kind)}
+            return np.full(np.shape(y), whole) if kind == ARRAY else whole
 
         return everywhere(y)
 
@@ -328,6 +348,7 @@ def find_pattern(
     argnums: tuple[int, ...],
     kwargs: dict[str, Any],
     leaves: Callable[[Any], list[Any]],
+    users_rules: set[str] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(starts, columns): which inputs each number of the result depends on, in compressed rows.
 
@@ -337,6 +358,7 @@ def find_pattern(
         argnums: those whose numbers are the inputs.
         kwargs: its keyword arguments.
         leaves: the arrays and numbers of a result, in order.
+        users_rules: gets the names of the functions whose rules, the program's own, took part.
     """
     level = PatternLevel(CURRENT.get())
     inputs = Inputs(level, args, argnums)
@@ -349,8 +371,15 @@ def find_pattern(
         raise
     finally:
         inputs.restore()
+    if users_rules is not None:
+        users_rules |= level.users_rules
     columns, starts = level.sets.members(np.concatenate([np.zeros(0, np.int64), *ids]))
     return starts, columns.astype(np.int64)
+
+
+def parts_in(y: Any, kind: int) -> Any:
+    """(key, value) of the entries of a mapping, or of the fields of an object."""
+    return (y if kind == MAPPING else fields_of(y)).items()
 
 
 def leaves_of(node: Any, leaves: list[Any], seen: set[int]) -> None:

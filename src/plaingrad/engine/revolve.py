@@ -77,7 +77,7 @@ def repeated(step: Callable[[Any], Any], state: Any, n: int, budget: int) -> Any
         for _ in range(n):
             state = level.prep(step)(state)
         return state
-    return Chain(level, step, n, budget).forward(state)
+    return Chain(level, step, n, budget).followed(state)
 
 
 @looked_into
@@ -174,6 +174,20 @@ class Chain:
         self.generators: list[Any] = []
 
     # -- forward -----------------------------------------------------------------------------------------------------
+
+    def followed(self, state: Any) -> Any:
+        """The last state; where a step raises, all are run again, recorded: numbers may leave with the exception."""
+        try:
+            return self.forward(state)
+        except (PlaingradError, KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException as error:
+            first = f"{type(error).__name__}: {error}"
+        for generator, before in self.stored[0].draws if self.stored and self.stored[0].draws else ():
+            set_state(generator, before)
+        for _ in range(self.n):
+            state = self.base.prep(self.step)(state)
+        differs(self.step, f"it raised {first} in the first run only")
 
     def forward(self, state: Any) -> Any:
         """The last state: all steps but the last are run without recording."""
@@ -382,7 +396,8 @@ class Chain:
             if bar is not None and slot is not None:
                 here(add_to, inner, slot, bar)
         recorded.slots.clear()
-        del y, slot
+        slot = None
+        del y
         self.check(segment, [])
         undone: list[Any] = []
         with np.errstate(all="ignore"):
