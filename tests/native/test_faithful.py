@@ -483,3 +483,70 @@ def test_what_is_not_for_the_native_tier_is_refused_by_name():
         grad(lambda x: plaingrad.checkpoint(lambda y: y * y, x), tier="native")(1.0)
     with pytest.raises(NativeError, match="nestlevel"):
         grad(lambda x: x * plaingrad.nestlevel(), tier="native")(1.0)
+
+
+# -- the matrix of a compiled Jacobian ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def polar():
+    def polar(p):
+        return np.hypot(p[0], p[1]), np.arctan2(p[1], p[0])
+
+    return plaingrad.compiled_jacobian(polar, np.ones(2))
+
+
+POINT = np.array([3.0, 4.0])
+SLOPES = np.array([[0.6, 0.8], [-0.16, 0.12]])
+
+
+def read_only():
+    out = np.zeros((2, 2))
+    out.flags.writeable = False
+    return out
+
+
+@pytest.mark.parametrize(
+    "out",
+    [
+        *[np.zeros((2, 2), dtype) for dtype in (np.float32, np.float16, np.complex128, np.int64, bool)],
+        np.zeros(4),
+        np.zeros((2, 2, 1)),
+        np.broadcast_to(np.zeros(2), (2, 2)),
+        read_only(),
+        None,
+    ],
+    ids=lambda out: "none" if out is None else f"{out.dtype} {out.shape} {out.flags.writeable}",
+)
+def test_a_compiled_jacobian_writes_into_matrices_of_float64_only(polar, out):
+    before = None if out is None else out.copy()
+    with pytest.raises((plaingrad.ArgumentError, TypeError)):
+        polar(POINT, out)
+    assert out is None or np.array_equal(out, before)
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (3, 2), (2, 1), (2, 3), (0, 2)])
+def test_a_compiled_jacobian_wants_as_many_rows_and_columns_as_there_are_derivatives(polar, shape):
+    with pytest.raises(ValueError, match="row" if shape[1] == 2 else "column"):
+        polar(POINT, np.zeros(shape))
+
+
+def test_a_compiled_jacobian_takes_a_matrix_however_it_lies_in_memory(polar):
+    around = np.full((5, 5), 7.0)
+    for out in (np.zeros((2, 2), order="F"), np.zeros((2, 2))[::-1, ::-1], around[1:5:2, 1:5:2]):
+        assert polar(POINT, out) == (5.0, np.arctan2(4.0, 3.0))
+        assert np.allclose(out, SLOPES, rtol=1e-15)
+    around[1:5:2, 1:5:2] = 7.0
+    assert np.all(around == 7.0)
+
+
+def test_compiled_code_cannot_hand_a_wrong_matrix_to_a_compiled_jacobian(polar):
+    @numba.njit
+    def call(p, out):
+        return polar(p, out)
+
+    out = np.zeros((2, 2))
+    call(POINT, out)
+    assert np.allclose(out, SLOPES, rtol=1e-15)
+    with pytest.raises(plaingrad.ArgumentError, match="float32"):
+        call(POINT, np.zeros((2, 2), np.float32))

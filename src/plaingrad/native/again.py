@@ -40,7 +40,16 @@ ADDED = "add_to"
 
 
 HARMLESS = frozenset(
-    ("trips", "check_disjoint", "check_read_first", "extent", "places", "order_of", "check_columns")
+    (
+        "trips",
+        "check_disjoint",
+        "check_read_first",
+        "extent",
+        "places",
+        "order_of",
+        "check_columns",
+        "check_rows",
+    )
 )
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
     ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of")

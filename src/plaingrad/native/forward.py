@@ -139,6 +139,8 @@ class Forward(Transform):
                 body.append(self.nothing(name))
             place = (Var(out), row, Var(first), Var(f"{name}_d"))
             row = arrays.call(self, body, lane_rows.put, *place, line=0)
+        rows = Let("_", "call", (Ref(lane_rows.check_rows, "check_rows"), Var(out), row), ())
+        body.append(Do(rows))
         unpacked = self.unpacked(body)
         size: list[Stmt] = []
         count: Operand = Const(0)

@@ -32,6 +32,23 @@ def _check_columns(out, columns):  # type: ignore[no-untyped-def]
     return check
 
 
+def check_rows(out, rows):  # type: ignore[no-untyped-def]
+    """Raise if the matrix `out` has more rows than were filled."""
+    if out.shape[0] != rows:
+        raise ValueError("the matrix for a Jacobian has a row for each number of the results, and no more")
+
+
+@overload(check_rows)
+def _check_rows(out, rows):  # type: ignore[no-untyped-def]
+    def check(out, rows):  # type: ignore[no-untyped-def]
+        if out.shape[0] != rows:
+            raise ValueError(
+                "the matrix for a Jacobian has a row for each number of the results, and no more"
+            )
+
+    return check
+
+
 def put(out, row, first, x_dot):  # type: ignore[no-untyped-def]
     """out[row, first : first + n] = the tangents of a number, or of an array in so many rows; the next row."""
     if not isinstance(x_dot, np.ndarray) or x_dot.dtype != object:

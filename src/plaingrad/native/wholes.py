@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numba.core import types
+from numba.core import sigutils, types
 
-from plaingrad.errors import NativeError, NonScalarOutputError
+from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native import border, call
 from plaingrad.native.activity import is_array
 from plaingrad.native.build import WIDTHS
@@ -303,7 +303,33 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
         raise NativeError("natively, argnums of a compiled Jacobian are in order.\n  See docs: errors#native")
     refuse_complex(taken)
     n = width_for(sum(map(np.size, inputs_of(taken))))
-    return call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
+    run = call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
+    with_checked_matrix(run)
+    return run
+
+
+def with_checked_matrix(run: Any) -> None:
+    """Let a compiled Jacobian refuse what is no matrix of float64 to write into: it writes past every check of Numba's.
+
+    Numba asks for the machine code of every list of argument types once, for calls from Python and from compiled code.
+    """
+    compile_it = getattr(run, "compile", None)
+    if compile_it is None or hasattr(compile_it, "checks_matrix"):  # Numba may be told not to compile
+        return
+
+    def checked(signature: Any) -> Any:
+        kinds, _ = sigutils.normalize_signature(signature)
+        t = kinds[-1] if kinds else None
+        wanted = isinstance(t, types.Array) and t.ndim == 2 and t.dtype == types.float64
+        if not wanted or not t.mutable or not t.aligned:
+            raise ArgumentError(
+                f"`out`, the last argument of a compiled Jacobian, is a matrix of float64 to write into, not {t}.\n"
+                "  To go on: pass np.empty((rows, columns)).\n  See docs: errors#argument"
+            )
+        return compile_it(signature)
+
+    checked.checks_matrix = checked.is_silent = True  # type: ignore[attr-defined]
+    run.compile = checked
 
 
 def refuse_complex(taken: Any) -> None:
