@@ -26,6 +26,10 @@ class RoundTripError(PlaingradError):
     """A number that depends on the inputs left as text, bytes or digits and came back."""
 
 
+class TruncationWarning(UserWarning):
+    """A whole number that was made of a number that depends on the inputs became a time: the derivative ends there."""
+
+
 class CheckpointError(PlaingradError, RuntimeError):
     """A checkpointed function did something else when it was run again, so its derivative cannot be known."""
 

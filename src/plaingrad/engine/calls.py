@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, codes, foreign, frames, outsiders
+from plaingrad.engine import adopt, codes, foreign, frames, outsiders, texts
 from plaingrad.engine.kinds import (
     ARRAY,
     MAPPING,
@@ -42,9 +42,8 @@ from plaingrad.engine.kinds import (
 )
 from plaingrad.engine.memo import Memos
 from plaingrad.engine.pushing import attribute
-from plaingrad.engine.refuse import missing_rule, refuse
-from plaingrad.engine.tape import Tree
-from plaingrad.errors import NativeError, RoundTripError
+from plaingrad.engine.refuse import missing_rule
+from plaingrad.errors import NativeError
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
@@ -91,6 +90,7 @@ VIEWING = (
     "__enter__",
     "__exit__",
 )  # methods of memoryview that read nothing
+DICT_VIEWS = frozenset(map(type, ({}.keys(), {}.values(), {}.items())))
 HEAP_FUNCTIONS = frozenset((heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop))
 # Of these, the elements are neither compared, hashed nor called.
 MOVING_ONLY = frozenset((zip, enumerate, reversed, list, tuple, itertools.chain, itertools.islice))
@@ -104,7 +104,6 @@ CALLED_BY_NAME = (
     "predicate",
     "callback",
 )  # and those that they call
-NUMBER_LITERAL = re.compile(r"\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?")
 INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
 
 
@@ -629,8 +628,11 @@ class Calls:
         level = self.level
         pickles = getattr(getattr(f, "__objclass__", f), "__module__", None) == "_pickle"
         given = self.meet if pickles else self._callback  # functions are pickled by name, not called
+        reads = texts.reader_kind(f)
 
         def opaque(*args: Any, **kwargs: Any) -> Any:
+            if level.texts:
+                texts.check_arguments(level, f, reads, args, kwargs)
             watched = None
             for position, x in enumerate(itertools.chain(args, kwargs.values())):
                 kind = kind_of(type(x))
@@ -645,15 +647,17 @@ class Calls:
                     watched = [*(watched or ()), x]
             if watched:
                 self._refuse_writes(f, args, kwargs)
+            if reads == "reading" and any(map(texts.is_stepped, args)):
+                args = tuple([texts.checked_items(level, f, x) if texts.is_stepped(x) else x for x in args])
             safe = [given(x) for x in args]
             if kwargs:
                 kwargs = {name: given(x) for name, x in kwargs.items()}
             result = f(*safe, **kwargs)
-            if level.texts and any(map(may_read_text, args)):
-                self.check_parsed(result)
+            if level.texts:
+                texts.check_result(level, f, reads, args, result)
             return result
 
-        return opaque
+        return texts.spans(level, f, opaque) if texts.is_span(f) else opaque
 
     def _refuse_writes(self, f: Any, args: Any, kwargs: Any) -> None:
         """An unknown C function may write an array that a pullback reads: let it have a read-only look only."""
@@ -693,7 +697,7 @@ class Calls:
             return not level.index.keys().isdisjoint(map(id, x))
         if kind == MAPPING:
             return any(self._search(v, seen, depth) for v in itertools.chain(x.values(), x.keys()))
-        if kind in (SEQUENCE, ARRAY) or type(x) in (set, frozenset):
+        if kind in (SEQUENCE, ARRAY) or type(x) in (set, frozenset) or type(x) in DICT_VIEWS:
             return any(self._search(v, seen, depth) for v in (x.flat if kind == ARRAY else x))
         if type(x) is FunctionType:
             return False
@@ -720,14 +724,19 @@ class Calls:
         def integer(*args: Any, **kwargs: Any) -> Any:
             if args:
                 x = args[0]
-                if type(x) in (str, bytes, bytearray):
+                if isinstance(x, texts.TEXT):
                     result = f(*args, **kwargs)
-                    self.check_parsed(float(result) if -1e300 < result < 1e300 else 0.0)
+                    if level.texts:
+                        texts.check(level, x, texts.SHORT_DIGITS)
                     return result
                 kind = kind_of(type(x))
                 if kind == NUMBER and id(x) in level.index:
                     if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
                         frames.refuse_digits(f.__name__)
+                    result = f(*args, **kwargs)
+                    if type(result) is int:
+                        level.texts.truncate(result)
+                    return result
                 elif kind == OBJECT:
                     self.meet(x)
             return f(*args, **kwargs)
@@ -994,95 +1003,6 @@ class Calls:
                             adopt.adopt(t)
                     elif type(entry) is np.ndarray:
                         break
-
-    # -- text ------------------------------------------------------------------------------------------------------
-
-    def text_all(self, o: Any) -> None:
-        """Remember the active numbers in `o`: they are about to leave as text."""
-        kind = kind_of(type(o))
-        if kind == NOTHING:
-            return
-        if kind == NUMBER:
-            if id(o) in self.level.index:
-                self._remember(o)
-        elif kind in (SEQUENCE, MAPPING):
-            self._text_tree(self.level.slot_of(o))
-            self.meet_elements(o)
-        elif kind == ARRAY:
-            if o.size <= 1000 and self.level.region(o) is not None:
-                for value in np.ravel(o).tolist():
-                    self._remember(value)
-        else:
-            self.meet(o)
-            if isinstance(o, BaseException):
-                self.text_all(o.args)
-            self._text_tree(self.level.slot_of(o))
-
-    def _text_tree(self, slot: Any) -> None:
-        if type(slot) is Tree:
-            for inner in slot.slots.values():
-                self._text_tree(inner)
-        elif slot is not None:
-            self.text_all(slot.x)
-
-    def _remember(self, x: Any) -> None:
-        texts = self.level.texts
-        if len(texts) < 100_000:
-            for part in (x.real, x.imag) if isinstance(x, complex) else (x,):
-                value = float(part)
-                if value and value == value and not value.is_integer():
-                    texts[text_key(value)] = value
-
-    def check_source(self, text: Any) -> None:
-        """Refuse text in which a number stands that was written to text."""
-        if self.level.texts:
-            if isinstance(text, (bytes, bytearray)):
-                text = text.decode("latin-1")
-            for literal in NUMBER_LITERAL.findall(text):
-                self.check_parsed(float(literal))
-
-    def check_parsed(self, result: Any) -> None:
-        """Refuse a number that was read from text and equals one that was written to text."""
-        texts = self.level.texts
-        if not texts:
-            return
-        if type(result) is float:
-            for nearby in (result, result * (1 + 1e-6), result * (1 - 1e-6)):
-                found = texts.get(text_key(nearby))
-                if found is not None and abs(result - found) <= 1e-6 * abs(found):
-                    refuse(
-                        RoundTripError,
-                        f"the number {result!r} came back from text or bytes",
-                        why="It depended on the inputs when it was written out, so its derivative is lost.",
-                        fix="pass the number itself, or plaingrad.stop_gradient(x) before it is written out",
-                        anchor="round-trip",
-                    )
-        elif type(result) is complex:
-            self.check_parsed(result.real)
-            self.check_parsed(result.imag)
-        elif type(result) in (list, tuple):
-            for part in result:
-                self.check_parsed(part)
-        elif type(result) is dict:
-            for part in result.values():
-                self.check_parsed(part)
-        elif isinstance(result, np.ndarray) and result.dtype.kind == "f" and result.size < 10_000:
-            for part in np.ravel(result).tolist():
-                self.check_parsed(part)
-
-
-def may_read_text(x: Any) -> bool:
-    """Whether C code may get numbers from text out of `x`."""
-    return (
-        isinstance(x, (str, bytes, bytearray, memoryview))
-        or hasattr(type(x), "__next__")
-        or hasattr(type(x), "read")
-    )
-
-
-def text_key(value: float) -> str:
-    """Numbers that agree to a millionth share this key, or that of a neighbour a millionth away."""
-    return f"{value:.5e}"
 
 
 def lookup(cls: type, name: str) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine import pushing, regions
+from plaingrad.engine import pushing, regions, texts
 from plaingrad.engine.calls import fields_of
 from plaingrad.engine.fused import ForwardBlocks, cells_of
 from plaingrad.engine.hot import forward_hooks
@@ -25,7 +25,6 @@ from plaingrad.engine.level import (
     Level,
     argument_at,
     has_attributes,
-    holds_text,
     own_operators,
     put_field,
     rebuilt,
@@ -433,8 +432,8 @@ class ForwardLevel(Level):
 
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
-        if self.texts and holds_text(v) and a.dtype.kind in "fc":
-            self.calls.check_parsed(np.array(v, a.dtype))
+        if self.texts and texts.holds_text(v):
+            texts.check_conversion(self, v, a)
         region = self.region(a)
         if region is not None and type(k) is int and type(v) is float and self._is_plain_row(a):
             self._meet_write(a if a.base is None else owner_of(a), a)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad.engine import foreign
+from plaingrad.engine import foreign, texts
 from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
 from plaingrad.engine.refuse import refuse
@@ -160,8 +160,8 @@ def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
 def _compiled(source: Any, mode: str, frame: FrameType, level: Level) -> CodeType:
     if isinstance(source, CodeType):
         return rewritten(source)
-    if isinstance(source, (str, bytes)):
-        level.calls.check_source(source)
+    if level.texts and isinstance(source, (str, bytes)):
+        texts.check(level, source)
     if mode == "eval" and isinstance(source, str):
         source = source.lstrip(" \t")
     flags = frame.f_code.co_flags & _FUTURE
@@ -259,13 +259,26 @@ def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
 
     def make(level: Level) -> Callable[..., Any]:
         def formatted(*args: Any, **kwargs: Any) -> Any:
-            for x in args:
-                level.calls.text_all(x)
+            for x in (*args, *kwargs.values()):
+                texts.remember(level, x)
             return f(*args, **kwargs)
 
         return formatted
 
     return make
+
+
+def _print(level: Level) -> Callable[..., Any]:
+    """print(...): what is printed is remembered, and the file, where it is one."""
+
+    def print_(*values: Any, **options: Any) -> None:
+        for x in values:
+            texts.remember(level, x)
+        if level.texts and "file" in options:
+            texts.wrote(level, options["file"])
+        print(*values, **options)
+
+    return print_
 
 
 def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
@@ -285,7 +298,9 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
                     return x
                 if isinstance(x, (str, bytes, bytearray)):
                     result = f(x)
-                    level.calls.check_parsed(result.item() if isinstance(result, np.generic) else result)
+                    if level.texts:
+                        texts.check(level, x)
+                        texts.check_number(level, result.item() if isinstance(result, np.generic) else result)
                     return result
                 if f is float and (
                     has_own_method(type(x), "__float__")
@@ -317,14 +332,28 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
             guarded = level.calls.guarded(f)
 
         def read(*args: Any, **kwargs: Any) -> Any:
-            for x in args:
-                if isinstance(x, (str, bytes, bytearray)):
-                    level.calls.check_source(x)
+            for x in args if level.texts else ():
+                if isinstance(x, texts.TEXT):
+                    texts.check(level, x)
+                elif f is Decimal and isinstance(x, tuple) and len(x) == 3:  # sign, digits, exponent
+                    texts.check(level, "".join(map(str, x[1])), texts.SHORT_DIGITS)
             return guarded(*args, **kwargs)
 
         return read
 
     return make
+
+
+def _from_file(level: Level) -> Callable[..., Any]:
+    """np.fromfile(...): the numbers in a file, which are compared with what left as text."""
+
+    def from_file(*args: Any, **kwargs: Any) -> Any:
+        a = np.fromfile(*args, **kwargs)
+        if level.texts:
+            texts.check_number(level, a)
+        return a
+
+    return from_file
 
 
 def _astype(level: Level, astype: Any) -> Callable[..., Any]:
@@ -339,10 +368,19 @@ def _astype(level: Level, astype: Any) -> Callable[..., Any]:
         dtype = args[0] if args else kwargs.get("dtype", float)
         if dtype is not float and a.dtype.kind in "fc" and level.region(a) is not None:
             kind = np.dtype(dtype).kind
-            if kind in "SU":
-                level.calls.text_all(a)
+            if kind in texts.TEXT_DTYPES:
+                texts.remember_elements(level, a)
             elif kind in "iu" and np.any((abs(a) >= INTEGER_LIMIT) & np.isfinite(a)):
                 refuse_digits("astype")
+            elif kind in "iu" and a.size <= 1000:
+                whole = of_numbers(a, *args, **kwargs)
+                for x in np.ravel(whole).tolist():
+                    level.texts.truncate(x)
+                return whole
+        elif level.texts.truncated and a.dtype.kind in "iu" and np.dtype(dtype).kind in "mM":
+            found = level.texts.truncated.intersection(np.ravel(a)[:1000].tolist())
+            if found:
+                texts.warn_truncated(np.dtype(dtype).type, min(found))
         return of_numbers(a, *args, **kwargs)
 
     return converted
@@ -369,7 +407,7 @@ def _next(level: Level) -> Callable[..., Any]:
             level.meet(it)
         result = next(it, *default)
         if level.texts:
-            level.calls.check_parsed(result)
+            texts.check_number(level, result)
         return result
 
     return next_
@@ -434,10 +472,11 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
-    print: formatter(print),
+    print: _print,
     **{f: formatter(f) for f in (_umath.dragon4_positional, _umath.dragon4_scientific)},
     isinstance: _checks_class(isinstance),
     issubclass: _checks_class(issubclass),
+    np.fromfile: _from_file,
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
     **{
         f: _as_it_is(f)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, foreign
+from plaingrad.engine import adopt, foreign, texts
 from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
@@ -120,7 +120,7 @@ class Level(Hooks):
         self.alive: list[Any] = []  # the numbers in `index`
         self.arrays: list[Any] = []  # the owners of memory in `index`
         self.captured: dict[int, Any] = {}  # id of an owner that some pullback reads -> the owner
-        self.texts: dict[str, float] = {}  # numbers that left as text
+        self.texts = texts.texts_for(parent)  # numbers that left as text
         self.twins: list[Twin] = []
         self.fresh: dict[Any, Twin] = {}  # where a fresh argument array's derivative is -> its twin
         self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
@@ -471,8 +471,8 @@ class Level(Hooks):
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
             y = self.native(f, args, kwargs)
-            if self.texts and any(map(holds_text, args)):
-                self.calls.check_parsed(y)
+            if self.texts and any(map(texts.holds_text, args)):
+                texts.check_conversion(self, args, y)
             return y
         if (
             type(f) is WrapperDescriptorType
@@ -577,7 +577,7 @@ class Level(Hooks):
                 return z
         if ta is str or ta is bytes:
             if name == "mod":
-                self.calls.text_all(b)
+                texts.remember(self, b)
                 return f(a, b)
         if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
             return self._arithmetic(name, f, a, b, ka, kb)
@@ -794,7 +794,7 @@ class Level(Hooks):
 
     def _parsed_rows(self, rows: Any) -> Iterator[Any]:
         for row in rows:
-            self.calls.check_parsed(row)
+            texts.check_number(self, row)
             yield row
 
     def _foreign(self, it: Any) -> Any:
@@ -814,7 +814,7 @@ class Level(Hooks):
         return (read(a, k) for k in range(len(a)))
 
     def _text(self, o: Any) -> Any:
-        self.calls.text_all(o)
+        texts.remember(self, o)
         return o
 
 
@@ -999,15 +999,6 @@ def frozen_key(k: Any) -> Any:
             else np.array(k, np.intp if t is list else None)
         )
     return k
-
-
-def holds_text(x: Any) -> bool:
-    """Whether NumPy would read numbers from text in `x`."""
-    if isinstance(x, np.ndarray):
-        return x.dtype.kind in "SU"
-    if isinstance(x, (list, tuple)):
-        return any(map(holds_text, x[:1000]))
-    return isinstance(x, (str, bytes))
 
 
 def refuse_bits(a: np.ndarray) -> None:

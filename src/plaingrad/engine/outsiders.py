@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.engine import adopt, foreign
+from plaingrad.engine import adopt, foreign, texts
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.errors import PlaingradError, RoundTripError
 from plaingrad.rewrite import CURRENT
@@ -36,6 +36,8 @@ def callback(level: Level, f: Any) -> Callable[..., Any]:
                 missing_rule(
                     f, "It is called by C code without a rule, and returns a differentiated value to it."
                 )
+            if level.texts:
+                texts.check_returned(level, f, result)
         except PlaingradError as refusal:
             _keep_refusal(level, refusal)  # the C code may only print it
             raise

@@ -18,7 +18,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import pair_of
-from plaingrad.engine import dependence
+from plaingrad.engine import dependence, texts
 from plaingrad.engine.calls import fields_of
 from plaingrad.engine.index_sets import Ids, IndexSets
 from plaingrad.engine.inputs import Inputs
@@ -27,7 +27,6 @@ from plaingrad.engine.level import (
     Level,
     argument_at,
     has_attributes,
-    holds_text,
     put_field,
     rebuilt,
     refuse_bits,
@@ -281,8 +280,8 @@ class PatternLevel(Level):
         """a[k] = v."""
         if type(k) is str:  # a field of records
             a, k = a[k], Ellipsis
-        if self.texts and holds_text(v) and a.dtype.kind in "fc":
-            self.calls.check_parsed(np.array(v, a.dtype))
+        if self.texts and texts.holds_text(v):
+            texts.check_conversion(self, v, a)
         region = self.region(a)
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":

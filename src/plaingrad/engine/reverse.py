@@ -12,6 +12,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
+from plaingrad.engine import texts
 from plaingrad.engine.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
@@ -20,7 +21,6 @@ from plaingrad.engine.level import (
     Level,
     argument_at,
     frozen_key,
-    holds_text,
     own_operators,
     refuse_bits,
 )
@@ -407,8 +407,8 @@ class ReverseLevel(Level):
 
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
-        if self.texts and holds_text(v) and a.dtype.kind in "fc":
-            self.calls.check_parsed(np.array(v, a.dtype))
+        if self.texts and texts.holds_text(v):
+            texts.check_conversion(self, v, a)
         i = self.region(a)
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
