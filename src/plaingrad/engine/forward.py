@@ -15,7 +15,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine import pushing, regions, texts
+from plaingrad.engine import pushing, records, regions, texts
 from plaingrad.engine.calls import fields_of
 from plaingrad.engine.fused import ForwardBlocks, cells_of
 from plaingrad.engine.hot import forward_hooks
@@ -444,7 +444,9 @@ class ForwardLevel(Level):
             return
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
-            v = self.prep(np.array)(v)
+            if a.dtype.names is not None and self.is_active(v):
+                records.refuse_write(a)
+            v = v if a.dtype.names is not None else self.prep(np.array)(v)
             kind = ARRAY
         slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind in "fcV" else None
         self._meet_write(a if a.base is None else owner_of(a), a)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, foreign, texts
+from plaingrad.engine import adopt, foreign, records, texts
 from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
@@ -464,8 +464,10 @@ class Level(Hooks):
                 if slot is not None:
                     if rule.users and type(slot) is Tree:
                         attach(slot, x)
-                    if kind == ARRAY and x.dtype.kind == "O":
-                        return self._apply_to_objects(rule, f, args, kwargs)
+                    if kind == ARRAY and x.dtype.kind in "OV":
+                        if x.dtype.kind == "O":
+                            return self._apply_to_objects(rule, f, args, kwargs)
+                        records.check_call(f, x)
                     inputs.append((position, slot))
         if kwargs:
             self._keyword_inputs(rule, kwargs, inputs)
@@ -770,7 +772,8 @@ class Level(Hooks):
         if kind_of(t) == ARRAY:
             if o.ndim == 1 and o.dtype.kind in "fc":
                 return self._elements(o)
-            self.region(o)
+            if self.region(o) is not None and o.dtype.names is not None:
+                records.refuse_record(o)
             return o
         if o is self.calls.made:
             return o
@@ -1003,6 +1006,8 @@ def frozen_key(k: Any) -> Any:
 
 def refuse_bits(a: np.ndarray) -> None:
     """Refuse an array of integers or objects that shares memory with differentiated numbers."""
+    if a.dtype.names is not None:
+        records.refuse_record(a)
     missing_rule(
         np.ndarray.view,
         f"It looks at the bits of differentiated numbers as {a.dtype}; that has no derivative.",

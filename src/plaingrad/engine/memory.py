@@ -119,7 +119,7 @@ class Shadow:
 
     def add_array(self, index: int, x: np.ndarray, x_bar: Any) -> None:
         """Add `x_bar`, of the shape of `x`, to the cotangent of array or view `x` in region `index`."""
-        if x.base is None:
+        if x.base is None and x.dtype.names is None:
             bar = self.bars[index]
             if bar is None:
                 self.bars[index] = x_bar
@@ -198,6 +198,10 @@ def whole_multiple_back(shadow: Shadow, n: int, i: int, factor: float, divided: 
 
 def add_into(target: np.ndarray, x_bar: Any) -> None:
     """target += x_bar, also where elements of `target` share bytes: then every term counts."""
+    for name in target.dtype.names or ():
+        add_into(target[name], x_bar[name])
+    if target.dtype.names is not None:
+        return
     if not overlaps_itself(target):
         target += x_bar
         return

@@ -12,7 +12,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine import texts
+from plaingrad.engine import records, texts
 from plaingrad.engine.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
@@ -412,7 +412,9 @@ class ReverseLevel(Level):
         i = self.region(a)
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
-            v = self.prep(np.array)(v)
+            if a.dtype.names is not None and self.is_active(v):
+                records.refuse_write(a)
+            v = v if a.dtype.names is not None else self.prep(np.array)(v)
         v_slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind != "O" else None
         if a.dtype.kind not in "fcV":
             v_slot = None

@@ -358,11 +358,16 @@ class ReadArray:
         """a_bar[key] += z_bar, with every term of a repeated index."""
         z_bar = shadow.read(self.output.index, self.output.x)
         if z_bar is not None:
-            a_bar = shadow.writable(self.slot.index, self.slot.x)
-            if self.repeats:
-                np.add.at(a_bar, self.key, z_bar)
-            else:
-                a_bar[self.key] += z_bar
+            self._add(shadow.writable(self.slot.index, self.slot.x), z_bar)
+
+    def _add(self, a_bar: np.ndarray, z_bar: Any) -> None:
+        if a_bar.dtype.names is not None:  # records are added field by field
+            for name in a_bar.dtype.names:
+                self._add(a_bar[name], z_bar[name])
+        elif self.repeats:
+            np.add.at(a_bar, self.key, z_bar)
+        else:
+            a_bar[self.key] += z_bar
 
 
 class Write:
