@@ -677,8 +677,11 @@ class Calls:
         return x
 
     def finds_active(self, x: Any) -> bool:
-        """Whether something reachable from `x` as data is active."""
-        return self._search(x, set(), 0)
+        """Whether something reachable from `x` as data is active, at this level or further out."""
+        if self._search(x, set(), 0):
+            return True
+        outer = self.level.parent
+        return outer is not PLAIN and outer.calls.finds_active(x)
 
     def _search(self, x: Any, seen: set[int], depth: int) -> bool:
         kind = kind_of(type(x))
@@ -730,8 +733,8 @@ class Calls:
                         texts.check(level, x, texts.SHORT_DIGITS)
                     return result
                 kind = kind_of(type(x))
-                if kind == NUMBER and id(x) in level.index:
-                    if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
+                if kind == NUMBER and not isinstance(x, complex):
+                    if INTEGER_LIMIT <= abs(x) != float("inf") and self.finds_active(x):
                         frames.refuse_digits(f.__name__)
                     result = f(*args, **kwargs)
                     if type(result) is int:

@@ -772,7 +772,8 @@ class Level(Hooks):
         if kind_of(t) == ARRAY:
             if o.ndim == 1 and o.dtype.kind in "fc":
                 return self._elements(o)
-            if self.region(o) is not None and o.dtype.names is not None:
+            self.region(o)
+            if o.dtype.names is not None and self.calls.finds_active(o):
                 records.refuse_record(o)
             return o
         if o is self.calls.made:
