@@ -40,6 +40,8 @@ _is_watching = False  # other threads may change adopted classes, which are `wat
 
 UNTOUCHED = (
     "plaingrad.",
+    "numba.",
+    "llvmlite.",
     "abc",
     "typing",
     "numbers",

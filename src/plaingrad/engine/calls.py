@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, codes, foreign, frames, outsiders, texts
+from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, texts
 from plaingrad.engine.kinds import (
     ARRAY,
     MAPPING,
@@ -49,7 +49,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.rules.numpy.names import into
 from plaingrad.tangents.fields import fields_of as fields_of
-from plaingrad.tangents.fields import parts_of
+from plaingrad.tangents.fields import held_by, parts_of
 from plaingrad.tangents.fields import slot_names as slot_names
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ class Calls:
                 return MethodType(self.applier(rule, t.__call__), f)
         if t is frames.JsonEncoder:
             return frames.formatter(f)(self.level)
-        if is_heap(t):
+        if is_heap(t) and not compilers.owns(t):
             adopt.adopt(t)
             call = lookup(t, "__call__")
             if type(call) is FunctionType:
@@ -320,6 +320,8 @@ class Calls:
             return f  # the interpreter says so better
         if t.__module__.startswith("numba.") and type(getattr(f, "py_func", None)) is FunctionType:
             return self._compiled(f)
+        if compilers.owns(t):
+            return compilers.elementwise(self.level, f)
         return self.guarded(f)
 
     def _compiled(self, f: Any) -> Any:
@@ -348,6 +350,8 @@ class Calls:
 
     def _decide_class(self, cls: type) -> Any:
         """A class is called natively if its constructors are Python code or only move references."""
+        if compilers.owns(cls):
+            return compilers.called_natively(self.level, cls)
         if is_heap(cls):
             adopt.adopt(cls)
         if cls in HARMLESS_CLASSES or cls.__module__ == "types":
@@ -485,6 +489,8 @@ class Calls:
         # Also of what `inside` has rewritten once: no matter what ran before.
         if is_own(f) or codes.runs_rewritten(f):
             return f
+        if compilers.owns(f):
+            return compilers.called_natively(self.level, f)
         return self.inside(f) if is_immortal(f) else rewrite_function(f)
 
     def _of_closure(self, rule: Rule, f: FunctionType, apply_rule: Any) -> Any:
@@ -678,51 +684,53 @@ class Calls:
 
     def finds_active(self, x: Any) -> bool:
         """Whether something reachable from `x` as data is active, at this level or further out."""
-        if self._search(x, set(), 0):
+        if kind_of(type(x)) == NOTHING:
+            return False
+        if self._search(x):
             return True
         outer = self.level.parent
         return outer is not PLAIN and outer.calls.finds_active(x)
 
-    def _search(self, x: Any, seen: set[int], depth: int) -> bool:
-        kind = kind_of(type(x))
+    def _search(self, x: Any) -> bool:
         level = self.level
-        if kind == NOTHING:
-            return False
-        if kind == NUMBER:
-            return id(x) in level.index
-        if kind == ARRAY and x.dtype.kind != "O":
-            return level.region(x) is not None
-        if id(x) in seen or depth > 50:
-            return False
-        seen.add(id(x))
-        depth += 1
-        if (type(x) is list or type(x) is tuple) and FLAT.issuperset(map(type, x)):
-            return not level.index.keys().isdisjoint(map(id, x))
-        if kind == MAPPING:
-            return any(self._search(v, seen, depth) for v in itertools.chain(x.values(), x.keys()))
-        if kind in (SEQUENCE, ARRAY) or type(x) in (set, frozenset) or type(x) in DICT_VIEWS:
-            return any(self._search(v, seen, depth) for v in (x.flat if kind == ARRAY else x))
-        if type(x) is FunctionType:
-            return False
-        if type(x) is MethodType:
-            return self._search(x.__self__, seen, depth)
-        if type(x) is memoryview:
-            from plaingrad.engine.memory import owner_of
+        index = level.index
+        seen: dict[int, Any] = {}
+        todo = [x]
+        while todo:
+            x = todo.pop()
+            t = type(x)
+            kind = kind_of(t)
+            if kind == NOTHING or t is FunctionType or id(x) in seen:
+                continue
+            if kind == NUMBER:
+                if id(x) in index:
+                    return True
+                continue
+            if kind == ARRAY and x.dtype.kind != "O":
+                if level.region(x) is not None:
+                    return True
+                continue
+            seen[id(x)] = x
+            if (t is list or t is tuple) and FLAT.issuperset(map(type, x)):
+                if not index.keys().isdisjoint(map(id, x)):
+                    return True
+            elif kind == MAPPING:
+                todo += [*x.values(), *x.keys()]
+            elif kind in (SEQUENCE, ARRAY) or t is set or t is frozenset or t in DICT_VIEWS:
+                todo += x.flat if kind == ARRAY else x
+            elif t is MethodType:
+                todo.append(x.__self__)
+            elif t is memoryview:
+                from plaingrad.engine.memory import owner_of
 
-            return level.owns_region(owner_of(x))
-        if isinstance(x, BaseException) and self._search(x.args, seen, depth):
-            return True
-        fields = getattr(x, "__dict__", None)
-        if type(fields) is dict and any(self._search(v, seen, depth) for v in list(fields.values())):
-            return True
-        for name in slot_names(type(x)):
-            if self._search(getattr(x, name, None), seen, depth):
-                return True
+                if level.owns_region(owner_of(x)):
+                    return True
+            else:
+                todo += held_by(x)
         return False
 
     def integer_part(self, f: Any) -> Any:
         """int(x), floor(x), ...: no derivative; refused where the integer keeps every digit of x."""
-        level = self.level
 
         def integer(*args: Any, **kwargs: Any) -> Any:
             if args:
@@ -962,6 +970,8 @@ class Calls:
                 return
             if rule is None and self.finds_active(v):
                 missing_rule(method, "A differentiated value is stored where its identity is lost.")
+        elif type(method) is FunctionType and compilers.owns(t):
+            return self.prep(method)(o, k, v)
         o[k] = v
 
     # -- meeting objects -------------------------------------------------------------------------------------------

@@ -292,7 +292,7 @@ def has_fields(x: Any) -> bool:
     t = type(x)
     if t is SimpleNamespace or t is CellType:
         return True
-    if isinstance(x, (FunctionType, MethodType, ModuleType, type)) or not is_heap(t):
+    if not is_heap(t) or isinstance(x, (FunctionType, MethodType, ModuleType, type)):
         return False
     return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))
 

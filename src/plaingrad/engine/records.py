@@ -25,7 +25,9 @@ def check_call(f: Any, a: np.ndarray) -> None:
         refuse_record(a, f"`{name_of(f)}` gets a differentiated structured array")
 
 
-def refuse_record(a: np.ndarray, what: str = "a record of a differentiated structured array is read") -> NoReturn:
+def refuse_record(
+    a: np.ndarray, what: str = "a record of a differentiated structured array is read"
+) -> NoReturn:
     """Refuse a record taken out whole."""
     field = a.dtype.names[0] if a.dtype.names else "name"
     refuse(

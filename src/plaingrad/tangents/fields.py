@@ -34,6 +34,20 @@ def fields_of(x: Any) -> dict[str, Any]:
     return fields
 
 
+def held_by(x: Any) -> list[Any]:
+    """What is in the attributes and slots of `x`, and in the arguments of an exception; nothing of what is gone."""
+    held: list[Any] = []
+    try:
+        if isinstance(x, BaseException):
+            held.append(x.args)
+        fields = getattr(x, "__dict__", None)
+        held += list(fields.values()) if type(fields) is dict else ()
+        held += [getattr(x, name, None) for name in slot_names(type(x))]
+    except ReferenceError:  # a weak proxy of an object that is gone
+        pass
+    return held
+
+
 def captured(cell: CellType) -> dict[str, Any]:
     """What a cell holds, as a field; none if it is empty."""
     try:
@@ -49,12 +63,15 @@ def cells_of(f: FunctionType) -> dict[str, CellType]:
 
 def parts_of(x: Any) -> dict[str, Any]:
     """The parts of `x` that may have tangents, by name: attributes, captured variables, the object of a method."""
-    if isinstance(x, FunctionType):
-        return {name: cell.cell_contents for name, cell in cells_of(x).items() if captured(cell)}
-    if isinstance(x, MethodType):
-        return {"__func__": x.__func__, "__self__": x.__self__}
-    if isinstance(x, functools.partial):
-        return {"func": x.func, "args": x.args, "keywords": x.keywords}
-    if isinstance(x, (type, ModuleType)):
+    try:
+        if isinstance(x, FunctionType):
+            return {name: cell.cell_contents for name, cell in cells_of(x).items() if captured(cell)}
+        if isinstance(x, MethodType):
+            return {"__func__": x.__func__, "__self__": x.__self__}
+        if isinstance(x, functools.partial):
+            return {"func": x.func, "args": x.args, "keywords": x.keywords}
+        if isinstance(x, (type, ModuleType)):
+            return {}
+        return fields_of(x)
+    except ReferenceError:  # a weak proxy of an object that is gone
         return {}
-    return fields_of(x)
