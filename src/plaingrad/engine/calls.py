@@ -731,6 +731,7 @@ class Calls:
 
     def integer_part(self, f: Any) -> Any:
         """int(x), floor(x), ...: no derivative; refused where the integer keeps every digit of x."""
+        level = self.level
 
         def integer(*args: Any, **kwargs: Any) -> Any:
             if args:
@@ -741,8 +742,8 @@ class Calls:
                         texts.check(level, x, texts.SHORT_DIGITS)
                     return result
                 kind = kind_of(type(x))
-                if kind == NUMBER and not isinstance(x, complex):
-                    if INTEGER_LIMIT <= abs(x) != float("inf") and self.finds_active(x):
+                if kind == NUMBER and self.finds_active(x):
+                    if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
                         frames.refuse_digits(f.__name__)
                     result = f(*args, **kwargs)
                     if type(result) is int:
