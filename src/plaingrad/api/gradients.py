@@ -18,6 +18,7 @@ from plaingrad.api.leaves import (
     positions_in,
     positions_of,
 )
+from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
@@ -183,11 +184,12 @@ def vjp(
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
     y = kept(run.value)
+    count = len(args)  # the arguments are not kept: they may lie in memory that is to be given back
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
         found = dict(zip(active, run.pull(COTANGENT.of(y_bar, y, "y_bar")), strict=True))
-        return tuple(found.get(n) for n in range(len(args)))
+        return tuple(found.get(n) for n in range(count))
 
     return run.value, pullback
 
@@ -196,6 +198,7 @@ def native_vjp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Calla
     """`vjp` in the native tier: `f` runs compiled, once, with all that it does to its arguments."""
     y, pulled = chosen("native", f).vjp(f, args)
     value = kept(y)
+    args = of_their_own(args)  # the memory of others may be given back before the pullback is called
     recorded: list[Callable[[Any], tuple[Any, ...]]] = []
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:

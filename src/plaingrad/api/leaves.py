@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import recorded
+from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.inputs import entries_of, fields_of, has_fields
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
@@ -205,7 +206,9 @@ def kept(x: Any, seen: dict[int, Any] | None = None) -> Any:
     """The structure of `x` as it is now, for a `Fit` that comes later: leaves are the same, containers are copies."""
     t = type(x)
     kind = kind_of(t)
-    if kind in (NUMBER, ARRAY, NOTHING):
+    if kind == ARRAY:
+        return of_their_own(x)  # not in memory that is to be given back
+    if kind in (NUMBER, NOTHING):
         return x
     seen = {} if seen is None else seen
     if id(x) in seen:

@@ -41,6 +41,7 @@ from plaingrad.engine.kinds import (
     kind_of,
 )
 from plaingrad.engine.memo import Memos
+from plaingrad.engine.memory import owner_of
 from plaingrad.engine.pushing import attribute
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.errors import NativeError
@@ -332,8 +333,7 @@ class Calls:
             values = (*args, *kwargs.values())
             if not any(map(self.finds_active, values)):
                 if level.parent is PLAIN and not any(
-                    kind_of(type(x)) == ARRAY and id(x if x.base is None else x.base) in level.captured
-                    for x in values
+                    kind_of(type(x)) == ARRAY and id(owner_of(x)) in level.captured for x in values
                 ):
                     return f(*args, **kwargs)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
@@ -649,7 +649,7 @@ class Calls:
                         f,
                         f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.",
                     )
-                if kind == ARRAY and id(x if x.base is None else x.base) in level.captured:
+                if (kind == ARRAY or type(x) is memoryview) and id(owner_of(x)) in level.captured:
                     watched = [*(watched or ()), x]
             if watched:
                 self._refuse_writes(f, args, kwargs)
@@ -721,8 +721,6 @@ class Calls:
             elif t is MethodType:
                 todo.append(x.__self__)
             elif t is memoryview:
-                from plaingrad.engine.memory import owner_of
-
                 if level.owns_region(owner_of(x)):
                     return True
             else:
@@ -815,6 +813,8 @@ class Calls:
         if name in frames.EXACT_PARTS and t is Fraction and id(o) in self.level.index:
             missing_rule(lookup(t, name), "It takes a differentiated number apart into whole numbers.")
         result = getattr(o, name)
+        if name == "base" and kind == ARRAY:
+            self.level.borrowed.check_base(o, result)
         if (
             kind == NUMBER
             and kind_of(type(result)) == NUMBER
@@ -971,6 +971,9 @@ class Calls:
                 return
             if rule is None and self.finds_active(v):
                 missing_rule(method, "A differentiated value is stored where its identity is lost.")
+            if t is memoryview and id(owner_of(o)) in self.level.captured:
+                self.level.write_array(v, np.asarray(o), k)
+                return
         elif type(method) is FunctionType and compilers.owns(t):
             return self.prep(method)(o, k, v)
         o[k] = v

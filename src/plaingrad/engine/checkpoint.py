@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.engine.borrowed import is_lent
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.holders import fingerprint, looked_into
 from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, patches_of, put, release
@@ -64,7 +65,10 @@ def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
             raise
         again.drew()
         slots = list(leaves_of(segment.slot_of(y)))
-        if segment.wrote_outside or has_escaped(segment, slots) or segment.wrote_outside:
+        lent = any(
+            is_lent(owner_of(a)) for a in arrays
+        )  # it may be gone when the function would be run again
+        if segment.wrote_outside or lent or has_escaped(segment, slots) or segment.wrote_outside:
             keep(segment)
             return y
         imported = segment.index.imported

@@ -457,6 +457,8 @@ class ForwardLevel(Level):
         if type(v) is np.ndarray and v_dot is not None and np.may_share_memory(a, v):
             self.check_overlap(v, a, k)
             v_dot = self.outside(np.array, v_dot)
+        if region is None:
+            self.may_activate(a)
         self._native_write(v, a, k)
         if region is None:
             region = self._activate(a)
@@ -478,6 +480,7 @@ class ForwardLevel(Level):
                 getattr(operator, name), "It writes an array that depends on the differentiated inputs."
             )
         if region is None:
+            self.may_activate(a)
             region = self._activate(a)
         self._written(region)
         if plain_name in ("add", "sub") and rule.own and self._is_shared_sum(a, b):

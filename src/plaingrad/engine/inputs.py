@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.level import Level, Twin
-from plaingrad.engine.memory import overlaps_itself, owner_of
+from plaingrad.engine.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.errors import ArgumentError, PlaingradError
 
@@ -127,6 +128,10 @@ class Inputs:
         self.leaves += 1
         self.originals[id(copy)] = copy, x
         level.twins.append(Twin(x, copy, name))
+        if x.base is not None or not x.flags.owndata:
+            owner = owner_of(x)
+            if is_lent(owner) and not is_private(owner):
+                level.twins[-1].lent = True
         if overlaps_itself(x):  # the copy's elements have each their own memory
             level.twins[-1].touched = True
             level.twins[-1].other = "overlapping elements of itself"
@@ -172,9 +177,11 @@ class Inputs:
                     twin.touched = other.touched = True
                     twin.other, other.other = other.name, twin.name
             owner = owner_of(twin.original)
-            if id(owner) not in level.index:
-                level.index[id(owner)] = -1 - k
-                level.arrays.append(owner)
+            lender = lender_of(owner)
+            for memory in (owner,) if lender is None else (owner, lender):
+                if id(memory) not in level.index:
+                    level.index[id(memory)] = -1 - k
+                    level.arrays.append(memory)
 
     # -- exclusive use of what is patched --------------------------------------------------------------------------
 
@@ -203,6 +210,17 @@ class Inputs:
 
     # -- afterwards ------------------------------------------------------------------------------------------------
 
+    def check_lent(self) -> None:
+        """Refuse arguments whose memory the function has changed by another way than as that array."""
+        for twin in self.level.twins:
+            if twin.lent and not twin.torn and is_there(twin.original):
+                if not np.array_equal(twin.original, twin.copy, equal_nan=True):
+                    twin.torn = True
+                    whose = describe(twin.original)
+                    refuse_lent(
+                        f"the array passed as {twin.name} lies in memory of {whose}, which was changed otherwise"
+                    )
+
     def restore(self) -> None:
         """Put the caller's own objects back, with what the function wrote into its arguments."""
         level = self.level
@@ -215,9 +233,23 @@ class Inputs:
                 found = table.get(id(value))
                 if found is not None and found[0] is value:
                     put(container, key, found[1])
+        self._forget_lent()
         self.patches.clear()
         release(level, self.containers)
         self.containers = {}
+
+    def _forget_lent(self) -> None:
+        """Let go of memory that the caller may want to give back after the call."""
+        level = self.level
+        if any(twin.lent for twin in level.twins):
+            for k, owner in reversed(list(enumerate(level.arrays))):
+                i = level.index.get(id(owner))
+                if type(i) is int and i < 0:
+                    del level.index[id(owner)], level.arrays[k]
+            for index in [index for index, twin in level.fresh.items() if twin.lent]:
+                del level.fresh[index]
+            level.twins[:] = [twin for twin in level.twins if not twin.lent]
+            self.arrays.clear()
 
     def own(self, y: Any) -> Any:
         """The result, with fresh inputs in it replaced by the caller's own objects."""

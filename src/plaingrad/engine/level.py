@@ -22,12 +22,13 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine import adopt, foreign, records, texts
+from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.memory import overlaps_itself, overwrites_unread, owner_of
+from plaingrad.engine.memory import is_borrowed, lender_of, overlaps_itself, overwrites_unread, owner_of
 from plaingrad.engine.operands import in_place_with_object, with_object
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
@@ -59,7 +60,7 @@ STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEW
 class Twin:
     """A differentiated argument array was copied on entry; its original may be reachable under another name."""
 
-    __slots__ = ("copy", "name", "original", "other", "torn", "touched", "written")
+    __slots__ = ("copy", "lent", "name", "original", "other", "torn", "touched", "written")
 
     def __init__(self, original: np.ndarray, copy: np.ndarray, name: str) -> None:
         self.original = original
@@ -69,6 +70,7 @@ class Twin:
         self.written = False
         self.torn = False
         self.other: str | None = None
+        self.lent = False  # the original lies in memory that others can read past us
 
     def check(self) -> None:
         """Raise if the two names have come apart: one was written while the other is in use."""
@@ -96,6 +98,7 @@ class Level(Hooks):
         "activating",
         "alive",
         "arrays",
+        "borrowed",
         "calls",
         "captured",
         "fresh",
@@ -119,6 +122,7 @@ class Level(Hooks):
         self.index: dict[int, Any] = {}
         self.alive: list[Any] = []  # the numbers in `index`
         self.arrays: list[Any] = []  # the owners of memory in `index`
+        self.borrowed = Borrowed(self)
         self.captured: dict[int, Any] = {}  # id of an owner that some pullback reads -> the owner
         self.texts = texts.texts_for(parent)  # numbers that left as text
         self.twins: list[Twin] = []
@@ -264,8 +268,10 @@ class Level(Hooks):
         else:
             owner = owner_of(a)
             i = self.index.get(id(owner))
-            if i is None and kind_of(type(owner)) == OBJECT and is_heap(type(owner)):
-                self._refuse_hidden_memory(a)
+            if i is None and owner.base is not None:
+                i = self.index.get(id(lender_of(owner)))  # that of an argument, by another name
+                if i is None:
+                    self._refuse_hidden_memory(a, owner)
         if i is None:
             return None
         if type(i) is int and i < 0:
@@ -274,9 +280,9 @@ class Level(Hooks):
             refuse_bits(a)
         return i
 
-    def _refuse_hidden_memory(self, a: np.ndarray) -> None:
-        """Memory that an object hands out by address may be that of an active array."""
-        if any(isinstance(owner, np.ndarray) and np.may_share_memory(a, owner) for owner in self.arrays):
+    def _refuse_hidden_memory(self, a: np.ndarray, owner: np.ndarray) -> None:
+        """Memory that `owner` has borrowed by its address may be that of an active array."""
+        if self.borrowed.finds_active(a, owner):
             missing_rule(
                 np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`)."
             )
@@ -739,11 +745,19 @@ class Level(Hooks):
     def _meet_write(self, owner: Any, a: np.ndarray) -> None:
         """Memory of `owner` is about to be written through `a`: is it one of two names of an argument?"""
         i = self.index.get(id(owner))
+        if i is None and owner.base is not None:
+            i = self.index.get(id(lender_of(owner)))
         if type(i) is int and i < 0:
             for twin in self.twins:
                 if np.may_share_memory(a, twin.original):
                     twin.touched = twin.written = True
                     twin.check()
+
+    def may_activate(self, a: np.ndarray) -> None:
+        """Active values are about to be written into `a`, which holds none: refused where we could not follow them."""
+        owner = owner_of(a)
+        if is_borrowed(owner):
+            self.borrowed.check_write(a, owner)
 
     def _activate(self, a: np.ndarray) -> Any:
         owner = owner_of(a)
@@ -753,6 +767,10 @@ class Level(Hooks):
     def _written(self, i: Any) -> None:
         twin = self.fresh.get(i)
         if twin is not None and not twin.written:
+            if twin.lent:
+                twin.torn = True
+                whose = describe(twin.original)
+                refuse_write(f"the array passed as {twin.name}, which lies in memory of {whose}, is written")
             twin.written = True
             twin.check()
 

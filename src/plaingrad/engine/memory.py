@@ -1,6 +1,6 @@
 """Arrays are memory: who owns it, where a view lies in it, and the shadow memory that holds its cotangent.
 
-The derivative of an array is a second buffer of the same layout, filed under the object that owns the memory.
+The derivative of an array is a second buffer of the same layout, filed under the array that has the memory.
 A view's derivative is the same view of that buffer, found from its address and strides.
 
 The functions of this module that touch cotangents are ordinary Python: under a nested derivative they run
@@ -16,19 +16,62 @@ import numpy as np
 
 
 def owner_of(a: Any) -> Any:
-    """The object that owns the memory of array `a`: the last of its base chain, array or buffer exporter."""
+    """The array that has the memory of array `a`: the last of its chain of bases, buffers on the way looked through.
+
+    That array owns its memory, or has borrowed it from something that is no array (`lender_of`). Of a memoryview of no
+    array, the exporter.
+    """
+    if not isinstance(a, np.ndarray):
+        holder = holder_behind(a)
+        return a if holder is None else owner_of(holder)
     while True:
-        if isinstance(a, np.ndarray):
-            base = a.base
-        elif type(a) is memoryview:
-            base = a.obj
-        elif isinstance(getattr(a, "base", None), np.ndarray):
-            base = a.base  # NumPy's own go-betweens: as_strided's, flat iterators
-        else:
-            return a
+        base = a.base
         if base is None:
             return a
+        if not isinstance(base, np.ndarray):
+            base = array_behind(a)
+            if base is None:
+                return a
         a = base
+
+
+def holder_behind(x: Any, a: Any = None) -> Any:
+    """What `x`, which is no array but something between array `a` and its memory, has the memory from; or None."""
+    if type(x) is memoryview:
+        try:
+            return x.obj
+        except ValueError:  # it was released
+            return None
+    base = getattr(
+        x, "base", None
+    )  # NumPy's own go-betweens: as_strided's, flat iterators; Cython's memoryviews
+    if isinstance(base, np.ndarray) and (a is None or a.size == 0 or np.may_share_memory(a, base)):
+        return base
+    return None
+
+
+def array_behind(a: np.ndarray) -> Any:
+    """The array whose memory `a` has through the buffers that are its base; None if there is no array behind them."""
+    x = a.base
+    while x is not None and not isinstance(x, np.ndarray):
+        x = holder_behind(x, a)
+    return x
+
+
+def is_borrowed(owner: np.ndarray) -> bool:
+    """Whether `owner`, the last array of a chain, has its memory from something that is no array."""
+    return owner.base is not None or not owner.flags.owndata
+
+
+def lender_of(a: np.ndarray) -> Any:
+    """The object that lends array `a` its memory; None if that is an array, or unknown C code."""
+    lender = owner_of(a).base
+    while type(lender) is memoryview:
+        behind = holder_behind(lender)
+        if behind is None:
+            break
+        lender = behind
+    return lender
 
 
 def address(a: np.ndarray) -> int:
@@ -36,9 +79,8 @@ def address(a: np.ndarray) -> int:
     return a.__array_interface__["data"][0]
 
 
-def extent(owner: Any) -> tuple[int, int]:
-    """Lowest address and number of bytes of the memory that `owner` holds."""
-    a = owner if isinstance(owner, np.ndarray) else np.frombuffer(owner, np.uint8)
+def extent(a: np.ndarray) -> tuple[int, int]:
+    """Lowest address and number of bytes of the memory that `a` spans."""
     low = high = address(a)
     for n, stride in zip(a.shape, a.strides, strict=True):
         if n == 0:
@@ -157,20 +199,17 @@ class Shadow:
             return np.zeros(x.shape, x.dtype)
         return np.ndarray(x.shape, x.dtype, flat, address(x) - start, x.strides)
 
-    def _lay(self, index: int, owner: Any) -> None:
+    def _lay(self, index: int, owner: np.ndarray) -> None:
         """Give region `index` a shadow with the byte layout of `owner`."""
         start, size = extent(owner)
-        if isinstance(owner, np.ndarray) and owner.dtype.kind in "fc":
+        if owner.dtype.kind in "fc":
             flat = np.zeros(size // owner.itemsize, owner.dtype)  # a level further out can carry floats
         else:
             flat = np.zeros(size, np.uint8)
-        if isinstance(owner, np.ndarray):
-            whole = np.ndarray(owner.shape, owner.dtype, flat, address(owner) - start, owner.strides)
-            bar = self.bars[index]
-            if bar is not None and whole.size:
-                whole[...] = bar
-        else:
-            whole = flat
+        whole = np.ndarray(owner.shape, owner.dtype, flat, address(owner) - start, owner.strides)
+        bar = self.bars[index]
+        if bar is not None and whole.size:
+            whole[...] = bar
         self.bars[index] = whole
         self.owned.add(index)
         self.laid[index] = flat, start

@@ -49,9 +49,9 @@ class SetsOfMemory:
 
     __slots__ = ("grain", "ids", "start")
 
-    def __init__(self, owner: Any) -> None:
+    def __init__(self, owner: np.ndarray) -> None:
         self.start, size = extent(owner)
-        self.grain = grain_of(owner.dtype) if isinstance(owner, np.ndarray) else 1
+        self.grain = grain_of(owner.dtype)
         self.ids = np.zeros(-(-size // self.grain), np.int64)
 
     def parts(self, a: np.ndarray) -> list[Ids]:
@@ -293,6 +293,8 @@ class PatternLevel(Level):
             if type(v) is np.ndarray and np.may_share_memory(a, v):
                 self.check_overlap(v, a, k)
         self._meet_write(a if a.base is None else owner_of(a), a)
+        if region is None and np.any(ids):
+            self.may_activate(a)
         self._native_write(v, a, k)
         if region is None:
             if not np.any(ids):
@@ -315,6 +317,8 @@ class PatternLevel(Level):
                 getattr(operator, name), "It writes an array that depends on the differentiated inputs."
             )
         ids = 0 if rule.kind == "no_tangent" else self.result_sets(rule, f, (a, b), {}, inputs, a)
+        if region is None:
+            self.may_activate(a)
         self._native_in_place(name, a, b)
         region = self._activate(a) if region is None else region
         self._written(region)
@@ -365,6 +369,7 @@ def find_pattern(
         level.number_inputs(inputs.nodes)
         value = level.run(f, inputs.args, kwargs)
         ids = [np.ravel(level.ids_of(leaf)) for leaf in leaves(value)]
+        inputs.check_lent()
     except BaseException as error:
         error.__traceback__ = users_frames(error.__traceback__)
         raise

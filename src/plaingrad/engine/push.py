@@ -44,6 +44,7 @@ def push(
             level.seed(node, inputs.args[n], dots[n])
         value = level.run(f, inputs.args, kwargs)
         y_dot = level.tangent_of(value)
+        inputs.check_lent()
     except BaseException as error:
         error.__traceback__ = users_frames(error.__traceback__)
         raise

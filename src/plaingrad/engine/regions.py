@@ -58,14 +58,13 @@ class Region:
         strides = self.flat.strides[: len(self.lead)] + x.strides
         return np.ndarray(self.lead + x.shape, x.dtype, self.flat, address(x) - self.start, strides)
 
-    def lay(self, owner: Any) -> None:
+    def lay(self, owner: np.ndarray) -> None:
         """Give the buffer the byte layout of `owner`."""
         start, size = extent(owner)
         lead = self.lead
         dot = self.dot
         if (
             dot is not None
-            and isinstance(owner, np.ndarray)
             and owner.dtype == dot.dtype
             and owner.flags.c_contiguous
             and dot.flags.c_contiguous
@@ -73,23 +72,20 @@ class Region:
             self.start = start
             self.flat = dot.reshape((*lead, -1) if dot.size else (*lead, 0))
             return
-        if isinstance(owner, np.ndarray) and owner.dtype.kind in "fc":
+        if owner.dtype.kind in "fc":
             flat = np.zeros(
                 (*lead, size // owner.itemsize), owner.dtype
             )  # a level further out can carry floats
         else:
             flat = np.zeros((*lead, size), np.uint8)
-        if isinstance(owner, np.ndarray):
-            strides = flat.strides[: len(lead)] + owner.strides
-            if owner.size:
-                whole = np.ndarray(lead + owner.shape, owner.dtype, flat, address(owner) - start, strides)
-            else:
-                whole = np.zeros(lead + owner.shape, owner.dtype)
-            if self.dot is not None and whole.size:
-                whole[...] = self.dot
-            self.dot = whole
+        strides = flat.strides[: len(lead)] + owner.strides
+        if owner.size:
+            whole = np.ndarray(lead + owner.shape, owner.dtype, flat, address(owner) - start, strides)
         else:
-            self.dot = flat
+            whole = np.zeros(lead + owner.shape, owner.dtype)
+        if self.dot is not None and whole.size:
+            whole[...] = self.dot
+        self.dot = whole
         self.start = start
         self.flat = flat  # last: other threads look for it without the lock
 

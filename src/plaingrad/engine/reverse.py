@@ -13,6 +13,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import records, texts
+from plaingrad.engine.borrowed import is_lent
 from plaingrad.engine.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.hot import reverse_hooks
 from plaingrad.engine.kinds import NOTHING, NUMBER, SEQUENCE, kind_of
@@ -20,6 +21,7 @@ from plaingrad.engine.level import (
     FLOAT64,
     Level,
     argument_at,
+    attach,
     frozen_key,
     own_operators,
     refuse_bits,
@@ -45,6 +47,7 @@ from plaingrad.engine.tape import (
     ReadArray,
     ReadNumber,
     RuleStep,
+    Tree,
     Write,
     WriteCotangent,
     elementwise_back,
@@ -118,6 +121,8 @@ class ReverseLevel(Level):
                 z = self._row_of_array(rule, f, args, inputs[0])
                 if z is not None:
                     return z
+        if not numbers:
+            args, kwargs = self._kept_arguments(rule, args, kwargs, inputs)
         rrule = rule.rrule
         if rrule is None:
             assert rule.frule is not None
@@ -160,6 +165,29 @@ class ReverseLevel(Level):
         if outputs is not None:
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
+
+    def _kept_arguments(
+        self, rule: Rule, args: Any, kwargs: dict[str, Any], inputs: Any
+    ) -> tuple[Any, dict[str, Any]]:
+        """The arguments for a rule, whose pullback keeps them: what lies in borrowed memory is copied."""
+        kept = self.borrowed.kept
+        if len(args) > len(inputs):
+            active = [position for position, _ in inputs]
+            for position, x in enumerate(args):
+                if position not in active and isinstance(x, np.ndarray):
+                    copy = kept(x)
+                    if copy is not x:
+                        args = (*args[:position], copy, *args[position + 1 :])
+        for position, slot in inputs:
+            if type(slot) is Tree and position < len(args):
+                copy = kept(args[position])
+                if copy is not args[position]:
+                    args = (*args[:position], copy, *args[position + 1 :])
+                    if rule.users:
+                        attach(slot, copy)
+        if kwargs:
+            kwargs = {name: kept(x) for name, x in kwargs.items()}
+        return args, kwargs
 
     def _apply_to_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: list[Any]) -> Any:
         """A scalar row on numbers: one triple per active argument where everything is real."""
@@ -213,7 +241,8 @@ class ReverseLevel(Level):
         for x in values:
             if type(x) is np.ndarray or isinstance(x, np.ndarray):
                 owner = x if x.base is None else owner_of(x)
-                captured[id(owner)] = owner
+                if owner.base is None or id(owner) in self.index or not is_lent(owner):
+                    captured[id(owner)] = owner
             elif type(x) in (list, tuple, dict):
                 self._capture(x.values() if type(x) is dict else x)
 
@@ -298,6 +327,10 @@ class ReverseLevel(Level):
         if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
             return None
         i, j = operands
+        if i is None and type(a) is np.ndarray:
+            a = self.borrowed.kept_array(a)
+        elif j is None and type(b) is np.ndarray:
+            b = self.borrowed.kept_array(b)
         if name == "mul":
             self._capture((b if i is not None else None, a if j is not None else None))
         elif name == "truediv":
@@ -347,8 +380,10 @@ class ReverseLevel(Level):
         if a.dtype.kind not in "fc":
             return self._native_in_place(name, a, b)  # integers: the derivative ends here (or NumPy refuses)
         if i is None:
+            self.may_activate(a)
             i = self._activate(a)
         self._written(i)
+        b = self.borrowed.kept(b) if b_slot is None else b
         slot = ArraySlot(i, a)
         save = self._save(a, Ellipsis)
         if plain_name in ("add", "sub") and not (type(b) is np.ndarray and np.may_share_memory(a, b)):
@@ -423,6 +458,8 @@ class ReverseLevel(Level):
             self._native_write(v, a, k)
             self._saved(save)
             return
+        if i is None:
+            self.may_activate(a)
         if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and kind in (NUMBER, NOTHING):
             if v_slot is None or type(v) is float or type(v) is np.float64:
                 save = self._save(a, k)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.engine.borrowed import refuse_gone
 from plaingrad.engine.checkpoint import (
     GENERATORS,
     differs,
@@ -346,6 +347,7 @@ class Chain:
 
     def _reverse(self, segment: Segment, outer: Any, shadow: Shadow, bars: list[Any]) -> list[Any]:
         """The cotangents of the first state for those of the last but one."""
+        refuse_gone(surroundings(self.step, (), {})[0])
         CURRENT.set(outer)
         mark = self.last_mark
         with np.errstate(**self.errors):

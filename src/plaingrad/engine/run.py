@@ -47,6 +47,7 @@ class Run:
             self.slots = level.slot_of(
                 result(value)
             )  # before the caller's containers get their own entries back
+            inputs.check_lent()
         except BaseException as error:
             error.__traceback__ = users_frames(error.__traceback__)
             raise

@@ -195,9 +195,9 @@ class Segment(ReverseLevel):
                 self.wrote_unknown.add(key)
         return super()._save(a, k)
 
-    def _refuse_hidden_memory(self, a: np.ndarray) -> None:
-        super()._refuse_hidden_memory(a)
-        self.base._refuse_hidden_memory(a)
+    def _refuse_hidden_memory(self, a: np.ndarray, owner: np.ndarray) -> None:
+        super()._refuse_hidden_memory(a, owner)
+        self.base._refuse_hidden_memory(a, owner)
 
     # -- afterwards --------------------------------------------------------------------------------------------------
 

@@ -230,7 +230,6 @@ class Call:
     """A call taken apart: the function, and those among its arguments that hold what has tangents."""
 
     def __init__(self, f: Any, args: tuple[Any, ...]) -> None:
-        self.args = args
         self.opened = {-1: Opened(f)}
         for n, x in enumerate(args):
             if isinstance(x, (FunctionType, MethodType, functools.partial)) and has_tangent_space(x):
@@ -417,6 +416,7 @@ def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[s
             level.seed(node, inputs.args[n], full[n])
         value = level.run(f, inputs.args, kwargs)
         y_dot = level.tangent_of(value)
+        inputs.check_lent()
         written = {
             id(original): level.tangent_of(copy)
             for original, copy, _ in inputs.arrays

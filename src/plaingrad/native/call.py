@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
+from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.run import checksum, refuse_changed
-from plaingrad.errors import NativeError, NonScalarOutputError
+from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native import build
 from plaingrad.native.activity import has_own_rule, has_tangent, part_types
 from plaingrad.native.border import (
@@ -217,6 +219,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
     """
     call, positions = plainly(taken_as_real, f, args)
     refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
+    call = replace(call, args=unlent(call.f, call.signature, call.args))
     y, pull = pullback_of(call)
     compared(call.f, call.args, call.signature, y)
     read = [a for x in (*call.args, y) for a in arrays_in(x)] + captured_by(call.f)
@@ -231,6 +234,24 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
         return tuple([named.get(k) for k in range(len(args))])
 
     return y, pullback
+
+
+def unlent(f: Any, signature: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """`args` for a pullback to keep: copies of the arrays whose memory may be given back before it is called.
+
+    Raises:
+        AliasError: the function writes into its arguments, or hands one back, and there are such arrays.
+    """
+    copies = of_their_own(args)
+    if copies is not args:
+        effects = plainly(effects_of, f, signature)
+        if effects.writes or effects.aliases:
+            raise AliasError(
+                f"`{getattr(f, '__name__', f)}` writes into its arguments or hands one back, and is given an array in "
+                "memory that NumPy does not own (a memory map, a buffer), which its pullback would have to keep.\n"
+                "  To go on: pass a copy, or use grad.\n  See docs: errors#alias"
+            )
+    return copies
 
 
 def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
