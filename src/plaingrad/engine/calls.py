@@ -1058,6 +1058,8 @@ def makers(cls: type) -> list[type]:
     new = lookup(cls, "__new__")
     if isinstance(new, BuiltinFunctionType):
         found.append(new.__self__)
+    elif type(getattr(new, "__func__", new)) is not FunctionType:
+        found.append(cls)  # compiled Python, as Cython makes it
     init = lookup(cls, "__init__")
     if type(init) is types.WrapperDescriptorType:
         found.append(init.__objclass__)

@@ -504,7 +504,8 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     if name == "astype" and kind_of(t) == ARRAY:
         return _astype(level, descriptor)
     if t is CsvWriter and name in ("writerow", "writerows"):
-        return formatter(descriptor)(level)
+        rows = texts.remembered_row if name == "writerow" else texts.remembered_rows
+        return lambda writer, x: descriptor(writer, rows(level, x))
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:
         if name in DIGITS:
             return level.calls.guarded(descriptor)

@@ -8,10 +8,13 @@ read or run the text that it is given, and gets none in which such digits stand.
 
 from __future__ import annotations
 
+import array
+import ctypes
 import datetime
 import io
 import itertools
 import math
+import mmap
 import os
 import re
 import stat
@@ -24,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from plaingrad.engine import foreign
-from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memo import open_levels
 from plaingrad.engine.refuse import is_engine_frame, missing_rule, name_of, refuse, user_frame
 from plaingrad.engine.tape import Tree
@@ -61,6 +64,12 @@ READING = frozenset(
 )
 #: Functions that make other text, or bytes, of text: free if the digits can still be seen.
 RECODING = frozenset("_codecs zlib binascii _bz2 _lzma _multibytecodec _compression _zstd".split())
+#: Functions that keep text as text, or make arrays of numbers of it, which are looked at.
+CONVERTING = tuple(
+    f"pandas._libs.{name}"
+    for name in """lib algos arrays groupby hashing hashtable index indexing internals interval join missing ops
+    ops_dispatch properties reshape sort writers""".split()
+)
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
 SPANS = (datetime.timedelta, datetime.datetime, datetime.date, np.timedelta64, np.datetime64)
 
@@ -98,15 +107,20 @@ class Texts(dict[str, float]):
         elif value.is_integer():
             if value > 1.0:  # 0.0 and 1.0 are written everywhere
                 self[f"{value:.5e} whole"] = value
+                if len(str(int(value)).rstrip("0")) >= FEWEST_DIGITS:
+                    self._remember_digits(value)
         else:
             self[key_of(value)] = value
             written = repr(value).partition("e")[0].replace(POINT, "").lstrip("0")
             if len(written) <= FEWEST_DIGITS:
                 self.short.add(written)
-            for part in (value, value % 1.0):
-                if 1e-300 < part < 1e300:
-                    digits = shifted(part)
-                    self.digits[key_of(digits)] = digits
+            self._remember_digits(value)
+            self._remember_digits(value % 1.0)
+
+    def _remember_digits(self, value: float) -> None:
+        if 1e-300 < value < 1e300:
+            digits = shifted(value)
+            self.digits[key_of(digits)] = digits
 
     def find(self, text: str, fewest: int = FEWEST_DIGITS) -> str | None:
         """The first number in `text` that was written out; None if there is none.
@@ -233,6 +247,20 @@ def printed_part(a: np.ndarray) -> np.ndarray:
     return a
 
 
+def remembered_rows(level: Level, rows: Iterable[Any]) -> Iterator[Any]:
+    """Rows on their way to a writer in C code, each with its numbers remembered."""
+    for row in level.iterable(rows):
+        yield remembered_row(level, row)
+
+
+def remembered_row(level: Level, row: Any) -> Any:
+    """A row on its way to a writer in C code, as a list where it is an iterator; its numbers are remembered."""
+    if type(row) not in (list, tuple, str) and hasattr(type(row), "__iter__"):
+        row = list(level.iterable(row))
+    remember(level, row)
+    return row
+
+
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
@@ -271,6 +299,10 @@ def check_number(level: Level, x: Any) -> None:
 
 def check_conversion(level: Level, x: Any, y: Any) -> None:
     """Refuse numbers `y` that NumPy has read from the text in `x`."""
+    if type(y) is tuple:
+        for part in y:
+            check_conversion(level, x, part)
+        return
     kind = y.dtype.kind if isinstance(y, (np.ndarray, np.generic)) else "f" if type(y) is float else "O"
     if kind in "fcmM":
         found = first_number(level, x)
@@ -278,6 +310,9 @@ def check_conversion(level: Level, x: Any, y: Any) -> None:
             refuse_number(level, found)
     elif kind in "iu":
         check_number(level, np.ravel(y)[:MOST].tolist())
+    elif kind == "V" and y.dtype.names:
+        for name in y.dtype.names:
+            check_conversion(level, x, y[name])
 
 
 def refuse_number(level: Level, number: str) -> NoReturn:
@@ -366,15 +401,30 @@ def texts_in(x: Any) -> Iterator[str]:
         elif t is io.StringIO or t is io.BytesIO:
             if not x.closed:
                 yield decoded(x.getvalue())
+        elif isinstance(x, (ctypes.Array, array.array, mmap.mmap)):
+            yield in_memory(x)
+        elif isinstance(x, ctypes.c_char_p | ctypes.c_wchar_p):
+            todo.append(x.value)
         elif not callable(x) and type(getattr(x, "__dict__", None)) is dict:
             todo.extend(fields_of(x).values())
+
+
+def in_memory(x: Any) -> str:
+    """The beginning of a block of memory, as text."""
+    try:
+        with memoryview(x) as view:
+            return bytes(view.cast("B")[:MOST]).decode("latin-1") if view.nbytes else ""
+    except (TypeError, ValueError, BufferError):
+        return ""
 
 
 # -- C code without a rule --------------------------------------------------------------------------------------------
 
 
 def reader_kind(f: Any) -> str:
-    """What a C function without a rule may do with text: "moving", "recoding", "numpy", "writing" or "reading"."""
+    """What a C function without a rule may do with text: "moving", "recoding", "converting", "writing" or "reading"."""
+    if isinstance(f, type):  # what its C code does, which a class of the program inherits
+        f = next((base for base in f.__mro__[:-1] if not is_heap(base)), f)
     owner = getattr(f, "__objclass__", None)
     if owner is None and not isinstance(f, type):
         owner = getattr(f, "__self__", None)
@@ -387,15 +437,15 @@ def reader_kind(f: Any) -> str:
     module = module if type(module) is str else ""
     name = getattr(f, "__name__", "")
     root = module.partition(".")[0]
-    if root == "numpy":
-        return "numpy"
+    if root == "numpy" or module.startswith(CONVERTING):
+        return "converting"
     if name in READING:
         return "reading"
     if root in ("posix", "nt", "_io") and name in ("write", "writev", "pwrite", "writelines"):
         return "writing"
     if module in RECODING:
         return "moving" if name in CHECKSUMS else "recoding"
-    if module in MOVING or is_span(f):
+    if module in MOVING or name.startswith("is_"):
         return "moving"
     return "reading"
 
@@ -422,7 +472,7 @@ def check_result(level: Level, f: Any, kind: str, args: tuple[Any, ...], result:
         found = first_number(level, args)
         if found is not None and first_number(level, result) is None:
             refuse_text(level, f, found)
-    elif kind == "numpy":
+    elif kind == "converting":
         check_conversion(level, args, result)
     if any(map(may_read_text, args)):
         check_number(level, result)
