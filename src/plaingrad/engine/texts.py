@@ -42,6 +42,7 @@ LITERAL = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 POINT = "."
 MOST = 100_000  # so many numbers are remembered; after that, every long number in text may be one of them
 FEWEST_DIGITS = 6  # of a number that is recognised with its point moved or left out
+LAST_SPLIT = 9  # behind so many digits text may be split
 SHORT_DIGITS = 3  # of one that is recognised by all its digits, where a whole number is read
 TEXT = (str, bytes, bytearray, memoryview)
 TEXT_DTYPES = "SUT"
@@ -78,18 +79,20 @@ class Texts(dict[str, float]):
     """The numbers that left as text while they depended on the inputs of an open level, by what they round to.
 
     Attributes:
-        digits: the same, and what is behind their points, with the point before the first digit that is not zero.
+        digits: the same, and what is left of them where the text is split, with the point before the first digit.
+        pending: those whose digits nobody has asked for yet.
         short: all digits of those that have few.
         files: paths of files that such text was written to.
         truncated: whole numbers that were made of such numbers.
         overflowed: not all are here.
     """
 
-    __slots__ = ("digits", "files", "overflowed", "short", "truncated")
+    __slots__ = ("digits", "files", "overflowed", "pending", "short", "truncated")
 
     def __init__(self) -> None:
         self.digits: dict[str, float] = {}
         self.short: set[str] = set()
+        self.pending: list[float] = []
         self.files: set[str] = set()
         self.truncated: set[int] = set()
         self.overflowed = False
@@ -107,20 +110,14 @@ class Texts(dict[str, float]):
         elif value.is_integer():
             if value > 1.0:  # 0.0 and 1.0 are written everywhere
                 self[f"{value:.5e} whole"] = value
-                if len(str(int(value)).rstrip("0")) >= FEWEST_DIGITS:
-                    self._remember_digits(value)
+                if len(digits_of(value)) >= FEWEST_DIGITS:
+                    self.pending.append(value)
         else:
             self[key_of(value)] = value
-            written = repr(value).partition("e")[0].replace(POINT, "").lstrip("0")
+            written = digits_of(value)
             if len(written) <= FEWEST_DIGITS:
                 self.short.add(written)
-            self._remember_digits(value)
-            self._remember_digits(value % 1.0)
-
-    def _remember_digits(self, value: float) -> None:
-        if 1e-300 < value < 1e300:
-            digits = shifted(value)
-            self.digits[key_of(digits)] = digits
+            self.pending.append(value)
 
     def find(self, text: str, fewest: int = FEWEST_DIGITS) -> str | None:
         """The first number in `text` that was written out; None if there is none.
@@ -150,19 +147,39 @@ class Texts(dict[str, float]):
         return is_near(self, value, value * 1e-6)
 
     def _knows_digits(self, mantissa: str, fewest: int) -> bool:
-        digits = (mantissa.rstrip("0") if POINT in mantissa else mantissa).replace(POINT, "").lstrip("0")
+        written = mantissa.replace(POINT, "").lstrip("0")
+        digits = written.rstrip("0")
         n = len(digits)
         if n > FEWEST_DIGITS + 3 and self.overflowed:
             return True
-        if n >= FEWEST_DIGITS + max(0, len(str(len(self))) - 3):  # among many numbers, more must agree
+        if n >= FEWEST_DIGITS + max(0, len(str(len(self))) - 2):  # among many numbers, more must agree
+            self._look_at_pending()
             value = float("0." + digits)
             return is_near(self.digits, value, max(value * 1e-6, 10.0**-n))
-        return n >= fewest and digits in self.short
+        if len(written) > FEWEST_DIGITS and POINT in mantissa and self.holds(float(mantissa) / 100.0):
+            return True  # percent
+        return n >= fewest and (n == len(written) or len(written) >= FEWEST_DIGITS) and digits in self.short
+
+    def _look_at_pending(self) -> None:
+        """Enter the digits of numbers written since the last look, and what is left of them after each of the first."""
+        while self.pending:
+            written = digits_of(self.pending.pop())
+            for k in range(LAST_SPLIT):
+                rest = written[k:].lstrip("0")
+                if len(rest) < FEWEST_DIGITS:
+                    break
+                digits = float("0." + rest)
+                self.digits[key_of(digits)] = digits
 
     def truncate(self, x: int) -> None:
         """The whole number `x` was made of a number that depends on the inputs."""
         if len(self.truncated) < MOST:
             self.truncated.add(x)
+
+
+def digits_of(value: float) -> str:
+    """The digits of `value` that count, as `repr` writes them."""
+    return repr(value).partition("e")[0].replace(POINT, "").strip("0")
 
 
 def texts_for(parent: Any) -> Texts:
@@ -182,12 +199,6 @@ def is_near(table: dict[str, float], value: float, step: float) -> bool:
         if found is not None and abs(value - found) <= step * (1.0 + 1e-9):
             return True
     return False
-
-
-def shifted(value: float) -> float:
-    """The digits of `value`, with the point before the first that is not zero."""
-    mantissa, _, exponent = f"{value:.16e}".partition("e")
-    return float(mantissa) / 10.0 if exponent else value
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
