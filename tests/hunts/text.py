@@ -190,11 +190,11 @@ def main() -> None:
         try:
             with np.errstate(all="ignore"):
                 slope = (take(way, x + step) - take(way, x - step)) / (2.0 * step)
-                held = take(way, constant)
+                held, here = take(way, constant), take(way, x)
         except Exception:  # no number comes of this way
             continue
         mode = chance.choice((plaingrad.grad, plaingrad.derivative))
-        truth = take(way, x) + x * slope
+        truth = here + x * slope
         outcomes[judge(lambda: mode(lambda v: v * take(way, v))(x), truth, 1e-2, ("active", way, x))] += 1
 
         def beside(v, way=way, constant=constant):
