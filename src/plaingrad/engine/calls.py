@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, texts
+from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, subclasses, texts
 from plaingrad.engine.kinds import (
     ARRAY,
     MAPPING,
@@ -232,7 +232,7 @@ class Calls:
 
     def _decide_function(self, f: FunctionType) -> Any:
         code = f.__code__
-        rule = rulebook.find(f)
+        rule = rulebook.find(f) or subclasses.rule_of_implementation(f)
         instead = self._without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
@@ -291,8 +291,12 @@ class Calls:
             return self._decide_builtin(f)
         if t is ArrayFunction:
             implementation = getattr(f, "_implementation", None)
-            return self.prep(implementation) if type(implementation) is FunctionType else self.guarded(f)
+            is_python = type(implementation) is FunctionType
+            instead = self.prep(implementation) if is_python else self.guarded(f)
+            return subclasses.dispatching(self.level, f, instead)
         if t is MethodWrapper:
+            if f.__name__ == "__call__" and type(f.__self__) in (ArrayFunction, np.ufunc):
+                return self.prep(f.__self__)
             return self._bound(f.__objclass__.__dict__[f.__name__], f.__self__, f)
         if t is functools.partial:
             return self._decide_partial(f)
@@ -448,6 +452,12 @@ class Calls:
 
         def apply_rule(*args: Any, **kwargs: Any) -> Any:
             if kwargs and kwargs.get("out") is not None:
+                if subclasses.among((*args, *kwargs.values())) and subclasses.is_numpys(f):
+
+                    def write(*args: Any, **kwargs: Any) -> Any:
+                        return written(f, args, kwargs)
+
+                    return subclasses.call(level, f, args, kwargs, write, True)
                 return written(f, args, kwargs)
             if in_floats and not EXACT.isdisjoint(map(type, args)):  # which mix with no float
                 args = tuple([self.prep(float)(x) if type(x) in EXACT else x for x in args])
@@ -555,7 +565,11 @@ class Calls:
         level = self.level
         definition = rule.definition
 
+        is_numpys = subclasses.is_numpys(f)
+
         def composed(*args: Any, **kwargs: Any) -> Any:
+            if is_numpys and (subclasses.among(args) or (kwargs and subclasses.among(kwargs.values()))):
+                return subclasses.call(level, f, args, kwargs, self.inside(definition), rule.mutates)
             if rule.mutates or any(map(self._concerns, args)) or any(map(self._concerns, kwargs.values())):
                 return self.inside(definition)(*args, **kwargs)
             return level.native(f, args, kwargs)
@@ -924,11 +938,13 @@ class Calls:
         level = self.level
         if name in ("real", "imag"):
             if name == "real" or a.dtype.kind == "c":
-                level.write_array(v, getattr(a, name), Ellipsis)
+                level.setitem(v, getattr(subclasses.bare(a), name), Ellipsis)
                 return
         elif name == "flat":
-            level.write_array(self.prep(np.resize)(v, a.shape), a, Ellipsis)
+            level.setitem(self.prep(np.resize)(v, a.shape), subclasses.bare(a), Ellipsis)
             return
+        elif name == "shape" and type(a) is not np.ndarray and a.base is not None:
+            self.meet(a)  # a new view: the tape holds others, as plain arrays
         elif level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
             missing_rule(
                 np.ndarray,

@@ -499,8 +499,6 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return level.calls.memos.info if name == "cache_info" else level.calls.memos.forget
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
-    if name == "view" and kind_of(t) == NUMBER:
-        return level.calls.guarded(descriptor)
     if name == "astype" and kind_of(t) == ARRAY:
         return _astype(level, descriptor)
     if t is CsvWriter and name in ("writerow", "writerows"):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.engine import subclasses
 from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
@@ -40,6 +41,7 @@ class Inputs:
         self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
         self.patched: list[tuple[Any, Any, Any]] = []
         self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
+        self.attributes: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = []  # (original, copy, its own)
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
         self.containers: dict[int, Any] = {}
         self.nodes: list[Any] = []
@@ -121,6 +123,8 @@ class Inputs:
         if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
             return x, None
         copy = level.outside(copied, x) if x.dtype.kind in "fc" else x.astype(float)
+        if type(x) is not np.ndarray:
+            self.attributes.append((x, copy, subclasses.attributes_of(copy)))
         if not x.flags.writeable:
             copy.flags.writeable = False
         index = level.add_region(owner_of(copy))  # a masked array's copy is a view
@@ -228,6 +232,8 @@ class Inputs:
         for original, copy, index in self.arrays:
             if level.fresh[index].written and not torn:
                 level.outside(write_back, original, copy)
+        for original, copy, before in self.attributes:
+            subclasses.hand_back(original, copy, before)
         for container, table in self.patches.values():
             for key, value in entries_of(container):
                 found = table.get(id(value))
@@ -311,12 +317,12 @@ def levels_around(level: Any) -> set[Any]:
 
 def copied(x: np.ndarray) -> np.ndarray:
     """A copy of `x` in its own memory layout."""
-    return x.copy(order="K")
+    return np.ndarray.copy(x, order="K")
 
 
 def write_back(original: np.ndarray, copy: np.ndarray) -> None:
     """original[...] = copy."""
-    original[...] = copy
+    subclasses.bare(original)[...] = subclasses.bare(copy)
 
 
 def has_fields(x: Any) -> bool:

@@ -15,15 +15,15 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace, WrapperDescriptorType
+from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.engine import adopt, foreign, records, texts
+from plaingrad.engine import adopt, foreign, records, subclasses, texts
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
-from plaingrad.engine.calls import Calls, fields_of, has_own_method, is_own_method, lookup
+from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
@@ -451,11 +451,11 @@ class Level(Hooks):
                     )
                 ):
                     return self._apply_to_object(rule, f, args, kwargs, position)
-                if kind == ARRAY and is_heap(type(x)) and rule.kind in ("scalar", "bilinear"):
-                    ufunc = UFUNCS.get(f, f)
-                    if isinstance(ufunc, np.ufunc) and has_own_method(type(x), "__array_ufunc__"):
-                        override = lookup(type(x), "__array_ufunc__")
-                        return self._call_own(override, x, ufunc, "__call__", *args)
+                if (kind == ARRAY and type(x) is not np.ndarray) or (
+                    kind == SEQUENCE and subclasses.among(x, 1)
+                ):
+                    if subclasses.is_numpys(f) or subclasses.of_mathematics(f):
+                        return subclasses.apply(self, rule, f, args, kwargs)
                 if kind == SEQUENCE and rule.kind == "scalar" and any(type(a) is np.ndarray for a in args):
                     make = self.prep(np.array)
                     args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
@@ -476,18 +476,14 @@ class Level(Hooks):
                         records.check_call(f, x)
                     inputs.append((position, slot))
         if kwargs:
+            if subclasses.among(kwargs.values()) and subclasses.is_numpys(f):
+                return subclasses.apply(self, rule, f, args, kwargs)
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
             y = self.native(f, args, kwargs)
             if self.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(self, args, y)
             return y
-        if (
-            type(f) is WrapperDescriptorType
-            and isinstance(args[0], np.ndarray)
-            and has_own_method(type(args[0]), f.__name__)
-        ):
-            return self._apply_past_override(rule, f, args, kwargs)
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
         if y is None and rule.users:
             raise RuleError(
@@ -509,13 +505,6 @@ class Level(Hooks):
         if type(x) in (set, frozenset) or type(x).__name__.endswith(VIEWS):
             return any(map(self.is_active, x))
         return is_stream(x)
-
-    def _apply_past_override(self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-        """A C method of ndarray called from the Python override of a subclass: the array is met as a plain one."""
-        cls = type(args[0])
-        plain = tuple([x.view(np.ndarray) if type(x) is cls else x for x in args])
-        y = self.apply(rule, f, plain, kwargs)
-        return y.view(cls) if isinstance(y, np.ndarray) else y
 
     def _is_operand(self, x: Any) -> bool:
         """Whether a user's object stands for numbers: it converts itself to an array, or holds active ones."""
@@ -609,7 +598,7 @@ class Level(Hooks):
         if z is NotImplemented and is_own_method(method):
             z = self._call_own(method, a, b)
         elif may_reflect and method is not None and not isinstance(a, (list, tuple, str, bytes, deque)):
-            if self.native(method, (a, b), {}) is not NotImplemented:
+            if subclasses.takes(method, a, b):
                 return NotImplemented  # C code of the first operand takes it
         if z is NotImplemented and may_reflect:
             z = self._call_own(reflected, b, a)
@@ -687,6 +676,8 @@ class Level(Hooks):
                 return a
             if kind_of(type(b)) == SEQUENCE:
                 b = self.prep(np.array)(b)
+            if type(a) is not np.ndarray or subclasses.is_subclassed(b):
+                return subclasses.in_place(self, name, a, b)
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
@@ -713,16 +704,20 @@ class Level(Hooks):
         t = type(o)
         if t is list or t is tuple or (t is dict and type(k) in adopt.known):
             return o[k]
-        if t is np.ndarray or (kind_of(t) == ARRAY and type(lookup(t, "__getitem__")) is not FunctionType):
+        if t is np.ndarray:
             return self.read_array(o, k)
+        if kind_of(t) == ARRAY and lookup(t, "__getitem__") is subclasses.GETITEM:
+            return subclasses.read(self, o, k)
         return self.calls.getitem(o, k)
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
         if t is list or (t is dict and type(k) in adopt.known):
             o[k] = v
-        elif t is np.ndarray or (kind_of(t) == ARRAY and type(lookup(t, "__setitem__")) is not FunctionType):
+        elif t is np.ndarray and not subclasses.is_subclassed(v):
             self.write_array(v, o, k)
+        elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is subclasses.SETITEM:
+            subclasses.write(self, v, o, k)
         else:
             self.calls.setitem(v, o, k)
 
@@ -787,13 +782,15 @@ class Level(Hooks):
         t = type(o)
         if t is list or t is tuple or t is range or t is dict or t is str:
             return o
-        if kind_of(t) == ARRAY:
+        if t is np.ndarray:
             if o.ndim == 1 and o.dtype.kind in "fc":
                 return self._elements(o)
             self.region(o)
             if o.dtype.names is not None and self.calls.finds_active(o):
                 records.refuse_record(o)
             return o
+        if kind_of(t) == ARRAY and lookup(t, "__iter__") is subclasses.ITER:
+            return subclasses.elements(self, o)
         if o is self.calls.made:
             return o
         if t in foreign.GENERATORS or t in foreign.ITERATORS:

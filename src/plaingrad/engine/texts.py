@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from plaingrad.engine import foreign
+from plaingrad.engine import foreign, subclasses
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memo import open_levels
 from plaingrad.engine.refuse import is_engine_frame, missing_rule, name_of, refuse, user_frame
@@ -223,7 +223,7 @@ def _remember(level: Level, o: Any, kind: int) -> None:
             level.texts.remember(o)
     elif kind == ARRAY and o.dtype.kind != "O":
         if level.region(o) is not None:
-            for value in np.ravel(printed_part(o)).tolist():
+            for value in printed_part(subclasses.bare(o)).ravel().tolist():
                 level.texts.remember(value)
     else:
         if isinstance(o, BaseException):
@@ -241,7 +241,7 @@ def _remember_slot(level: Level, slot: Any) -> None:
 
 def remember_elements(level: Level, a: np.ndarray) -> None:
     """Remember all elements of an array that is converted to text."""
-    for value in np.ravel(a)[:MOST].tolist():
+    for value in subclasses.bare(a).ravel()[:MOST].tolist():
         level.texts.remember(value)
     level.texts.overflowed |= a.size > MOST
 
@@ -304,7 +304,7 @@ def check_number(level: Level, x: Any) -> None:
     elif isinstance(x, np.generic) and x.dtype.kind in "fc":
         check_number(level, x.item())
     elif isinstance(x, np.ndarray) and x.dtype.kind in "fc":
-        for part in np.ravel(x)[:MOST].tolist():
+        for part in subclasses.bare(x).ravel()[:MOST].tolist():
             check_number(level, part)
 
 

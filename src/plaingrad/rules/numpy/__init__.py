@@ -8,6 +8,7 @@ from plaingrad.rules.numpy import (
     indexing,
     interpolation,
     linalg,
+    masked,
     products,
     random_numbers,
     reductions,
@@ -20,5 +21,5 @@ from plaingrad.rules.numpy.names import enter_implementations
 enter_implementations()
 
 __all__ = [
-    "creation", "dunders", "entire", "fourier", "indexing", "interpolation", "linalg", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
+    "creation", "dunders", "entire", "fourier", "indexing", "interpolation", "linalg", "masked", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
 ]  # fmt: skip

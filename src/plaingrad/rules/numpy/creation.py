@@ -656,8 +656,15 @@ class Converter:
         return np.result_type(dtype, 1.0) if ensure_inexact and dtype.kind in "biu" else dtype
 
     def wrap(self, arr, /, to_scalar=None):
-        """`arr`, or its element where all arguments were numbers."""
+        """`arr` in the class of the arguments, or its element where all of these were numbers."""
         scalar = all(self.scalar_input) if to_scalar is None else to_scalar
+        found = None
+        for a in self.array_likes:
+            if type(a) is not np.ndarray and isinstance(a, np.ndarray):
+                if found is None or a.__array_priority__ > found.__array_priority__:
+                    found = a
+        if found is not None and type(arr) is not type(found):
+            return found.__array_wrap__(np.asarray(arr), None, bool(scalar))
         return arr[()] if scalar and np.ndim(arr) == 0 else arr
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.define import composed, no_tangent
 from plaingrad.rules.numpy.names import methods
-from plaingrad.rules.numpy.shapes import reinterpreted
 
 no_tangent(*methods(
     "__invert__", "__lshift__", "__rlshift__", "__rshift__", "__rrshift__", "__and__", "__rand__", "__xor__", "__rxor__",
@@ -18,69 +17,51 @@ no_tangent(*methods(
 ))  # fmt: skip
 
 
-def bare(a: Any) -> Any:
-    """`a` as a plain array over the same memory: a subclass calls these methods from its own versions of them."""
-    return a if type(a) is np.ndarray or not isinstance(a, np.ndarray) else reinterpreted(a, np.ndarray)
-
-
-def dressed(z: Any, a: Any) -> Any:
-    """The array `z` as an instance of the class of `a`."""
-    return z if type(a) is np.ndarray or not isinstance(z, np.ndarray) else reinterpreted(z, type(a))
-
-
 def in_place_add(self, value):
     """self += value."""
-    a = bare(self)
-    a += bare(value)
+    self += value
     return self
 
 
 def in_place_sub(self, value):
     """self -= value."""
-    a = bare(self)
-    a -= bare(value)
+    self -= value
     return self
 
 
 def in_place_mul(self, value):
     """self *= value."""
-    a = bare(self)
-    a *= bare(value)
+    self *= value
     return self
 
 
 def in_place_truediv(self, value):
     """self /= value."""
-    a = bare(self)
-    a /= bare(value)
+    self /= value
     return self
 
 
 def in_place_floordiv(self, value):
     """self //= value."""
-    a = bare(self)
-    a //= bare(value)
+    self //= value
     return self
 
 
 def in_place_mod(self, value):
     """self %= value."""
-    a = bare(self)
-    a %= bare(value)
+    self %= value
     return self
 
 
 def in_place_pow(self, value, modulus=None):
     """self **= value; NumPy takes a modulus and leaves it alone."""
-    a = bare(self)
-    a **= bare(value)
+    self **= value
     return self
 
 
 def in_place_matmul(self, value):
     """self @= value."""
-    a = bare(self)
-    a @= bare(value)
+    self @= value
     return self
 
 
@@ -95,26 +76,25 @@ for name, definition in (
 @composed(np.ndarray.__matmul__)
 def matmul(self, value):
     """self @ value."""
-    return dressed(bare(self) @ bare(value), self)
+    return self @ value
 
 
 @composed(np.ndarray.__rmatmul__)
 def rmatmul(self, value):
     """value @ self."""
-    return dressed(bare(value) @ bare(self), self)
+    return value @ self
 
 
 @composed(np.ndarray.__getitem__)
 def getitem(self, key):
     """self[key]."""
-    return dressed(bare(self)[key], self)
+    return self[key]
 
 
 @composed(np.ndarray.__setitem__, mutates=True)
 def setitem(self, key, value):
     """self[key] = value."""
-    a = bare(self)
-    a[key] = value
+    self[key] = value
 
 
 @composed(np.ndarray.__iter__)
@@ -127,8 +107,25 @@ def iterate(self):
 
 @composed(np.ndarray.__array_ufunc__)
 def array_ufunc(self, ufunc, method, *inputs, **options):
-    """What subclasses of ndarray call by `super()`."""
+    """What subclasses of ndarray call by `super()`: the ufunc itself, if no other class has a say."""
+    out = options.get("out", ())
+    for x in (*inputs, *(out if isinstance(out, tuple) else (out,))):
+        override = getattr(type(x), "__array_ufunc__", ARRAY_UFUNC)
+        if override is not ARRAY_UFUNC:
+            return NotImplemented
     return getattr(ufunc, method)(*inputs, **options)
+
+
+ARRAY_UFUNC = np.ndarray.__array_ufunc__
+
+
+@composed(np.ndarray.__array_function__)
+def array_function(self, func, types, args, kwargs):
+    """What subclasses of ndarray call by `super()`: the function as NumPy has it for arrays of any class."""
+    for cls in types:
+        if not issubclass(cls, np.ndarray):
+            return NotImplemented
+    return func._implementation(*args, **kwargs)
 
 
 def number_method(name: str, convert: Any) -> None:

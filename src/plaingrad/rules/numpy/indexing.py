@@ -19,6 +19,7 @@ from plaingrad.rules.numpy.names import (
     refuse_out,
     written,
 )
+from plaingrad.rules.numpy.shapes import reinterpreted
 from plaingrad.rules.pushforwards import (
     both_forms,
     dot_of,
@@ -557,23 +558,30 @@ def flat_subscript(base: Any, key: Any) -> Any:
     return np.unravel_index(np.arange(base.size)[key], base.shape)
 
 
+def plain_base(iterator: Any) -> Any:
+    """The array of a flat iterator as a plain one: the iterator passes by what a subclass does with an index."""
+    return reinterpreted(iterator.base, np.ndarray)
+
+
 @composed(np.flatiter.__getitem__)
 def flatiter_getitem(self, key):
     """The element, or a new 1-D array of the elements."""
-    return self.base[flat_subscript(self.base, key)]
+    z = plain_base(self)[flat_subscript(self.base, key)]
+    return np.ndarray.__array_wrap__(self.base, z) if isinstance(z, np.ndarray) else z
 
 
 @composed(np.flatiter.__setitem__, mutates=True)
 def flatiter_setitem(self, key, value):
     """Write the elements, with the values repeated as needed."""
     places = flat_subscript(self.base, key)
-    self.base[places] = cycled(value, np.size(places[0])) if np.ndim(places[0]) else value
+    plain_base(self)[places] = cycled(value, np.size(places[0])) if np.ndim(places[0]) else value
 
 
 @composed(np.flatiter.__iter__)
 def flatiter_iter(self):
     """The elements, in C order."""
-    return (self.base[place] for place in np.ndindex(self.base.shape))
+    base = plain_base(self)
+    return (base[place] for place in np.ndindex(base.shape))
 
 
 def advanced(iterator: Any) -> tuple[int, ...]:
@@ -589,7 +597,7 @@ no_tangent(advanced)
 @composed(np.flatiter.__next__)
 def flatiter_next(self):
     """The next element."""
-    return self.base[advanced(self)]
+    return plain_base(self)[advanced(self)]
 
 
 @composed(np.flatiter.copy)

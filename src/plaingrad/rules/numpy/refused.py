@@ -20,7 +20,6 @@ REFUSED: dict[str, str] = {
     "chararray": "numbers leave as text",
     "ndarray._set_shape": "changes how memory is read; reshape instead",
     "ndarray._set_dtype": "changes how memory is read; view or astype instead",
-    "generic.view": "reads the bits of a number; astype instead",
     "ndarray.ctypes": "hands out the raw address",
     "ndarray.tofile": "numbers leave for a file",
     "ndarray.tobytes": "numbers leave as bytes",
@@ -33,7 +32,6 @@ REFUSED: dict[str, str] = {
     "ndarray.__reduce_ex__": "numbers leave as bytes",
     "ndarray.__setstate__": "numbers come from bytes",
     "ndarray.__dlpack__": "hands memory to another library",
-    "ndarray.__array_function__": "calls C code past the rules",
     "ndarray.__delitem__": "never works on arrays",
 }
 

@@ -252,6 +252,11 @@ def view(self, *options, **named):
     return z
 
 
+def view_of_number(self, *options, **named):
+    """A number: NumPy makes one again, also of an array of a subclass."""
+    return np.asarray(self).view(*options, **named).view(np.ndarray)[()]
+
+
 def item(self, *args):
     """One element as a Python number."""
     if len(args) == 1 and isinstance(args[0], tuple):
@@ -275,6 +280,7 @@ def tolist(self):
 
 
 composed(np.ndarray.view)(view)
+composed(np.generic.view)(view_of_number)
 composed(np.ndarray.item)(item)
 composed(np.ndarray.tolist)(tolist)
 

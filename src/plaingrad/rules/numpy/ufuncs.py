@@ -60,7 +60,7 @@ def ufunc_call(
         raise refuse(f"np.{ufunc.__name__} with a signature", "chooses a loop by type", "dtype=, or x.astype(...) before it")
     if dtype is not None:
         args = tuple([np.asarray(x).astype(dtype)[()] for x in args])
-    if where is True:
+    if where is True or where is ABSENT:
         z = plain(ufunc, args)
         parts = (z,) if ufunc.nout == 1 else z
         if as_arrays:
