@@ -23,9 +23,9 @@ from types import (
 from typing import Any
 
 from plaingrad import rulebook
+from plaingrad.critical import exclusively
 from plaingrad.engine import codes
 from plaingrad.engine.class_versions import tag_of
-from plaingrad.engine.critical import exclusively
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 

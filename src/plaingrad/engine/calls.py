@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
-OWN += ("plaingrad.rewrite", "plaingrad.rulebook")
+OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.tape",

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.critical import closing
 from plaingrad.engine.borrowed import is_lent
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.holders import fingerprint, looked_into
@@ -56,36 +57,46 @@ def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         return level.prep(f)(*args, **kwargs)
     arrays, generators = surroundings(f, args, kwargs)
     again = Again(f, args, kwargs, generators)
-    with Segment(level, level.parent) as segment:
-        segment.watched.update([id(owner_of(a)) for a in arrays])
-        try:
-            y = segment.run(f, args, kwargs)
-        except BaseException:
-            keep(segment)
-            raise
-        again.drew()
-        slots = list(leaves_of(segment.slot_of(y)))
-        lent = any(
-            is_lent(owner_of(a)) for a in arrays
-        )  # it may be gone when the function would be run again
-        if segment.wrote_outside or lent or has_escaped(segment, slots) or segment.wrote_outside:
-            keep(segment)
-            return y
-        imported = segment.index.imported
-        if is_stored([slot for slot in slots if slot.index not in imported], f, args, kwargs):
-            keep(segment)
-            return y
-        filed: dict[int, int] = {}
-        for slot in slots:
-            if slot.index not in imported and slot.index not in filed:
-                filed[slot.index] = file(level, slot)
-        if filed:
-            level._capture([*args, *kwargs.values()])
-            again.expect(segment, y)
-            outputs = [filed.get(slot.index) for slot in slots]
-            level.tape.extend((-1, STEP, Rerun(level, again, outputs)))
-        segment.drop()
+    segment = Segment(level, level.parent)
+    return segment.during(_recorded_or_repeated, segment, level, again, arrays, f, args, kwargs)
+
+
+def _recorded_or_repeated(
+    segment: Segment,
+    level: ReverseLevel,
+    again: Again,
+    arrays: list[Any],
+    f: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    segment.watched.update([id(owner_of(a)) for a in arrays])
+    try:
+        y = segment.run(f, args, kwargs)
+    except BaseException:
+        keep(segment)
+        raise
+    again.drew()
+    slots = list(leaves_of(segment.slot_of(y)))
+    lent = any(is_lent(owner_of(a)) for a in arrays)  # it may be gone when the function would be run again
+    if segment.wrote_outside or lent or has_escaped(segment, slots) or segment.wrote_outside:
+        keep(segment)
         return y
+    imported = segment.index.imported
+    if is_stored([slot for slot in slots if slot.index not in imported], f, args, kwargs):
+        keep(segment)
+        return y
+    filed: dict[int, int] = {}
+    for slot in slots:
+        if slot.index not in imported and slot.index not in filed:
+            filed[slot.index] = file(level, slot)
+    if filed:
+        level._capture([*args, *kwargs.values()])
+        again.expect(segment, y)
+        outputs = [filed.get(slot.index) for slot in slots]
+        level.tape.extend((-1, STEP, Rerun(level, again, outputs)))
+    segment.drop()
+    return y
 
 
 def has_escaped(segment: Segment, slots: list[Any]) -> bool:
@@ -151,8 +162,9 @@ class Again:
     def run(self, segment: Segment) -> Any:
         """The value, recorded in `segment`."""
         try:
-            with patched(segment, self.patches), drawn_again(self.draws):
-                y = self.context.copy().run(self._run, segment)
+            y = patched(
+                segment, self.patches, drawn_again, self.draws, self.context.copy().run, self._run, segment
+            )
         except PlaingradError:
             raise
         except Exception as error:
@@ -200,23 +212,25 @@ class Rerun:
         """Record the call in a new segment, seed its results, and reverse it."""
         if all(i is None or shadow.bars[i] is None for i in self.outputs):
             return
-        with Segment(self.base, CURRENT.get()) as segment:
-            y = self.again.run(segment)
-            slots = list(leaves_of(segment.slot_of(y)))
-            came_in = [slot.index in segment.index.imported for slot in slots]
-            if came_in != [i is None for i in self.outputs]:
-                differs(self.again.f, "other parts of its result depend on the inputs")
-            pairs = list(segment.imports.items())
-            tape = segment.tape
-            inner = Shadow(segment.new_index())
+        segment = Segment(self.base, CURRENT.get())
+        slots, pairs, tape, inner = segment.during(self._recorded, segment)
         lend(shadow, inner, pairs)
         for i, slot in zip(self.outputs, slots, strict=True):
             if i is not None and shadow.bars[i] is not None:
                 seed(shadow, i, inner, slot)
-        del y, slots
+        del slots
         here(reverse, tape, inner, [])
         take_back(shadow, inner, pairs)
         segment.drop()
+
+    def _recorded(self, segment: Segment) -> tuple[list[Any], list[Any], list[Any], Shadow]:
+        """(slots of the result, imports, tape, new shadow) of the second run."""
+        y = self.again.run(segment)
+        slots = list(leaves_of(segment.slot_of(y)))
+        came_in = [slot.index in segment.index.imported for slot in slots]
+        if came_in != [i is None for i in self.outputs]:
+            differs(self.again.f, "other parts of its result depend on the inputs")
+        return slots, list(segment.imports.items()), segment.tape, Shadow(segment.new_index())
 
 
 def differs(f: Any, how: str, error: BaseException | None = None) -> NoReturn:
@@ -385,17 +399,20 @@ class Flat:
     __hash__ = None  # type: ignore[assignment]
 
 
-@contextlib.contextmanager
-def drawn_again(draws: list[tuple[Any, Any]]) -> Iterator[None]:
-    """Let generators draw what they drew; they go on from where they were."""
+def drawn_again(draws: list[tuple[Any, Any]], work: Callable[..., Any], *args: Any) -> Any:
+    """work(*args) while generators draw what they drew; then they go on from where they were."""
     now = [(generator, state_of(generator)) for generator, _ in draws]
-    for generator, state in draws:
-        set_state(generator, state)
-    try:
-        yield
-    finally:
+
+    def begin() -> Any:
+        for generator, state in draws:
+            set_state(generator, state)
+        return work(*args)
+
+    def end() -> None:
         for generator, state in now:
             set_state(generator, state)
+
+    return closing(begin, end)
 
 
 def root_of(level: Any) -> Any:
@@ -418,24 +435,29 @@ def patches_at(level: ReverseLevel) -> list[tuple[Any, Any, Any]]:
     return found
 
 
-@contextlib.contextmanager
-def patched(segment: Segment, patches: list[tuple[Any, Any, Any]]) -> Iterator[None]:
-    """Arguments whose entries the level had made fresh, as they were during its run."""
+def patched(
+    segment: Segment, patches: list[tuple[Any, Any, Any]], work: Callable[..., Any], *args: Any
+) -> Any:
+    """work(*args) with arguments whose entries the level had made fresh as they were during its run."""
     containers = {id(container): container for container, _, _ in patches}
-    acquire(segment, containers)
     undo = []
-    try:
+
+    def begin() -> Any:
+        acquire(segment, containers)
         entries_now = {i: dict(entries_of(container)) for i, container in containers.items()}
         for container, key, value in patches:
             entries = entries_now[id(container)]
             if key in entries and entries[key] is not value:
                 undo.append((container, key, entries[key]))
                 put(container, key, value)
-        yield
-    finally:
+        return work(*args)
+
+    def end() -> None:
         for container, key, value in undo:
             put(container, key, value)
         release(segment, containers)
+
+    return closing(begin, end)
 
 
 # -- comparing runs ----------------------------------------------------------------------------------------------------

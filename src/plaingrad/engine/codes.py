@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.engine.critical import exclusively
+from plaingrad.critical import exclusively
 from plaingrad.rewrite import is_rewritten, original
 
 _descriptor: Any = vars(FunctionType)["__code__"]

@@ -36,7 +36,7 @@ from plaingrad.engine.regions import Region
 from plaingrad.engine.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.errors import RuleError
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, unthunk
@@ -333,11 +333,7 @@ class ForwardLevel(Level):
 
     def beside(self, f: Callable[..., Any], *args: Any) -> Any:
         """f(*args), engine code that is not rewritten, with the next level out in force."""
-        token = CURRENT.set(self.parent)
-        try:
-            return f(*args)
-        finally:
-            CURRENT.reset(token)
+        return in_force(self.parent, f, *args)
 
     # -- arithmetic of arrays --------------------------------------------------------------------------------------
 

@@ -11,21 +11,24 @@ import threading
 import time
 import weakref
 from collections import deque
+from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
+from plaingrad.critical import exclusively
 from plaingrad.engine import subclasses
 from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.level import Level, Twin
 from plaingrad.engine.memory import lender_of, overlaps_itself, owner_of
+from plaingrad.engine.refuse import users_frames
 from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.errors import ArgumentError, PlaingradError
 
-_lock = threading.Lock()
+_lock = threading.RLock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
 # (container, key, fresh leaf) of all that a level patched: code that is run again finds its arguments again by them
 patches_of: weakref.WeakKeyDictionary[Level, list[tuple[Any, Any, Any]]] = weakref.WeakKeyDictionary()
@@ -35,7 +38,7 @@ WAIT_SECONDS = 600.0
 class Inputs:
     """The arguments of one differentiated call: `args` to call with, `nodes` that mirror the differentiated ones."""
 
-    def __init__(self, level: Level, args: tuple[Any, ...], argnums: tuple[int, ...]) -> None:
+    def __init__(self, level: Level, args: tuple[Any, ...]) -> None:
         self.level = level
         # id of a container -> (the container, id of fresh -> (fresh, original))
         self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
@@ -47,28 +50,28 @@ class Inputs:
         self.nodes: list[Any] = []
         self.leaves = 0
         self.args = list(args)
+
+    def make_fresh(self, argnums: tuple[int, ...]) -> None:
+        """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
+        args = tuple(self.args)
         for n in argnums:
             self._collect(args[n], set())
-        self._acquire()
-        try:
-            memo: dict[int, Any] = {}
-            for n in argnums:
-                name = f"argument {n}"
-                leaves, seen = self.leaves, id(args[n]) in memo
-                self.args[n], node = self._fresh(args[n], name, memo, as_real=True)
-                if self.leaves == leaves and not seen:
-                    raise ArgumentError(
-                        f"{name} is {describe_type(args[n])}, which holds no real or complex number, so it has no "
-                        f"tangent.\n  Differentiate another argument (argnums=...), or pass a float, an array or a "
-                        f"structure of them.\n  See docs: errors#argument"
-                    )
-                self.nodes.append(node)
-            self._find_twins()
-            if self.patched:
-                patches_of[level] = self.patched
-        except BaseException:
-            self.restore()
-            raise
+        acquire(self.level, self.containers)
+        memo: dict[int, Any] = {}
+        for n in argnums:
+            name = f"argument {n}"
+            leaves, seen = self.leaves, id(args[n]) in memo
+            self.args[n], node = self._fresh(args[n], name, memo, as_real=True)
+            if self.leaves == leaves and not seen:
+                raise ArgumentError(
+                    f"{name} is {describe_type(args[n])}, which holds no real or complex number, so it has no "
+                    f"tangent.\n  Differentiate another argument (argnums=...), or pass a float, an array or a "
+                    f"structure of them.\n  See docs: errors#argument"
+                )
+            self.nodes.append(node)
+        self._find_twins()
+        if self.patched:
+            patches_of[self.level] = self.patched
 
     # -- making fresh ----------------------------------------------------------------------------------------------
 
@@ -167,8 +170,8 @@ class Inputs:
         return x, node
 
     def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
+        self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old  # before it is done
         put(container, key, new)
-        self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old
         self.patched.append((container, key, new))
 
     def _find_twins(self) -> None:
@@ -206,12 +209,6 @@ class Inputs:
         for value in list(values):
             self._collect(value, seen)
 
-    def _acquire(self) -> None:
-        """Wait until no other thread's derivative has one of the containers patched."""
-        wanted, self.containers = self.containers, {}
-        acquire(self.level, wanted)
-        self.containers = wanted
-
     # -- afterwards ------------------------------------------------------------------------------------------------
 
     def check_lent(self) -> None:
@@ -226,21 +223,23 @@ class Inputs:
                     )
 
     def restore(self) -> None:
-        """Put the caller's own objects back, with what the function wrote into its arguments."""
+        """Put the caller's own objects back, with what the function wrote into its arguments; it may be done twice."""
         level = self.level
         torn = any(twin.torn for twin in level.twins)
         for original, copy, index in self.arrays:
             if level.fresh[index].written and not torn:
                 level.outside(write_back, original, copy)
+        self.arrays = []
         for original, copy, before in self.attributes:
             subclasses.hand_back(original, copy, before)
+        self.attributes = []
         for container, table in self.patches.values():
             for key, value in entries_of(container):
                 found = table.get(id(value))
                 if found is not None and found[0] is value:
                     put(container, key, found[1])
         self._forget_lent()
-        self.patches.clear()
+        self.patches = {}
         release(level, self.containers)
         self.containers = {}
 
@@ -273,6 +272,25 @@ class Inputs:
         return y
 
 
+def with_fresh(
+    level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
+) -> Any:
+    """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
+    inputs = Inputs(level, args)
+    try:  # see `plaingrad.critical`
+        try:
+            inputs.make_fresh(argnums)
+            result = work(inputs, *more)
+            inputs.check_lent()
+            return result
+        finally:
+            inputs.restore()
+    except BaseException as error:
+        inputs.restore()
+        error.__traceback__ = users_frames(error.__traceback__)
+        raise
+
+
 def acquire(level: Any, containers: dict[int, Any]) -> None:
     """Wait until no other thread's derivative has one of `containers` (by identity) patched, and take them."""
     if not containers:
@@ -280,11 +298,8 @@ def acquire(level: Any, containers: dict[int, Any]) -> None:
     around = levels_around(level)
     deadline = time.monotonic() + WAIT_SECONDS
     while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
-        with _lock:
-            if all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
-                for i in containers:
-                    _patched.setdefault(i, []).append(level)
-                return
+        if exclusively(_lock, _take, level, containers, around):
+            return
         if time.monotonic() > deadline:
             raise PlaingradError(
                 "an argument is being differentiated by another thread, which did not finish within "
@@ -293,14 +308,27 @@ def acquire(level: Any, containers: dict[int, Any]) -> None:
         time.sleep(0.0005)
 
 
+def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
+    if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
+        return False
+    for i in containers:
+        _patched.setdefault(i, []).append(level)
+    return True
+
+
 def release(level: Any, containers: dict[int, Any]) -> None:
-    """Let others patch `containers`."""
+    """Let others patch `containers`; it may be done twice, and where not all of them were taken."""
     if containers:
-        with _lock:
-            for i in containers:
-                _patched[i].remove(level)
-                if not _patched[i]:
-                    del _patched[i]
+        exclusively(_lock, _give_back, level, containers)
+
+
+def _give_back(level: Any, containers: dict[int, Any]) -> None:
+    for i in containers:
+        levels = _patched.get(i, [])
+        if level in levels:
+            levels.remove(level)
+        if not levels:
+            _patched.pop(i, None)
 
 
 def levels_around(level: Any) -> set[Any]:

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.critical import exclusively
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
@@ -33,7 +34,7 @@ from plaingrad.engine.operands import in_place_with_object, with_object
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
 from plaingrad.errors import AliasError, RuleError
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import CURRENT, PLAIN, in_force
 from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
@@ -105,6 +106,8 @@ class Level(Hooks):
         "heirs",
         "hot",
         "index",
+        "is_closed",
+        "may_sweep",
         "own_arrays",
         "parent",
         "refusal",
@@ -118,6 +121,7 @@ class Level(Hooks):
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent
+        self.is_closed = False
         # id of an active number, or of an active array's owner -> where its derivative is; a negative int: a twin
         self.index: dict[int, Any] = {}
         self.alive: list[Any] = []  # the numbers in `index`
@@ -130,7 +134,8 @@ class Level(Hooks):
         self.heirs: list[weakref.ref[Level]] = []  # closed levels inside this one, whose hooks are this one's
         self.refusal: BaseException | None = None  # one that the program only printed or logged
         self.activating = threading.RLock()  # reentrant: a finaliser may run while it is held
-        self.sweeping = threading.Lock()
+        self.sweeping: Any = threading.RLock()  # held during a sweep
+        self.may_sweep = True
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
         self.fuses = False
@@ -208,18 +213,39 @@ class Level(Hooks):
 
     def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
-        adopt.level_opened(self)
-        token = CURRENT.set(self)
-        try:
-            return self.prep(f)(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+        before = CURRENT.get()
+        token = None
+        try:  # see `plaingrad.critical`
+            try:
+                adopt.level_opened(self)
+                token = CURRENT.set(self)
+                value = self.prep(f)(*args, **kwargs)
+            finally:
+                if token is not None:
+                    CURRENT.reset(token)
+                self.close()
+        except BaseException as error:
+            if CURRENT.get() is not before:
+                CURRENT.set(before)
             self.close()
-            if self.refusal is not None:
-                raise self.refusal
+            if self.refusal is not None and isinstance(error, Exception):
+                raise self.refusal  # noqa: B904 - what it led to is its context
+            raise
+        if self.refusal is not None:
+            raise self.refusal
+        return value
 
     def close(self) -> None:
-        """Frames that outlive the level (generators, threads) go on with the hooks of the next open level out."""
+        """Close it, which may be done twice.
+
+        Frames that outlive it (generators, threads) go on with the hooks of the next open level out.
+        """
+        if not self.is_closed:
+            self._hand_over()
+            self.is_closed = True
+        adopt.level_closed(self)
+
+    def _hand_over(self) -> None:
         outer = self.parent
         while outer is not PLAIN and not outer.calls.open:
             outer = outer.parent
@@ -231,20 +257,13 @@ class Level(Hooks):
         if outer is not PLAIN:
             outer.heirs += map(weakref.ref, closed)
         self.calls.closed()
-        adopt.level_closed(self)
 
     # -- evaluation one level out ----------------------------------------------------------------------------------
 
     def outside(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """f(*args, **kwargs) with the next level out in force; engine and rule code runs rewritten there."""
         parent = self.parent
-        token = CURRENT.set(parent)
-        try:
-            if parent is PLAIN:
-                return f(*args, **kwargs)
-            return parent.calls.inside(f)(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+        return in_force(parent, f if parent is PLAIN else parent.calls.inside(f), *args, **kwargs)
 
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
@@ -253,11 +272,7 @@ class Level(Hooks):
             return f(*args, **kwargs)
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
-        token = CURRENT.set(parent)
-        try:
-            return parent.prep(f)(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+        return in_force(parent, parent.prep(f), *args, **kwargs)
 
     # -- identity --------------------------------------------------------------------------------------------------
 
@@ -344,12 +359,27 @@ class Level(Hooks):
         return self.slot_of(x) is not None
 
     def _sweep_numbers(self) -> int:
-        if not self.sweeping.acquire(blocking=False):  # another thread is at it
-            return len(self.alive)
-        try:
-            return self._sweep(self.alive)
-        finally:
-            self.sweeping.release()
+        self._sweep_alone(self.alive)
+        return len(self.alive)
+
+    def _sweep_alone(self, values: list[Any]) -> bool:
+        """Sweep `values`, unless another thread is at it, or a segment needs them; whether that was done."""
+        lock = self.sweeping
+        if not self.may_sweep or lock._is_owned():  # a finaliser came in between
+            return False
+        try:  # see `plaingrad.critical`
+            try:
+                swept = lock.acquire(blocking=False) and self.may_sweep
+                if swept:
+                    self._sweep(values)
+            finally:
+                if lock._is_owned():
+                    lock.release()
+        except BaseException:
+            if lock._is_owned():
+                lock.release()
+            raise
+        return swept
 
     def _sweep(self, values: list[Any]) -> int:
         if self.parent is PLAIN:
@@ -362,15 +392,10 @@ class Level(Hooks):
         return sweep_inside(values, self.index, tables)
 
     def _sweep_arrays(self) -> None:
-        if self.sweeping.acquire(blocking=False):
-            try:
-                self._sweep(self.arrays)
-                self._array_bytes = 0
-                self._array_limit = (
-                    SWEEP_BYTES + sum(getattr(owner, "nbytes", 0) for owner in self.arrays) // 2
-                )
-            finally:
-                self.sweeping.release()
+        if self._sweep_alone(self.arrays):
+            self._array_bytes = 0
+            held = sum([getattr(owner, "nbytes", 0) for owner in self.arrays[:]])
+            self._array_limit = SWEEP_BYTES + held // 2
 
     # -- new active values -----------------------------------------------------------------------------------------
 
@@ -756,8 +781,11 @@ class Level(Hooks):
 
     def _activate(self, a: np.ndarray) -> Any:
         owner = owner_of(a)
-        with self.activating:  # two threads may fill one array, and it has one place in the table
-            return self.index[id(owner)] if self.owns_region(owner) else self.add_region(owner)
+        # Two threads may fill one array, and it has one place in the table.
+        return exclusively(self.activating, self._index_of_memory, owner)
+
+    def _index_of_memory(self, owner: Any) -> Any:
+        return self.index[id(owner)] if self.owns_region(owner) else self.add_region(owner)
 
     def _written(self, i: Any) -> None:
         twin = self.fresh.get(i)

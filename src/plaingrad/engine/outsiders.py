@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from plaingrad.engine import adopt, foreign, texts
 from plaingrad.engine.refuse import missing_rule, refuse
 from plaingrad.errors import PlaingradError, RoundTripError
-from plaingrad.rewrite import CURRENT
+from plaingrad.rewrite import in_force
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
@@ -50,11 +50,7 @@ def at_level(level: Level, f: Any) -> Callable[..., Any]:
     """`f`, rewritten, to be run with `level` in force whatever the context it is called in."""
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        token = CURRENT.set(level)
-        try:
-            return level.prep(f)(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+        return in_force(level, level.prep(f), *args, **kwargs)
 
     return run
 
@@ -155,18 +151,10 @@ def _context_run(level: Level, run: Any) -> Callable[..., Any]:
         owner = getattr(f, "__self__", None)
         if type(f) is not MethodType and hasattr(type(owner), "get_coro"):  # a step of a task, in C
             _check_coroutine(level, owner.get_coro(), args)
-            return run(context, _native_at_level, level, f, *args)
+            return run(context, in_force, level, f, *args)
         return run(context, at_level(level, f), *args, **kwargs)
 
     return run_at_level
-
-
-def _native_at_level(level: Level, f: Any, *args: Any) -> Any:
-    token = CURRENT.set(level)
-    try:
-        return f(*args)
-    finally:
-        CURRENT.reset(token)
 
 
 def _check_coroutine(level: Level, coroutine: Any, futures: tuple[Any, ...]) -> None:

@@ -21,7 +21,7 @@ from plaingrad.define import pair_of
 from plaingrad.engine import dependence, texts
 from plaingrad.engine.calls import fields_of
 from plaingrad.engine.index_sets import Ids, IndexSets
-from plaingrad.engine.inputs import Inputs
+from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import (
     Level,
@@ -33,7 +33,6 @@ from plaingrad.engine.level import (
 )
 from plaingrad.engine.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.refuse import missing_rule
-from plaingrad.engine.run import users_frames
 from plaingrad.engine.structure import ArrayNode, NumberNode
 from plaingrad.engine.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -364,17 +363,13 @@ def find_pattern(
         users_rules: gets the names of the functions whose rules, the program's own, took part.
     """
     level = PatternLevel(CURRENT.get())
-    inputs = Inputs(level, args, argnums)
-    try:
+
+    def run(inputs: Inputs) -> list[np.ndarray]:
         level.number_inputs(inputs.nodes)
         value = level.run(f, inputs.args, kwargs)
-        ids = [np.ravel(level.ids_of(leaf)) for leaf in leaves(value)]
-        inputs.check_lent()
-    except BaseException as error:
-        error.__traceback__ = users_frames(error.__traceback__)
-        raise
-    finally:
-        inputs.restore()
+        return [np.ravel(level.ids_of(leaf)) for leaf in leaves(value)]
+
+    ids = with_fresh(level, args, argnums, run)
     if users_rules is not None:
         users_rules |= level.users_rules
     columns, starts = level.sets.members(np.concatenate([np.zeros(0, np.int64), *ids]))

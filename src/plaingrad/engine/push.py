@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.inputs import Inputs
-from plaingrad.engine.run import users_frames
+from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.rewrite import CURRENT
 from plaingrad.tangents import NoTangent, ZeroTangent
 
@@ -38,16 +37,12 @@ def push(
         ]
     )
     level = level_class(CURRENT.get(), chunk)
-    inputs = Inputs(level, args, active)
-    try:
+
+    def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any]:
         for n, node in zip(active, inputs.nodes, strict=True):
             level.seed(node, inputs.args[n], dots[n])
         value = level.run(f, inputs.args, kwargs)
-        y_dot = level.tangent_of(value)
-        inputs.check_lent()
-    except BaseException as error:
-        error.__traceback__ = users_frames(error.__traceback__)
-        raise
-    finally:
-        inputs.restore()
+        return inputs, value, level.tangent_of(value)
+
+    inputs, value, y_dot = with_fresh(level, args, active, pushed)
     return inputs.own(value), y_dot

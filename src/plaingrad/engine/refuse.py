@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType, FunctionType
+from types import FrameType, FunctionType, TracebackType
 from typing import Any, NoReturn
 
 from plaingrad.errors import MissingRuleError, PlaingradError
@@ -22,6 +22,20 @@ def user_frame() -> FrameType | None:
 def is_engine_frame(frame: FrameType) -> bool:
     """Whether `frame` runs code of this package."""
     return frame.f_globals.get("__name__", "").startswith("plaingrad.")
+
+
+def users_frames(traceback: TracebackType | None) -> TracebackType | None:
+    """`traceback` without the engine's frames, so that it shows the user's lines."""
+    kept = []
+    at = traceback
+    while at is not None:
+        if not is_engine_frame(at.tb_frame):
+            kept.append(at)
+        at = at.tb_next
+    following = None
+    for at in reversed(kept):
+        following = TracebackType(following, at.tb_frame, at.tb_lasti, at.tb_lineno)
+    return following
 
 
 def where() -> str:

@@ -42,7 +42,7 @@ from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.segment import Segment, file, here, lend, seed, take_back
 from plaingrad.engine.tape import STEP, add_to, redo, reverse
 from plaingrad.errors import ArgumentError, CheckpointError, PlaingradError
-from plaingrad.rewrite import CURRENT
+from plaingrad.rewrite import CURRENT, in_force
 
 
 def least_advances(n: int, states: int) -> int:
@@ -197,52 +197,9 @@ class Chain:
         _, self.generators = surroundings(self.step, (state,), {})
         before = self.draws()
         self.inputs = [level.slot_of(leaf) for leaf in leaves(state)]
-        token = CURRENT.set(level.parent)
-        try:
-            stored = copied(state)
-            work = copied(stored) if self.n > 1 else stored
-            self.stored.append(Stored(0, stored, before))
-            at, changed, stays = 0, False, True
-            if self.n > 1:
-                before_step = mark_of(work)
-                following, stays = self.advance(work, 1, stays)
-                changed = mark_of(work) != before_step
-                at, work = 1, following
-            while True:
-                top = self.stored[-1].at
-                states = self.budget - len(self.stored) + 1
-                if self.n - top <= 1 or states == 1:
-                    break
-                goal = top + first_part(self.n - top, states)
-                work, stays = self.advance(work, goal - at, stays)
-                at = goal
-                self.stored.append(Stored(at, copied(work), self.draws()))
-            work, stays = self.advance(work, self.n - 1 - at, stays)
-            drawn = self.draws()
-        finally:
-            CURRENT.reset(token)
-        with Segment(level, level.parent) as segment:
-            self.last_mark = mark_of(work)
-            x, inputs = activated(segment, work)
-            within = contents(x)
-            y = segment.run(self.step, (x,), {})
-            self.in_place = self.changes(segment, x, within, inputs, self.last_mark)
-            if changed or self.in_place:
-                if not (self.in_place and stays and in_place_of(y, x)):
-                    self.refuse_in_place()
-            within.clear()
-            del x, work
-            self.last = Recorded(segment, inputs, y)
-            self.check(segment, [slot for slot in self.last.slots if slot is not None])
-            known = set(segment.index.imported)
-            self.outputs = []
-            for slot in self.last.slots:
-                if slot is None or slot.index in known:
-                    self.outputs.append(None)
-                else:
-                    known.add(slot.index)
-                    self.outputs.append(file(level, slot))
-            level.captured.update(segment.captured)
+        last, drawn, changed, stays = in_force(level.parent, self._unrecorded, state, before)
+        segment = Segment(level, level.parent)
+        y = segment.during(self._recorded, segment, level, last, changed, stays)
         self.segment = segment  # its identities stay known to segments inside it
         if drawn == self.stored[0].draws == self.draws():
             self.generators = []
@@ -252,6 +209,61 @@ class Chain:
         if self.in_place:
             refuse_shared_memory(state)
             return written_back(level, state, y)
+        return y
+
+    def _unrecorded(self, state: Any, before: Any) -> tuple[list[Any], Any, bool, bool]:
+        """All steps but the last.
+
+        Returns:
+            The state then, in a list; what was drawn; whether a step changes its argument; whether it returns that.
+        """
+        stored = copied(state)
+        work = copied(stored) if self.n > 1 else stored
+        self.stored.append(Stored(0, stored, before))
+        at, changed, stays = 0, False, True
+        if self.n > 1:
+            before_step = mark_of(work)
+            following, stays = self.advance(work, 1, stays)
+            changed = mark_of(work) != before_step
+            at, work = 1, following
+        while True:
+            top = self.stored[-1].at
+            states = self.budget - len(self.stored) + 1
+            if self.n - top <= 1 or states == 1:
+                break
+            goal = top + first_part(self.n - top, states)
+            work, stays = self.advance(work, goal - at, stays)
+            at = goal
+            self.stored.append(Stored(at, copied(work), self.draws()))
+        work, stays = self.advance(work, self.n - 1 - at, stays)
+        return [work], self.draws(), changed, stays
+
+    def _recorded(
+        self, segment: Segment, level: ReverseLevel, last: list[Any], changed: bool, stays: bool
+    ) -> Any:
+        """The last step, from the state in `last`, which is taken out."""
+        work = last.pop()
+        self.last_mark = mark_of(work)
+        x, inputs = activated(segment, work)
+        within = contents(x)
+        y = segment.run(self.step, (x,), {})
+        self.in_place = self.changes(segment, x, within, inputs, self.last_mark)
+        if changed or self.in_place:
+            if not (self.in_place and stays and in_place_of(y, x)):
+                self.refuse_in_place()
+        within.clear()
+        del x, work
+        self.last = Recorded(segment, inputs, y)
+        self.check(segment, [slot for slot in self.last.slots if slot is not None])
+        known = set(segment.index.imported)
+        self.outputs = []
+        for slot in self.last.slots:
+            if slot is None or slot.index in known:
+                self.outputs.append(None)
+            else:
+                known.add(slot.index)
+                self.outputs.append(file(level, slot))
+        level.captured.update(segment.captured)
         return y
 
     def changes(self, segment: Segment, x: Any, within: list[Any], inputs: list[Any], mark: Any) -> bool:
@@ -333,13 +345,10 @@ class Chain:
                 seed(shadow, i, inner, slot)
         bars = self.last.pull(inner, shadow, undone)
         if self.n > 1:
-            with (
-                Segment(self.base, outer) as segment,
-                patched(segment, self.patches),
-                drawn_again(self.draws()),
-            ):
-                bars = self.context.copy().run(self._reverse, segment, outer, shadow, bars)
-                segment.drop()
+            segment = Segment(self.base, outer)
+            go_back = (self.context.copy().run, self._reverse, segment, outer, shadow, bars)
+            bars = segment.during(patched, segment, self.patches, drawn_again, self.draws(), *go_back)
+            segment.drop()
         self.seen_through = True
         for bar, slot in zip(bars, self.inputs, strict=True):
             if bar is not None and slot is not None:
@@ -529,11 +538,7 @@ def activated(segment: Segment, x: Any) -> tuple[Any, list[Any]]:
             new = segment.fresh_number(part)
             segment.add_number(new)
         else:
-            token = CURRENT.set(segment.parent)
-            try:
-                new = copy_of(part)
-            finally:
-                CURRENT.reset(token)
+            new = in_force(segment.parent, copy_of, part)
             segment.add_region(owner_of(new))
         return new
 

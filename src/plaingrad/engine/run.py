@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import threading
+import contextvars
 import zlib
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
 
+from plaingrad import critical
+from plaingrad.critical import closing
 from plaingrad.engine.fused import may_pair
-from plaingrad.engine.inputs import Inputs
+from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.engine.inside import called_back, step_back
 from plaingrad.engine.memory import Shadow
 from plaingrad.engine.paired import file_tangent, reverse_pairs
-from plaingrad.engine.refuse import is_engine_frame, refuse
+from plaingrad.engine.refuse import refuse
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.structure import all_moved, gradients
 from plaingrad.engine.tape import CALLED, STEP, add_to, redo, reverse
@@ -40,30 +41,29 @@ class Run:
         result: Callable[[Any], Any] = lambda value: value,
     ) -> None:
         level = ReverseLevel(CURRENT.get())
-        inputs = Inputs(level, args, argnums)
-        level.inputs = len(level.alive) + len(level.arrays)
-        try:
-            value = level.run(f, inputs.args, kwargs)
-            self.slots = level.slot_of(
-                result(value)
-            )  # before the caller's containers get their own entries back
-            inputs.check_lent()
-        except BaseException as error:
-            error.__traceback__ = users_frames(error.__traceback__)
-            raise
-        finally:
-            inputs.restore()
         self.level = level
+        inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)
         self.nodes = inputs.nodes
         self.value = inputs.own(value)
-        self.lock = threading.Lock()
+        self.lock = critical.Lock()
         self.watched: list[tuple[np.ndarray, int]] = []
+
+    def _record(self, inputs: Inputs, f: Any, kwargs: dict[str, Any], result: Any) -> tuple[Inputs, Any]:
+        level = self.level
+        level.inputs = len(level.alive) + len(level.arrays)
+        value = level.run(f, inputs.args, kwargs)
+        self.slots = level.slot_of(result(value))  # before the caller's containers get their own entries back
+        return inputs, value
 
     def pull(self, y_bar: Any) -> tuple[Any, ...]:
         """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
         self._check_unchanged()
+        # In a copy of the context, so that NumPy's error handling is as before however this ends.
+        return self.lock.hold(contextvars.copy_context().run, self._pull, y_bar)
+
+    def _pull(self, y_bar: Any) -> tuple[Any, ...]:
         outer = CURRENT.get()
-        with self.lock, np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             if outer is PLAIN:
                 return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
             return pull_back_inside(outer, self.level, self.slots, y_bar, self.nodes)
@@ -95,12 +95,13 @@ def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[An
     """Seed, reverse, read off the gradients; memory is left as it was found."""
     shadow = Shadow(size)
     undone: list[Any] = []
-    try:
-        add_to(shadow, slots, y_bar)
-        reverse(tape, shadow, undone)
-        return gradients(nodes, shadow)
-    finally:
-        redo(undone)
+    return closing(_pulled, lambda: redo(undone), tape, shadow, undone, slots, y_bar, nodes)
+
+
+def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any) -> tuple[Any, ...]:
+    add_to(shadow, slots, y_bar)
+    reverse(tape, shadow, undone)
+    return gradients(nodes, shadow)
 
 
 def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
@@ -112,12 +113,13 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     shadow = Shadow(level.new_index())
     undone: list[Any] = []
     reverse_numbers = reverse_pairs if outer is level.parent and may_pair(level) else reverse_inside
-    try:
+
+    def pulled() -> tuple[Any, ...]:
         inside(add_to)(shadow, slots, y_bar)
         reverse_numbers(outer, level, shadow, undone)
         return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
-    finally:
-        inside(redo)(undone)
+
+    return closing(pulled, lambda: inside(redo)(undone))
 
 
 def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
@@ -149,17 +151,3 @@ def checksum(a: np.ndarray) -> int:
     if a.dtype.kind == "O":
         return hash(tuple(map(id, a.flat)))
     return zlib.crc32(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data) if a.size else 0
-
-
-def users_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """`traceback` without the engine's frames, so that it shows the user's lines."""
-    kept = []
-    at = traceback
-    while at is not None:
-        if not is_engine_frame(at.tb_frame):
-            kept.append(at)
-        at = at.tb_next
-    following = None
-    for at in reversed(kept):
-        following = TracebackType(following, at.tb_frame, at.tb_lasti, at.tb_lineno)
-    return following

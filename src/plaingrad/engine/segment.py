@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from plaingrad.critical import closing, exclusively
 from plaingrad.engine import adopt
 from plaingrad.engine.holders import PARTS, TABLES, Inside, fingerprint, looked_into
 from plaingrad.engine.memory import Shadow, extent, owner_of
@@ -20,10 +21,10 @@ from plaingrad.engine.refuse import refuse
 from plaingrad.engine.reverse import ReverseLevel
 from plaingrad.engine.tape import STEP, ArraySlot, NumberSlot, Tree, Write, reverse
 from plaingrad.errors import CheckpointError
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import CURRENT, PLAIN, in_force
 
 _lock = threading.RLock()  # a finaliser may come in between
-_held: dict[int, int] = {}  # id of a level -> how many segments keep it from sweeping
+_held: dict[int, set[int]] = {}  # id of a level -> ids of the segments that keep it from sweeping
 
 
 class Imports(dict[int, Any]):
@@ -44,16 +45,19 @@ class Imports(dict[int, Any]):
             return i
         local = self.local.get(i)
         if local is None:
-            with _lock:
-                local = self.local.get(i)
-                if local is None:
-                    local = self.new_index()
-                    twin = self.base.fresh.get(i)
-                    if twin is not None:
-                        self.segment_fresh[local] = twin
-                    self.imported.add(local)
-                    self.local[i] = local
+            local = exclusively(_lock, self._import, i)
         self[key] = local  # stays true: the level does not sweep while the segment is open
+        return local
+
+    def _import(self, i: int) -> int:
+        local = self.local.get(i)
+        if local is None:
+            local = self.new_index()
+            twin = self.base.fresh.get(i)
+            if twin is not None:
+                self.segment_fresh[local] = twin
+            self.imported.add(local)
+            self.local[i] = local
         return local
 
     def get(self, key: int, default: Any = None) -> Any:
@@ -133,27 +137,33 @@ class Segment(ReverseLevel):
         ].cell_contents = index.__getitem__  # in C, where the identity is the segment's own
         return hot
 
-    def __enter__(self) -> Segment:
-        hold(self.base)
-        adopt.level_opened(self)
-        return self
+    def during(self, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) while the segment is open."""
+        return closing(self._opened, self._end, work, *args)
 
-    def __exit__(self, *_: object) -> None:
+    def _opened(self, work: Callable[..., Any], *args: Any) -> Any:
+        hold(self)
+        adopt.level_opened(self)
+        return work(*args)
+
+    def _end(self) -> None:
         self.parent = self.base  # what outlives the segment goes on at the level
         self.close()
         self.blocks.cells["extend"].cell_contents = refuse_late_use
         self.tape = Ended()
-        release(self.base)
+        release(self)
 
     def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """f(*args, **kwargs) with this segment in force."""
-        token = CURRENT.set(self)
         try:
-            return self.prep(f)(*args, **kwargs)
-        finally:
-            CURRENT.reset(token)
+            value = in_force(self, self.prep(f), *args, **kwargs)
+        except Exception:
             if self.refusal is not None:
-                raise self.refusal
+                raise self.refusal  # noqa: B904 - what it led to is its context
+            raise
+        if self.refusal is not None:
+            raise self.refusal
+        return value
 
     def reset(self) -> None:
         """Begin again with nothing: for a segment that is used for one step after another."""
@@ -234,22 +244,28 @@ class Segment(ReverseLevel):
         return [x for key, x in seen.items() if key in own and key not in expected]
 
 
-def hold(level: ReverseLevel) -> None:
-    """Keep `level` from sweeping: segments remember its identities."""
-    with _lock:
-        count = _held[id(level)] = _held.get(id(level), 0) + 1
-    if count == 1:
-        level.sweeping.acquire()  # waits for a sweep; what that drops, nobody can meet any more
+def hold(segment: Segment) -> None:
+    """Keep the level of `segment` from sweeping: segments remember its identities."""
+    exclusively(_lock, _hold, segment)
+    exclusively(segment.base.sweeping, int)  # waits for a sweep; what that drops, nobody can meet any more
 
 
-def release(level: ReverseLevel) -> None:
-    """Let `level` sweep again when the last segment has ended."""
-    with _lock:
-        count = _held[id(level)] = _held[id(level)] - 1
-        if count == 0:
-            del _held[id(level)]
-    if count == 0:
-        level.sweeping.release()
+def _hold(segment: Segment) -> None:
+    _held.setdefault(id(segment.base), set()).add(id(segment))
+    segment.base.may_sweep = False
+
+
+def release(segment: Segment) -> None:
+    """Let the level sweep again when its last segment has ended; it may be done twice."""
+    exclusively(_lock, _release, segment)
+
+
+def _release(segment: Segment) -> None:
+    level = segment.base
+    holders = _held.get(id(level), set())
+    holders.discard(id(segment))
+    if not holders and _held.pop(id(level), None) is not None:
+        level.may_sweep = True
 
 
 def refuse_late_use(*_: object) -> NoReturn:

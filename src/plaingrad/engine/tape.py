@@ -82,7 +82,8 @@ def reverse(tape: list[Any], shadow: Shadow, undone: list[Any]) -> None:
 def redo(undone: list[Any]) -> None:
     """Make the undone writes again, so that memory is as the function left it."""
     while undone:
-        undone.pop().swap()
+        undone[-1].again()
+        undone.pop()  # only now: a write may be made twice, if an exception comes in between
 
 
 def add_to(shadow: Shadow, slot: Any, x_bar: Any) -> None:
@@ -373,23 +374,23 @@ class ReadArray:
 class Write:
     """Memory that was written: what it held before, so that the reverse pass sees the primal as it was."""
 
-    __slots__ = ("key", "saved", "target")
+    __slots__ = ("key", "saved", "target", "written")
 
     def __init__(self, target: np.ndarray, key: Any, saved: Any) -> None:
         self.target = target
         self.key = key
         self.saved = saved
-
-    def swap(self) -> None:
-        """Exchange what is in memory with what is saved."""
-        now = np.array(self.target[self.key])
-        self.target[self.key] = self.saved
-        self.saved = now
+        self.written: Any = None
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Undo the write."""
-        self.swap()
-        undone.append(self)
+        self.written = np.array(self.target[self.key])
+        undone.append(self)  # before it is done
+        self.target[self.key] = self.saved
+
+    def again(self) -> None:
+        """Make it again."""
+        self.target[self.key] = self.written
 
 
 class WriteCotangent:

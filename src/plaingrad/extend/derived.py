@@ -14,9 +14,9 @@ import numpy as np
 from plaingrad import define, rulebook
 from plaingrad.api.leaves import COTANGENT, TANGENT, here, kept
 from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.inputs import Inputs
+from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.engine.kinds import SEQUENCE, is_heap, kind_of
-from plaingrad.engine.run import Run, users_frames
+from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, RuleError
 from plaingrad.rewrite import CURRENT
 from plaingrad.rulebook import Rule
@@ -410,23 +410,19 @@ def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[s
     for n in active:
         _pair(args[n], dots[n], pairs)
     level = ForwardLevel(CURRENT.get(), None)
-    inputs = Inputs(level, args, active)
-    try:
+
+    def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any, dict[int, Any]]:
         for n, node in zip(active, inputs.nodes, strict=True):
             level.seed(node, inputs.args[n], full[n])
         value = level.run(f, inputs.args, kwargs)
-        y_dot = level.tangent_of(value)
-        inputs.check_lent()
         written = {
             id(original): level.tangent_of(copy)
             for original, copy, _ in inputs.arrays
             if _was_written(level, copy)
         }
-    except BaseException as error:
-        error.__traceback__ = users_frames(error.__traceback__)
-        raise
-    finally:
-        inputs.restore()
+        return inputs, value, level.tangent_of(value), written
+
+    inputs, value, y_dot, written = with_fresh(level, args, active, pushed)
     for x, x_dot in pairs:
         if id(x) in written:
             here(define.rewrite_contents, x_dot, written[id(x)])

@@ -41,7 +41,7 @@ from plaingrad.native.linear import applied, is_nothing
 from plaingrad.native.meaning import as_declared, compare, is_known_to_differ, is_to_compare, refuse_source
 from plaingrad.native.per_function import PerFunction
 from plaingrad.native.zeros import zeros_among
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
@@ -61,9 +61,8 @@ def plainly(f: Any, *args: Any) -> Any:
     Raises:
         NativeError: Numba cannot compile what was derived.
     """
-    token = CURRENT.set(PLAIN)
     try:
-        return f(*args)
+        return in_force(PLAIN, f, *args)
     except (NumbaError, AssertionError, NotImplementedError) as error:
         if not isinstance(error, NumbaError) and not is_of_numba(error):
             raise
@@ -71,8 +70,6 @@ def plainly(f: Any, *args: Any) -> Any:
             f"Numba cannot compile the derivative, `{name_of(f)}`:\n  {str(error).strip()}\n"
             "  To go on: tier='plain' differentiates the function as it is.\n  See docs: errors#native"
         ) from error
-    finally:
-        CURRENT.reset(token)
 
 
 def is_of_numba(error: BaseException) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import CURRENT, PLAIN, in_force
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import is_zero
 
@@ -35,11 +35,7 @@ def rule_of(level: Any, run: Map, transposed: Map) -> Rule:
         """`applied` where the derivative of `level` is not being taken."""
         if CURRENT.get() is not level:
             return applied(first, second, x)
-        token = CURRENT.set(level.parent)
-        try:
-            return applied(first, second, x)
-        finally:
-            CURRENT.reset(token)
+        return in_force(level.parent, applied, first, second, x)
 
     def linear_rrule(x: Any) -> Any:
         def linear_pullback(z_bar: Any) -> tuple[Any]:

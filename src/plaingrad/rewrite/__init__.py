@@ -2,7 +2,7 @@
 
 from plaingrad.rewrite.cache import is_rewritten, original, rewrite_function, rewritten
 from plaingrad.rewrite.describe import describe
-from plaingrad.rewrite.hooks import CURRENT, HOOK_NAMES, PLAIN, Hooks
+from plaingrad.rewrite.hooks import CURRENT, HOOK_NAMES, PLAIN, Hooks, in_force
 
 __all__ = [
     "CURRENT",
@@ -10,6 +10,7 @@ __all__ = [
     "PLAIN",
     "Hooks",
     "describe",
+    "in_force",
     "is_rewritten",
     "original",
     "rewrite_function",

@@ -9,7 +9,8 @@ import weakref
 from functools import cache
 from types import CodeType, FunctionType
 
-from plaingrad.rewrite.hooks import CURRENT, PLAIN
+from plaingrad.critical import exclusively
+from plaingrad.rewrite.hooks import PLAIN, in_force
 from plaingrad.rewrite.transform import transform
 from plaingrad.rewrite.versions import running
 
@@ -50,17 +51,19 @@ def rewritten(code: CodeType) -> CodeType:
     """`code` with its instructions turned into calls of the current hooks; `code` itself if it is such code."""
     entry = entry_of(code)
     if entry is None:
-        token = CURRENT.set(PLAIN)  # the rewriter's own enums and classes may be under derivation
-        try:
-            new = transform(code, facts(), rewritten)
-        finally:
-            CURRENT.reset(token)
-        with _LOCK:
-            entry = entry_of(code)
-            if entry is None:
-                _FORMS[id(new)] = Entry(new, weakref.ref(code), None)
-                entry = _FORMS[id(code)] = Entry(code, None, new)
+        # The rewriter's own enums and classes may be under derivation.
+        new = in_force(PLAIN, transform, code, facts(), rewritten)
+        entry = exclusively(_LOCK, enter, code, new)
     return code if entry.rewritten is None else entry.rewritten
+
+
+def enter(code, new):
+    """The entry of `code`, whose rewritten form is `new` unless another thread was faster."""
+    entry = entry_of(code)
+    if entry is None:
+        _FORMS[id(new)] = Entry(new, weakref.ref(code), None)
+        entry = _FORMS[id(code)] = Entry(code, None, new)
+    return entry
 
 
 def is_rewritten(code: CodeType) -> bool:

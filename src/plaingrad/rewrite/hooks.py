@@ -78,3 +78,20 @@ PLAIN = Hooks(
 
 #: The hooks that rewritten code calls now.
 CURRENT: ContextVar = ContextVar("plaingrad hooks", default=PLAIN)
+
+
+def in_force(hooks, work, *args, **kwargs):
+    """work(*args, **kwargs) while `hooks` are the current ones; see `plaingrad.critical`."""
+    before = CURRENT.get()
+    token = None
+    try:
+        try:
+            token = CURRENT.set(hooks)
+            return work(*args, **kwargs)
+        finally:
+            if token is not None:
+                CURRENT.reset(token)
+    except BaseException:
+        if CURRENT.get() is not before:
+            CURRENT.set(before)
+        raise

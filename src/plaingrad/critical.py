@@ -8,10 +8,9 @@ again from its beginning.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
-
-from plaingrad.rewrite import CURRENT
 
 
 def exclusively(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
@@ -32,27 +31,32 @@ def exclusively(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
         raise
 
 
-def in_force(hooks: Any, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """work(*args, **kwargs) while `hooks` are the current ones."""
-    before = CURRENT.get()
+def closing(work: Callable[..., Any], close: Callable[[], Any], *args: Any) -> Any:
+    """work(*args), and then close(), which is done again from its beginning if an exception cuts it short."""
     try:
         try:
-            CURRENT.set(hooks)
-            return work(*args, **kwargs)
-        finally:
-            CURRENT.set(before)
-    except BaseException:
-        CURRENT.set(before)
-        raise
-
-
-def closing(work: Callable[[], Any], close: Callable[[], Any]) -> Any:
-    """work(), and then close(), which is done again if an exception cuts it short."""
-    try:
-        try:
-            return work()
+            return work(*args)
         finally:
             close()
     except BaseException:
         close()
         raise
+
+
+forks = 0  # how many this process has behind it, as far as it is known
+
+
+class Lock:
+    """A lock for one call at a time, free in a forked child whoever held it."""
+
+    __slots__ = ("forks", "lock")
+
+    def __init__(self) -> None:
+        self.forks = forks
+        self.lock = threading.RLock()
+
+    def hold(self, work: Callable[..., Any], *args: Any) -> Any:
+        """work(*args) while this thread holds the lock."""
+        if self.forks != forks:
+            self.lock, self.forks = threading.RLock(), forks
+        return exclusively(self.lock, work, *args)
