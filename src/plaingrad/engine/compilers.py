@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.engine.refuse import missing_rule
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
@@ -71,8 +71,4 @@ def elementwise(level: Level, f: Any) -> Any:
 
 def plainly(f: Any, *args: Any, **kwargs: Any) -> Any:
     """f(*args, **kwargs) with no level in force."""
-    token = CURRENT.set(PLAIN)
-    try:
-        return f(*args, **kwargs)
-    finally:
-        CURRENT.reset(token)
+    return in_force(PLAIN, f, *args, **kwargs)

@@ -18,11 +18,12 @@ from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
+from plaingrad.critical import closing
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
 from plaingrad.native.frozen import changed, frozen
 from plaingrad.native.outside import MISSING, Snapshot, content_of, global_names
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 
 STAND_IN = "__plaingrad_version__"  # attribute of stand-ins
 OF_MODULES = ("__name__", "__file__", "__package__", "__builtins__")
@@ -71,15 +72,8 @@ def version_of(f: Any) -> Version:
         key = id(f)
         new = Version(weakref.ref(f, lambda _: _versions.pop(key, None)), Snapshot(f))
         _begun[key] = new
-        token = CURRENT.set(PLAIN)  # Numba is not to be differentiated
-        try:
-            if is_dispatcher(f):
-                _stand_in(f, new, {})
-            else:
-                _stand_in_of_plain(f, new)
-        finally:
-            CURRENT.reset(token)
-            del _begun[key]
+        make = (_stand_in, f, new, {}) if is_dispatcher(f) else (_stand_in_of_plain, f, new)
+        closing(in_force, lambda: _begun.pop(key, None), PLAIN, *make)  # Numba is not to be differentiated
         _versions[key] = new
         return new
 
@@ -121,11 +115,7 @@ def as_now(f: Any, signature: tuple[Any, ...]) -> Any:
     found = version.as_compiled.get(signature)
     if found is None:
         with _lock:
-            token = CURRENT.set(PLAIN)
-            try:
-                found = version.as_compiled[signature] = _as_compiled(f, version, signature)
-            finally:
-                CURRENT.reset(token)
+            found = version.as_compiled[signature] = in_force(PLAIN, _as_compiled, f, version, signature)
     return found
 
 
