@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -421,7 +422,8 @@ def uncover(function: Any) -> Rule | None:
 def watch(watcher: Watcher) -> None:
     """Tell `watcher`, held weakly, whenever a rule is added or removed."""
     key = id(watcher)
-    _watchers[key] = weakref.ref(watcher, lambda _: _watchers.pop(key, None))
+    # The callback is C code: an exception that arrives in Python code called by the collector is only printed.
+    _watchers[key] = weakref.ref(watcher, partial(_watchers.pop, key))
 
 
 def watchers() -> list[Watcher]:

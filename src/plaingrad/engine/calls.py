@@ -237,7 +237,7 @@ class Calls:
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
         functions = self.functions
-        reference = weakref.ref(f, lambda _: functions.pop(key, None))
+        reference = weakref.ref(f, functools.partial(functions.pop, key))
         functions[key] = (code, f.__defaults__, f.__kwdefaults__, instead, reference)
         if f.__code__ is not code:  # by another thread
             functions.pop(key, None)

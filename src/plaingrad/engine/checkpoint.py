@@ -26,7 +26,7 @@ from plaingrad.critical import closing
 from plaingrad.engine.borrowed import is_lent
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.holders import fingerprint, looked_into
-from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, patches_of, put, release
+from plaingrad.engine.inputs import acquire, entries_of, fields_of, has_fields, put, release
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import rebuilt
 from plaingrad.engine.memory import Shadow, owner_of
@@ -427,7 +427,7 @@ def patches_at(level: ReverseLevel) -> list[tuple[Any, Any, Any]]:
     found = []
     last: Any = None
     entries: dict[Any, Any] = {}
-    for container, key, _ in patches_of.get(root_of(level), ()):
+    for container, key, _ in root_of(level).patched:
         if container is not last:
             last, entries = container, dict(entries_of(container))
         if key in entries:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -30,8 +29,6 @@ from plaingrad.errors import ArgumentError, PlaingradError
 
 _lock = threading.RLock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
-# (container, key, fresh leaf) of all that a level patched: code that is run again finds its arguments again by them
-patches_of: weakref.WeakKeyDictionary[Level, list[tuple[Any, Any, Any]]] = weakref.WeakKeyDictionary()
 WAIT_SECONDS = 600.0
 
 
@@ -71,7 +68,7 @@ class Inputs:
             self.nodes.append(node)
         self._find_twins()
         if self.patched:
-            patches_of[self.level] = self.patched
+            self.level.patched = self.patched
 
     # -- making fresh ----------------------------------------------------------------------------------------------
 
@@ -131,7 +128,6 @@ class Inputs:
         if not x.flags.writeable:
             copy.flags.writeable = False
         index = level.add_region(owner_of(copy))  # a masked array's copy is a view
-        self.arrays.append((x, copy, index))
         self.leaves += 1
         self.originals[id(copy)] = copy, x
         level.twins.append(Twin(x, copy, name))
@@ -143,6 +139,7 @@ class Inputs:
             level.twins[-1].touched = True
             level.twins[-1].other = "overlapping elements of itself"
         level.fresh[index] = level.twins[-1]
+        self.arrays.append((x, copy, index))  # only now: `restore` asks for the twin
         return copy, ArrayNode(index, copy)
 
     def _fresh_sequence(self, x: Any, name: str, memo: dict[int, Any]) -> tuple[Any, Any]:

@@ -110,6 +110,7 @@ class Level(Hooks):
         "may_sweep",
         "own_arrays",
         "parent",
+        "patched",
         "refusal",
         "sweeping",
         "texts",
@@ -136,6 +137,8 @@ class Level(Hooks):
         self.activating = threading.RLock()  # reentrant: a finaliser may run while it is held
         self.sweeping: Any = threading.RLock()  # held during a sweep
         self.may_sweep = True
+        # (container, key, fresh leaf) of what was patched in the arguments: code that is run again finds them by it.
+        self.patched: list[tuple[Any, Any, Any]] = []
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
         self.fuses = False

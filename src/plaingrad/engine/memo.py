@@ -42,7 +42,7 @@ class Memos:
         found = self.of.get(key)
         if found is None:
             known = self.of
-            reference = weakref.ref(f, lambda _: known.pop(key, None))
+            reference = weakref.ref(f, functools.partial(known.pop, key))
             found = known[key] = reference, Memo(self.level, f)
         return found[1]
 

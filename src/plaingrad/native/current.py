@@ -10,6 +10,7 @@ with.
 from __future__ import annotations
 
 import builtins
+import functools
 import threading
 import weakref
 from dataclasses import dataclass, field
@@ -70,7 +71,7 @@ def version_of(f: Any) -> Version:
         if found is not None:
             _epoch += 1
         key = id(f)
-        new = Version(weakref.ref(f, lambda _: _versions.pop(key, None)), Snapshot(f))
+        new = Version(weakref.ref(f, functools.partial(_versions.pop, key)), Snapshot(f))
         _begun[key] = new
         make = (_stand_in, f, new, {}) if is_dispatcher(f) else (_stand_in_of_plain, f, new)
         closing(in_force, lambda: _begun.pop(key, None), PLAIN, *make)  # Numba is not to be differentiated

@@ -6,7 +6,7 @@ whose id it is.
 
 import threading
 import weakref
-from functools import cache
+from functools import cache, partial
 from types import CodeType, FunctionType
 
 from plaingrad.critical import exclusively
@@ -21,21 +21,14 @@ _FORMS: dict = {}  # id(code) -> Entry
 class Entry(weakref.ref):
     """A weak reference to a code object, with its rewritten form (None: it is one) and its original."""
 
-    __slots__ = ("key", "original", "rewritten")
+    __slots__ = ("original", "rewritten")
 
     def __new__(cls, code, original, rewritten):  # noqa: D102 - weakref.ref takes its arguments here
-        return super().__new__(cls, code, forget)
+        return super().__new__(cls, code, partial(_FORMS.pop, id(code)))  # before another has its id
 
     def __init__(self, code, original, rewritten):
-        super().__init__(code, forget)
-        self.key, self.original, self.rewritten = id(code), original, rewritten
-
-
-def forget(entry):
-    """Drop the entry of a code object that is gone, unless its id already has another owner."""
-    with _LOCK:
-        if _FORMS.get(entry.key) is entry:
-            del _FORMS[entry.key]
+        super().__init__(code, self.__callback__)
+        self.original, self.rewritten = original, rewritten
 
 
 def entry_of(code):

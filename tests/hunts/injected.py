@@ -1,0 +1,205 @@
+"""Exceptions put in at any instruction of plaingrad's own code, and whether everything is as before afterwards."""
+
+import contextvars
+import ctypes
+import gc
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+import plaingrad
+from plaingrad.engine import adopt, codes, inputs, segment
+from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
+
+HOME = str(Path(plaingrad.__file__).parent)
+#: What opens and closes: here every instruction is tried, elsewhere some.
+OPENING = ("critical", "rewrite/hooks", "engine/run", "engine/inputs", "engine/adopt", "engine/codes", "engine/push")
+OPENING_METHODS = ("run", "close", "_hand_over", "closed", "during", "_opened", "_end")
+MODULE_LOCKS = (codes.lock, inputs._lock, segment._lock)
+
+
+class Put(KeyboardInterrupt):
+    """The exception that is put in."""
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether `code` is plaingrad's own, its generated hooks included."""
+    return code.co_filename.startswith((HOME, "<plaingrad"))
+
+
+def opens(code: CodeType) -> bool:
+    """Whether `code` is part of opening or closing a level."""
+    name = code.co_filename[len(HOME) + 1 : -3]
+    return name in OPENING or (name in ("engine/level", "engine/calls", "engine/segment") and code.co_name in OPENING_METHODS)
+
+
+class Tracer:
+    """Counts the instructions (or lines) of plaingrad's code that a thread runs, and raises at one of them.
+
+    Attributes:
+        at: the number of the event at which `error` is raised; None: nowhere.
+        places: (code, offset) of every event, if they are wanted.
+    """
+
+    def __init__(self, at: int | None, error: type[BaseException] = Put, lines: bool = False, keep: bool = False) -> None:
+        self.at, self.error, self.event, self.keep = at, error, "line" if lines else "opcode", keep
+        self.count = 0
+        self.places: list[tuple[CodeType, int]] = []
+
+    def begin(self, frame: Any, event: str, arg: Any) -> Any:
+        if not is_ours(frame.f_code):
+            return None
+        frame.f_trace_opcodes = self.event == "opcode"
+        return self.follow
+
+    def follow(self, frame: Any, event: str, arg: Any) -> Any:
+        if event == self.event:
+            if self.keep:
+                self.places.append((frame.f_code, frame.f_lasti))
+            self.count += 1
+            if self.count == self.at:
+                raise self.error
+        return self.follow
+
+    def run(self, program: Callable[[], Any]) -> Any:
+        before = sys.gettrace()
+        sys.settrace(self.begin)
+        try:
+            return program()
+        finally:
+            sys.settrace(before)
+
+
+def places_to_try(
+    program: Callable[[], Any], others: int, lines: bool = False, tried: set[Any] | None = None
+) -> list[int]:
+    """Numbers of events: for each place in code that opens and closes the first, and `others` spread over the rest.
+
+    Args:
+        program: what is traced.
+        others: how many.
+        lines: events are lines, not instructions.
+        tried: places that need no event any more; those chosen are added.
+    """
+    program()  # what is made once is made now
+    tracer = Tracer(None, lines=lines, keep=True)
+    tracer.run(program)
+    first: dict[Any, int] = {}
+    for number, place in enumerate(tracer.places, 1):
+        first.setdefault((lines, *place), number)
+    tried = set() if tried is None else tried
+    chosen = {n for place, n in first.items() if opens(place[1]) and place not in tried}
+    tried.update(place for place in first if opens(place[1]))
+    rest = list(range(1, tracer.count + 1))
+    if others:
+        chosen.update(rest[:: max(1, len(rest) // others)])
+    return sorted(chosen)
+
+
+def functions_of(*classes: type) -> list[FunctionType]:
+    """The functions in the dictionaries of classes, behind properties too."""
+    found = []
+    for cls in classes:
+        for value in vars(cls).values():
+            parts = (value.fget, value.fset) if isinstance(value, property) else (getattr(value, "__func__", value),)
+            found += [f for f in parts if isinstance(f, FunctionType)]
+    return found
+
+
+def shape(x: Any, seen: set[int] | None = None) -> Any:
+    """The identities of a structure's containers and leaves, and the contents of its arrays."""
+    seen = set() if seen is None else seen
+    if id(x) in seen:
+        return id(x)
+    seen.add(id(x))
+    if isinstance(x, np.ndarray):
+        return id(x), x.tobytes()
+    if isinstance(x, dict):
+        return id(x), [(key, shape(value, seen)) for key, value in x.items()]
+    if isinstance(x, (list, tuple)):
+        return id(x), [shape(value, seen) for value in x]
+    if hasattr(x, "__dict__") and not isinstance(x, type):
+        return id(x), shape(vars(x), seen)
+    return id(x), repr(x)
+
+
+class State:
+    """What must be as before: classes, their code, arguments, the context, counts and locks."""
+
+    def __init__(self, classes: tuple[type, ...], arguments: Any) -> None:
+        self.classes, self.arguments = classes, arguments
+        self.before = self.now()
+
+    def now(self) -> dict[str, Any]:
+        """Everything that is compared."""
+        functions = functions_of(*self.classes)
+        return {
+            "classes": [dict(vars(cls)) for cls in self.classes],
+            "code": [f.__code__ for f in functions],
+            "code that runs": [codes.running(f) for f in functions],
+            "arguments": shape(self.arguments),
+            "level": CURRENT.get() is PLAIN,
+            "errors of NumPy": np.geterr(),
+            "open levels": set(adopt._open),
+            "exchanged": dict(codes._exchanged),
+            "adopted": set(adopt._adopted),
+            "patched": dict(inputs._patched),
+            "held": dict(segment._held),
+            "locks": [lock._is_owned() for lock in MODULE_LOCKS],
+            "variables": sum(type(value).__name__.endswith("Level") for value in contextvars.copy_context().values()),
+        }
+
+    def differences(self) -> list[str]:
+        """The names of what is not as before."""
+        now = self.now()
+        found = [name for name, value in self.before.items() if now[name] != value]
+        if any(is_rewritten(code) for code in now["code that runs"]):
+            found.append("rewritten code")
+        return found
+
+
+def interrupted(program: Callable[[], Any], at: int, error: type[BaseException] = Put, lines: bool = False) -> bool:
+    """Whether program() was ended by `error`, put in at event `at`."""
+    try:
+        Tracer(at, error, lines).run(program)
+    except error:
+        return True
+    return False
+
+
+def asynchronously(thread: int, error: type[BaseException] | None) -> None:
+    """Raise `error` in another thread, at its next chance; None takes it back."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
+
+
+def free_locks() -> bool:
+    """Whether another thread can take every lock."""
+    got: list[bool] = []
+
+    def take() -> None:
+        for lock in MODULE_LOCKS:
+            free = lock.acquire(timeout=5)
+            got.append(free)
+            if free:
+                lock.release()
+
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return all(got)
+
+
+def without_collection(work: Callable[[], Any]) -> Any:
+    """work() without the garbage collector, whose runs are not the same each time."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        if was:
+            gc.enable()
