@@ -666,3 +666,41 @@ def test_code_replaced_behind_a_cache_is_followed(slope):
     assert slope(f)(1.5) == 2.0 + 6.0
     g.cache_clear()
     assert g(2.0) == 4.5
+
+
+def test_runs_for_one_derivative_do_not_take_each_others_results_for_constants():
+    box = [0.0]
+    runs = []
+
+    @functools.cache
+    def doubled(n):
+        runs.append(n)
+        return box[0] * n
+
+    @functools.cache
+    def settings():
+        return Settings()
+
+    held = settings()
+
+    def f(x):
+        assert settings() is held
+        box[0] = x[2]
+        return np.array([doubled(2.0) * x[1], x[0] * doubled(2.0)])
+
+    x = np.array([1.0, 2.0, 3.0])
+    expected = [[0.0, 6.0, 4.0], [6.0, 0.0, 2.0]]
+    for options in ({"mode": "forward", "chunk_size": 1}, {"mode": "forward"}, {"mode": "reverse"}):
+        doubled.cache_clear()
+        assert plaingrad.jacobian(f, **options)(x).tolist() == expected
+        assert doubled.cache_info().currsize == 1 and doubled(2.0) == 6.0
+    for chunk_size in (1, 2, None):
+        doubled.cache_clear()
+        hessian = plaingrad.hessian(lambda x: f(x).sum(), chunk_size=chunk_size)(x)
+        assert hessian.tolist() == [[0.0, 0.0, 2.0], [0.0, 0.0, 2.0], [2.0, 2.0, 0.0]]
+    sparse = pytest.importorskip("scipy.sparse")
+    doubled.cache_clear()
+    found = plaingrad.sparse_jacobian(f, x)
+    assert isinstance(found, sparse.csr_array) and found.toarray().tolist() == expected
+    # what an earlier derivative has left is a constant, as in a plain call
+    assert plaingrad.jacobian(f, mode="forward", chunk_size=1)(x).tolist() == [[0.0, 6.0, 0.0], [6.0, 0.0, 0.0]]

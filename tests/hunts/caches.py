@@ -18,9 +18,14 @@ import random
 import traceback
 from typing import Any
 
+import numpy as np
+
 import plaingrad
 
 MODES = {
+    "chunks": lambda f: lambda x: plaingrad.jacobian(lambda a: f(a[1]), mode="forward", chunk_size=1)(
+        np.array([0.5, x])
+    )[1],
     "grad": plaingrad.grad,
     "derivative": plaingrad.derivative,
     "checkpoint": lambda f: plaingrad.grad(lambda x: plaingrad.checkpoint(f, x)),
@@ -202,10 +207,12 @@ def world_of(recipe, past):
     return world
 
 
-def program_in(world, steps):
-    """The program, in a world."""
+def program_in(world, steps, resets=False):
+    """The program, in a world; it may be called several times for one derivative if it resets what it changes."""
 
     def program(x):
+        if resets:
+            world.box[0] = 0.7
         v = x * 1.0
         for do in steps:
             v = world.step(do, x, v)
@@ -226,12 +233,12 @@ def state_of(world, recipe):
 def outcome_of(recipe, steps, past, mode, inputs):
     """right, or what is wrong."""
     plain, ours = world_of(recipe, past), world_of(recipe, past)
-    f, g = program_in(plain, steps), program_in(ours, steps)
+    f, g = program_in(plain, steps, mode == "chunks"), program_in(ours, steps, mode == "chunks")
     for n, x in enumerate(inputs):
         slopes = []
         for h in (1e-5, -1e-5):
             world = world_of(recipe, past)
-            again = program_in(world, steps)
+            again = program_in(world, steps, mode == "chunks")
             for before in inputs[:n]:
                 again(before)
             slopes.append(again(x + h))
@@ -256,7 +263,7 @@ def main() -> None:
         seed = options.seed * 1_000_003 + n
         chance = random.Random(seed)
         recipe, steps, past = chosen(chance)
-        mode = chance.choice(("grad", "grad", "derivative", "derivative", "checkpoint", "inside"))
+        mode = chance.choice(("grad", "grad", "derivative", "derivative", "checkpoint", "inside", "chunks"))
         inputs = [chance.uniform(0.3, 1.2) for _ in range(chance.choice((1, 2)))] if mode in ("grad", "derivative") else [0.8]
         try:
             outcome = outcome_of(recipe, steps, past, mode, inputs)

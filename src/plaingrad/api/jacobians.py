@@ -33,6 +33,7 @@ from plaingrad.api.leaves import (
 from plaingrad.engine.calls import slot_names
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.memo import several_runs
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError, NotHolomorphicError
@@ -469,6 +470,10 @@ class Task:
 
     def push_all(self, chunk_size: int | None) -> None:
         """All directions, chunk by chunk."""
+        with several_runs():
+            self._push_chunks(chunk_size)
+
+    def _push_chunks(self, chunk_size: int | None) -> None:
         if not self.directions:  # there is nothing to push, but the shape of the result is wanted
             run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
             self._note(run.value)

@@ -23,6 +23,7 @@ from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, str
 from plaingrad.engine import dependence
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
 from plaingrad.engine.index_sets import distinct
+from plaingrad.engine.memo import several_runs
 from plaingrad.engine.patterns import find_pattern
 from plaingrad.engine.push import push
 from plaingrad.engine.run import Run
@@ -236,6 +237,10 @@ class Task:
 
     def solve(self, pattern: Any, kind: str, chunk_size: int | None, check: bool | None) -> Any:
         """The sparse array."""
+        with several_runs():
+            return self._solve(pattern, kind, chunk_size, check)
+
+    def _solve(self, pattern: Any, kind: str, chunk_size: int | None, check: bool | None) -> Any:
         scipy_sparse = _scipy_sparse()
         if chunk_size is not None and (not isinstance(chunk_size, int) or chunk_size < 1):
             raise ArgumentError(

@@ -8,11 +8,13 @@ user's cache, which compares values, could answer with a constant, or give a lat
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -29,11 +31,32 @@ _KEYWORD = object()
 _BY_IDENTITY = frozenset((*adopt.STATIC_SCALARS - {float, complex}, FunctionType, MethodType, type))
 
 
+class Made(dict[int, Any]):
+    """Active results that misses left in caches of the program, while a function is differentiated in several runs.
+
+    A later run must not take them for constants: what is found here runs again, at the later run's level.
+    """
+
+
+REPEATED: ContextVar[tuple[Made, ...]] = ContextVar("REPEATED", default=())
+
+
+@contextlib.contextmanager
+def several_runs() -> Iterator[None]:
+    """The function is called several times for one derivative: what one run leaves in caches is not the next one's."""
+    token = REPEATED.set((*REPEATED.get(), Made()))
+    try:
+        yield
+    finally:
+        REPEATED.reset(token)
+
+
 class Memos:
     """The cached functions that one level has met, and what they returned for active arguments."""
 
     def __init__(self, level: Level) -> None:
         self.level = level
+        self.made = REPEATED.get()
         self.of: dict[int, tuple[weakref.ref[Any], Memo]] = {}
 
     def of_function(self, f: Any) -> Memo:
@@ -126,8 +149,25 @@ class Memo:
             body = self.body
             if type(body) is FunctionType and not is_rewritten(body.__code__):
                 self._prepare()  # the program has given it other code
-            return f(*args, **kwargs)
+            if not level.calls.memos.made:
+                return f(*args, **kwargs)
+            return self._in_one_of_several_runs(f, args, kwargs)
         return self.remembered(level, f, args, kwargs, active)
+
+    def _in_one_of_several_runs(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """f(*args, **kwargs), where a number that another run left in the cache is computed again."""
+        level = self.level
+        misses = f.cache_info().misses
+        value = f(*args, **kwargs)
+        if f.cache_info().misses != misses:
+            if level.calls.finds_active(value):
+                level.calls.memos.made[-1][id(value)] = value, level
+            return value
+        for made in level.calls.memos.made:
+            found = made.get(id(value))
+            if found is not None and found[0] is value and found[1] not in open_levels(level):
+                return self.remembered(level, f, args, kwargs, ())
+        return value
 
     def _sees_active(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         """Whether C code behind the cache could compute with active numbers that are no part of the key."""
