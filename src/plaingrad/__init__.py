@@ -1,5 +1,7 @@
 """plaingrad: exact, fast derivatives of ordinary Python."""
 
+import os as _os
+
 from plaingrad import rules as _shipped  # noqa: F401
 from plaingrad.api import (
     checkpoint,
@@ -32,6 +34,7 @@ from plaingrad.errors import (
     AliasError,
     ArgumentError,
     ChangedSinceError,
+    CheckError,
     CheckpointError,
     CotangentError,
     MissingRuleError,
@@ -77,6 +80,7 @@ __all__ = [
     "AliasError",
     "ArgumentError",
     "ChangedSinceError",
+    "CheckError",
     "CheckpointError",
     "CotangentError",
     "Dual",
@@ -136,3 +140,8 @@ __all__ = [
     "wirtinger",
     "zero_tangent",
 ]
+
+if _os.environ.get("PLAINGRAD_CHECK", "0") not in ("", "0"):
+    from plaingrad.testing.checks import always as _always
+
+    _always()

@@ -62,6 +62,10 @@ class RuleError(PlaingradError):
     """A rule returned something that is no cotangent of its argument."""
 
 
+class CheckError(PlaingradError, AssertionError):
+    """In checked mode: a derivative did not do what a plain call does, or its two modes disagree."""
+
+
 class UnsupportedPythonError(PlaingradError, RuntimeError):
     """This CPython version, or one of its instructions, is unknown to the rewriter."""
 

@@ -370,6 +370,7 @@ def test_builtin_errors_pass_out_with_the_plain_message_and_line():
         ], f.__name__
 
 
+@pytest.mark.unchecked(reason="who looks on has a frame")
 def test_few_or_no_engine_frames_stand_in_a_traceback():
     def g(x):
         raise Rejected(1.0, 2.0)

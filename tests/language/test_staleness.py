@@ -363,6 +363,7 @@ def plaingrad_no_tangent():
     return NoTangent
 
 
+@pytest.mark.unchecked(reason="a call changes the rules")
 def test_a_rule_written_while_a_level_is_open_takes_effect_at_the_next_call():
     def g(x):
         return x * x
@@ -457,6 +458,7 @@ def test_a_partial_whose_state_is_replaced():
     assert slope(f) == slope(p) == 5.0
 
 
+@pytest.mark.unchecked(reason="a call changes what is registered")
 def test_singledispatch_registered_between_two_gradients():
     @functools.singledispatch
     def size(v):

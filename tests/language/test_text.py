@@ -45,6 +45,7 @@ def test_every_way_to_format_an_active_number_is_legal_and_says_the_plain_text()
     check(f, X, 2 * X, state=lambda: seen, reset=seen.clear)
 
 
+@pytest.mark.unchecked(reason="each call prints")
 def test_print_writes_the_plain_text_and_passes_the_value_by():
     page = io.StringIO()
 
@@ -60,6 +61,7 @@ def test_print_writes_the_plain_text_and_passes_the_value_by():
     check(f, X, 3 * X**2, state=page.getvalue, reset=clear)
 
 
+@pytest.mark.unchecked(reason="each call prints")
 def test_print_to_standard_output(capsys):
     def f(x):
         print(x, [x * 2.0], {"y": x})
@@ -71,6 +73,7 @@ def test_print_to_standard_output(capsys):
     assert capsys.readouterr().out == plain == "3.25 [6.5] {'y': 3.25}\n"
 
 
+@pytest.mark.unchecked(reason="each call logs")
 def test_logging_formats_arguments_lazily_and_keeps_its_record():
     page = io.StringIO()
     logger = logging.getLogger("plaingrad.tests.text")

@@ -6,6 +6,17 @@ import numpy as np
 import pytest
 
 import plaingrad
+from plaingrad.testing import checked
+
+
+@pytest.fixture(autouse=True)
+def in_checked_mode(request):
+    """Every derivative that a test takes is compared with a plain call, and its modes with one another."""
+    if request.node.get_closest_marker("unchecked"):
+        yield
+    else:
+        with checked():
+            yield
 
 
 def leaves(x, path="x"):

@@ -12,6 +12,7 @@ import numpy as np
 from plaingrad.api import recorded
 from plaingrad.api.gradients import Tier, chosen
 from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.engine import watch
 from plaingrad.engine.calls import EXACT
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
@@ -49,6 +50,8 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
     structure, leaves = structure_of(x)
     if not leaves:
         return x
+    if watch.observer is not None:
+        watch.observer.hooked()
 
     # What the hook keeps holds no value: they may change, and a checkpoint asks who knows them.
     blank = with_leaves(x, structure, [blank_like(leaf) for leaf in leaves], "hook takes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plaingrad.engine import watch
 from plaingrad.engine.forward import ForwardLevel
 from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.rewrite import CURRENT
@@ -29,6 +30,21 @@ def push(
         chunk: every leaf of `dots`, and of the result, has a leading axis of this length.
         level_class: what to carry along; see `engine.forward`.
     """
+    observer = None if watch.observer is None else watch.looking_on()
+    if observer is not None:
+        return observer.pushed(pushed, f, args, dots, kwargs, chunk, level_class)
+    return pushed(f, args, dots, kwargs, chunk, level_class)
+
+
+def pushed(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    dots: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chunk: int | None,
+    level_class: type[ForwardLevel],
+) -> tuple[Any, Any]:
+    """`push`, unobserved."""
     active = tuple(
         [
             n

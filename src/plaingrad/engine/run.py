@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad import critical
 from plaingrad.critical import closing
+from plaingrad.engine import watch
 from plaingrad.engine.fused import may_pair
 from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.engine.inside import called_back, step_back
@@ -40,6 +41,16 @@ class Run:
         kwargs: dict[str, Any],
         result: Callable[[Any], Any] = lambda value: value,
     ) -> None:
+        observer = None if watch.observer is None else watch.looking_on()
+        if observer is None:
+            self.record(f, args, argnums, kwargs, result)
+        else:
+            observer.recorded(self, f, args, argnums, kwargs, result)
+
+    def record(
+        self, f: Callable[..., Any], args: Any, argnums: tuple[int, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        """Run the function at a level of its own."""
         level = ReverseLevel(CURRENT.get())
         self.level = level
         inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)

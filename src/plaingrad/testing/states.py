@@ -303,6 +303,8 @@ class World:
                     f"`{name}` of the closure of {f.__qualname__}",
                     (functools.partial(getattr, cell, "cell_contents"), functools.partial(set_cell, cell)),
                 )
+                if is_heap(type(value)):
+                    self._class(type(value))
         if f.__defaults__:
             self._thing(f.__defaults__, f"the defaults of {f.__qualname__}")
         if f.__kwdefaults__:
