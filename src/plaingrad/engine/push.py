@@ -32,11 +32,11 @@ def push(
     """
     observer = None if watch.observer is None else watch.looking_on()
     if observer is not None:
-        return observer.pushed(pushed, f, args, dots, kwargs, chunk, level_class)
-    return pushed(f, args, dots, kwargs, chunk, level_class)
+        return observer.pushed(unobserved, f, args, dots, kwargs, chunk, level_class)
+    return unobserved(f, args, dots, kwargs, chunk, level_class)
 
 
-def pushed(
+def unobserved(
     f: Callable[..., Any],
     args: tuple[Any, ...],
     dots: tuple[Any, ...],
@@ -44,7 +44,7 @@ def pushed(
     chunk: int | None,
     level_class: type[ForwardLevel],
 ) -> tuple[Any, Any]:
-    """`push`, unobserved."""
+    """`push`, whoever looks on."""
     active = tuple(
         [
             n

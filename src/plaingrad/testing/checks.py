@@ -21,7 +21,7 @@ import numpy as np
 from plaingrad.engine import watch
 from plaingrad.engine.forward import ForwardLevel
 from plaingrad.engine.memory import owner_of
-from plaingrad.engine.push import pushed as push_unobserved
+from plaingrad.engine.push import unobserved as push_unobserved
 from plaingrad.engine.refuse import name_of
 from plaingrad.engine.run import Run
 from plaingrad.errors import CheckError, PlaingradError
