@@ -5,9 +5,44 @@ A message has four parts: what and where (the user's file and line), why, what t
 
 from __future__ import annotations
 
+import functools
+import re
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+# The page of errors: in an installed package beside this file, in a source tree among the docs.
+_PAGES = (_HERE / "reference" / "errors.md", _HERE.parent.parent / "docs" / "reference" / "errors.md")
+_SECTION = re.compile(r"(See docs: )errors#([a-z-]+)")
+
+
+@functools.lru_cache(1)
+def _sections() -> dict[str, str]:
+    """Where each section of the page of errors stands, as `file:line`, by its anchor."""
+    for page in _PAGES:
+        try:
+            lines = page.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        return {
+            line[1:-2]: f"{page}:{n}"
+            for n, line in enumerate(lines, 1)
+            if re.fullmatch(r"\([a-z-]+\)=", line)
+        }
+    return {}
+
+
+def _with_places(message: str) -> str:
+    """`message` with the section that it refers to as a file and line, which editors and terminals open."""
+    if "See docs: errors#" not in message:
+        return message
+    return _SECTION.sub(lambda found: found[1] + _sections().get(found[2], f"errors#{found[2]}"), message)
+
 
 class PlaingradError(Exception):
-    """Base of all errors raised by plaingrad."""
+    """Base of all errors raised by plaingrad. `errors#rule` in its message becomes the place of that section."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*[_with_places(x) if type(x) is str else x for x in args])
 
 
 class MissingRuleError(PlaingradError, NotImplementedError):

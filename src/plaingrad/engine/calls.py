@@ -647,7 +647,9 @@ class Calls:
         """A C function without a rule: called when nothing among its arguments is active, else refused."""
         level = self.level
         pickles = getattr(getattr(f, "__objclass__", f), "__module__", None) == "_pickle"
-        given = self.meet if pickles else self._callback  # functions are pickled by name, not called
+        given = (
+            self.meet if pickles else functools.partial(self._callback, f)
+        )  # functions are pickled by name, not called
         reads = texts.reader_kind(f)
 
         def opaque(*args: Any, **kwargs: Any) -> Any:
@@ -685,11 +687,11 @@ class Calls:
             f, "One of its arguments is an array that the reverse pass reads again, and it may write it."
         )
 
-    def _callback(self, x: Any) -> Any:
-        """A callable handed to C code: its rewritten form, which may not return active values to it."""
+    def _callback(self, f: Any, x: Any) -> Any:
+        """A callable handed to the C function `f`: its rewritten form, which may not return active values to it."""
         t = type(x)
         if t is FunctionType or t is MethodType or (t is functools.partial):
-            return outsiders.callback(self.level, x)
+            return outsiders.callback(self.level, f, x)
         if t is LruCached:
             self.memos.of_function(x)  # its function runs rewritten
         if kind_of(t) == OBJECT:

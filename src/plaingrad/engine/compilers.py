@@ -37,8 +37,9 @@ def called_natively(level: Level, f: Any) -> Any:
             if level.calls.finds_active(x):
                 missing_rule(
                     f,
-                    "It is code of Numba, which keeps numbers outside of Python's objects. In Python code, use a list, "
-                    "a dict or a class of Python's.",
+                    "It keeps numbers outside of Python's objects. In Python code, use a list, a dict or a class of "
+                    "Python's.",
+                    what="is code of Numba without a derivative rule",
                 )
         return plainly(f, *args, **kwargs)
 
@@ -63,7 +64,11 @@ def elementwise(level: Level, f: Any) -> Any:
         z = level.prep(np.vectorize(body, otypes=[np.asarray(y).dtype]))(*args)
         z = level.getitem(z, ()) if z.ndim == 0 else z
         if not np.array_equal(y, z, equal_nan=True):
-            missing_rule(f, "Numba's compiled form of it gives other numbers than the Python function.")
+            missing_rule(
+                f,
+                "Numba's compiled form of it gives other numbers than the Python function.",
+                what="is code of Numba without a derivative rule",
+            )
         return z
 
     return over_elements

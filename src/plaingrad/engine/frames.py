@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad.engine import foreign, texts
+from plaingrad.engine import caution, foreign, texts
 from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
 from plaingrad.engine.refuse import refuse
@@ -478,9 +478,9 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     issubclass: _checks_class(issubclass),
     np.fromfile: _from_file,
     **{f: _reader(f) for f in (compile, Fraction, Decimal)},
+    warnings.warn: caution.warns,
     **{
-        f: _as_it_is(f)
-        for f in (globals, sys._getframe, sys.exc_info, warnings.warn, warnings.warn_explicit, np.frompyfunc)
+        f: _as_it_is(f) for f in (globals, sys._getframe, sys.exc_info, warnings.warn_explicit, np.frompyfunc)
     },
 }
 

@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.engine import adopt, foreign, texts
-from plaingrad.engine.refuse import missing_rule, refuse
+from plaingrad.engine.refuse import missing_rule, name_of, refuse
 from plaingrad.errors import PlaingradError, RoundTripError
 from plaingrad.rewrite import in_force
 
@@ -25,17 +25,15 @@ if TYPE_CHECKING:
 Maker = Callable[["Level", Any], Callable[..., Any]]
 
 
-def callback(level: Level, f: Any) -> Callable[..., Any]:
-    """`f` for C code that has no rule: rewritten, and refused when it returns an active value."""
+def callback(level: Level, caller: Any, f: Any) -> Callable[..., Any]:
+    """`f` for a C function `caller` that has no rule: rewritten, and refused when it returns an active value."""
     instead = level.prep(f)
 
     def called_back(*args: Any, **kwargs: Any) -> Any:
         try:
             result = instead(*args, **kwargs)
             if level.calls.finds_active(result):
-                missing_rule(
-                    f, "It is called by C code without a rule, and returns a differentiated value to it."
-                )
+                missing_rule(caller, f"It calls `{name_of(f)}`, which returns a differentiated value to it.")
             if level.texts:
                 texts.check_returned(level, f, result)
         except PlaingradError as refusal:

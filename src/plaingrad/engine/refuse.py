@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from types import FrameType, FunctionType, TracebackType
+from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, TracebackType
 from typing import Any, NoReturn
 
+from plaingrad.engine.blame import (
+    blame,
+    can_be_imported,
+    is_engine_frame,
+    name_of,
+    user_frame,
+)
 from plaingrad.errors import MissingRuleError, PlaingradError
 
+__all__ = (
+    *("is_engine_frame", "missing_rule", "name_of", "name_of_object"),
+    *("refuse", "user_frame", "users_frames", "where"),
+)
+
 DOCS = "docs: errors"
-
-
-def user_frame() -> FrameType | None:
-    """The innermost frame that is not plaingrad's own."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and is_engine_frame(frame):
-        frame = frame.f_back
-    return frame
-
-
-def is_engine_frame(frame: FrameType) -> bool:
-    """Whether `frame` runs code of this package."""
-    return frame.f_globals.get("__name__", "").startswith("plaingrad.")
+ASKING = ("is_", "_is_", "has_", "_has_")  # functions with such names answer a question
+NO_NUMBERS = (bool, str, bytes, None)
 
 
 def users_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -39,23 +39,13 @@ def users_frames(traceback: TracebackType | None) -> TracebackType | None:
 
 
 def where() -> str:
-    """ "at model.py:41, in `load`": the user's line that is being executed."""
-    frame = user_frame()
-    if frame is None:
+    """ "at model.py:41, in `load`": the user's line that is being executed, and the place in a package behind it."""
+    found = blame()
+    if found is None:
         return "at an unknown place"
-    return f"at {frame.f_code.co_filename}:{frame.f_lineno}, in `{frame.f_code.co_name}`"
-
-
-def name_of(f: Any) -> str:
-    """A callable's full name, as a user would write it."""
-    name = getattr(f, "__qualname__", None) or getattr(f, "__name__", None) or repr(f)
-    module = getattr(f, "__module__", None)
-    owner = getattr(f, "__objclass__", None)
-    if module is None and owner is not None and owner.__module__ not in ("builtins", None):
-        module = owner.__module__
-    if module in (None, "builtins"):
-        return name
-    return f"{module}.{name}"
+    if found.inside is None:
+        return f"at {found.users}"
+    return f"at {found.users}, inside `{found.called}` ({found.inside.file}:{found.inside.line})"
 
 
 def name_of_object(x: Any) -> str:
@@ -81,14 +71,65 @@ def refuse(error: type[PlaingradError], what: str, why: str, fix: str, anchor: s
     raise error(f"{what}, {where()}.\n  {why}\n  To go on: {fix}.\n  See {DOCS}#{anchor}")
 
 
-def missing_rule(f: Any, why: str) -> NoReturn:
-    """Refuse a call of `f`, which has neither a rule nor Python code, or a rule that is not enough."""
-    full = name_of(f)
-    short = full.rsplit(".", 1)[-1]
-    ruled = isinstance(f, FunctionType)  # Python code comes here only for what its rule says
-    what = "has a rule that does not serve here" if ruled else "is C code without a derivative rule"
-    raise MissingRuleError(
-        f"`{full}` {where()}, {what}.\n  {why}\n"
-        f"  If it does not matter: plaingrad.nondifferentiable({short}). Otherwise: @plaingrad.rrule({short}).\n"
-        f"  See {DOCS}#missing-rule"
-    )
+def missing_rule(f: Any, why: str, what: str | None = None) -> NoReturn:
+    """Refuse a call of `f`, which has neither a rule nor Python code, or a rule that is not enough.
+
+    Args:
+        f: what was called.
+        why: a sentence about it, the second line of the message.
+        what: what `f` is, where that is not C code.
+    """
+    full = quoted(f)
+    found = blame()
+    what = what or described(f)
+    place = "at an unknown place" if found is None else f"at {found.users}"
+    if found is None or found.inside is None:
+        head = f"{full} {place}, {what}.\n  {why}\n"
+        asked = name_of(f)
+    else:
+        head = f"`{found.called}` {place}, needs the derivative of {full}, which {what}.\n  {why}\n"
+        head += f"  It is called at {found.inside}.\n"
+        asked = found.called or ""
+    raise MissingRuleError(f"{head}  {advice(f, asked, found)}\n  See {DOCS}#missing-rule")
+
+
+def quoted(f: Any) -> str:
+    """A callable's name, between quotes; an object without one by its class."""
+    name = name_of(f)
+    return name if name.startswith("a ") else f"`{name}`"
+
+
+def described(f: Any) -> str:
+    """What `f` is, for a message that says why it has no derivative."""
+    if isinstance(f, FunctionType):  # Python code comes here only for what its rule says
+        return "has a rule that does not serve here"
+    if isinstance(f, (GeneratorType, CoroutineType, AsyncGeneratorType)):
+        return "began outside the differentiated call"
+    return "is C code without a derivative rule"
+
+
+def advice(f: Any, asked: str, found: Any) -> str:
+    """What to do: `asked` is the public function that needs a rule."""
+    name = name_of(f)
+    if returns_no_number(f, name):
+        return (
+            f"It returns no number, so its derivative does not matter: plaingrad.nondifferentiable({name})."
+        )
+    if can_be_imported(asked) or found is None:
+        rule = f"write a rule, @plaingrad.rrule({asked})"
+    else:
+        rule = "write a rule for a function of yours that calls it"
+        if not found.users.function.startswith("<"):
+            rule += f", @plaingrad.rrule({found.users.function})"
+    return f"To go on: {rule}; or, where only the value matters, give it plaingrad.stop_gradient(x)."
+
+
+def returns_no_number(f: Any, name: str) -> bool:
+    """Whether a function only answers a question, as far as its annotations and its name tell."""
+    notes = getattr(f, "__annotations__", None)
+    if isinstance(notes, dict) and "return" in notes:
+        answer = notes["return"]
+        return any(
+            answer is t or (type(answer) is str and answer == str(t and t.__name__)) for t in NO_NUMBERS
+        )
+    return can_be_imported(name) and name.rsplit(".", 1)[-1].startswith(ASKING)

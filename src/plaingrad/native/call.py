@@ -40,6 +40,7 @@ from plaingrad.native.frontend import program
 from plaingrad.native.linear import applied, is_nothing
 from plaingrad.native.meaning import as_declared, compare, is_known_to_differ, is_to_compare, refuse_source
 from plaingrad.native.per_function import PerFunction
+from plaingrad.native.typed_ir import in_short
 from plaingrad.native.zeros import zeros_among
 from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
@@ -67,7 +68,7 @@ def plainly(f: Any, *args: Any) -> Any:
         if not isinstance(error, NumbaError) and not is_of_numba(error):
             raise
         raise NativeError(
-            f"Numba cannot compile the derivative, `{name_of(f)}`:\n  {str(error).strip()}\n"
+            f"Numba cannot compile the derivative, `{name_of(f)}`:\n  {in_short(error)}\n"
             "  To go on: tier='plain' differentiates the function as it is.\n  See docs: errors#native"
         ) from error
 

@@ -6,6 +6,7 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
@@ -150,12 +151,24 @@ def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, di
     raise AssertionError("the front end did not stop")
 
 
+ESCAPES = re.compile("\x1b\\[[0-9;]*m")  # colours
+
+
+def in_short(error: BaseException) -> str:
+    """The first sentence of Numba's own text that says what is wrong."""
+    for line in ESCAPES.sub("", str(error)).splitlines():
+        line = line.strip()
+        if line and not line.startswith(("Failed in ", "-", "During: ")):
+            return line if len(line) <= 300 else f"{line[:300]} ..."
+    return type(error).__name__
+
+
 def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
     code = getattr(f, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
     return NativeError(
         f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
-        f"  {str(error).strip() or type(error).__name__}\n  To go on: tier='plain' differentiates it as it is.\n"
+        f"  {in_short(error)}\n  To go on: tier='plain' differentiates it as it is.\n"
         "  See docs: errors#native"
     )
 

@@ -1,0 +1,200 @@
+"""Refusals name the user's line, the public function that he called there, and names that can be imported."""
+
+import ctypes
+import ctypes.util
+import functools
+import importlib
+import inspect
+import re
+import struct
+import zlib
+
+import numpy as np
+import pytest
+
+import plaingrad
+from plaingrad import MissingRuleError, grad, jvp, rulebook
+
+scipy = pytest.importorskip("scipy")
+import scipy.integrate  # noqa: E402
+import scipy.linalg.lapack  # noqa: E402
+import scipy.special  # noqa: E402
+import scipy.stats  # noqa: E402
+
+
+def integrated(x):
+    return scipy.integrate.quad(lambda t: t * x, 0, 1)[0]
+
+
+def a_distribution(x):
+    return scipy.stats.norm.cdf(x)
+
+
+def special(x):
+    return scipy.special.erf(x)
+
+
+def packed(x):
+    return struct.unpack("d", struct.pack("d", x))[0]
+
+
+def summed_up(x):
+    return zlib.crc32(np.array([x])) * x
+
+
+def lapack(x):
+    return scipy.linalg.lapack.dgesv(np.array([[x]]), np.ones(1))[1]
+
+
+def reduced(x):
+    return functools.reduce(scipy.special.beta, [x, 2.0])
+
+
+def buffered(x):
+    return np.nditer(np.array([x])).operands[0].sum()
+
+
+BLAMED = [
+    (integrated, "scipy.integrate.quad"), (a_distribution, "scipy.stats.rv_continuous.cdf"),
+    (special, "scipy.special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
+    (lapack, "scipy.linalg.lapack.dgesv"), (reduced, "scipy.special.beta"), (buffered, "numpy.nditer"),
+]
+
+
+def message(f, x=0.5):
+    texts = []
+    for attempt in (grad(f), lambda x: jvp(f, (x,), (1.0,))):
+        with pytest.raises(MissingRuleError) as caught:
+            attempt(x)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1], "both modes say the same"
+    return texts[0]
+
+
+def resolved(name):
+    """What a full name leads to."""
+    module, parts = name, []
+    while True:
+        try:
+            thing = importlib.import_module(module)
+            break
+        except ImportError:
+            module, _, part = module.rpartition(".")
+            parts.insert(0, part)
+    return functools.reduce(getattr, parts, thing)
+
+
+@pytest.mark.parametrize("f, public", BLAMED, ids=lambda x: getattr(x, "__name__", None))
+def test_the_users_line_and_the_function_that_he_called(f, public):
+    text = message(f)
+    line = inspect.getsourcelines(f)[1] + 1
+    assert text.startswith(f"`{public}` at {__file__}:{line}, in `{f.__name__}`, ")
+    for name in re.findall(r"`([\w]+\.[\w.]+)`", text):
+        assert resolved(name) is not None, name
+    assert f"@plaingrad.rrule({public})" in text
+    assert "nondifferentiable" not in text, "a number is no answer to a question"
+
+
+@pytest.mark.parametrize("f, public", BLAMED, ids=lambda x: getattr(x, "__name__", None))
+def test_the_advice_works(f, public):
+    """A rule for the function that the message names is asked."""
+    g = resolved(public)
+    if isinstance(g, type) or public.endswith(".cdf"):
+        pytest.skip("a class, or a method that every distribution has")
+    asked = []
+
+    def rule(*args, **kwargs):
+        asked.append(public)
+        return g(*args, **kwargs), lambda y_bar: (plaingrad.NoTangent,) * len(args)
+
+    plaingrad.rrule(g)(rule)
+    try:
+        plaingrad.vjp(f, 0.5)
+    finally:
+        rulebook.remove(g)
+    assert asked
+
+
+def test_the_place_inside_a_package_is_named_too():
+    text = message(a_distribution)
+    assert re.search(r"needs the derivative of `scipy.special\.\w+`, which is C code", text)
+    assert re.search(r"It is called at scipy.stats._continuous_distns\.py:\d+, in `_norm_cdf`", text)
+
+
+def test_a_callback_does_not_hide_what_calls_it():
+    text = message(integrated)
+    assert "which returns a differentiated value to it" in text and "`<lambda>` is C code" not in text
+
+
+def test_functions_without_a_home_are_named_as_they_are():
+    libm = ctypes.CDLL(ctypes.util.find_library("m"))
+    libm.erf.restype, libm.erf.argtypes = ctypes.c_double, [ctypes.c_double]
+
+    def by_ctypes(x):
+        return libm.erf(x)
+
+    text = message(by_ctypes)
+    assert text.startswith("`erf` at ") and "a rule for a function of yours that calls it, @plaingrad.rrule(by_ctypes)" in text
+
+
+def test_a_function_that_only_answers_a_question_may_be_declared_so():
+    pandas = pytest.importorskip("pandas")
+    text = message(lambda x: pandas.Series([x]).sum())
+    assert text.startswith("`pandas.Series` at ")
+    assert "plaingrad.nondifferentiable(pandas.api.types.is_list_like)" in text
+
+
+def test_a_constructor_is_named_by_its_class():
+    pydantic = pytest.importorskip("pydantic")
+
+    class Model(pydantic.BaseModel):
+        x: float
+
+    text = message(lambda x: Model(x=x).x)
+    assert text.startswith("`Model` at ") and "nondifferentiable" not in text
+
+
+def test_a_generator_from_outside_is_no_c_code():
+    def running():
+        while True:
+            yield scale[0] * 2.0
+
+    scale = [1.0]
+    outside = running()
+    next(outside)
+
+    def advanced(x):
+        scale[0] = x
+        return next(outside)
+
+    text = message(advanced)
+    assert "began outside the differentiated call" in text and "C code" not in text
+
+
+def test_round_trips_name_the_user_too():
+    import json
+
+    def through_json(x):
+        return json.loads(json.dumps({"x": x}))["x"]
+
+    with pytest.raises(plaingrad.errors.RoundTripError) as caught:
+        grad(through_json)(0.123)
+    line = inspect.getsourcelines(through_json)[1] + 1
+    assert f"at {__file__}:{line}, in `through_json`, inside `json.loads`" in str(caught.value)
+
+
+def test_a_list_of_ints_says_what_to_write():
+    with pytest.raises(plaingrad.ArgumentError, match=r"write reals, \[1.0, 2.0\]"):
+        grad(lambda v: v[0] * v[1])([1, 2])
+    with pytest.raises(plaingrad.ArgumentError, match=r"write reals, \{'rate': 1.0\}"):
+        grad(lambda v: v["rate"])({"rate": 1})
+    with pytest.raises(plaingrad.ArgumentError, match=r"write reals, \[\[1.0, 2.0\], \[3.0, 4.0\]\]"):
+        grad(lambda v: v[0][0])([[1, 2], [3, 4]])
+
+
+def test_an_argument_nested_deeper_than_the_stack_is_no_recursion_error():
+    nested = [2.0]
+    for _ in range(5000):
+        nested = [nested]
+    with pytest.raises(plaingrad.ArgumentError, match="nested deeper"):
+        grad(lambda v: 1.0)(nested)
