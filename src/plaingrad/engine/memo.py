@@ -242,23 +242,24 @@ def open_levels(level: Level) -> Iterator[Level]:
 
 def active_parts(level: Level, x: Any) -> Iterator[tuple[int, int]]:
     """The active numbers by which `x` is compared with others: how many levels further out, and the identity."""
-    kind = kind_of(type(x))
-    if kind == NUMBER:
-        for depth, outer in enumerate(open_levels(level)):
-            if id(x) in outer.index:
-                yield depth, id(x)
-                return
-    elif kind == NOTHING or kind == ARRAY:
-        return
-    elif kind == SEQUENCE or type(x) is frozenset:
-        for part in x:
-            if type(part) not in _BY_IDENTITY:
-                yield from active_parts(level, part)
-    elif kind == MAPPING:
-        for part in itertools.chain(x.values(), x.keys()):
-            yield from active_parts(level, part)
-    elif kind == OBJECT and type(x).__eq__ is not object.__eq__:
-        level.meet(x)
-        parts = parts_of(x)
-        for part in parts.values() if parts else ():
-            yield from active_parts(level, part)
+    seen: dict[int, Any] = {}
+    todo = [x]
+    while todo:
+        x = todo.pop()
+        kind = kind_of(type(x))
+        if kind == NUMBER:
+            for depth, outer in enumerate(open_levels(level)):
+                if id(x) in outer.index:
+                    yield depth, id(x)
+                    break
+            continue
+        if kind == NOTHING or kind == ARRAY or id(x) in seen:
+            continue
+        seen[id(x)] = x
+        if kind == SEQUENCE or type(x) is frozenset:
+            todo += [part for part in x if type(part) not in _BY_IDENTITY]
+        elif kind == MAPPING:
+            todo += [*x.values(), *x.keys()]
+        elif kind == OBJECT and type(x).__eq__ is not object.__eq__:
+            level.meet(x)
+            todo += parts_of(x).values()
