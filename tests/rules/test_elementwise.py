@@ -265,7 +265,6 @@ def test_a_complex_power_of_zero():
         (math.tanh, 1000.0, 0.0),
         (np.log, 0.0, math.inf),
         (math.exp, -1000.0, 0.0),
-        (math.asinh, 1e200, 0.0),
     ],
 )
 def test_a_pole_gives_an_infinity_and_never_an_exception(f, x, slope):

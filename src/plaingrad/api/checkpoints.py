@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from plaingrad.api.leaves import described, wraps
+from plaingrad.api.leaves import check_callable, described, wraps
 from plaingrad.engine.checkpoint import checkpointed_call
 from plaingrad.engine.revolve import repeated
 from plaingrad.errors import ArgumentError
@@ -42,6 +42,7 @@ def checkpoint(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         >>> plaingrad.grad(lambda x: checkpoint(deep, x))(0.1) == plaingrad.grad(deep)(0.1)
         True
     """
+    check_callable(f, "checkpoint")
     return checkpointed_call(f, args, kwargs)
 
 
@@ -57,6 +58,7 @@ def checkpointed(f: F) -> F:
         >>> plaingrad.grad(cube)(2.0)
         12.0
     """
+    check_callable(f, "checkpointed")
 
     @wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -102,6 +104,7 @@ def checkpoint_sequence(step: Callable[[State], State], state: State, n: int, bu
         >>> abs(plaingrad.grad(angle)(0.1) - math.cos(10.0)) < 0.01
         True
     """
+    check_callable(step, "checkpoint_sequence")
     for name, value, least in (("n", n, 0), ("budget", budget, 1)):
         if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
             got = value if isinstance(value, (int, float)) else described(value)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from plaingrad.api.gradients import chosen
-from plaingrad.api.leaves import Argnums, positions_in, positions_of
+from plaingrad.api.leaves import Argnums, check_callable, positions_in, positions_of
 
 
 def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -> Any:
@@ -47,6 +47,7 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
         array([[ 0. ,  1. ],
                [-0.5,  0. ]])
     """
+    check_callable(f, "compiled_jacobian")
     chosen("native", f)
     native = importlib.import_module("plaingrad.native.wholes")
     return native.compiled_jacobian(f, args, positions_in(positions_of(argnums), args))

@@ -22,6 +22,7 @@ from plaingrad.api.jacobians import (
 )
 from plaingrad.api.leaves import (
     Leaf,
+    check_callable,
     derives,
     described,
     filled,
@@ -81,6 +82,7 @@ def jvp(
         >>> jvp(lambda p: [p["a"] ** 2, "text"], ({"a": 3.0},), ({"a": 1.0},))
         ([9.0, 'text'], [6.0, None])
     """
+    check_callable(f, "jvp")
     dots = fitting_tangents(primals, tangents)
     native = chosen(tier, f) if tier == "native" and CURRENT.get() is PLAIN else None
     if native is not None:
@@ -113,6 +115,7 @@ def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tupl
         >>> y, f_jvp(1.0, 0.0), f_jvp(0.0, 1.0)
         (12.0, 4.0, 3.0)
     """
+    check_callable(f, "linearize")
     check_tier(tier)
     native = natively(tier, f)
     if native is not None:
@@ -228,6 +231,7 @@ def derivative(
         >>> derivative(cmath.exp)(1j) == cmath.exp(1j)
         True
     """
+    check_callable(f, "derivative")
     if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
         raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
     order = int(order)
@@ -382,6 +386,7 @@ def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
         ...     12.0 * settled(3.0))
         True
     """
+    check_callable(f, "forwarddiff")
     level = CURRENT.get()
     if level is PLAIN:
         return f(x)

@@ -12,6 +12,7 @@ from plaingrad.api.leaves import (
     COTANGENT,
     Argnums,
     active_positions,
+    check_callable,
     derives,
     described,
     kept,
@@ -60,6 +61,7 @@ def grad(
         >>> grad(lambda p: p["a"] * p["b"])({"a": 3.0, "b": 4.0})
         {'a': 4.0, 'b': 3.0}
     """
+    check_callable(f, "grad")
     both = value_and_grad(f, argnums, has_aux, tier)
 
     @derives(f)
@@ -81,6 +83,7 @@ def value_and_grad(
         >>> value_and_grad(lambda x, y: x * y, argnums=(0, 1))(3.0, 4.0)
         (12.0, (4.0, 3.0))
     """
+    check_callable(f, "value_and_grad")
     positions = positions_of(argnums)
     check_tier(tier)
 
@@ -178,6 +181,7 @@ def vjp(
         >>> y, pullback(1.0), pullback(2.0)
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
+    check_callable(f, "vjp")
     active = active_positions(args)
     if tier == "native" and chosen(tier, f) is not None and CURRENT.get() is PLAIN:
         return native_vjp(f, args)
@@ -226,14 +230,17 @@ def unit_cotangent(y: Any, f: Any) -> Any:
     name = getattr(f, "__name__", "the function")
     if kind == NUMBER and not isinstance(y, (complex, np.complexfloating)):
         return 1.0 if isinstance(y, (float, np.floating)) else type(y)(1)
-    if kind == ARRAY and y.shape == () and y.dtype.kind in "fiub":
+    if kind == ARRAY and y.shape == () and y.dtype.kind in "fiu":
         return np.ones((), y.dtype if y.dtype.kind == "f" else float)
-    if isinstance(y, (int, np.integer, np.bool_)):
+    truth = isinstance(y, (bool, np.bool_)) or (kind == ARRAY and y.dtype.kind == "b")
+    if isinstance(y, (int, np.integer)) and not truth:
         return 1.0
     if isinstance(y, (complex, np.complexfloating)) or (kind == ARRAY and y.dtype.kind == "c"):
         hint = "return its real part or its absolute value, or use vjp with the cotangent you mean"
     elif y is None:
         hint = "is a `return` missing?"
+    elif truth:
+        hint = "a truth value changes by jumps only; return the number that was compared"
     else:
         hint = "reduce it to one number (sum, mean, an entry), or use vjp with a cotangent of its shape"
     raise NonScalarOutputError(

@@ -18,6 +18,7 @@ from plaingrad.api.leaves import (
     Argnums,
     Leaf,
     active_positions,
+    check_callable,
     derives,
     described,
     filled,
@@ -90,6 +91,7 @@ def jacobian(
         >>> jacobian(lambda p: [p["a"] * p["b"], p["a"]])({"a": 3.0, "b": 4.0})
         [{'a': 4.0, 'b': 3.0}, {'a': 1.0, 'b': 0.0}]
     """
+    check_callable(f, "jacobian")
     positions = positions_of(argnums)
     _check_mode(mode)
     _check_chunk(chunk_size)
@@ -143,6 +145,7 @@ def hessian(
         array([[6., 2.],
                [2., 0.]])
     """
+    check_callable(f, "hessian")
     positions = positions_of(argnums)
     _check_chunk(chunk_size)
     check_tier(tier)
@@ -188,6 +191,7 @@ def hvp(
         >>> hvp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         (array([6., 2.]),)
     """
+    check_callable(f, "hvp")
     check_tier(tier)
     dots = fitting_tangents(primals, tangents)
     active, fixed = moving(primals, tangents)
@@ -239,6 +243,7 @@ def vhp(
         >>> vhp(lambda x: x[0] ** 2 * x[1], (x,), (v,))
         (array([6., 2.]),)
     """
+    check_callable(f, "vhp")
     check_tier(tier)
     bars = fitting_tangents(primals, cotangents, "cotangents")
     active, fixed = moving(primals, cotangents)
@@ -282,6 +287,7 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -
         >>> wirtinger(lambda z: z * z.conjugate())(3.0 + 4.0j)
         ((3-4j), (3+4j))
     """
+    check_callable(f, "wirtinger")
     _check_mode(mode)
     check_tier(tier)
 

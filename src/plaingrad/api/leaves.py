@@ -53,6 +53,16 @@ def described(x: Any) -> str:
     return f"a {type(x).__qualname__}{shape}"
 
 
+def check_callable(f: Any, name: str) -> None:
+    """Refuse what is no function as the first argument of `name`, before anything else is done with it."""
+    if not callable(f):
+        raise ArgumentError(
+            f"the first argument of {name} must be a function, not {described(f)}.\n"
+            f"  To go on: {name}(f, ...) with the function itself, not with what it returns.\n"
+            "  See docs: errors#argument"
+        )
+
+
 def positions_of(argnums: Any) -> tuple[int, ...]:
     """`argnums` as a tuple."""
     positions = argnums if isinstance(argnums, tuple) else (argnums,)

@@ -19,7 +19,16 @@ from plaingrad.api import recorded
 from plaingrad.api.forward import with_dots
 from plaingrad.api.gradients import Tier, check_tier, in_tier, native_vjp
 from plaingrad.api.jacobians import Snapshot, direction_type, leaf_gradient, natively
-from plaingrad.api.leaves import Leaf, described, filled, here, leaf_values, structure_of, structures_of
+from plaingrad.api.leaves import (
+    Leaf,
+    check_callable,
+    described,
+    filled,
+    here,
+    leaf_values,
+    structure_of,
+    structures_of,
+)
 from plaingrad.engine import dependence
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
 from plaingrad.engine.index_sets import distinct
@@ -69,6 +78,7 @@ def sparsity(f: Callable[..., Any], x: Any, of: Literal["jacobian", "hessian"] =
                [1, 0, 0],
                [0, 0, 1]])
     """
+    check_callable(f, "sparsity")
     if of not in ("jacobian", "hessian"):
         raise ArgumentError(f'of must be "jacobian" or "hessian", not {of!r}.\n  See docs: errors#argument')
     scipy_sparse = _scipy_sparse()
@@ -119,6 +129,7 @@ def sparse_jacobian(
         array([[2., 1., 0.],
                [0., 3., 2.]])
     """
+    check_callable(f, "sparse_jacobian")
     if mode not in ("auto", "forward", "reverse"):
         raise ArgumentError(
             f'mode must be "auto", "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument'
@@ -167,6 +178,7 @@ def sparse_hessian(
                [-4., 10., -4.],
                [ 0., -4.,  2.]])
     """
+    check_callable(f, "sparse_hessian")
     check_tier(tier)
     return HessianTask(f, x, tier).solve(pattern, "symmetric", chunk_size, check)
 

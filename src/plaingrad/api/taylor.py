@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.api.leaves import TANGENT, described, filled, here, leaf_values, structure_of
+from plaingrad.api.leaves import TANGENT, check_callable, described, filled, here, leaf_values, structure_of
 from plaingrad.engine import jet_rows
 from plaingrad.engine.jets import JetLevel
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
@@ -56,6 +56,7 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
     References:
         Griewank and Walther, Evaluating Derivatives, 2nd edition (2008), chapter 13.
     """
+    check_callable(f, "taylor")
     if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
         raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):

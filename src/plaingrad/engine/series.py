@@ -183,9 +183,10 @@ def power(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
             return whole_power(x, int(r))
     if np.iscomplexobj(r) or np.iscomplexobj(z):
         x = as_complex(x)
-    if np.any(x[0] == 0):
-        return _power_through_zero(x, r, z)
-    return _power_away_from_zero(x, r, z)
+    s = _power_through_zero(x, r, z) if np.any(x[0] == 0) else _power_away_from_zero(x, r, z)
+    if np.ndim(r) and np.any(np.equal(r, 0)):  # of nan and infinities, too
+        s = np.concatenate((s[:1], np.where(np.equal(r, 0), 0, s[1:])))
+    return s
 
 
 def whole_power(x: np.ndarray, r: int) -> np.ndarray:

@@ -139,8 +139,8 @@ class Straight:
         if kind == "mul":
             return [(a, emit("mul", z_bar, b)), (b, emit("mul", z_bar, a))]
         if kind in ("truediv", "over"):
-            part = emit(kind, z_bar, b)
-            return [(a, part), (b, emit("neg", emit("mul", part, z)))]
+            # Not the first times z: 1 / b of a denormal number is infinite.
+            return [(a, emit(kind, z_bar, b)), (b, emit("neg", emit(kind, emit("mul", z_bar, z), b)))]
         return [(a, emit("mul", z_bar, self.slope(z)))]
 
     # -- text ------------------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def leaves(x: Any) -> list[Any]:
 def unit_seeds(f: Any, t: Any, has_aux: bool) -> list[Any]:
     """The cotangents of a result of type `t`, y or (y, aux): 1 for y, 0 for every number and array in aux.
 
-    A y without a tangent, a whole number or a truth value, has none.
+    A y without a tangent, a whole number, has none.
 
     Raises:
         NonScalarOutputError: y is no real number, or with `has_aux` the function does not return a pair.
@@ -191,7 +191,7 @@ def unit_seeds(f: Any, t: Any, has_aux: bool) -> list[Any]:
     if has_aux and (not isinstance(t, types.BaseTuple) or len(list(t)) != 2):
         raise NonScalarOutputError(f"with has_aux=True the function must return (y, aux), not a {t}")
     y, *aux = list(t) if has_aux else [t]
-    is_number = isinstance(y, (types.Float, types.Integer, types.Boolean))
+    is_number = isinstance(y, (types.Float, types.Integer)) and not isinstance(y, types.Boolean)
     if not is_number and not (
         isinstance(y, types.Array) and y.ndim == 0 and isinstance(y.dtype, types.Float)
     ):

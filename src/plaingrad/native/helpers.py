@@ -183,23 +183,26 @@ def _add_to(target, term):  # type: ignore[no-untyped-def]
 
 @register_jitable
 def power_slope(x, y):  # type: ignore[no-untyped-def]
-    """d(x**y)/dx; 0 where y is 0."""
+    """d(x**y)/dx; 0 where y is 0, also of nan."""
     if y == 0:
-        return 0.0 * x
+        return 0.0 * np.power(x, 0.0)
     if y == 1:
-        return 0.0 * x + 1.0
+        return np.power(x, 0.0)
     if y == 2:
         return 2.0 * x
-    return y * np.power(x, y - 1.0)
+    slope = y * np.power(x, y - 1.0)
+    if abs(slope) == np.inf and x != 0 and abs(x) < 1:  # 1 / x of a denormal number
+        return y * np.power(x, y) / x
+    return slope
 
 
 @register_jitable
 def second_power_slope(x, y):  # type: ignore[no-untyped-def]
     """d2(x**y)/dx2; 0 where y is 0 or 1."""
     if y == 0 or y == 1:
-        return 0.0 * x
+        return 0.0 * np.power(x, 0.0)
     if y == 2:
-        return 0.0 * x + 2.0
+        return 2.0 * np.power(x, 0.0)
     return y * (y - 1.0) * np.power(x, y - 2.0)
 
 

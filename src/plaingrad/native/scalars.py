@@ -11,6 +11,7 @@ import operator
 from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
 from numba.core import types
 
@@ -86,6 +87,12 @@ ROWS_OF_SLOPES: dict[Any, tuple[Any, ...]] = {
         lambda m, x, n, z: -elementwise.direction(z, n),
     ),
     elementwise._sign: (0,),
+    elementwise.length_slope: (
+        lambda m, x, y, n, z: elementwise.direction(1.0, n),
+        0,
+        lambda m, x, y, n, z: -elementwise.direction(z, n),
+    ),
+    elementwise.arctan_slope: (lambda m, x, z: -2.0 * x * z * z,),
     np.sinc: (lambda m, x, z: entire.sinc_derivative(1, x),),
     helpers.where_taken: (None, _whether_taken),
     helpers.power_slope: (_second_power, _mixed_power),
@@ -176,37 +183,91 @@ def _direction(x, z):  # type: ignore[no-untyped-def]
     return lambda x, z: x / z if z != 0 else 0.0 * x
 
 
+LOW, HIGH = 1e-292, 4e307  # lengths outside have lost digits, or overflow soon
+UP = 2.0**511
+
+
+@register_jitable
+def length_slope_of_numbers(x, y):  # type: ignore[no-untyped-def]
+    """x / hypot(x, y), and 0 at the origin."""
+    z = np.hypot(x, y)
+    if z == 0:
+        return 0.0 * x
+    if not LOW < z < HIGH and z == z:
+        scale = UP if z < LOW else 0.25
+        x = x * scale
+        z = np.hypot(x, y * scale)
+    return x / z
+
+
+@numba.vectorize
+def length_slopes(x, y):  # type: ignore[no-untyped-def]
+    """The same of arrays."""
+    return length_slope_of_numbers(x, y)
+
+
+@overload(elementwise.length_slope)
+def _length_slope(x, y, z):  # type: ignore[no-untyped-def]
+    if types.Array in map(type, (x, y, z)):
+        return lambda x, y, z: length_slopes(x, y)
+    return lambda x, y, z: length_slope_of_numbers(x, y)
+
+
+@overload(elementwise.arctan_slope)
+def _arctan_slope(x):  # type: ignore[no-untyped-def]
+    if _is_complex(x):
+        return lambda x: np.divide(np.divide(1.0, 1.0 - 1j * x), 1.0 + 1j * x)
+    if isinstance(x, PackType):
+        return lambda x: packs.quotient(1.0, 1.0 + x * x)
+    return lambda x: np.divide(1.0, 1.0 + x * x)
+
+
+@register_jitable
+def unit_of_number(x):  # type: ignore[no-untyped-def]
+    """conj(x) / |x| of a complex number, and 0 at 0."""
+    z = abs(x)
+    if z == 0:
+        return 0.0 * x
+    if not LOW < z < HIGH and z == z:
+        x = x * (UP if z < LOW else 0.25)
+        z = abs(x)
+    return np.conj(x) / z
+
+
 @overload(elementwise._sign)
 def _sign(x):  # type: ignore[no-untyped-def]
     if _is_complex(x):
-        direction = elementwise.direction
-        return lambda x: direction(np.conj(x), np.abs(x))
+        unit = unit_of_number
+        if not isinstance(x, types.Array):
+            return lambda x: unit(x)
+
+        def units(x):  # type: ignore[no-untyped-def]
+            found = np.empty_like(x)
+            for place, element in np.ndenumerate(x):
+                found[place] = unit(element)
+            return found
+
+        return units
     if isinstance(x, PackType):
         return lambda x: packs.sign(x)
     return lambda x: np.sign(x)
 
 
 @overload(elementwise._share)
-def _share(exp, x, y, z):  # type: ignore[no-untyped-def]
-    if isinstance(z, types.Array):
+def _share(exp, join, x, y):  # type: ignore[no-untyped-def]
+    if types.Array in map(type, (x, y)):
 
-        def shares(exp, x, y, z):  # type: ignore[no-untyped-def]
-            share = exp(x - z)
-            decides = np.isinf(z) & (x == z)
-            return np.where(
-                decides & (y == z),
-                np.full_like(share, 0.5),
-                np.where(decides, np.ones_like(share), share),
-            )
+        def shares(exp, join, x, y):  # type: ignore[no-untyped-def]
+            difference = y - x
+            same = np.isinf(difference * 0.0 + x) & (x == y)
+            return exp(-join(0.0, np.where(same, np.zeros_like(difference), difference)))
 
         return shares
 
-    def share_of(exp, x, y, z):  # type: ignore[no-untyped-def]
-        if np.isinf(z) and x == z:
-            return 0.5 if y == z else 1.0
-        return exp(x - z)
+    def share(exp, join, x, y):  # type: ignore[no-untyped-def]
+        return exp(-join(0.0, 0.0 if x == y else y - x))
 
-    return share_of
+    return share
 
 
 @overload(special.digamma)
@@ -305,5 +366,7 @@ NATIVE = frozenset(
         elementwise.direction,
         elementwise._sign,
         elementwise._share,
+        elementwise.length_slope,
+        elementwise.arctan_slope,
     )
 )

@@ -97,13 +97,51 @@ def direction(x: Any, z: Any) -> Any:
     return x / z if z else 0 * x
 
 
+def _range_of(kind: Any) -> tuple[Any, Any, Any]:
+    """Between which lengths of a type no digit is lost and nothing overflows, and a power of 2 that lifts those below."""
+    info = np.finfo(kind)
+    found = info.tiny / info.eps, info.max / 4, np.ldexp(kind(1), -info.minexp // 2)
+    return tuple(map(float, found)) if kind is np.double else found  # type: ignore[return-value]
+
+
+RANGES = {np.dtype(kind): _range_of(kind) for kind in (np.half, np.single, np.double, np.longdouble)}
+FLOAT = np.dtype(float)
+
+
+def scale_for(z: Any) -> Any:
+    """Powers of 2 that bring lengths near the ends of the range inside it, where they have all their digits; else 1.0."""
+    low, high, up = RANGES.get(getattr(z, "dtype", FLOAT), RANGES[FLOAT])
+    if not isinstance(z, np.ndarray):
+        return 1.0 if low < z < high or z == 0 or z != z else up if z < low else 0.25
+    inside = (z > low) & (z < high) | (z == 0)
+    return 1.0 if inside.all() else np.where(inside, 1, np.where(z < low, up, 0.25)).astype(z.dtype)
+
+
+def length_slope(x: Any, y: Any, z: Any) -> Any:
+    """x / z for z = hypot(x, y), also where z overflows or has lost its digits; 0 at the kink."""
+    scale = scale_for(z)
+    if type(scale) is float and scale == 1.0:
+        return direction(x, z)
+    return direction(x * scale, np.hypot(x * scale, y * scale))
+
+
 def _sign(x: Any) -> Any:
     """The slope of abs: conj(x) / |x|, and 0 at 0."""
     if isinstance(x, (np.ndarray, np.generic)):
-        return direction(np.conjugate(x), np.absolute(x)) if x.dtype.kind == "c" else np.sign(x)
+        return _unit(np.conjugate(x)) if x.dtype.kind == "c" else np.sign(x)
     if isinstance(x, complex):
-        return direction(x.conjugate(), abs(x))
-    return (x > 0) - (x < 0)
+        return _unit(x.conjugate())
+    return (x > 0) - (x < 0) if x == x else x
+
+
+def _unit(x: Any) -> Any:
+    """x / |x| of a complex number, and 0 at 0."""
+    z = abs(x)
+    scale = scale_for(z)
+    if type(scale) is float and scale == 1.0:
+        return direction(x, z)
+    x = x * scale
+    return direction(x, abs(x))
 
 
 # Arithmetic -------------------------------------------------------------------------------------------------
@@ -135,20 +173,38 @@ scalar("ieee_remainder", PAIR, 1, lambda m, x, y, z: over(z - x, y), functions=(
 # is right wherever the exponent is in truth constant, and 0 at base 0.
 
 
-SMALLEST_INVERTED = 5.6e-309  # 1 / x is inf below
+SMALLEST_INVERTED = {np.dtype(kind): float(1 / np.finfo(kind).max) for kind in (np.half, np.single, np.csingle)}
+
+
+def _has_no_inverse(x: Any) -> Any:
+    """Whether 1 / x is infinite or nan."""
+    return np.logical_not(abs(x) > SMALLEST_INVERTED.get(getattr(x, "dtype", FLOAT), 5.6e-309))
 
 
 def power_slope(x: Any, y: Any) -> Any:
     """y x ** (y - 1); 0 where y is 0, also at x = 0. A shortcut must not lose how it depends on y."""
     if isinstance(y, np.ndarray):
-        return y * x ** np.where((y == 0) & ((x == 0) | (x != x)), 1, y - 1)
+        constant = (y == 0) & _has_no_inverse(x)
+        return _without_overflow(y * np.where(constant, 0, x) ** np.where(constant, 1, y - 1), x, y)
     if y == 0 and isinstance(x, np.ndarray):
-        return y * np.where((x == 0) | (x != x), 1, x) ** -1
-    if y == 0 and (x != x or abs(x) < SMALLEST_INVERTED):
+        return y * np.where(_has_no_inverse(x), np.inf, x) ** -1
+    if y == 0 and _has_no_inverse(x):
         return 0 * y
     if type(y) is int and y == 2:
         return 2 * x
-    return y * (x ** (y - 1) if isinstance(x, np.ndarray) else _raised(x, y - 1))
+    return _without_overflow(y * (x ** (y - 1) if isinstance(x, np.ndarray) else _raised(x, y - 1)), x, y)
+
+
+def _without_overflow(slope: Any, x: Any, y: Any) -> Any:
+    """`slope`, y x ** (y - 1), or where that is infinite y x ** y / x: 1 / x of a denormal number is infinite."""
+    if isinstance(slope, np.ndarray):
+        if slope.dtype.kind != "f" or not np.isinf(slope).any():
+            return slope
+        lost = np.isinf(slope) & (x != 0) & (np.absolute(x) < 1)
+        return np.where(lost, y * x**y / np.where(lost, x, 1), slope)
+    if isinstance(slope, (float, np.floating)) and (slope == math.inf or slope == -math.inf) and 0 < abs(x) < 1:
+        return over(y * _raised(x, y), x)
+    return slope
 
 
 def exponent_slope(x: Any, y: Any, z: Any) -> Any:
@@ -181,12 +237,12 @@ def _inverse_log(m: Any, x: Any, *base_and_z: Any) -> Any:
     return over(1, x) if len(base_and_z) == 1 else over(1, x * m.log(base_and_z[0]))
 
 
-def _share(exp: Any, x: Any, y: Any, z: Any) -> Any:
-    """exp(x - z), and its limit where x is infinite and that decides: 1, or a half where y is the same."""
+def _share(exp: Any, join: Any, x: Any, y: Any) -> Any:
+    """e^x / (e^x + e^y) as exp(-join(0, y - x)): no digit of large x and y is lost. Equal infinities share equally."""
     with np.errstate(invalid="ignore"):
-        share = exp(x - z)
-    decides = np.isinf(z) & np.equal(x, z)
-    return np.where(decides & np.equal(y, z), 0.5, np.where(decides, 1.0, share))[()]
+        difference = y - x
+    same = np.isinf(x) & np.equal(x, y)
+    return exp(-join(0.0, np.where(same, 0.0, difference) if np.any(same) else difference))[()]
 
 
 scalar("exp", REAL, lambda m, x, z: z)
@@ -198,10 +254,10 @@ scalar("log", POSITIVE_PAIR, _inverse_log, lambda m, x, base, z: over(-z, base *
 scalar("log2", POSITIVE, lambda m, x, z: over(1 / LN2, x))
 scalar("log10", POSITIVE, lambda m, x, z: over(1 / LN10, x))
 scalar("log1p", POSITIVE, lambda m, x, z: over(1, 1 + x))
-scalar("logaddexp", PAIR, lambda m, x, y, z: _share(np.exp, x, y, z),
-       lambda m, x, y, z: _share(np.exp, y, x, z))
-scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(np.exp2, x, y, z),
-       lambda m, x, y, z: _share(np.exp2, y, x, z))
+scalar("logaddexp", PAIR, lambda m, x, y, z: _share(np.exp, np.logaddexp, x, y),
+       lambda m, x, y, z: _share(np.exp, np.logaddexp, y, x))
+scalar("logaddexp2", PAIR, lambda m, x, y, z: _share(np.exp2, np.logaddexp2, x, y),
+       lambda m, x, y, z: _share(np.exp2, np.logaddexp2, y, x))
 
 # Trigonometry -----------------------------------------------------------------------------------------------
 
@@ -211,24 +267,29 @@ def is_complex(x: Any) -> bool:
     return isinstance(x, complex) or (isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "c")
 
 
+def arctan_slope(x: Any) -> Any:
+    """1 / (1 + x**2); the square of a large complex number would be nan."""
+    return over(over(1, 1 - 1j * x), 1 + 1j * x) if is_complex(x) else over(1, 1 + x * x)
+
+
 scalar("sin", REAL, lambda m, x, z: m.cos(x))
 scalar("cos", REAL, lambda m, x, z: -m.sin(x))
 scalar("tan", REAL, lambda m, x, z: 1 + z * z)
 scalar("arcsin", UNIT, lambda m, x, z: over(1, m.cos(z) if is_complex(z) else m.sqrt((1 - x) * (1 + x))), functions=named("asin", "arcsin"))
 scalar("arccos", UNIT, lambda m, x, z: over(-1, m.sin(z) if is_complex(z) else m.sqrt((1 - x) * (1 + x))), functions=named("acos", "arccos"))
-scalar("arctan", REAL, lambda m, x, z: over(1, 1 + x * x), functions=named("atan", "arctan"))
-scalar("arctan2", PAIR, lambda m, x, y, z: over(y, x * x + y * y), lambda m, x, y, z: over(-x, x * x + y * y),
-       functions=named("atan2", "arctan2"))
+scalar("arctan", REAL, lambda m, x, z: arctan_slope(x), functions=named("atan", "arctan"))
+scalar("arctan2", PAIR, lambda m, x, y, z: over(over(y, m.hypot(x, y)), m.hypot(x, y)),
+       lambda m, x, y, z: over(over(-x, m.hypot(x, y)), m.hypot(x, y)), functions=named("atan2", "arctan2"))
 scalar("sinh", REAL, lambda m, x, z: m.cosh(x))
 scalar("cosh", REAL, lambda m, x, z: m.sinh(x))
 scalar("tanh", REAL, lambda m, x, z: 1 - z * z)
-scalar("arcsinh", REAL, lambda m, x, z: over(1, m.cosh(z) if is_complex(z) else m.sqrt(x * x + 1)), functions=named("asinh", "arcsinh"))
+scalar("arcsinh", REAL, lambda m, x, z: over(1, m.cosh(z)), functions=named("asinh", "arcsinh"))
 # Two roots, not the root of a product: that one is wrong in the left half plane.
 scalar("arccosh", ABOVE_ONE, lambda m, x, z: over(1, m.sinh(z) if is_complex(z) else m.sqrt(x - 1) * m.sqrt(x + 1)), functions=named("acosh", "arccosh"))
-scalar("arctanh", UNIT, lambda m, x, z: over(1, (1 - x) * (1 + x)), functions=named("atanh", "arctanh"))
+scalar("arctanh", UNIT, lambda m, x, z: over(over(1, 1 - x), 1 + x) if is_complex(x) else over(1, (1 - x) * (1 + x)), functions=named("atanh", "arctanh"))
 scalar("degrees", REAL, 180 / math.pi, functions=named("degrees", "rad2deg"))
 scalar("radians", REAL, math.pi / 180, functions=named("radians", "deg2rad"))
-scalar("hypot", PAIR, lambda m, x, y, z: direction(x, z), lambda m, x, y, z: direction(y, z), functions=(np.hypot,))
+scalar("hypot", PAIR, lambda m, x, y, z: length_slope(x, y, z), lambda m, x, y, z: length_slope(y, x, z), functions=(np.hypot,))
 
 # Special functions ------------------------------------------------------------------------------------------
 
@@ -419,6 +480,7 @@ _enter_ldexp(np.ldexp)
 
 # No tangent: integers, comparisons, steps -------------------------------------------------------------------
 
+no_tangent(scale_for, _has_no_inverse)
 no_tangent(operator.floordiv, np.floor_divide, *dunders("__floordiv__", "__rfloordiv__"))
 no_tangent(*dunders("__bool__", "__int__", "__index__", "__round__", "__floor__", "__ceil__", "__trunc__", "__hash__",
                     "__lt__", "__le__", "__eq__", "__ne__", "__gt__", "__ge__"))

@@ -15,6 +15,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, is_zero, unthunk
 from plaingrad.tangents.types import mapped
 from plaingrad.testing.case import Case
+from plaingrad.testing.cotangents import look_at_cotangents
 from plaingrad.testing.fitting import (
     added,
     as_rules_get_it,
@@ -26,7 +27,18 @@ from plaingrad.testing.fitting import (
     projected,
 )
 from plaingrad.testing.states import changes, contents
-from plaingrad.testing.structures import combined, copied, flat, leaves_of, random_like, tangent_like
+from plaingrad.testing.structures import (
+    combined,
+    copied,
+    flat,
+    inner_path,
+    is_container,
+    is_leaf,
+    leaves_of,
+    parts_of,
+    random_like,
+    tangent_like,
+)
 from plaingrad.testing.words import a, in_short, short
 
 
@@ -83,6 +95,7 @@ def look_at_pullback(case: Case, y: Any, pullback: Callable[..., Any], seen: Any
     case.report_all("repetition", lines)
     if not fitting or lines:
         return
+    known = len(case.problems)
     sums = combined(2.0, y_bar, -3.0, other_bar, y)
     both = [unthunk(bar) for bar in pullback(as_rules_get_it(sums, y))[:count]]
     for n in case.positions:
@@ -93,6 +106,8 @@ def look_at_pullback(case: Case, y: Any, pullback: Callable[..., Any], seen: Any
         expected = combined(2.0, parts[0], -3.0, parts[1], x)
         words = "the pullback is not linear in y_bar"
         case.compare("linearity", f"argument {n}", parts[2], expected, x, words, (parts[0], parts[1]))
+    if len(case.problems) == known:
+        look_at_cotangents(case, y, pullback, y_bar, evaluated)
 
 
 def evaluated_twice(case: Case, bar: Any, n: int) -> Any:
@@ -173,6 +188,10 @@ def look_at_pushforward(
     given = contents(dots, "the tangents")
     y_dot = pushforward(dots)
     kept = contents(y_dot, "y_dot")
+    misfits = tangent_misfits(y_dot, y, "the result", chunk)
+    case.report_all("tangent", [f"{words}, by the {name}" for words in misfits])
+    if misfits:
+        return
     case.report_all("pushforward", [f"after it {w}" for w in changes(given, contents(dots, "the tangents"))])
     case.report_all("pushforward", [f"after it {w}" for w in changes(left, case.after(seen))])
     pushforward(dots_of(two))
@@ -195,6 +214,39 @@ def look_at_pushforward(
                 f"one at a time {short(q)}",
             )
         del k
+
+
+def tangent_misfits(y_dot: Any, y: Any, path: str, chunk: int | None) -> list[str]:
+    """Why what a pushforward returns is no tangent of the result; broadcasting and realness are mended outside."""
+    y_dot = unthunk(y_dot)
+    if is_zero(y_dot):
+        return []
+    if is_leaf(y):
+        if y_dot is None:
+            return [f"{path} has a tangent, but the pushforward returns None; zero is ZeroTangent"]
+        if not isinstance(y, np.ndarray):
+            return []
+        shape = np.shape(y) if chunk is None else (chunk, *np.shape(y))
+        if isinstance(y_dot, (list, tuple, Mapping, str)) or not is_broadcast(np.shape(y_dot), shape):
+            return [f"{path} has shape {np.shape(y)}, but its tangent {np.shape(y_dot)}"]
+        return []
+    if not is_container(y) or not any(True for _ in leaves_of(y, "")):
+        return []
+    if y_dot is None:
+        return [f"{path} holds numbers, but the pushforward returns None for it; zero is ZeroTangent"]
+    found = []
+    for key, value in parts_of(y):
+        with suppress(KeyError, IndexError, TypeError):
+            found += tangent_misfits(y_dot[key], value, inner_path(y, key, path), chunk)
+    return found
+
+
+def is_broadcast(shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
+    """Whether an array of `shape` broadcasts to the shape `whole`."""
+    try:
+        return np.broadcast_shapes(shape, whole) == whole
+    except ValueError:
+        return False
 
 
 def random_dots(case: Case, x: Any, chunk: int | None) -> Any:

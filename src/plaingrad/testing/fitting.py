@@ -82,6 +82,8 @@ def loosely(bar: Any, x: Any, path: str) -> list[str]:
                 np.broadcast_shapes(np.shape(bar), x.shape)
             except ValueError:
                 return [f"{path} has shape {x.shape}, but its cotangent {np.shape(bar)}"]
+            if x.size == 0 and np.ndim(bar) and np.shape(bar) != x.shape:
+                return [f"{path} is empty, of shape {x.shape}, but its cotangent has shape {np.shape(bar)}"]
             return []
         if kind_of(type(bar)) == NUMBER or isinstance(bar, (int, np.integer)):
             return []

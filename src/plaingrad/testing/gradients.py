@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import vjp
+from plaingrad.api.leaves import check_callable, described
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.errors import ArgumentError
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the size of the entry
 ENTRIES = 64  # arguments with more numbers are compared along random directions as well as at some entries
@@ -47,6 +49,12 @@ def check_grads(
         >>> import math
         >>> check_grads(lambda x, y: math.sin(x) * y, (0.5, 2.0))
     """
+    check_callable(f, "check_grads")
+    if not isinstance(args, (tuple, list)):
+        raise ArgumentError(
+            f"check_grads takes the arguments of the function in a tuple, not {described(args)}.\n"
+            "  To go on: check_grads(f, (x,)).\n  See docs: errors#argument"
+        )
     args = tuple(args)
     random = np.random.default_rng(seed)
     y, pullback = vjp(f, *copy.deepcopy(args))

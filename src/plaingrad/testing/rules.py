@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from plaingrad.api.leaves import check_callable
 from plaingrad.testing.alone import look_at_applied_rules, look_at_frule, look_at_rrule
 from plaingrad.testing.case import Case, returning_what_is_written
 from plaingrad.testing.modes import look_at_modes, look_at_second_order
@@ -75,6 +76,8 @@ def check_rule(
         >>> import numpy as np
         >>> check_rule(np.sum, np.array([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     """
+    if not callable(f) and not hasattr(f, "__get__"):
+        check_callable(f, "check_rule")
     case = Case(f, args, {**options, **(kwargs or {})}, argnums, rtol, atol, seed)
     problems = run(case, state, differences, forward, second_order, chunks, accumulation)
     if problems:

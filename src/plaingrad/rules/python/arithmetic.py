@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.define import composed, no_tangent, rrule
-from plaingrad.rules.elementwise import direction
+from plaingrad.rules.elementwise import direction, scale_for
 from plaingrad.rules.pushforwards import both_forms, total, varies
 from plaingrad.rules.python.calls import call_binary
 from plaingrad.tangents import NoTangent
@@ -100,9 +100,18 @@ def hypot_rrule(*coordinates: Any) -> Any:
     z = math.hypot(*coordinates)
 
     def hypot_pullback(z_bar: Any) -> Any:
-        return tuple([z_bar * direction(x, z) for x in coordinates])
+        return tuple([z_bar * slope for slope in slopes_of_length(coordinates, z)])
 
     return z, hypot_pullback
+
+
+def slopes_of_length(coordinates: Any, z: Any) -> list[Any]:
+    """x / z for each coordinate x of a point at the distance z from the origin; 0 at the kink."""
+    scale = scale_for(z)
+    if scale != 1.0:
+        coordinates = [x * scale for x in coordinates]
+        z = math.hypot(*coordinates)
+    return [direction(x, z) for x in coordinates]
 
 
 @both_forms(math.hypot)
@@ -111,7 +120,8 @@ def hypot_frule(*coordinates: Any) -> Any:
     z = math.hypot(*coordinates)
 
     def hypot_pushforward(dots: Any) -> Any:
-        return total(*[direction(x, z) * x_dot for x, x_dot in zip(coordinates, dots) if varies(x_dot)])
+        slopes = slopes_of_length(coordinates, z)
+        return total(*[slope * x_dot for slope, x_dot in zip(slopes, dots) if varies(x_dot)])
 
     return z, hypot_pushforward
 
@@ -132,10 +142,19 @@ def distance_rrule(n: int, *coordinates: Any) -> Any:
     z = _distance(n, *coordinates)
 
     def distance_pullback(z_bar: Any) -> Any:
-        p_bar = [z_bar * direction(p - q, z) for p, q in zip(coordinates[:n], coordinates[n:])]
+        p_bar = [z_bar * slope for slope in slopes_of_distance(n, coordinates, z)]
         return NoTangent, *p_bar, *[-x_bar for x_bar in p_bar]
 
     return z, distance_pullback
+
+
+def slopes_of_distance(n: int, coordinates: Any, z: Any) -> list[Any]:
+    """(p - q) / z for each pair of coordinates; 0 at the kink."""
+    scale = scale_for(z)
+    if scale == 1.0:
+        return [direction(p - q, z) for p, q in zip(coordinates[:n], coordinates[n:])]
+    differences = [p * scale - q * scale for p, q in zip(coordinates[:n], coordinates[n:])]
+    return slopes_of_length(differences, math.hypot(*differences))
 
 
 @both_forms(_distance)
@@ -146,10 +165,10 @@ def distance_frule(n: int, *coordinates: Any) -> Any:
     def distance_pushforward(dots: Any) -> Any:
         p_dots, q_dots = dots[1 : n + 1], dots[n + 1 :]
         parts = []
-        for p, q, p_dot, q_dot in zip(coordinates[:n], coordinates[n:], p_dots, q_dots):
+        for slope, p_dot, q_dot in zip(slopes_of_distance(n, coordinates, z), p_dots, q_dots):
             moved = total(p_dot, -q_dot if varies(q_dot) else q_dot)
             if varies(moved):
-                parts.append(direction(p - q, z) * moved)
+                parts.append(slope * moved)
         return total(*parts)
 
     return z, distance_pushforward
