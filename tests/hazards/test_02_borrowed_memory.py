@@ -741,3 +741,43 @@ def test_sparsity():
 
     with pytest.raises(AliasError):
         plaingrad.sparsity(f, X)
+
+
+def test_nothing_of_ours_holds_an_array_that_the_program_has_dropped():
+    def f(x):
+        m = mmap.mmap(-1, 32)
+        a = np.frombuffer(m)
+        np.add(a, 2.0, out=a)  # through a definition in Python
+        y = sum(u * v for u, v in zip(a, x, strict=True))
+        for _, _ in zip(a, x, strict=True):
+            break
+        y = y + np.sum([a * x, x]) + np.max(np.vstack((a, 3.0 * x)))
+        del a
+        m.close()
+        return y
+
+    check(f, X, np.array([5.0, 5.0, 8.0, 5.0]))
+
+
+def test_writes_through_a_memoryview_are_writes_of_the_array():
+    def f(x):
+        w = np.ones(4)
+        m = memoryview(w)
+        y = (x * w).sum()
+        m[0] = 9.0
+        y = y + (x * w).sum()
+        m.cast("B")[8:16] = struct.pack("d", 5.0)
+        m[2:] = memoryview(np.array([7.0, 8.0]))
+        return y + (x * w).sum()
+
+    check(f, X, np.array([19.0, 7.0, 9.0, 10.0]))
+    assert np.isclose(grad(lambda t: t * grad(f)(X * t).sum())(1.0), 45.0)
+
+    def g(x):
+        w = np.ones(4)
+        y = (x * w).sum()
+        struct.pack_into("d", memoryview(w), 0, 5.0)
+        return y
+
+    with pytest.raises(plaingrad.MissingRuleError):
+        grad(g)(X)

@@ -256,7 +256,7 @@ def describe(a: np.ndarray) -> str:
     if lender is None:
         return "C code"
     t = type(lender)
-    kind = t.__qualname__ if t.__module__ == "builtins" else f"{t.__module__}.{t.__qualname__}"
+    kind = t.__qualname__ if t.__module__ in ("builtins", None) else f"{t.__module__}.{t.__qualname__}"
     name = name_of_object(lender)
     return f"a {kind}" + (f" ({name})" if "`" in name else "")
 

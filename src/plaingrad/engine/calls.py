@@ -164,7 +164,7 @@ class Calls:
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.met: dict[int, list[Any]] = {}  # long heaps that were looked through
         self.open = True
-        self.made: Any = None  # the last iterator or list made of safe parts
+        self.made: Any = None  # the last iterator made of safe parts, until it is used
         self.prep = self._make_prep()
         self.attr = self._make_attr()
         self.method = self._make_method()
@@ -610,7 +610,9 @@ class Calls:
                 ]
             )
             if moves and not kwargs:
-                self.made = made = f(*args)
+                made = f(*args)
+                if type(made) is not list and type(made) is not tuple:
+                    self.made = made
                 return made
             if kwargs:
                 kwargs = {
@@ -667,7 +669,7 @@ class Calls:
                     )
                 if (kind == ARRAY or type(x) is memoryview) and id(owner_of(x)) in level.captured:
                     watched = [*(watched or ()), x]
-            if watched:
+            if watched and f is not memoryview:  # writes through one are seen
                 self._refuse_writes(f, args, kwargs)
             if reads == "reading" and any(map(texts.is_stepped, args)):
                 args = tuple([texts.checked_items(level, f, x) if texts.is_stepped(x) else x for x in args])
@@ -990,7 +992,7 @@ class Calls:
             if rule is None and self.finds_active(v):
                 missing_rule(method, "A differentiated value is stored where its identity is lost.")
             if t is memoryview and id(owner_of(o)) in self.level.captured:
-                self.level.write_array(v, np.asarray(o), k)
+                self.level.write_through(v, o, k)
                 return
         elif type(method) is FunctionType and compilers.owns(t):
             return self.prep(method)(o, k, v)

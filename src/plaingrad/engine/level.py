@@ -759,7 +759,11 @@ class Level(Hooks):
                 "  Assign a copy: `a[k] = v.copy()`.\n  See docs: errors#alias"
             )
 
-    def _native_write(self, v: Any, a: np.ndarray, k: Any) -> None:
+    def write_through(self, v: Any, m: memoryview, k: Any) -> None:
+        """m[k] = v, where `m` looks at an array that a pullback reads."""
+        self._native_write(v, m, k)
+
+    def _native_write(self, v: Any, a: Any, k: Any) -> None:
         if self.parent is PLAIN:
             a[k] = v
         else:
@@ -823,6 +827,7 @@ class Level(Hooks):
         if kind_of(t) == ARRAY and lookup(t, "__iter__") is subclasses.ITER:
             return subclasses.elements(self, o)
         if o is self.calls.made:
+            self.calls.made = None  # nothing of ours is to hold on to what it goes through
             return o
         if t in foreign.GENERATORS or t in foreign.ITERATORS:
             return self._foreign(o)

@@ -483,6 +483,12 @@ class ReverseLevel(Level):
         self.tape.extend((i, STEP, WriteCotangent(ArraySlot(i, a), k, v_slot, winners(a, k))))
         self._saved(save)
 
+    def write_through(self, v: Any, m: memoryview, k: Any) -> None:
+        """m[k] = v, where `m` looks at an array that a pullback reads."""
+        save = self._save(np.asarray(m), k)
+        self._native_write(v, m, k)
+        self._saved(save)
+
     def _save(self, a: np.ndarray, k: Any) -> Write | None:
         """What a write to a[k] will overwrite, if some pullback may read it."""
         owner = a if a.base is None else owner_of(a)
