@@ -53,8 +53,17 @@ class Borrowed:
             return self.kept_array(x)
         t = type(x)
         if t is list or isinstance(x, tuple):
-            parts = [self.kept(part) if isinstance(part, (np.ndarray, list, tuple)) else part for part in x]
-            return x if all(map(_is, parts, x)) else rebuilt(x, parts)
+            index = self.level.index
+            parts = None
+            for k, part in enumerate(x):
+                if type(part) is np.ndarray and id(part if part.base is None else part.base) in index:
+                    continue
+                if isinstance(part, (np.ndarray, list, tuple)):
+                    copy = self.kept(part)
+                    if copy is not part:
+                        parts = list(x) if parts is None else parts
+                        parts[k] = copy
+            return x if parts is None else rebuilt(x, parts)
         if t is dict:
             values = {key: self.kept(part) for key, part in x.items()}
             return x if all(map(_is, values.values(), x.values())) else values

@@ -28,6 +28,8 @@ def owner_of(a: Any) -> Any:
         base = a.base
         if base is None:
             return a
+        if type(base) is np.ndarray and base.base is None:
+            return base
         if not isinstance(base, np.ndarray):
             base = array_behind(a)
             if base is None:

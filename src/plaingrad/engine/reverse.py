@@ -121,7 +121,7 @@ class ReverseLevel(Level):
                 z = self._row_of_array(rule, f, args, inputs[0])
                 if z is not None:
                     return z
-        if not numbers:
+        if kwargs or (not numbers and (len(args) > len(inputs) or type(inputs[0][1]) is Tree)):
             args, kwargs = self._kept_arguments(rule, args, kwargs, inputs)
         rrule = rule.rrule
         if rrule is None:
@@ -170,23 +170,25 @@ class ReverseLevel(Level):
         self, rule: Rule, args: Any, kwargs: dict[str, Any], inputs: Any
     ) -> tuple[Any, dict[str, Any]]:
         """The arguments for a rule, whose pullback keeps them: what lies in borrowed memory is copied."""
-        kept = self.borrowed.kept
-        if len(args) > len(inputs):
-            active = [position for position, _ in inputs]
-            for position, x in enumerate(args):
-                if position not in active and isinstance(x, np.ndarray):
-                    copy = kept(x)
-                    if copy is not x:
-                        args = (*args[:position], copy, *args[position + 1 :])
-        for position, slot in inputs:
-            if type(slot) is Tree and position < len(args):
-                copy = kept(args[position])
-                if copy is not args[position]:
-                    args = (*args[:position], copy, *args[position + 1 :])
-                    if rule.users:
-                        attach(slot, copy)
-        if kwargs:
-            kwargs = {name: kept(x) for name, x in kwargs.items()}
+        captured, index = self.captured, self.index
+        for position, x in enumerate(args):
+            t = type(x)
+            if t is np.ndarray:
+                if x.base is None and (id(x) in captured or id(x) in index or x.flags.owndata):
+                    continue
+                if type(x.base) is np.ndarray and id(x.base) in index:
+                    continue
+            elif t is float or t is int:
+                continue
+            copy = self.borrowed.kept(x)
+            if copy is not x:
+                args = (*args[:position], copy, *args[position + 1 :])
+                if rule.users:
+                    for at, slot in inputs:
+                        if at == position and type(slot) is Tree:
+                            attach(slot, copy)
+        if any(isinstance(x, (np.ndarray, list)) for x in kwargs.values()):
+            kwargs = {name: self.borrowed.kept(x) for name, x in kwargs.items()}
         return args, kwargs
 
     def _apply_to_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: list[Any]) -> Any:
@@ -245,6 +247,20 @@ class ReverseLevel(Level):
                     captured[id(owner)] = owner
             elif type(x) in (list, tuple, dict):
                 self._capture(x.values() if type(x) is dict else x)
+
+    def _held(self, x: np.ndarray, i: Any) -> np.ndarray:
+        """`x`, of region `i` or not active, for the way back; a copy if its memory is lent."""
+        if x.base is None:
+            key = id(x)
+            if key in self.captured:
+                return x
+            if i is not None or x.flags.owndata:
+                self.captured[key] = x
+                return x
+        if i is None:
+            x = self.borrowed.kept_array(x)
+        self._capture((x,))
+        return x
 
     def _capture_held(self, pullback: Any, depth: int) -> None:
         """Capture the arrays that a pullback holds in its cells, directly or through functions and containers."""
@@ -327,14 +343,21 @@ class ReverseLevel(Level):
         if type(z) is not np.ndarray or z.dtype is not FLOAT64 or z.base is not None:
             return None
         i, j = operands
-        if i is None and type(a) is np.ndarray:
-            a = self.borrowed.kept_array(a)
-        elif j is None and type(b) is np.ndarray:
-            b = self.borrowed.kept_array(b)
         if name == "mul":
-            self._capture((b if i is not None else None, a if j is not None else None))
+            if i is not None and type(b) is np.ndarray:
+                b = self._held(b, j)
+            if j is not None and type(a) is np.ndarray:
+                a = self._held(a, i)
         elif name == "truediv":
-            self._capture((b, z if j is not None else None))
+            if type(b) is np.ndarray:
+                b = self._held(b, j)
+            if j is not None:
+                self._held(z, j)
+            a = None if i is None else a  # the way back needs z instead
+        elif i is None:  # a sum: the way back needs nothing of it
+            a = None
+        elif j is None:
+            b = None
         n = self.add_region(z)
         self.tape.extend(((n, z, a, i, b, j), CALLED, ARRAY_ARITHMETIC[name]))
         return z
