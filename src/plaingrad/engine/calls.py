@@ -176,6 +176,7 @@ class Calls:
             self.level.choose_arithmetic()
         self.functions.clear()
         self.prepared.clear()
+        self.memos.rulebook_changed()
         self.methods.clear()
         self.attributes.clear()
 
@@ -262,6 +263,8 @@ class Calls:
 
     def _decide(self, f: Any) -> Any:
         t = type(f)
+        if t is LruCached and (decided := self.memos.decided(f)):
+            return decided
         instead = self._decision(f, t)
         if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":
             instead = self._meeting_class(f)
@@ -762,8 +765,8 @@ class Calls:
                     if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
                         frames.refuse_digits(f.__name__)
                     result = f(*args, **kwargs)
-                    if type(result) is int:
-                        level.texts.truncate(result)
+                    if type(result) is int and len(level.texts.truncated) < texts.MOST:
+                        level.texts.truncated.add(result)
                     return result
                 elif kind == OBJECT:
                     self.meet(x)

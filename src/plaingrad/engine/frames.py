@@ -300,7 +300,10 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
                     result = f(x)
                     if level.texts:
                         texts.check(level, x)
-                        texts.check_number(level, result.item() if isinstance(result, np.generic) else result)
+                        if "_" in texts.decoded(x):  # between digits
+                            texts.check_number(
+                                level, result.item() if isinstance(result, np.generic) else result
+                            )
                     return result
                 if f is float and (
                     has_own_method(type(x), "__float__")
@@ -374,8 +377,7 @@ def _astype(level: Level, astype: Any) -> Callable[..., Any]:
                 refuse_digits("astype")
             elif kind in "iu" and a.size <= 1000:
                 whole = of_numbers(a, *args, **kwargs)
-                for x in np.ravel(whole).tolist():
-                    level.texts.truncate(x)
+                level.texts.truncated.update(np.ravel(whole).tolist())
                 return whole
         elif level.texts.truncated and a.dtype.kind in "iu" and np.dtype(dtype).kind in "mM":
             found = level.texts.truncated.intersection(np.ravel(a)[:1000].tolist())

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from plaingrad.engine import adopt
 from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
-from plaingrad.rewrite import PLAIN, is_rewritten
+from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import parts_of
 
 if TYPE_CHECKING:
@@ -79,8 +79,20 @@ class Memos:
         self.of.clear()
 
     def caller(self, f: Any) -> Callable[..., Any]:
-        """What to call instead of the cached function `f`."""
-        return MethodType(self.of_function(f).call, f)
+        """What to call instead of the cached function `f`, which has no rule."""
+        memo = self.of_function(f)
+        memo.decided = True
+        return MethodType(memo.call, f)
+
+    def decided(self, f: Any) -> Callable[..., Any] | None:
+        """The same, where it is known that there is no rule; else None."""
+        found = self.of.get(id(f))
+        return MethodType(found[1].call, f) if found is not None and found[1].decided else None
+
+    def rulebook_changed(self) -> None:
+        """There may be a rule now."""
+        for _, memo in list(self.of.values()):
+            memo.decided = False
 
     def info(self, f: Any) -> Any:
         """f.cache_info(): the calls with active arguments count, too."""
@@ -107,7 +119,18 @@ class Memos:
 class Memo:
     """What one cached function returned at one level for active arguments, least recently used first."""
 
-    __slots__ = ("body", "entries", "hits", "level", "maxsize", "misses", "native", "typed")
+    __slots__ = (
+        "body",
+        "decided",
+        "entries",
+        "hits",
+        "in_several",
+        "level",
+        "maxsize",
+        "misses",
+        "native",
+        "typed",
+    )
 
     def __init__(self, level: Level, f: Any) -> None:
         self.level = level
@@ -118,6 +141,8 @@ class Memo:
         self.hits = self.misses = 0
         self.body = function_behind(f)
         self.native = self._prepare()
+        self.in_several = bool(level.calls.memos.made)
+        self.decided = False
 
     def _prepare(self) -> bool:
         """Let the function run rewritten when C code calls it; False if it is C code itself."""
@@ -146,12 +171,9 @@ class Memo:
                 level = next(itertools.islice(open_levels(level), depth, None))
                 return level.calls.memos.of_function(f).remembered(self.level, f, args, kwargs, active)
         elif self.native or not self._sees_active(f, args, kwargs):
-            body = self.body
-            if type(body) is FunctionType and not is_rewritten(body.__code__):
-                self._prepare()  # the program has given it other code
-            if not level.calls.memos.made:
-                return f(*args, **kwargs)
-            return self._in_one_of_several_runs(f, args, kwargs)
+            if self.in_several:
+                return self._in_one_of_several_runs(f, args, kwargs)
+            return f(*args, **kwargs)
         return self.remembered(level, f, args, kwargs, active)
 
     def _in_one_of_several_runs(self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -127,7 +127,13 @@ class Texts(dict[str, float]):
             fewest: how many digits make a number known by all its digits, wherever its point is.
         """
         for literal in LITERAL.findall(text):
+            if len(literal) < SHORT_DIGITS and POINT not in literal:
+                continue
             mantissa = literal.partition("e")[0].partition("E")[0]
+            if mantissa == literal and len(literal) < FEWEST_DIGITS and POINT not in literal:
+                if len(literal) >= fewest and literal.lstrip("0") in self.short:
+                    return literal
+                continue
             value = float(mantissa)
             if value and (self.holds(value, POINT in mantissa) or self._knows_digits(mantissa, fewest)):
                 return literal
@@ -170,11 +176,6 @@ class Texts(dict[str, float]):
                     break
                 digits = float("0." + rest)
                 self.digits[key_of(digits)] = digits
-
-    def truncate(self, x: int) -> None:
-        """The whole number `x` was made of a number that depends on the inputs."""
-        if len(self.truncated) < MOST:
-            self.truncated.add(x)
 
 
 def digits_of(value: float) -> str:
