@@ -550,3 +550,157 @@ def test_compiled_code_cannot_hand_a_wrong_matrix_to_a_compiled_jacobian(polar):
     assert np.allclose(out, SLOPES, rtol=1e-15)
     with pytest.raises(plaingrad.ArgumentError, match="float32"):
         call(POINT, np.zeros((2, 2), np.float32))
+
+
+# -- numbers that are computed and not used ----------------------------------------------------------------------------
+
+
+def roots(x):
+    total = 0.0
+    for i in range(len(x)):
+        v = np.sqrt(x[i])
+        if v > 0.0:
+            total += v
+    return total
+
+
+def logarithms(x):
+    total = 0.0
+    for i in range(len(x)):
+        v = np.log(x[i]) * 2.0
+        if v > -100.0:
+            total += v
+    return total
+
+
+def exponentials(x):
+    total = 0.0
+    for i in range(len(x)):
+        total += min(np.exp(x[i]), 100.0)
+    return total
+
+
+def inverses(x):
+    total = 0.0
+    for i in range(len(x)):
+        r = np.sqrt(x[i] * x[i])
+        if r > 1e-3:
+            total += 1.0 / r
+    return total
+
+
+def powers(x):
+    total = 0.0
+    for i in range(len(x)):
+        v = x[i] ** 0.5
+        total += v if v > 0.0 else x[i]
+    return total
+
+
+def clipped(x):
+    return np.sqrt(max(x[0] - 1.0, 0.0)) * x[1]
+
+
+def early(x):
+    v = np.sqrt(x[0])
+    w = v * x[1]
+    if v > 0.0:
+        return w
+    return 3.0 * x[1]
+
+
+def last_one(x):
+    total, v = 0.0, 0.0
+    for i in range(len(x)):
+        v = np.sqrt(x[i])
+        total += 2.0 * x[i]
+    return total + v
+
+
+def in_an_inner_loop(x):
+    total = 0.0
+    for i in range(len(x)):
+        v = np.log(x[i])
+        for k in range(int(x[i] > 0.0)):
+            total += v * (k + 1)
+    return total
+
+
+UNUSED = {
+    roots: [0.0, 4.0],
+    logarithms: [0.0, 2.0],
+    exponentials: [1.0, 1000.0],
+    inverses: [0.0, 2.0],
+    powers: [0.0, 4.0],
+    clipped: [0.5, 2.0],
+    early: [0.0, 2.0],
+    last_one: [0.0, 2.0],
+    in_an_inner_loop: [0.0, 2.0],
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("f", UNUSED, ids=lambda f: f.__name__)
+def test_what_is_infinite_and_not_used_makes_no_nan(f):
+    x = np.array(UNUSED[f])
+    expected = grad(f, tier="plain")(x)
+    assert np.all(np.isfinite(expected))
+    assert np.allclose(grad(f, tier="native")(x), expected, rtol=1e-14)
+    for k, direction in enumerate(np.eye(2)):
+        y, y_dot = jvp(f, (x,), (direction,), tier="native")
+        assert y_dot == pytest.approx(expected[k], rel=1e-14)
+    second = plaingrad.hessian(f, tier="plain")(x)
+    assert np.allclose(plaingrad.hessian(f, tier="native")(x), second, rtol=1e-13)
+    (product,) = hvp(f, (x,), (np.ones(2),), tier="native")
+    assert np.allclose(product, second @ np.ones(2), rtol=1e-13)
+
+
+def test_a_zero_that_has_arrived_counts():
+    def product(x):
+        return np.sqrt(x) * np.sqrt(x)
+
+    def square(x):
+        return (np.sqrt(x) - 1.0) ** 2 if x > 0.5 else x
+
+    def chosen(x):
+        v = np.sqrt(x)
+        total = 0.0
+        if x > 0.5:
+            total += (v - 1.0) ** 2
+        return total
+
+    assert np.isnan(grad(product, tier="plain")(0.0))
+    assert np.isnan(grad(product, tier="native")(0.0))
+    for f in (square, chosen):  # at the minimum a cotangent is 0, not its derivative
+        assert hvp(f, (1.0,), (1.0,), tier="native") == (pytest.approx(0.5),)
+        assert plaingrad.derivative(f, order=2, tier="native")(1.0) == pytest.approx(0.5)
+
+
+def test_a_tangent_that_is_zero_may_have_a_derivative():
+    def f(x):
+        v = 0.0
+        if x > -1.0:
+            v = x * x
+        return 1.0 / (1.0 + v)
+
+    assert plaingrad.derivative(f, order=2, tier="native")(0.0) == -2.0
+    assert hvp(f, (0.0,), (1.0,), tier="native") == (-2.0,)
+    assert plaingrad.derivative(f, order=3, tier="native")(0.5) == pytest.approx(
+        plaingrad.derivative(f, order=3, tier="plain")(0.5)
+    )
+
+
+def test_a_dispatcher_that_is_compiled_for_more_types_is_not_another_one(monkeypatch):
+    from plaingrad.native import build
+
+    @numba.njit
+    def inner(x):
+        return RATE * x
+
+    def f(x):
+        return inner(x) * inner(2)
+
+    grad(f, tier="native")(3.0)
+    monkeypatch.setattr(build, "_derive", None)
+    inner(np.float32(1.0))
+    assert grad(f, tier="native")(3.0) == 8.0

@@ -215,7 +215,7 @@ def test_a_gradient_of_few_inputs_is_one_sweep_forward(monkeypatch):
     assert found[0] == expected[0]
     np.testing.assert_allclose(flat(found[1]), flat(expected[1]), rtol=1e-13)
     assert found[1][0].shape == (2,) and type(found[1][1]) is float
-    assert asked[-1] == "columns4"
+    assert asked[-1] == "gradient4"
 
 
 def test_an_infinite_slope_does_not_poison_other_arguments():

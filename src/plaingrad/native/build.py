@@ -24,7 +24,14 @@ from plaingrad.native.cotangents import cotangents_program
 from plaingrad.native.dispatchers import identity, is_dispatcher, options_inside, options_of, python_function
 from plaingrad.native.emit import source
 from plaingrad.native.explode import exploded
-from plaingrad.native.forward import chunk_program, columns_program, jacobian_program, pushforward_program
+from plaingrad.native.forward import (
+    chunk_program,
+    columns_program,
+    gradient_program,
+    jacobian_program,
+    pushforward_program,
+    tangents_program,
+)
 from plaingrad.native.frontend import program
 from plaingrad.native.garbage import seldom_collected
 from plaingrad.native.per_function import PerFunction
@@ -41,17 +48,17 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
     "enclosed": enclosed_sweeps,
     "fused": pullback_program,
     "cotangents": cotangents_program,
-    "tangents": pushforward_program,
+    "tangents": tangents_program,
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
     **{f"columns{n}": functools.partial(columns_program, n) for n in WIDTHS},
+    **{f"gradient{n}": functools.partial(gradient_program, n) for n in WIDTHS},
     **{f"jacobian{n}": functools.partial(jacobian_program, n) for n in WIDTHS},
 }
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
     "pullback": "enclosed",
     "cotangents": "fused",
-    "tangents": "pushforward",
-    **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "jacobian") for n in WIDTHS},
+    **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "gradient", "jacobian") for n in WIDTHS},
 }
 OF_CHUNKS = frozenset(f"pushforward{n}" for n in WIDTHS)
 UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated again

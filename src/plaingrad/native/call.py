@@ -133,7 +133,7 @@ def by_columns(call: Taken) -> tuple[Any, tuple[Any, ...]] | None:
     try:
         if "lanes_between" in derived("pullback", call.f, call.signature, call.positions).calls:
             return None  # a loop of sums whose iterations are done several at once: faster, however few the inputs
-        found = derived(f"columns{n}", call.f, call.signature, call.positions)
+        found = derived(f"gradient{n}", call.f, call.signature, call.positions)
         if found.writes or found.calls & {"zero_lanes_like", "copied"}:
             return None
         out = plainly(found.run, *call.args, 0)

@@ -22,8 +22,7 @@ from numba.core.registry import CPUDispatcher
 from plaingrad.critical import closing
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
-from plaingrad.native.frozen import changed, frozen
-from plaingrad.native.outside import MISSING, Snapshot, content_of, global_names
+from plaingrad.native.outside import MISSING, Snapshot, changed, content_of, frozen, global_names
 from plaingrad.rewrite import PLAIN, in_force
 
 STAND_IN = "__plaingrad_version__"  # attribute of stand-ins

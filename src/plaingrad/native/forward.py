@@ -11,6 +11,7 @@ counted through all elements of the differentiated parameters.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from plaingrad.native import (
     scalars,
 )
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
+from plaingrad.native.arrivals import has_wild_slope, may_stand_still
 from plaingrad.native.chains import every_one_in_loops
 from plaingrad.native.transform import Transform, called
 from plaingrad.native.tree import (
@@ -62,6 +64,11 @@ def pushforward_program(program: Program, wanted: list[str], callee: Callable[..
     return Forward(program, wanted, callee).program()
 
 
+def tangents_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """`pushforward_program`, to be differentiated again: a tangent that is 0 may have a derivative."""
+    return Forward(program, wanted, callee, is_again=True).program()
+
+
 def chunk_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
     """`pushforward_program` for n tangents at once: lanes for a number, an array of lanes for an array."""
     return Forward(program, wanted, callee, n).program()
@@ -74,6 +81,13 @@ def columns_program(n: int, program: Program, wanted: list[str], callee: Callabl
     array of floats with one axis more.
     """
     return Forward(program, wanted, callee, n).columns()
+
+
+def gradient_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+    """`columns_program` for a caller that takes reverse mode where an infinite slope meets a zero: faster."""
+    made = Forward(program, wanted, callee, n)
+    made.still = set()
+    return replace(made.columns(), name=f"{program.name}_gradient{n}")
 
 
 def jacobian_program(n: int, program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
@@ -91,13 +105,24 @@ class Forward(Transform):
         n: how many tangents there are at once; 0 for one, without lanes.
         lane: the number of the lane that an array rule is being applied to, None outside of those.
         lane_out: where the statements go meanwhile.
+        is_again: whether the program made is differentiated again.
+        still: the numbers that are constant on some way through the program.
         units: input arrays that are only read, at constant places -> the column of their first element. Their
             tangents are unit vectors, made where they are read.
     """
 
-    def __init__(self, program: Program, wanted: list[str], callee: Callable[..., Any], n: int = 0) -> None:
+    def __init__(
+        self,
+        program: Program,
+        wanted: list[str],
+        callee: Callable[..., Any],
+        n: int = 0,
+        is_again: bool = False,
+    ) -> None:
         super().__init__(every_one_in_loops(program), wanted, callee)
         self.n = n
+        self.is_again = is_again
+        self.still = may_stand_still(self.exploded.body, self.types, self.is_active)
         self.lane: Var | None = None
         self.lane_out: list[Stmt] = []
         self.units: dict[str, Operand] = {}
@@ -381,11 +406,27 @@ class Forward(Transform):
     def scalar(self, s: Let, z: str, out: list[Stmt]) -> None:
         """z_dot = the sum of dz/dx * x_dot; of arrays elementwise."""
         total: Operand | None = None
+        if self.is_choice(s):
+            x_dot = self.dot(s.args[2])
+            out.append(
+                self.nothing(s.target)
+                if x_dot is None
+                else Let(z, "copy", (self.chosen(s.args[1], x_dot, out, s.line),))
+            )
+            return
+        wild = has_wild_slope(s) and not self.is_again and not self.mixes(s)
         for position, slope in self.slopes(s, out):
-            x_dot = self.dot(s.args[position])
+            x = s.args[position]
+            x_dot = self.dot(x)
             if x_dot is None:
                 continue
-            if slope == -1:
+            if isinstance(self.type_of(slope), types.Boolean):
+                x_dot = self.chosen(slope, x_dot, out, s.line)
+            elif wild and isinstance(x, Var) and x.name in self.still:
+                product = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+                moved = (Ref(lanes.if_moving, "if_moving"), x_dot, product)
+                x_dot = self.emit(out, "call", moved, (), s.line)
+            elif slope == -1:
                 x_dot = self.emit(out, "unary", (x_dot,), "-", s.line)
             elif slope != 1:
                 x_dot = self.emit(out, "binary", (slope, x_dot), "*", s.line)
@@ -402,6 +443,19 @@ class Forward(Transform):
             if has_complex(t):
                 total = self.in_lanes(out, lane_complex.as_complex, total, s.line)
             out.append(Let(z, "copy", (total,), None, s.line))
+
+    def is_choice(self, s: Let) -> bool:
+        """Whether a statement of a derived program hands a number on, or not."""
+        return s.op == "call" and getattr(s.args[0], "value", None) is helpers.where_taken
+
+    def chosen(self, taken: Operand, x_dot: Operand, out: list[Stmt], line: int) -> Operand:
+        """A tangent where it is taken, else zero."""
+        f = lanes.chosen if self.n and self.lane is None else helpers.where_taken
+        return self.emit(out, "call", (Ref(f, f.__name__), taken, x_dot), (), line)
+
+    def indicator(self, out: list[Stmt], taken: Var, line: int) -> Operand:
+        """The slope of an operand that was or was not taken: the bool itself, 0 * inf would be nan."""
+        return taken
 
     def in_lanes(self, out: list[Stmt], f: Any, x_dot: Operand, line: int) -> Operand:
         """f(x_dot) of a chunk of tangents; one tangent as it is."""

@@ -218,6 +218,48 @@ def _with_lane(context, x, k, value):  # type: ignore[no-untyped-def]
     return x(x, types.int64, types.float64), generate
 
 
+def chosen(taken, x_dot):  # type: ignore[no-untyped-def]
+    """Lanes, or one number, if they are taken, else zeros."""
+    return x_dot if taken else np.zeros_like(x_dot)
+
+
+@intrinsic
+def _select(context, taken, x):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.select(args[0], args[1], ir.Constant(args[1].type, None))
+
+    return signature(x, types.boolean, x), generate
+
+
+@overload(chosen)
+def _chosen(taken, x_dot):  # type: ignore[no-untyped-def]
+    if isinstance(x_dot, Lanes):
+        return lambda taken, x_dot: _select(bool(taken), x_dot)
+    return lambda taken, x_dot: x_dot if taken else 0.0
+
+
+def if_moving(x_dot, term):  # type: ignore[no-untyped-def]
+    """`term`, the product of a slope and `x_dot`, where this is not 0: what stands still may have an infinite slope."""
+    return np.where(x_dot != 0.0, term, 0.0)[()]
+
+
+@intrinsic
+def _where_moving(context, x, term):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        zero = ir.Constant(args[0].type, None)
+        moves = builder.fcmp_unordered("!=", args[0], zero)
+        return builder.select(moves, args[1], zero)
+
+    return signature(term, x, term), generate
+
+
+@overload(if_moving)
+def _if_moving(x_dot, term):  # type: ignore[no-untyped-def]
+    if isinstance(x_dot, Lanes):
+        return lambda x_dot, term: _where_moving(x_dot, term)
+    return lambda x_dot, term: term if x_dot != 0.0 else 0.0
+
+
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 

@@ -20,8 +20,7 @@ from numba.np.numpy_support import as_dtype
 from plaingrad.errors import NativeError
 from plaingrad.native.current import as_now, original
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, overloads_of, python_function
-from plaingrad.native.frozen import frozen
-from plaingrad.native.outside import content_of, global_names
+from plaingrad.native.outside import content_of, frozen, global_names
 from plaingrad.native.per_function import PerFunction
 
 _sources = PerFunction()  # of stand-ins: signature -> why the source must not be taken for it, or ""

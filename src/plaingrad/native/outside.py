@@ -14,6 +14,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core import ir
 
 from plaingrad.native.dispatchers import LIBRARIES, is_dispatcher, is_plain, python_function
 
@@ -110,11 +111,17 @@ class Snapshot:
                 return False
         for reference, forms in self.compiled:
             f = reference()
-            if f is None or len(f.overloads) != len(forms):
+            if f is None:
                 return False
-            for form, then in zip(f.overloads.values(), forms, strict=False):
-                if form is not then:
+            now = list(f.overloads.values())
+            if any(form is not then for form, then in zip(now, forms, strict=False)) or len(now) < len(forms):
+                return False
+            if len(now) > len(
+                forms
+            ):  # compiled for other types since: it matters if a global was another one then
+                if any(changed(f.py_func, form) for form in now[len(forms) :]):
                     return False
+                forms[:] = now
         return all(layout(a) == there and a.tobytes() == then for a, there, then in self.arrays)
 
 
@@ -175,4 +182,41 @@ def content_of(cell: CellType) -> Any:
         return MISSING
 
 
-__all__ = ["MISSING", "Snapshot", "content_of", "global_names", "is_same"]
+def frozen(dispatcher: Any, signature: tuple[Any, ...]) -> dict[str, Any]:
+    """Of the globals and captured variables in the form compiled for `signature`, those that have changed since.
+
+    Numba takes the values of its first call for good. They are read from the typed IR that a dispatcher keeps. There is
+    none in machine code that was loaded from Numba's own cache; there the first value shows a difference.
+    """
+    compiled = dispatcher.overloads.get(signature)
+    return {} if compiled is None else changed(dispatcher.py_func, compiled)
+
+
+def changed(f: Any, compiled: Any) -> dict[str, Any]:
+    """Name -> what `f` was compiled with, where that is not what it stands for now."""
+    now = {name: f.__globals__.get(name, MISSING) for name in global_names(f.__code__)}
+    for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+        now[name] = content_of(cell)
+    found: dict[str, list[Any]] = {}
+    for block in getattr(compiled.type_annotation, "blocks", {}).values():
+        for s in block.body:
+            value = getattr(s, "value", None)
+            if isinstance(value, (ir.Global, ir.FreeVar)) and value.name in now:
+                found.setdefault(value.name, []).append(value.value)
+    return {
+        name: values[0]
+        for name, values in found.items()
+        if not any(x is now[name] or is_same(x, now[name]) for x in values)
+        and now[name] is not MISSING
+        or now[name] is MISSING
+        and not is_builtin(f, name)
+    }
+
+
+def is_builtin(f: Any, name: str) -> bool:
+    """Whether a name that is no global is one of Python's."""
+    space = f.__globals__.get("__builtins__", {})
+    return name in (space if isinstance(space, dict) else vars(space))
+
+
+__all__ = ["MISSING", "Snapshot", "changed", "content_of", "frozen", "global_names", "is_same"]

@@ -20,6 +20,7 @@ from numba.core import types
 from plaingrad.native import array_lists, arrays, frames, helpers, tapes, values
 from plaingrad.native.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.array_loops import ArrayLoops
+from plaingrad.native.arrivals import Arrivals, has_wild_slope
 from plaingrad.native.chains import every_one_in_loops
 from plaingrad.native.dispatchers import options_of
 from plaingrad.native.effects import effects_of
@@ -48,6 +49,8 @@ from plaingrad.native.tree import (
     statements,
 )
 from plaingrad.native.values import Values
+
+ALWAYS = Const(True)
 
 
 def pullback_sweeps(
@@ -104,6 +107,10 @@ class Reverse(Transform):
         kinds = self.exploded.types.values()
         self.has_complex = any(isinstance(getattr(t, "dtype", t), types.Complex) for t in kinds)
         self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
+        self.unused = Arrivals(self.exploded.body, self.outputs, self.types, self.is_active).unused
+        # of these, in what is differentiated again: the names of bools, whether something has arrived
+        self.arrived = {} if in_arena else {name: self.fresh("arrived") for name in sorted(self.unused)}
+        self.types.update(dict.fromkeys(self.arrived.values(), types.boolean))
         self.array_loops = ArrayLoops(self)
         self.row_groups = RowGroups(self)
         self.setup: list[Stmt] = []
@@ -171,6 +178,7 @@ class Reverse(Transform):
                     main.forward = self.with_zeros(leaf, main.forward)
                     main.backward += self.cleared(leaf)
         zero: list[Stmt] = [Let(f"{name}_b", "copy", (self.zero(self.types[name]),)) for name in bars]
+        zero += [Let(flag, "copy", (Const(False),)) for flag in self.arrived.values()]
         seeds: list[Stmt] = []
         seed_names = []
         for name in self.outputs:
@@ -335,9 +343,14 @@ class Reverse(Transform):
         self.types[name] = types.boolean
         return [Let(name, "compare", (s.test, Const(0)), "!=", s.line)], Var(name)
 
-    def add(self, out: list[Stmt], x: Operand, term: Operand, line: int) -> None:
-        """x_bar += term."""
+    def add(self, out: list[Stmt], x: Operand, term: Operand, line: int, arrived: Operand = ALWAYS) -> None:
+        """x_bar += term; `arrived`: whether something arrived at what x was used for."""
         assert isinstance(x, Var)
+        flag = self.arrived.get(x.name)
+        if flag is not None and arrived == ALWAYS:
+            out.append(Let(flag, "copy", (arrived,), None, line))
+        elif flag is not None:
+            out.append(Let(flag, "binary", (Var(flag), arrived), "|", line))
         t = self.types[x.name]
         bar = Var(f"{x.name}_b")
         if is_array(t):
@@ -391,6 +404,8 @@ class Reverse(Transform):
         else:
             self.scalar(s, z, back, forward)
         back.append(Let(z.name, "copy", (self.zero(t),), None, s.line))
+        if s.target in self.arrived:
+            back.append(Let(self.arrived[s.target], "copy", (Const(False),), None, s.line))
         return Parts(forward, back)
 
     def is_of_arrays(self, s: Let) -> bool:
@@ -436,7 +451,31 @@ class Reverse(Transform):
             x = s.args[position]
             if not self.is_active(x):
                 continue
-            self.add(back, x, self.times(back, z, slope, s.line), s.line)
+            flag = self.arrived.get(s.target)
+            arrived: Operand = ALWAYS if flag is None else Var(flag)
+            term = self.times(back, z, slope, s.line)
+            if isinstance(self.type_of(slope), types.Boolean):
+                arrived = slope if flag is None else self.emit(back, "binary", (slope, arrived), "&", s.line)
+            elif s.target in self.unused and not isinstance(slope, int):
+                term = self.if_used(back, s, z, term)
+            self.add(back, x, term, s.line, arrived)
+
+    def if_used(self, back: list[Stmt], s: Let, z: Var, term: Operand) -> Operand:
+        """A product of a cotangent and a slope, 0 where nothing has arrived: the slope may be infinite.
+
+        In what is not differentiated again, a zero stands for nothing: its derivatives do not matter.
+        """
+        if s.target in self.arrived:
+            used: Operand = Var(self.arrived[s.target])
+        elif has_wild_slope(s):
+            used = self.emit(back, "compare", (z, Const(0.0)), "!=", s.line)
+            self.types[used.name] = types.boolean  # type: ignore[union-attr]
+        else:
+            return term
+        kept = self.emit(back, "call", (Ref(helpers.where_taken, "where_taken"), used, term), (), s.line)
+        if isinstance(term, Var) and term.name in self.types:
+            self.types[kept.name] = self.types[term.name]
+        return kept
 
     def times(self, back: list[Stmt], z: Operand, slope: Any, line: int) -> Operand:
         """z * conj(slope); `slope` is an operand, or 1 or -1."""
