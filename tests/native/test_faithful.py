@@ -704,3 +704,39 @@ def test_a_dispatcher_that_is_compiled_for_more_types_is_not_another_one(monkeyp
     monkeypatch.setattr(build, "_derive", None)
     inner(np.float32(1.0))
     assert grad(f, tier="native")(3.0) == 8.0
+
+
+# -- functions that are gone -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypatch):
+    import gc
+    import linecache
+    import weakref
+
+    from plaingrad.native import build, current
+
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
+    gone = []
+    original = build.Derived.__init__
+
+    def noted(self, run, *others):
+        original(self, run, *others)
+        gone.append(weakref.ref(run if not isinstance(run, build.Sweeps) else run.forward))
+
+    monkeypatch.setattr(build.Derived, "__init__", noted)
+    gc.collect()
+    before = len(build._built.tables), len(current._versions), len(linecache.cache)
+    for k in range(3):
+        rate = float(k)
+
+        def f(x):
+            return rate * x * x
+
+        f = numba.njit(f) if compiled else f
+        assert grad(f, tier="native")(3.0) == 6.0 * k
+        del f
+    gc.collect()
+    assert gone and not any(reference() is not None for reference in gone)
+    assert (len(build._built.tables), len(current._versions), len(linecache.cache)) == before

@@ -8,6 +8,7 @@ import linecache
 import re
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import FunctionType
@@ -304,13 +305,14 @@ def _derive(
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
-    for name in names:
-        space[name] = declare.program(space[name], flags[name])
+    # not in their own globals, which Numba keeps for as long as those are there: they would never go
+    programs = {name: declare.program(space.pop(name), flags[name]) for name in names}
     for begun in callers:
         begun.spaces.append(space)
     for other in me.spaces:
-        other.update({name: space[name] for name in names})
-    return _found(space, names, text, writes, counts, result)
+        other.update(programs)
+    weakref.finalize(programs[names[0]], linecache.cache.pop, filename, None)
+    return _found(programs, names, text, writes, counts, result)
 
 
 def _found(
