@@ -12,12 +12,15 @@ processes of their own, so that a crash is counted.
 from __future__ import annotations
 
 import argparse
+import array
 import collections
 import ctypes
 import io
 import mmap
 import os
+import pickle
 import random
+import struct
 import subprocess
 import sys
 import tempfile
@@ -33,7 +36,7 @@ import plaingrad as pg
 X = np.array([1.5, -0.5, 2.0, 0.25])
 W = np.array([3.0, -2.0, 0.5, 7.0])
 BATCH = 100
-FOLDER = tempfile.gettempdir()
+MODULES = {module.__name__: module for module in (array, ctypes, pickle, struct)}  # what programs use
 
 
 # -- lenders -----------------------------------------------------------------------------------------------------------
@@ -358,7 +361,7 @@ def state(names: dict[str, Any], program: Program) -> list[bytes]:
 def one(seed: int) -> tuple[str, str]:
     """(outcome, what was found) of one program."""
     program = Program(seed)
-    names = dict(globals())
+    names = {**globals(), **MODULES}
     exec(compile(program.text, f"<program {seed}>", "exec"), names)
     setup, f = names["setup"], names["f"]
 
