@@ -470,6 +470,14 @@ class Level(Hooks):
             elif kind != NOTHING:
                 numbers_only = False
                 if (
+                    (kind == ARRAY and type(x) is not np.ndarray)
+                    or (kind == SEQUENCE and subclasses.among(x, 1))
+                    or (kind == OBJECT and is_heap(type(x)) and subclasses.has_protocol(type(x)))
+                ):
+                    z = subclasses.apply(self, rule, f, args, kwargs)
+                    if z is not subclasses.PLAIN_CALL:
+                        return z
+                if (
                     kind == OBJECT
                     and rule.own
                     and (
@@ -479,11 +487,6 @@ class Level(Hooks):
                     )
                 ):
                     return self._apply_to_object(rule, f, args, kwargs, position)
-                if (kind == ARRAY and type(x) is not np.ndarray) or (
-                    kind == SEQUENCE and subclasses.among(x, 1)
-                ):
-                    if subclasses.is_numpys(f) or subclasses.of_mathematics(f):
-                        return subclasses.apply(self, rule, f, args, kwargs)
                 if kind == SEQUENCE and rule.kind == "scalar" and any(type(a) is np.ndarray for a in args):
                     make = self.prep(np.array)
                     args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
@@ -504,8 +507,10 @@ class Level(Hooks):
                         records.check_call(f, x)
                     inputs.append((position, slot))
         if kwargs:
-            if subclasses.among(kwargs.values()) and subclasses.is_numpys(f):
-                return subclasses.apply(self, rule, f, args, kwargs)
+            if subclasses.among(kwargs.values()):
+                z = subclasses.apply(self, rule, f, args, kwargs)
+                if z is not subclasses.PLAIN_CALL:
+                    return z
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
             y = self.native(f, args, kwargs)
@@ -549,11 +554,7 @@ class Level(Hooks):
             x = t.__float__(x)
         elif module == "cmath" and hasattr(t, "__complex__"):
             x = t.__complex__(x)
-        elif (
-            hasattr(t, "__array__")
-            and not hasattr(t, "__array_ufunc__")
-            and not hasattr(t, "__array_function__")
-        ):
+        elif hasattr(t, "__array__") and not subclasses.speaks(UFUNCS.get(f, f), t):
             x = self.calls.method(x, "__array__")()
         elif rule.kind == "full":
             if self.is_active(x):

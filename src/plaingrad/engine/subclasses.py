@@ -120,6 +120,7 @@ BLOCKS = frozenset(
         np.broadcast_to.__wrapped__.__globals__["_broadcast_to"],  # behind np.broadcast_arrays
     )
 )
+NUMBERS = (np.ndarray, np.number, float, complex)
 BY_CLASS = ("__array_wrap__", "__array_ufunc__")
 FILL = np.ndarray.fill
 ROUND = np.ndarray.round
@@ -136,7 +137,10 @@ def is_subclassed(x: Any) -> bool:
 
 
 def among(values: Iterable[Any], depth: int = 2) -> bool:
-    """Whether an array of a subclass of ndarray is in `values`, or in a list or tuple there."""
+    """Whether NumPy asks a class before it works on `values`, or what is in lists and tuples there.
+
+    That is an array of a subclass of ndarray, or an object with `__array_function__` or `__array_ufunc__`.
+    """
     for x in values:
         t = type(x)
         if t is np.ndarray or t is float or t is int:
@@ -144,9 +148,59 @@ def among(values: Iterable[Any], depth: int = 2) -> bool:
         if t is list or t is tuple:
             if depth and x and among(x, depth - 1):
                 return True
-        elif issubclass(t, np.ndarray):
+        elif issubclass(t, np.ndarray) or (is_heap(t) and has_protocol(t)):
             return True
     return False
+
+
+def has_protocol(cls: type) -> bool:
+    """Whether NumPy's functions or ufuncs leave the word to `cls`, which is no array."""
+    if issubclass(cls, (type, np.generic)):
+        return False
+    return lookup(cls, "__array_function__") is not None or lookup(cls, "__array_ufunc__") is not None
+
+
+def speaks(f: Any, cls: type) -> bool:
+    """Whether the function `f` of NumPy leaves the word to `cls`, which is no array."""
+    if type(f) is ArrayFunction:
+        return lookup(cls, "__array_function__") is not None
+    if f in UNARY_OPERATORS:
+        return lookup(cls, f"__{UNARY_OPERATORS[f]}__") is not None
+    if f in BINARY_OPERATORS:
+        return True
+    return is_ufunc(f) and lookup(cls, "__array_ufunc__") is not None
+
+
+def is_ufunc(f: Any) -> bool:
+    """Whether `f` is a ufunc, or a method of ufuncs."""
+    return type(f) is np.ufunc or (type(f) in DESCRIPTORS and f.__objclass__ is np.ufunc)
+
+
+def flat(values: Iterable[Any], depth: int = 2) -> list[Any]:
+    """`values`, and what is in lists and tuples there."""
+    found: list[Any] = []
+    for x in values:
+        if depth and (type(x) is list or type(x) is tuple):
+            found += flat(x, depth - 1)
+        else:
+            found.append(x)
+    return found
+
+
+def by_protocol(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """f(*args, **kwargs) as the class of an argument has it; NotImplemented if NumPy asks none."""
+    for x in flat((*args, *kwargs.values())):
+        t = type(x)
+        if not issubclass(t, np.ndarray) and is_heap(t) and speaks(f, t):
+            level.calls.meet(x)
+            if type(f) is ArrayFunction:
+                return by_array_function(level, f, args, kwargs)
+            return f(*args, **kwargs)  # C code enters `__array_ufunc__`
+        if f is VECTORIZED and is_heap(t) and has_protocol(t):
+            refuse_class(f, t)
+    if type(f) in DESCRIPTORS and not isinstance(args[0], (np.ndarray, np.generic, np.ufunc)):
+        return f(*args, **kwargs)  # which raises
+    return NotImplemented
 
 
 def arrays_in(values: Iterable[Any], depth: int = 2) -> list[np.ndarray]:
@@ -225,6 +279,9 @@ def call(
         writes: `f` may write into its arguments.
     """
     arrays = arrays_in((*args, *kwargs.values()))
+    if not arrays:
+        z = by_protocol(level, f, args, kwargs)
+        return compute(*args, **kwargs) if z is NotImplemented else z
     for a in arrays:
         level.calls.meet(a)
     classes = list({type(a): None for a in arrays})
@@ -267,11 +324,23 @@ def call(
     return wrapped(level, f, args, kwargs, compute, arrays, writes)
 
 
+PLAIN_CALL = object()  # says that no class has a say
+
+
 def apply(level: Level, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """f(*args, **kwargs) by its rule, where arrays of subclasses of ndarray are among the arguments."""
+    """f(*args, **kwargs) by its rule, where NumPy asks a class first; `PLAIN_CALL` if that makes no difference."""
     if of_mathematics(f):
+        if not any(map(is_subclassed, args)):
+            return PLAIN_CALL
         number = level.prep(float)
         return level.apply(rule, f, tuple([number(x) if is_subclassed(x) else x for x in args]), kwargs)
+    if not is_numpys(f):
+        return PLAIN_CALL
+    z = by_protocol(level, f, args, kwargs)
+    if z is not NotImplemented:
+        return z
+    if not arrays_in((*args, *kwargs.values())):
+        return PLAIN_CALL
     others = [k for k, x in enumerate(args) if kind_of(type(x)) == OBJECT and is_heap(type(x))]
     if others and rule.kind in ("scalar", "bilinear") and level._is_operand(args[others[0]]):
         return level._apply_to_object(rule, f, args, kwargs, others[0])
@@ -495,8 +564,8 @@ def agree(model: Any, z: Any) -> bool:
     """Whether a rule has given the numbers that NumPy gives."""
     if isinstance(model, (tuple, list)) and isinstance(z, (tuple, list)):
         return all(map(agree, model, z))
-    if isinstance(model, np.ndarray) and isinstance(z, np.ndarray) and model.dtype.kind in "fc":
-        given, found = bare(model).ravel(), bare(z).ravel()
+    if isinstance(model, np.ndarray) and model.dtype.kind in "fc" and isinstance(z, NUMBERS):
+        given, found = bare(model).ravel(), bare(np.asarray(z)).ravel()
         return given.shape == found.shape and np.allclose(given, found, 1e-6, 1e-12, equal_nan=True)
     return True
 

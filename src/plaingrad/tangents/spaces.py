@@ -7,7 +7,7 @@ primal                                          tangent
 ==============================================  ======================================================================
 `float`, `complex`, `Fraction`, `Decimal`       the same type; that of the base for a subclass
 a NumPy number of real or complex type          the same type
-an array of real or complex numbers             an array of its shape and dtype
+an array of real or complex numbers             an array of its shape and dtype; plain, for a subclass too
 a list, a deque                                 a list
 a tuple, a named tuple                          a tuple, the same named tuple
 a dictionary                                    a dictionary with its keys

@@ -52,6 +52,8 @@ def ufunc_call(
     outs = out if isinstance(out, tuple) else (None if as_arrays else out,)
     if len(outs) < ufunc.nout:
         outs = outs + (None,) * (ufunc.nout - len(outs))
+    if any(o is not None and not isinstance(o, np.ndarray) for o in outs):
+        raise TypeError("return arrays must be of ArrayType")
     if ufunc.signature is not None:
         return gufunc_call(ufunc, args, outs, dtype, options)
     if options:
