@@ -216,10 +216,10 @@ def test_written_rules_are_used_and_their_cotangents_lie_in_the_tangent_spaces()
 
     z, pullback = rrule(f, np.ones(2), np.array([3.0, 4.0]))
     f_bar, x_bar, y_bar = pullback(1.0)
-    assert z == 7.0 and f_bar is NoTangent and y_bar is ZeroTangent and type(x_bar) is Thunk and not calls
-    assert unthunk(x_bar).tolist() == [30.0, 40.0]
+    assert z == 7.0 and f_bar is NoTangent and y_bar is ZeroTangent and calls == [1]
+    assert x_bar.tolist() == [30.0, 40.0]
     _, x_bar, y_bar = rrule(np.multiply, np.float32(2.0), np.ones((2, 3)))[1](np.ones((2, 3)))
-    assert type(unthunk(x_bar)) is np.float32 and unthunk(x_bar) == 6.0 and unthunk(y_bar).shape == (2, 3)
+    assert type(x_bar) is np.float32 and x_bar == 6.0 and y_bar.shape == (2, 3)
     assert tuple(map(unthunk, rrule(math.pow, 3.0, 2)[1](1.0))) == (NoTangent, 6.0, NoTangent)
     assert unthunk(rrule(math.sin, 0.0)[1](Thunk(lambda: 2.0))[1]) == 2.0
     plaingrad.remove_rule(f)

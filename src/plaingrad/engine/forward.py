@@ -212,13 +212,13 @@ class ForwardLevel(Level):
     def push_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on numbers."""
         z = self.native(f, args, {})
-        if kind_of(type(z)) != NUMBER or id(z) in self.index:
+        if (kind_of(type(z)) != NUMBER and type(z) is not np.ndarray) or id(z) in self.index:
             return z  # an integer, or the very argument
         positions = [position for position, _ in inputs]
         dots = [slot.index for _, slot in inputs]
         m = module_for(f, args)
         z_dot = self.computed(pushing.row, rule.partials, m, args, z, positions, dots, self.lead)
-        return z if z_dot is None else self.file_number(z, z_dot)
+        return z if z_dot is None else self.file(z, z_dot)
 
     def push_row(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on arrays, elementwise."""

@@ -91,11 +91,11 @@ class JetLevel(ForwardLevel):
     def push_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on numbers."""
         z = self.native(f, args, {})
-        if kind_of(type(z)) != NUMBER or id(z) in self.index:
+        if (kind_of(type(z)) != NUMBER and type(z) is not np.ndarray) or id(z) in self.index:
             return z  # an integer, or the very argument
         positions = tuple([position for position, _ in inputs])
         z_dot = self._row(rule, f, args, z, positions, [slot.index for _, slot in inputs])
-        return z if z_dot is None else self.file_number(z, z_dot)
+        return z if z_dot is None else self.file(z, z_dot)
 
     def push_row(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on arrays, elementwise."""

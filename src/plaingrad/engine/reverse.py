@@ -197,7 +197,7 @@ class ReverseLevel(Level):
             if not isinstance(slot.x, (float, np.floating)):
                 return self._apply_row(rule, args, inputs)
         z = self.native(f, args, {})
-        if kind_of(type(z)) != NUMBER or id(z) in self.index:
+        if (kind_of(type(z)) != NUMBER and type(z) is not np.ndarray) or id(z) in self.index:
             return z  # an integer, or the very argument
         if not isinstance(z, (float, np.floating)):
             return self._apply_row(rule, args, inputs)

@@ -18,6 +18,7 @@ from plaingrad.engine.inputs import Inputs, with_fresh
 from plaingrad.engine.kinds import SEQUENCE, is_heap, kind_of
 from plaingrad.engine.run import Run
 from plaingrad.errors import ArgumentError, RuleError
+from plaingrad.extend.updates import Updates
 from plaingrad.rewrite import CURRENT
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import (
@@ -32,7 +33,7 @@ from plaingrad.tangents import (
 )
 from plaingrad.tangents.fields import captured, cells_of, parts_of
 from plaingrad.tangents.spaces import holds_number
-from plaingrad.tangents.types import entries, primal_type_of
+from plaingrad.tangents.types import entries, mapped, primal_type_of
 
 WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrule` can be called as it is
 
@@ -332,9 +333,15 @@ def _by_rule(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], before: 
     def rule_pullback(y_bar: Any) -> tuple[Any, ...]:
         """The cotangent of the function, then those of its arguments."""
         bars = here(define.projected_cotangents, rule, pullback, y_bar, projections)
+        bars = here(evaluated, bars)
         return of_function(bars[:before]), *bars[before:]
 
     return y, rule_pullback
+
+
+def evaluated(bars: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Cotangents with those computed that were postponed, also inside containers."""
+    return tuple([mapped(bar, lambda part: part) for bar in bars])
 
 
 def _spoken(tangent: Any, made: dict[int, Any]) -> Any:
@@ -398,12 +405,18 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     parts_dots: Any = NoTangent
     if any(moving):
         parts_dots = [one.dots(dot) for one, dot in zip(call.opened.values(), of_opened, strict=True)]
-    y, y_dot = _pushed(derived_call, (call.parts, *args), (parts_dots, *dots), kwargs)
+    updates = Updates()
+    updates.add(f, f_dot, _name(f))
+    for n, (x, x_dot) in enumerate(zip(args, given, strict=True)):
+        updates.add(x, x_dot, f"argument {n}")
+    y, y_dot = _pushed(derived_call, (call.parts, *args), (parts_dots, *dots), kwargs, updates)
     return Dual(y, here(explicit_tangent, y, _spoken(y_dot, {})))
 
 
-def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:
-    """As `engine.push.push`; tangents of arrays that `f` writes into are written too."""
+def _pushed(
+    f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[str, Any], updates: Updates
+) -> tuple[Any, Any]:
+    """As `engine.push.push`; tangents of what `f` writes into are written too."""
     active = tuple([n for n, x_dot in enumerate(dots) if not is_zero(x_dot)])
     full = {n: here(explicit_tangent, args[n], dots[n]) for n in active}
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
@@ -414,7 +427,9 @@ def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[s
     def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any, dict[int, Any]]:
         for n, node in zip(active, inputs.nodes, strict=True):
             level.seed(node, inputs.args[n], full[n])
+        updates.begin()
         value = level.run(f, inputs.args, kwargs)
+        updates.end(level)
         written = {
             id(original): level.tangent_of(copy)
             for original, copy, _ in inputs.arrays
@@ -426,6 +441,7 @@ def _pushed(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[s
     for x, x_dot in pairs:
         if id(x) in written:
             here(define.rewrite_contents, x_dot, written[id(x)])
+    updates.write()
     return inputs.own(value), y_dot
 
 

@@ -110,8 +110,8 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
     over.
 
     Applied, the tangent of `f` comes first: `NoTangent` for a plain function, else a `Tangent` of its fields, captured
-    variables or `__self__`. Where `f` has no rule, the tangents are pushed through its bytecode. Tangents of arrays
-    that `f` writes into are updated in place.
+    variables or `__self__`. Where `f` has no rule, the tangents are pushed through its bytecode. Tangents of arrays,
+    lists, dictionaries, objects and closures that `f` writes into are updated in place.
 
     A rule that is given in one mode serves the other: its linear map is transposed by differentiating it.
 

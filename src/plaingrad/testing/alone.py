@@ -290,6 +290,8 @@ def apply_rule(case: Case, half: Callable[..., Any], name: str) -> tuple[Any, An
 def look_at_applied_rules(case: Case, y_bar: Any, bars: tuple[Any, ...], forward: bool) -> None:
     """`rrule(f, *args)` and `frule(Dual(f, NoTangent), ...)`: the same numbers, that of `f` first."""
     if case.mutates:
+        if forward:
+            look_at_updates(case)
         return
     # Derived for a closure, a rule may be refused: what the closure holds is asked for too.
     refusals = (ArgumentError,) if case.rule is None else ()
@@ -321,6 +323,24 @@ def look_at_applied_rules(case: Case, y_bar: Any, bars: tuple[Any, ...], forward
         case.compare(
             "applied", "the result", y_dot, expected, case.y, "frule(Dual(f, ...), ...) gives another tangent"
         )
+
+
+def look_at_updates(case: Case) -> None:
+    """After `frule(Dual(f, NoTangent), ...)` the tangents of the arguments that `f` changes are the new ones."""
+    refusals = (ArgumentError,) if case.rule is None else ()
+    with case.part("applied"), suppress(*refusals), np.errstate(all="ignore"):
+        dots = tangent_like(case.active, random_like(case.random))
+        expected = case.pushed(dots)
+        _, _, (args, kwargs) = case.bound(())
+        given = dict(zip(case.positions, copied(dots), strict=True))
+        frule(
+            Dual(case.f, NoTangent), *[Dual(x, given.get(n, NoTangent)) for n, x in enumerate(args)], **kwargs
+        )
+        for k, x in enumerate(case.written(args, kwargs)):
+            n = next((n for n in case.positions if args[n] is x), None)
+            if n is not None:
+                words = "frule(Dual(f, ...), ...) leaves another tangent of what f has written"
+                case.compare("applied", f"argument {n}", given[n], expected[1 + k], x, words)
 
 
 def without_zeros(t: Any, x: Any) -> Any:

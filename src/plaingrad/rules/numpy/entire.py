@@ -77,8 +77,9 @@ def sinc_of(x: Any) -> Any:
 
 
 def i0_of(x: Any) -> Any:
-    """np.i0(x) of an array of floats."""
-    return np.i0(x)
+    """np.i0(x) of an array of floats; a number for a number."""
+    z = np.i0(x)
+    return z if isinstance(x, np.ndarray) else z[()]
 
 
 scalar("sinc_derivative", ORDERS_AND_POINTS, None, lambda m, n, x, z: sinc_derivative(n + 1, x), functions=(sinc_derivative,))
