@@ -11,7 +11,8 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from plaingrad.engine.borrowed import of_their_own
+from plaingrad.engine.borrowed import is_lent, of_their_own
+from plaingrad.engine.memory import owner_of
 from plaingrad.engine.run import checksum, refuse_changed
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native import build
@@ -217,11 +218,13 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
     """
     call, positions = plainly(taken_as_real, f, args)
     refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
-    call = replace(call, args=unlent(call.f, call.signature, call.args))
+    call = replace(call, args=unlent(call.f, call.signature, call.args), given=of_their_own(call.given))
     y, pull = pullback_of(call)
     compared(call.f, call.args, call.signature, y)
     read = [a for x in (*call.args, y) for a in arrays_in(x)] + captured_by(call.f)
+    read = [a for a in read if not is_lent(owner_of(a))]  # of which memory may be given back
     before = [checksum(a) for a in read]
+    count = len(args)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         for a, then in zip(read, before, strict=True):
@@ -229,7 +232,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
                 refuse_changed(a)
         found = call.gradients_of(pull(seeds_of(y, y_bar)))
         named = dict(zip(positions, found, strict=True))
-        return tuple([named.get(k) for k in range(len(args))])
+        return tuple([named.get(k) for k in range(count)])
 
     return y, pullback
 

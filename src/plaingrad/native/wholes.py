@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core import sigutils, types
 
+from plaingrad.engine.borrowed import of_their_own
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native import border, call
 from plaingrad.native.activity import is_array
@@ -211,6 +212,8 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
         )
     found = call.derived("pushforward", taken.f, taken.signature, taken.positions)
     kept = copies(taken.args)
+    args = of_their_own(args)  # memory of others may be given back before the map is used
+    taken = replace(taken, args=kept, given=of_their_own(taken.given))
     t = call.result_type(taken.f, taken.signature)
     count = len(call.tangent_leaves(t))
 
@@ -223,7 +226,7 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
         return tuple(out[len(out) - count :])
 
     def pulled(weights: Any) -> tuple[Any, ...]:
-        y, pull = call.pullback_of(replace(taken, args=kept))
+        y, pull = call.pullback_of(taken)
         outputs = call.leaves(y)
         weights = (ZeroTangent,) * count if is_nothing(weights) else weights
         seeds = [w for z, bar in zip(outputs, weights, strict=True) for w in call.seeds_of(z, bar)]
