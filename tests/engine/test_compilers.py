@@ -167,6 +167,21 @@ def test_a_weak_proxy_of_an_object_that_is_gone_is_no_error():
     assert holder.x == 2.0
 
 
+class Frozen(list):
+    """A list that refuses to be added to another, as pandas has one."""
+
+    def __radd__(self, other):
+        raise TypeError("frozen")
+
+    __add__ = __radd__
+
+
+def test_a_list_with_operators_of_its_own_is_looked_through():
+    import pickle
+
+    assert grad(lambda x: x * len(pickle.dumps(Frozen([1.0, "a", None]))))(2.0) > 0.0
+
+
 def test_objects_of_any_depth_are_looked_through():
     import pickle
 

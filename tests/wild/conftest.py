@@ -77,3 +77,25 @@ def agrees():
         return value, gradients
 
     return check
+
+
+@pytest.fixture
+def refuses(request):
+    """check(f, *args, called=...): refused in both modes, naming what was called and the line of this test's file."""
+
+    def check(f, *args, called, error=plaingrad.MissingRuleError, says=""):
+        plain = f(*args)
+        directions = tuple(rebuilt(arg, iter([1.0] * len(leaves(arg)))) for arg in args)
+        for attempt in (
+            lambda: plaingrad.value_and_grad(f, tuple(range(len(args))))(*args),
+            lambda: plaingrad.jvp(f, args, directions),
+        ):
+            with pytest.raises(error) as caught:
+                attempt()
+            text = str(caught.value)
+            assert f"`{called}" in text.splitlines()[0], text
+            assert f"{request.path}:" in text, "a refusal names the user's file and line"
+            assert says in text, text
+        assert repr(f(*args)) == repr(plain), "after a refusal a plain call works as before"
+
+    return check

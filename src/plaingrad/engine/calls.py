@@ -738,7 +738,7 @@ class Calls:
             elif kind == MAPPING:
                 todo += [*x.values(), *x.keys()]
             elif kind in (SEQUENCE, ARRAY) or t is set or t is frozenset or t in DICT_VIEWS:
-                todo += x.flat if kind == ARRAY else x
+                todo.extend(x.flat if kind == ARRAY else x)  # not +=, which a subclass of list may define
             elif t is MethodType:
                 todo.append(x.__self__)
             elif t is memoryview:

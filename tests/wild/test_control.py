@@ -1,0 +1,20 @@
+"""control: transfer functions and state space; its polynomials go through np.nditer, which has no rule."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    ct = pytest.importorskip("control")
+
+
+def test_a_state_space_system_at_a_frequency(agrees):
+    agrees(lambda a: ct.ss([[a]], [[1.0]], [[1.0]], [[0.0]])(1.0).real, -2.0)
+    agrees(lambda x: x * abs(ct.tf([1.0], [1.0, 2.0, 1.0])(1j)), 2.0)
+
+
+def test_polynomials_with_active_coefficients_are_refused(refuses):
+    refuses(lambda k: abs(ct.tf([k], [1.0, k, 1.0])(1j)), 2.0, called="control.", says="numpy.nditer")
+    refuses(lambda k: ct.dcgain(ct.tf([k], [1.0, 2.0, 3.0])), 2.0, called="control.", says="numpy.nditer")
