@@ -137,3 +137,16 @@ def test_what_has_no_tier_is_told():
         vhp(lambda x: x * x, (1.0,), (1.0,), tier="fast")
     with pytest.raises(plaingrad.ArgumentError):
         plaingrad.wirtinger(lambda x: x * x, tier="fast")
+
+
+def test_a_pullback_of_arguments_changed_since_is_not_differentiated():
+    def f(u):
+        return u[0] ** 2 * u[1]
+
+    u = np.array([1.5, 0.5])
+    _, pullback = plaingrad.vjp(f, u, tier="native")
+    assert plaingrad.derivative(lambda t: pullback(t)[0][0] * t)(2.0) == pytest.approx(6.0)
+    _, pullback = plaingrad.vjp(f, u, tier="native")
+    u[0] = 9.0
+    with pytest.raises(plaingrad.ChangedSinceError, match="changed since this pullback"):
+        plaingrad.derivative(lambda t: pullback(t)[0][0] * t)(2.0)

@@ -18,11 +18,13 @@ from plaingrad.api.leaves import (
     kept,
     positions_in,
     positions_of,
+    structure_of,
 )
 from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.refuse import refuse
 from plaingrad.engine.run import Run
-from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.errors import ArgumentError, ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 
 Tier = Literal["auto", "plain", "native"]
@@ -210,10 +212,28 @@ def native_vjp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Calla
         if CURRENT.get() is PLAIN:
             return pulled(COTANGENT.of(y_bar, value, "y_bar"))
         if not recorded:  # the pullback itself is differentiated: the plain tier knows how
-            recorded.append(vjp(in_tier("native", f, args, "pullback"), *args)[1])
+            again, pull = vjp(in_tier("native", f, args, "pullback"), *args)
+            refuse_another(value, again)
+            recorded.append(pull)
         return recorded[0](y_bar)
 
     return y, pullback
+
+
+def refuse_another(value: Any, again: Any) -> None:
+    """Refuse to differentiate the pullback of a call that gives another value when it is made again."""
+    leaves, others = (structure_of(y, as_real=True)[1] for y in (value, again))
+    if len(leaves) != len(others) or not all(
+        np.shape(a.x) == np.shape(b.x) and np.allclose(a.x, b.x, rtol=1e-9, equal_nan=True)
+        for a, b in zip(leaves, others, strict=True)
+    ):
+        refuse(
+            ChangedSinceError,
+            "an argument of the function was changed since this pullback was made",
+            why="The pullback is differentiated, for which the function is called again.",
+            fix="differentiate it before changing the argument, or pass a copy to vjp",
+            anchor="changed-since",
+        )
 
 
 def _same(value: Any) -> Any:
