@@ -77,6 +77,8 @@ class Run:
         with np.errstate(all="ignore"):
             if outer is PLAIN:
                 return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+            if watch.observer is not None:
+                watch.observer.went_inside()
             return pull_back_inside(outer, self.level, self.slots, y_bar, self.nodes)
 
     def watch(self) -> None:

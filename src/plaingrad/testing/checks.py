@@ -27,7 +27,7 @@ from plaingrad.engine.run import Run
 from plaingrad.errors import CheckError, PlaingradError
 from plaingrad.tangents import is_zero
 from plaingrad.testing.case import as_real, identities, merged
-from plaingrad.testing.differences import along
+from plaingrad.testing.differences import along, size_of
 from plaingrad.testing.states import Array, Number, World, changes, contents, is_data
 from plaingrad.testing.structures import (
     array_copy,
@@ -365,7 +365,7 @@ class Call:
             _, y_dot = push_unobserved(self.f, at, tuple(given), kwargs, None, ForwardLevel)
             return product(flat(y_bar, self.y), flat(self.result(y_dot), self.y))[0]
 
-        self.compare_modes(there, back, scale + more, again)
+        self.compare_modes(there, back, scale + more, self.usual(y_bar, ways), again)
 
     def compare_reverse(self, ways: list[Any], y_dots: list[Any]) -> None:
         """The same, beginning with forward mode."""
@@ -392,20 +392,37 @@ class Call:
             run.record(self.f, tuple(merged(args, self.argnums, x)), self.argnums, kwargs, self.result)
             return product(flat(run.pull(copied(y_bar)), self.active), ways)[0]
 
-        self.compare_modes(there, back, scale + more, again)
+        self.compare_modes(there, back, scale + more, self.usual(y_bar, ways), again)
 
-    def compare_modes(self, there: float, back: float, scale: float, again: Callable[[Any], float]) -> None:
+    def usual(self, y_bar: Any, ways: list[Any]) -> float:
+        """The size of <y_bar, y> for a relative change of x of one: what a derivative that is zero is small beside."""
+        sizes = [
+            float(np.max(np.abs(wide(way)) / np.maximum(size_of(leaf.x), 1e-300), initial=0.0))
+            for way, leaf in zip(ways, leaves_of(self.active, ""), strict=True)
+            if way is not None
+        ]
+        return product(flat(y_bar, self.y), [leaf.x for leaf in leaves_of(self.y, "")])[1] * max(
+            sizes, default=0.0
+        )
+
+    def compare_modes(
+        self, there: float, back: float, scale: float, usual: float, again: Callable[[Any], float]
+    ) -> None:
         """<y_bar, J x_dot> from both.
 
         Args:
             there: from forward mode.
             back: from reverse mode.
             scale: the size of their terms.
+            usual: the size of the value, in the same terms.
             again: <y_bar, J x_dot> at other arguments, nearby: where that is far away, rounding decides.
         """
         if not (math.isfinite(there) and math.isfinite(back)):
             return  # a pole; the zeros of the two modes stand at different places beside it
-        allowed = max(MODES, 2e4 * precision_of(self.active, self.y)) * scale
+        unit = precision_of(self.active, self.y)
+        allowed = max(MODES, 2e4 * unit) * scale + (1e3 * unit * usual if usual < math.inf else 0.0)
+        if self.rounds:  # a derivative inside may be zero but for rounding
+            allowed += 1e4 * unit
         if abs(there - back) <= allowed:
             return
         with quiet(), contextlib.suppress(Exception):
