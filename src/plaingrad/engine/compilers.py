@@ -69,7 +69,8 @@ def elementwise(level: Level, f: Any) -> Any:
                 "Numba's compiled form of it gives other numbers than the Python function.",
                 what="is code of Numba without a derivative rule",
             )
-        rounding = np.where(np.isfinite(y), np.subtract(y, z, where=np.isfinite(y), out=np.zeros_like(y)), 0.0)
+        rounding = np.zeros_like(y)  # the value is that of the compiled form, to the last bit
+        np.subtract(y, z, out=rounding, where=np.isfinite(y))
         return level.add(z, rounding if isinstance(y, np.ndarray) else rounding[()]) if rounding.any() else z
 
     return over_elements

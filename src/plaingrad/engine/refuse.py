@@ -14,10 +14,8 @@ from plaingrad.engine.blame import (
 )
 from plaingrad.errors import MissingRuleError, PlaingradError
 
-__all__ = (
-    *("is_engine_frame", "missing_rule", "name_of", "name_of_object"),
-    *("refuse", "user_frame", "users_frames", "where"),
-)
+__all__ = ["is_engine_frame", "missing_rule", "name_of", "name_of_object", "refuse"]
+__all__ += ["user_frame", "users_frames", "where"]
 
 DOCS = "docs: errors"
 ASKING = ("is_", "_is_", "has_", "_has_")  # functions with such names answer a question
