@@ -529,6 +529,7 @@ def test_text_of_an_array_of_a_class_is_that_of_the_plain_call():
 
 
 @pytest.mark.skipif("numba" not in sys.modules and not __import__("importlib").util.find_spec("numba"), reason="no numba")
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_native_code_leaves_arrays_of_classes_alone():
     import numba
 
@@ -540,6 +541,17 @@ def test_native_code_leaves_arrays_of_classes_alone():
         return s
 
     m = np.ma.array([1.0, 2.0], mask=[False, True])
+    @numba.njit
+    def squares(x):
+        return (x * x).sum()
+
+    for make in (np.asmatrix, lambda x: np.ma.array(x, mask=HALF), Doubling):  # to Numba they are plain memory
+        x = X[:, :2] if make is np.asmatrix else X
+        wanted = squares(make(x))
+        assert value_and_grad(lambda x: squares(make(x)))(x)[0] == wanted == pytest.approx((x * x).sum())
+        assert grad(lambda x: squares(make(x)))(x) == pytest.approx(2 * x)
+        assert value_and_grad(squares)(make(x))[0] == wanted and grad(squares)(make(x)) == pytest.approx(2 * x)
+
     message = refused(grad(total, tier="native"), m)
     assert "MaskedArray" in message
     assert grad(lambda x: total(np.asarray(x)))(np.array([1.0, 2.0])).tolist() == [2.0, 4.0]

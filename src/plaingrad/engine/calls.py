@@ -337,6 +337,7 @@ class Calls:
         level = self.level
 
         def compiled(*args: Any, **kwargs: Any) -> Any:
+            args, kwargs = subclasses.as_numba_has_them(args, kwargs)
             values = (*args, *kwargs.values())
             if not any(map(self.finds_active, values)):
                 if level.parent is PLAIN and not any(

@@ -471,7 +471,7 @@ class Level(Hooks):
                 numbers_only = False
                 if (
                     (kind == ARRAY and type(x) is not np.ndarray)
-                    or (kind == SEQUENCE and subclasses.among(x, 1))
+                    or (kind == SEQUENCE and subclasses.among_entries(x))
                     or (kind == OBJECT and is_heap(type(x)) and subclasses.has_protocol(type(x)))
                 ):
                     z = subclasses.apply(self, rule, f, args, kwargs)

@@ -146,11 +146,19 @@ def among(values: Iterable[Any], depth: int = 2) -> bool:
         if t is np.ndarray or t is float or t is int:
             continue
         if t is list or t is tuple:
-            if depth and x and among(x, depth - 1):
+            if depth and x and (len(x) < 8 or not ORDINARY.issuperset(map(type, x))) and among(x, depth - 1):
                 return True
         elif issubclass(t, np.ndarray) or (is_heap(t) and has_protocol(t)):
             return True
     return False
+
+
+ORDINARY = frozenset((float, int, complex, bool, str, type(None), slice, np.ndarray, np.float64))
+
+
+def among_entries(x: Any) -> bool:
+    """As `among`, of one list or tuple, which may be long."""
+    return among((x,), 2)
 
 
 def has_protocol(cls: type) -> bool:
@@ -513,6 +521,14 @@ def probe_class(cls: type) -> type:
 def bare(a: np.ndarray) -> np.ndarray:
     """`a` as a plain array over the same memory."""
     return np.ndarray.view(a, np.ndarray)
+
+
+def as_numba_has_them(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments of a function that Numba has compiled: to it an array of any class is plain memory."""
+    if not among((*args, *kwargs.values())):
+        return args, kwargs
+    plain = {id(a): bare(a) for a in arrays_in((*args, *kwargs.values()))}
+    return replaced(args, plain), replaced(kwargs, plain)
 
 
 def replaced(x: Any, table: dict[int, Any], depth: int = 2) -> Any:
