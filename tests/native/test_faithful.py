@@ -206,7 +206,11 @@ def test_a_pullback_is_that_of_its_call():
     space = globals()
     y, pullback = vjp(by_a_global, 3.0, tier="native")
     z, of_array = vjp(by_an_array, 3.0, tier="native")
-    space["RATE"] = 7.0
+    strided = np.ones(6)[::2]  # read where it is
+    _, of_strided = vjp(lambda x: strided[0] * x * x, 3.0, tier="native")
+    space["RATE"] = TABLE[0] = strided[0] = 7.0
+    with pytest.raises(plaingrad.PlaingradError):
+        of_strided(1.0)
     assert (y, *pullback(1.0)) == (18.0, 12.0)
     assert (z, *of_array(1.0)) == (18.0, 12.0)
 
@@ -740,3 +744,25 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
     gc.collect()
     assert gone and not any(reference() is not None for reference in gone)
     assert (len(build._built.tables), len(current._versions), len(linecache.cache)) == before
+
+
+def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):
+    from plaingrad import rulebook
+    from plaingrad.native import cache
+    from plaingrad.native.current import as_now
+
+    monkeypatch.setattr(rulebook, "rules", lambda: iter(()))
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))
+    signature = (numba.types.float64,)
+
+    def key(f):
+        return cache.key_of("pullback", as_now(f, signature).py_func, signature, (0,), {})
+
+    space = globals()
+    first = [key(f) for f in (by_a_global, by_a_helper)]
+    assert None not in first
+    space["RATE"] = 7.0
+    second = [key(f) for f in (by_a_global, by_a_helper)]
+    space["RATE"] = 2.0
+    assert None not in second and not set(first) & set(second)
+    assert [key(f) for f in (by_a_global, by_a_helper)] == first

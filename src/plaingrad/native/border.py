@@ -425,8 +425,14 @@ def refuse_aliases(found: Any, args: tuple[Any, ...]) -> None:
                 raise shared_arguments()
 
 
+def live_arrays(f: Any) -> list[np.ndarray]:
+    """The global or captured arrays that compiled code of a stand-in reads where they are."""
+    snapshot = snapshot_of(f)
+    return [] if snapshot is None else snapshot.live
+
+
 def captured_by(f: Any) -> list[np.ndarray]:
-    """The global or captured arrays that a stand-in reads where they are: of a dispatcher those that are not copied."""
+    """The global or captured arrays that a stand-in reads as they are: of a dispatcher those that are not copied."""
     snapshot = snapshot_of(f)
     if snapshot is None:
         return []

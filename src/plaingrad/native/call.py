@@ -22,9 +22,9 @@ from plaingrad.native.border import (
     arrays_in,
     as_real,
     bound,
-    captured_by,
     cotangents,
     directions,
+    live_arrays,
     order_of,
     refuse_aliases,
     shadows_of,
@@ -221,7 +221,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
     call = replace(call, args=unlent(call.f, call.signature, call.args), given=of_their_own(call.given))
     y, pull = pullback_of(call)
     compared(call.f, call.args, call.signature, y)
-    read = [a for x in (*call.args, y) for a in arrays_in(x)] + captured_by(call.f)
+    read = [a for x in (*call.args, y) for a in arrays_in(x)] + live_arrays(call.f)
     read = [a for a in read if not is_lent(owner_of(a))]  # of which memory may be given back
     before = [checksum(a) for a in read]
     count = len(args)
