@@ -730,6 +730,7 @@ def test_checkpoints_over_memory_that_is_given_back():
 
 
 def test_sparsity():
+    pytest.importorskip("scipy")
     a, close = over_mmap()
     pattern = plaingrad.sparsity(lambda x: a * x, X)
     assert pattern.shape == (4, 4)

@@ -116,9 +116,10 @@ class Borrowed:
         """Whether borrowed memory, which `a` reaches by its address, is that of an active array."""
         if isinstance(lender_of(owner), STORES) or is_compiled(owner.base):
             return False
-        if self.extents is None:
-            self.extents = Extents()
-        return self.extents.meet(a, self.level.arrays)
+        with self.level.activating:  # threads may look at once
+            if self.extents is None:
+                self.extents = Extents()
+            return self.extents.meet(a, self.level.arrays)
 
 
 class Extents:
