@@ -484,6 +484,26 @@ def test_second_derivatives_and_threads():
     assert all(np.array_equal(each, curved) for each in found) and len(found) == 4
 
 
+def test_a_vectorized_function_is_called_as_often_as_in_a_plain_call():
+    calls = []
+
+    def square(v):
+        calls.append(1)
+        return v * v
+
+    x = np.array([1.0, 2.0, 3.0])
+    np.vectorize(square)(Tagged(x))
+    plain, calls[:] = len(calls), []
+
+    def f(x):
+        z = np.vectorize(square)(Tagged(x))
+        assert type(z) is Tagged and z.tag == "m"
+        return z.sum()
+
+    assert grad(f)(x).tolist() == [2.0, 4.0, 6.0] and len(calls) == plain
+    assert "Doubling" in refused(grad(lambda x: np.vectorize(square)(Doubling(x)).sum()), x)
+
+
 def test_a_function_without_a_rule_asks_the_class_first():
     class Box:
         """No array, but it stands for one."""
@@ -545,7 +565,7 @@ def test_native_code_leaves_arrays_of_classes_alone():
     def squares(x):
         return (x * x).sum()
 
-    for make in (np.asmatrix, lambda x: np.ma.array(x, mask=HALF), Doubling):  # to Numba they are plain memory
+    for make in (np.asmatrix, Doubling):  # to Numba they are plain memory
         x = X[:, :2] if make is np.asmatrix else X
         wanted = squares(make(x))
         assert value_and_grad(lambda x: squares(make(x)))(x)[0] == wanted == pytest.approx((x * x).sum())

@@ -324,6 +324,10 @@ def call(
         for cls in classes:
             if f is VECTORIZED or (by_block and overrides(cls, "__array_ufunc__")):
                 refuse_class(f, cls)
+    if f is VECTORIZED:  # never by probes: it calls a function of the program
+        plain = {id(a): bare(a) for a in arrays}
+        z = compute(*replaced(args, plain), **replaced(kwargs, plain))
+        return WRAP(arrays[0], z) if isinstance(z, np.ndarray) else z
     if f is ROUND and overrides(classes[0], "__array_ufunc__"):
         refuse_class(f, classes[0])
     if f is FILL and len(args) == 2 and is_subclassed(args[1]):
