@@ -343,7 +343,7 @@ class Calls:
                 if level.parent is PLAIN and not any(
                     kind_of(type(x)) == ARRAY and id(owner_of(x)) in level.captured for x in values
                 ):
-                    return f(*args, **kwargs)
+                    return f(*args, **kwargs) if kwargs else f(*args)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
                 native = level.outside(importlib.import_module, "plaingrad.native.call")
                 if level.outside(native.takes, f, args):
@@ -413,7 +413,7 @@ class Calls:
         def make(*args: Any, **kwargs: Any) -> Any:
             if args:
                 self.meet(args[0])
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if kwargs else f(*args)
 
         return make
 
@@ -623,7 +623,7 @@ class Calls:
                     name: self._safe(x, only_functions) if name in used and not fills else self.meet(x)
                     for name, x in kwargs.items()
                 }
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if kwargs else f(*args)
 
         return over_elements
 
@@ -680,7 +680,7 @@ class Calls:
             safe = [given(x) for x in args]
             if kwargs:
                 kwargs = {name: given(x) for name, x in kwargs.items()}
-            result = f(*safe, **kwargs)
+            result = f(*safe, **kwargs) if kwargs else f(*safe)
             if level.texts:
                 texts.check_result(level, f, reads, args, result)
             return result
@@ -757,7 +757,7 @@ class Calls:
             if args:
                 x = args[0]
                 if isinstance(x, texts.TEXT):
-                    result = f(*args, **kwargs)
+                    result = f(*args, **kwargs) if kwargs else f(*args)
                     if level.texts:
                         texts.check(level, x, texts.SHORT_DIGITS)
                     return result
@@ -765,13 +765,13 @@ class Calls:
                 if kind == NUMBER and self.finds_active(x):
                     if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
                         frames.refuse_digits(f.__name__)
-                    result = f(*args, **kwargs)
+                    result = f(*args, **kwargs) if kwargs else f(*args)
                     if type(result) is int and len(level.texts.truncated) < texts.MOST:
                         level.texts.truncated.add(result)
                     return result
                 elif kind == OBJECT:
                     self.meet(x)
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if kwargs else f(*args)
 
         return integer
 

@@ -261,7 +261,7 @@ def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
         def formatted(*args: Any, **kwargs: Any) -> Any:
             for x in (*args, *kwargs.values()):
                 texts.remember(level, x)
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if kwargs else f(*args)
 
         return formatted
 

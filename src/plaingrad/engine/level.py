@@ -272,7 +272,7 @@ class Level(Hooks):
         """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
         parent = self.parent
         if parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
-            return f(*args, **kwargs)
+            return f(*args, **kwargs) if kwargs else f(*args)  # C code may tell an empty dictionary from none
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
         return in_force(parent, parent.prep(f), *args, **kwargs)

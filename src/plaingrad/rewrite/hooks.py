@@ -87,7 +87,7 @@ def in_force(hooks, work, *args, **kwargs):
     try:
         try:
             token = CURRENT.set(hooks)
-            return work(*args, **kwargs)
+            return work(*args, **kwargs) if kwargs else work(*args)
         finally:
             if token is not None:
                 CURRENT.reset(token)
