@@ -9,6 +9,7 @@ again from its beginning.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -43,7 +44,52 @@ def closing(work: Callable[..., Any], close: Callable[[], Any], *args: Any) -> A
         raise
 
 
-forks = 0  # how many this process has behind it, as far as it is known
+_shared: list[tuple[Any, float]] = []  # locks of modules, and how long a fork waits for each
+forks = 0  # how many this process has behind it, since plaingrad was imported
+
+
+def shared_lock(wait: float = 1.0) -> Any:
+    """A new reentrant lock, which is free in a forked child.
+
+    A fork waits until no other thread is in the middle of what the lock guards, at most for `wait` seconds.
+    """
+    lock = threading.RLock()
+    guard_at_fork(lock, wait)
+    return lock
+
+
+def guard_at_fork(lock: Any, wait: float) -> None:
+    """Let a fork wait for `lock`, an RLock, and the child have it free."""
+    _shared.append((lock, wait))
+
+
+def before_fork() -> None:
+    """Take every shared lock, all at once: other threads take several of them in orders of their own."""
+    begun = time.monotonic()
+    while True:
+        held_up = max([wait for lock, wait in _shared if not lock.acquire(blocking=False)], default=0.0)
+        if time.monotonic() - begun >= held_up:
+            return
+        after_fork()
+        time.sleep(0.0005)
+
+
+def after_fork() -> None:
+    """Let go of the shared locks."""
+    for lock, _ in reversed(_shared):
+        if lock._is_owned():
+            lock.release()
+
+
+def after_fork_in_child() -> None:
+    """Let go of every shared lock in the child, where nobody else holds one."""
+    global forks
+    forks += 1
+    for lock, _ in reversed(_shared):
+        if lock._is_owned():
+            lock.release()
+        else:
+            lock._at_fork_reinit()
 
 
 class Lock:
@@ -53,7 +99,7 @@ class Lock:
 
     def __init__(self) -> None:
         self.forks = forks
-        self.lock = threading.RLock()
+        self.lock: Any = threading.RLock()
 
     def hold(self, work: Callable[..., Any], *args: Any) -> Any:
         """work(*args) while this thread holds the lock."""

@@ -5,7 +5,6 @@ One callable may have several rules, chosen by the types of the arguments: they 
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from plaingrad.critical import shared_lock
 from plaingrad.errors import RuleError
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
 from plaingrad.tangents.fields import parts_of
@@ -264,7 +264,7 @@ _rules: dict[Any, Rule] = {}
 _covered: dict[Any, Rule] = {}  # plaingrad's own rules, where the program has put others
 _combinations: dict[Any, Any] = {}
 _watchers: dict[int, weakref.ref[Watcher]] = {}  # by identity
-_lock = threading.RLock()
+_lock = shared_lock()
 
 
 def add(rule: Rule) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -29,6 +28,7 @@ from plaingrad.api.leaves import (
     structure_of,
     structures_of,
 )
+from plaingrad.critical import shared_lock
 from plaingrad.engine import dependence
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
 from plaingrad.engine.index_sets import distinct
@@ -496,7 +496,7 @@ def symmetrised(starts: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np
 # -- colourings, kept for the patterns met last ------------------------------------------------------------------------
 
 _colourings: OrderedDict[Any, tuple[Colouring, ...]] = OrderedDict()
-_colourings_lock = threading.Lock()
+_colourings_lock = shared_lock()
 KEPT = 1 << 27  # bytes of colourings; the last one is kept whatever its size
 
 

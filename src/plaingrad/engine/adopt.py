@@ -10,6 +10,7 @@ import functools
 import gc
 import warnings
 from _thread import _count as running_threads
+from _thread import get_ident
 from collections.abc import Collection
 from types import (
     AsyncGeneratorType,
@@ -34,7 +35,7 @@ _ruled: dict[
 ] = {}  # functions with other code and a rule -> the same with their own code
 _adopted: set[type] = set()
 _adopting: set[type] = set()  # those being looked at
-_open: set[Any] = set()  # the open levels
+_open: dict[Any, int] = {}  # the open levels -> their threads
 _is_closing = False  # the last level is being closed
 _is_watching = False  # other threads may change adopted classes, which are `watched` then and not `known`
 
@@ -255,7 +256,7 @@ def _look_again(f: Any) -> None:
 
 def level_opened(level: Any) -> None:
     """Count `level` in."""
-    _open.add(level)
+    _open[level] = get_ident()
     if _is_closing:
         exclusively(codes.lock, int)  # wait for the thread that closes the last one
     if not _is_watching and running_threads():
@@ -265,7 +266,7 @@ def level_opened(level: Any) -> None:
 def level_closed(level: Any) -> None:
     """Count `level` out; after the last one, put the original code back. It may be done twice."""
     global _is_closing
-    _open.discard(level)
+    _open.pop(level, None)
     if not _open and (_adopted or _is_watching or codes.any_exchanged()):
         _is_closing = True  # before the look at `_open` that counts: see `level_opened`
         exclusively(codes.lock, _put_back)
@@ -287,3 +288,18 @@ def _put_back() -> None:
         _adopted.clear()
         _is_watching = False
     _is_closing = False
+
+
+def open_levels() -> list[Any]:
+    """The open levels, of all threads."""
+    return list(_open)
+
+
+def close_others(kept: set[Any]) -> list[Any]:
+    """Close the levels of threads that are no more, all but this thread's and those in `kept`; they are returned."""
+    here = get_ident()
+    gone = [level for level, thread in _open.items() if thread != here and level not in kept]
+    for level in gone:
+        _open.pop(level, None)
+    exclusively(codes.lock, _put_back)  # also where one of them was about to
+    return gone

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.critical import exclusively
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.rewrite import is_rewritten, original
 
 _descriptor: Any = vars(FunctionType)["__code__"]
@@ -24,7 +23,7 @@ _descriptor: Any = vars(FunctionType)["__code__"]
 running: Callable[[FunctionType], CodeType] = _descriptor.__get__
 _put: Callable[[FunctionType, Any], None] = _descriptor.__set__
 
-lock = threading.RLock()  # held while code, or what is known of classes, changes
+lock = shared_lock()  # held while code, or what is known of classes, changes
 
 Maker = Callable[[FunctionType, CodeType], CodeType]
 # function -> (the program's code, what makes the code that runs of it)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 import linecache
-import threading
 import weakref
 from collections.abc import Callable
 from types import CellType, FunctionType
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.critical import shared_lock
 from plaingrad.engine.straight import SPACE, Straight, constant
 from plaingrad.engine.tape import CALLED, PAIRED
 from plaingrad.rewrite import PLAIN
@@ -31,7 +31,7 @@ from plaingrad.rewrite.fusion import FUNCTIONS, Block, values_read
 
 MANY = 50  # sets of active values that one run gets code of its own for; the rest is left to the hooks
 
-_lock = threading.RLock()  # a finaliser may come in between
+_lock = shared_lock()  # a finaliser may come in between
 _numbers = itertools.count(1)
 
 

@@ -7,16 +7,15 @@ identity and are patched for the duration of the call; tuples are rebuilt.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from plaingrad.critical import exclusively
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine import subclasses
 from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
@@ -27,8 +26,9 @@ from plaingrad.engine.refuse import users_frames
 from plaingrad.engine.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.errors import ArgumentError, PlaingradError
 
-_lock = threading.RLock()
+_lock = shared_lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
+_at_work: dict[Any, Inputs] = {}  # levels -> arguments that are made fresh for them now
 WAIT_SECONDS = 600.0
 
 
@@ -278,7 +278,7 @@ def with_fresh(
     level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
 ) -> Any:
     """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
-    inputs = Inputs(level, args)
+    inputs = _at_work[level] = Inputs(level, args)
     try:  # see `plaingrad.critical`
         try:
             inputs.make_fresh(argnums)
@@ -287,8 +287,10 @@ def with_fresh(
             return result
         finally:
             inputs.restore()
+            _at_work.pop(level, None)
     except BaseException as error:
         inputs.restore()
+        _at_work.pop(level, None)
         error.__traceback__ = users_frames(error.__traceback__)
         raise
 
@@ -331,6 +333,18 @@ def _give_back(level: Any, containers: dict[int, Any]) -> None:
             levels.remove(level)
         if not levels:
             _patched.pop(i, None)
+
+
+def restore_of(levels: Collection[Any]) -> None:
+    """Put back what was patched for `levels`, whose threads are no more."""
+    for level in levels:
+        inputs = _at_work.pop(level, None)
+        if inputs is not None:
+            inputs.restore()
+    for i, patching in list(_patched.items()):
+        patching[:] = [level for level in patching if level not in levels]
+        if not patching:
+            del _patched[i]
 
 
 def levels_around(level: Any) -> set[Any]:

@@ -7,14 +7,14 @@ Ordinary Python over arrays: under a nested derivative it runs rewritten, at the
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
+from plaingrad.critical import shared_lock
 from plaingrad.engine.memory import address, extent, owner_of
 
-MAKING = threading.RLock()  # held while a buffer is made: threads may fill one array
+MAKING = shared_lock()  # held while a buffer is made: threads may fill one array
 
 
 class Region:

@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad import critical
 from plaingrad.critical import closing
+from plaingrad.engine import forks as forks
 from plaingrad.engine import watch
 from plaingrad.engine.fused import may_pair
 from plaingrad.engine.inputs import Inputs, with_fresh

@@ -7,13 +7,12 @@ gets one step for the whole segment: the tape as it is, or the means to make it 
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
-from plaingrad.critical import closing, exclusively
+from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine import adopt
 from plaingrad.engine.holders import PARTS, TABLES, Inside, fingerprint, looked_into
 from plaingrad.engine.memory import Shadow, extent, owner_of
@@ -23,7 +22,7 @@ from plaingrad.engine.tape import STEP, ArraySlot, NumberSlot, Tree, Write, reve
 from plaingrad.errors import CheckpointError
 from plaingrad.rewrite import CURRENT, PLAIN, in_force
 
-_lock = threading.RLock()  # a finaliser may come in between
+_lock = shared_lock()  # a finaliser may come in between
 _held: dict[int, set[int]] = {}  # id of a level -> ids of the segments that keep it from sweeping
 
 
@@ -253,6 +252,13 @@ def hold(segment: Segment) -> None:
 def _hold(segment: Segment) -> None:
     _held.setdefault(id(segment.base), set()).add(id(segment))
     segment.base.may_sweep = False
+
+
+def forget(gone: Iterable[Any]) -> None:
+    """Segments among `gone` keep no level from sweeping any more: their threads are no more."""
+    for level in gone:
+        if isinstance(level, Segment):
+            release(level)
 
 
 def release(segment: Segment) -> None:

@@ -18,6 +18,7 @@ import numba
 from numba.core.errors import NumbaWarning
 
 from plaingrad import rulebook
+from plaingrad.critical import shared_lock
 from plaingrad.errors import NativeError
 from plaingrad.native import cache, declare
 from plaingrad.native.activity import Memory
@@ -66,7 +67,7 @@ UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated a
 
 CALLED = re.compile(r"\b([A-Za-z_]\w*?)(?:_\d+)?\(")  # a name may have a number, where two would be alike
 
-_lock = threading.RLock()
+_lock = shared_lock(60.0)
 _built = PerFunction()  # of `Derived`, or `NativeError`
 _numbers = itertools.count(1)
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import threading
 import weakref
 from dataclasses import dataclass, field
 from types import CellType, FunctionType
@@ -19,7 +18,7 @@ from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
-from plaingrad.critical import closing
+from plaingrad.critical import closing, shared_lock
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
 from plaingrad.native.outside import MISSING, Snapshot, changed, content_of, frozen, global_names
@@ -46,7 +45,7 @@ class Version:
     as_compiled: dict[Any, Any] = field(default_factory=dict)
 
 
-_lock = threading.RLock()
+_lock = shared_lock(60.0)  # what Numba is in the middle of is finished first
 _versions: dict[int, Version] = {}  # by the identity of a function that is alive
 _begun: dict[int, Version] = {}  # being made: functions that call each other
 _epoch = 0

@@ -7,13 +7,14 @@ through all objects of the process again and again meanwhile: that was a tenth t
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from plaingrad.critical import shared_lock
+
 OBJECTS = 20_000  # that are made between two collections, at least
 
-_lock = threading.Lock()
+_lock = shared_lock()
 _inside = 0  # how many threads and calls are within `seldom_collected`
 _usual: tuple[int, int, int] = (0, 0, 0)  # the thresholds that held before the first of them
 _ours: tuple[int, int, int] = (0, 0, 0)

@@ -24,10 +24,13 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
+from plaingrad.critical import guard_at_fork
 from plaingrad.errors import NativeError
 from plaingrad.native.current import with_compiled_callees
 from plaingrad.native.dispatchers import python_function, reached_from
 from plaingrad.native.lost_writes import Deadness, writes
+
+guard_at_fork(global_compiler_lock._lock, 60.0)  # a child could not compile anything if it were held
 
 
 class _Taken(Exception):

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import threading
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from numba.core.runtime._nrt_python import c_helpers
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
+from plaingrad.critical import shared_lock
 from plaingrad.native.declare import njit, overload, register_jitable
 
 # what the first words of a header say; addresses and bytes. SEEN is for loads whose result nobody wants
@@ -467,7 +467,7 @@ class _Pool:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.lock = threading.Lock()
+        self.lock = shared_lock()
         self.idle: list[Any] = []
         self.bytes = 0
 

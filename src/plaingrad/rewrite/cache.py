@@ -4,17 +4,16 @@ Code objects compare and hash by value, and slowly, so they are never keys: `id`
 whose id it is.
 """
 
-import threading
 import weakref
 from functools import cache, partial
 from types import CodeType, FunctionType
 
-from plaingrad.critical import exclusively
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.rewrite.hooks import PLAIN, in_force
 from plaingrad.rewrite.transform import transform
 from plaingrad.rewrite.versions import running
 
-_LOCK = threading.RLock()  # reentrant: a weak reference may die while it is held
+_LOCK = shared_lock()  # reentrant: a weak reference may die while it is held
 _FORMS: dict = {}  # id(code) -> Entry
 
 
