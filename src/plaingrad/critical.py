@@ -8,6 +8,8 @@ again from its beginning.
 
 from __future__ import annotations
 
+import importlib
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -90,6 +92,17 @@ def after_fork_in_child() -> None:
             lock.release()
         else:
             lock._at_fork_reinit()
+
+
+_importing = shared_lock(60.0)
+
+
+def imported(name: str) -> Any:
+    """The module `name`, of ours; a fork waits for an import, which a child could never end."""
+    module = sys.modules.get(name)
+    if module is not None and not getattr(module.__spec__, "_initializing", False):
+        return module
+    return exclusively(_importing, importlib.import_module, name)
 
 
 class Lock:

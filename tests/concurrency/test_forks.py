@@ -85,7 +85,8 @@ def in_child(work, seconds=60):
 
 def clean(state):
     """Asserts that nothing is swapped, patched or held, and that derivatives can be taken."""
-    assert not state.differences(), state.differences()
+    found = state.differences()
+    assert not found, found
     assert free_locks() and Length.__lt__.__code__ is ORIGINAL
     works()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from plaingrad.api.gradients import chosen
 from plaingrad.api.leaves import Argnums, check_callable, positions_in, positions_of
+from plaingrad.critical import imported
 
 
 def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -> Any:
@@ -49,7 +49,7 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
     """
     check_callable(f, "compiled_jacobian")
     chosen("native", f)
-    native = importlib.import_module("plaingrad.native.wholes")
+    native = imported("plaingrad.native.wholes")
     return native.compiled_jacobian(f, args, positions_in(positions_of(argnums), args))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -20,6 +19,7 @@ from plaingrad.api.leaves import (
     positions_of,
     structure_of,
 )
+from plaingrad.critical import imported
 from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.refuse import refuse
@@ -103,7 +103,7 @@ def value_and_grad(
         level = CURRENT.get()
         if native is not None and level is not PLAIN and not has_aux:
             try:
-                nested = importlib.import_module("plaingrad.native.nested")
+                nested = imported("plaingrad.native.nested")
                 y, found = nested.value_and_gradient(level, f, args, at, kwargs)
                 return y, found if isinstance(argnums, tuple) else found[0]
             except NativeError:
@@ -145,7 +145,7 @@ def chosen(tier: Tier, f: Callable[..., Any]) -> Any:
     if tier == "auto" and not type(f).__module__.startswith("numba."):
         return None
     try:
-        return importlib.import_module("plaingrad.native.call")
+        return imported("plaingrad.native.call")
     except ImportError as error:
         raise NativeError(
             'tier="native" needs Numba: pip install "plaingrad[native]".\n  See docs: errors#native'

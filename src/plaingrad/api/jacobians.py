@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
@@ -31,6 +30,7 @@ from plaingrad.api.leaves import (
     structure_of,
     structures_of,
 )
+from plaingrad.critical import imported
 from plaingrad.engine.calls import slot_names
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
@@ -115,7 +115,7 @@ def natively(tier: Tier, f: Callable[..., Any]) -> Any:
     """`plaingrad.native.wholes` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
     if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
         return None
-    return importlib.import_module("plaingrad.native.wholes")
+    return imported("plaingrad.native.wholes")
 
 
 def hessian(
@@ -378,7 +378,7 @@ class Task:
                 isinstance(self.args[n], np.ndarray) and self.args[n].dtype.kind in "iu"
                 for n in self.positions
             ):
-                border = importlib.import_module("plaingrad.native.border")
+                border = imported("plaingrad.native.border")
                 border.taken(self.f, self.args, self.positions, self.kwargs)
             found = whole(self.f, self.real_args(), self.positions, self.kwargs, *options)
         except NativeError:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import gc
 import heapq
-import importlib
 import itertools
 import math
 import re
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.critical import imported
 from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, subclasses, texts
 from plaingrad.engine.kinds import (
     ARRAY,
@@ -345,13 +345,13 @@ class Calls:
                 ):
                     return f(*args, **kwargs) if kwargs else f(*args)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
-                native = level.outside(importlib.import_module, "plaingrad.native.call")
+                native = level.outside(imported, "plaingrad.native.call")
                 if level.outside(native.takes, f, args):
                     try:
                         return level.apply(native.rule_of(f), f, args, {})
                     except NativeError:
                         pass
-            native = level.outside(importlib.import_module, "plaingrad.native.call")
+            native = level.outside(imported, "plaingrad.native.call")
             return self.prep(level.outside(native.source_of, f, args, kwargs))(*args, **kwargs)
 
         return compiled

@@ -19,9 +19,8 @@ def begin_in_child() -> None:
     """Close what belongs to threads that are no more."""
     critical.after_fork_in_child()
     kept = inputs.levels_around(CURRENT.get())
-    gone = adopt.close_others(kept)
-    inputs.restore_of(gone)
-    segment.forget(gone)
+    segment.forget(adopt.close_others(kept))
+    inputs.restore_others({*kept, *adopt.open_levels()})
     for level in adopt.open_levels():
         level.activating, level.sweeping = threading.RLock(), threading.RLock()
 

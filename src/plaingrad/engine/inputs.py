@@ -8,6 +8,7 @@ identity and are patched for the duration of the call; tuples are rebuilt.
 from __future__ import annotations
 
 import time
+from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Collection
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
@@ -28,7 +29,9 @@ from plaingrad.errors import ArgumentError, PlaingradError
 
 _lock = shared_lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
-_at_work: dict[Any, Inputs] = {}  # levels -> arguments that are made fresh for them now
+_at_work: dict[
+    Any, tuple[Inputs, int]
+] = {}  # levels -> arguments that are made fresh for them now, their threads
 WAIT_SECONDS = 600.0
 
 
@@ -278,7 +281,8 @@ def with_fresh(
     level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
 ) -> Any:
     """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
-    inputs = _at_work[level] = Inputs(level, args)
+    inputs = Inputs(level, args)
+    _at_work[level] = inputs, get_ident()
     try:  # see `plaingrad.critical`
         try:
             inputs.make_fresh(argnums)
@@ -335,14 +339,15 @@ def _give_back(level: Any, containers: dict[int, Any]) -> None:
             _patched.pop(i, None)
 
 
-def restore_of(levels: Collection[Any]) -> None:
-    """Put back what was patched for `levels`, whose threads are no more."""
-    for level in levels:
-        inputs = _at_work.pop(level, None)
-        if inputs is not None:
+def restore_others(kept: Collection[Any]) -> None:
+    """Put back what was patched for levels of threads that are no more: all but those of this thread and `kept`."""
+    here = get_ident()
+    for level, (inputs, thread) in list(_at_work.items()):
+        if thread != here and level not in kept:
             inputs.restore()
+            _at_work.pop(level, None)
     for i, patching in list(_patched.items()):
-        patching[:] = [level for level in patching if level not in levels]
+        patching[:] = [level for level in patching if level in kept or level in _at_work]
         if not patching:
             del _patched[i]
 

@@ -1,8 +1,8 @@
 """Facts about each version of CPython; the only place that asks which one is running."""
 
-import importlib
 import sys
 
+from plaingrad.critical import imported
 from plaingrad.rewrite.versions.facts import Version
 
 SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
@@ -22,4 +22,4 @@ def running() -> Version:
             f"plaingrad rewrites the bytecode of CPython {', '.join(SUPPORTED)}; "
             f"this is {sys.implementation.name} {name}."
         )
-    return importlib.import_module(f"{__name__}.py{name.replace('.', '')}").VERSION
+    return imported(f"{__name__}.py{name.replace('.', '')}").VERSION
