@@ -34,6 +34,19 @@ def exclusively(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
         raise
 
 
+def surely(close: Callable[[], Any], tries: int = 5) -> None:
+    """close(), after an exception; again from its beginning where further asynchronous ones cut it short."""
+    for left in range(tries, 0, -1):
+        try:
+            close()
+            return
+        except Exception:
+            raise
+        except BaseException:
+            if left == 1:
+                raise
+
+
 def closing(work: Callable[..., Any], close: Callable[[], Any], *args: Any) -> Any:
     """work(*args), and then close(), which is done again from its beginning if an exception cuts it short."""
     try:
@@ -42,7 +55,7 @@ def closing(work: Callable[..., Any], close: Callable[[], Any], *args: Any) -> A
         finally:
             close()
     except BaseException:
-        close()
+        surely(close)
         raise
 
 

@@ -246,8 +246,8 @@ def test_exceptions_from_another_thread():
 
     thread = threading.Thread(target=outermost)
     thread.start()
-    for _ in range(60):
-        time.sleep(0.002)
+    for _ in range(30):
+        time.sleep(0.01)
         injected.asynchronously(thread.ident, Put)
     stop.set()
     injected.asynchronously(thread.ident, None)

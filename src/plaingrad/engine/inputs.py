@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.critical import exclusively, shared_lock
+from plaingrad.critical import exclusively, shared_lock, surely
 from plaingrad.engine import subclasses
 from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
@@ -293,7 +293,7 @@ def with_fresh(
             inputs.restore()
             _at_work.pop(level, None)
     except BaseException as error:
-        inputs.restore()
+        surely(inputs.restore)
         _at_work.pop(level, None)
         error.__traceback__ = users_frames(error.__traceback__)
         raise
@@ -317,6 +317,14 @@ def acquire(level: Any, containers: dict[int, Any]) -> None:
 
 
 def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
+    for i in containers:
+        for holder in set(_patched.get(i, ())) - around:
+            inputs, thread = _at_work.get(holder, (None, 0))
+            if (
+                thread == get_ident() and inputs is not None
+            ):  # left behind: its clean-up was interrupted again and again
+                inputs.restore()
+                _at_work.pop(holder, None)
     if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
         return False
     for i in containers:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.critical import exclusively
+from plaingrad.critical import exclusively, surely
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
@@ -230,7 +230,7 @@ class Level(Hooks):
         except BaseException as error:
             if CURRENT.get() is not before:
                 CURRENT.set(before)
-            self.close()
+            surely(self.close)
             if self.refusal is not None and isinstance(error, Exception):
                 raise self.refusal  # noqa: B904 - what it led to is its context
             raise
