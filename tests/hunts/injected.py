@@ -172,9 +172,9 @@ def interrupted(program: Callable[[], Any], at: int, error: type[BaseException] 
     return False
 
 
-def asynchronously(thread: int, error: type[BaseException] | None) -> None:
-    """Raise `error` in another thread, at its next chance; None takes it back."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error) if error else None)
+def asynchronously(thread: int, error: type[BaseException]) -> None:
+    """Raise `error` in another thread, at its next chance."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
 
 
 def free_locks() -> bool:

@@ -320,9 +320,7 @@ def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
     for i in containers:
         for holder in set(_patched.get(i, ())) - around:
             inputs, thread = _at_work.get(holder, (None, 0))
-            if (
-                thread == get_ident() and inputs is not None
-            ):  # left behind: its clean-up was interrupted again and again
+            if thread == get_ident() and inputs is not None:  # left by an interrupted clean-up
                 inputs.restore()
                 _at_work.pop(holder, None)
     if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
