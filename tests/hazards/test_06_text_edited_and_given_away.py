@@ -5,6 +5,7 @@ import base64
 import binascii
 import codecs
 import collections
+import concurrent.futures
 import csv
 import ctypes
 import datetime
@@ -14,6 +15,7 @@ import io
 import itertools
 import json
 import logging
+import multiprocessing
 import os
 import re
 import socket
@@ -102,11 +104,19 @@ EDITED = {
     "a class's own text": lambda x: float("-" + str(collections.namedtuple("P", "v")(x))[4:-1]),
     "an array's text": lambda x: float("-" + np.array2string(np.array([x, 1.0]), precision=12)[1:10]),
     "rows of dictionaries": lambda x: float(by_dictionaries(x)),
+    "a class of numbers": lambda x: Real("-" + str(x)) + 0.0,
+    "a context's decimal": lambda x: float(decimal.Context().create_decimal(f"-{x}")),
+    "strings of numpy": lambda x: np.char.add("-", np.array([x]).astype(str)).astype(float)[0],
+    "a regular expression of numpy": lambda x: np.fromregex(io.StringIO(f"a -{x}"), r"a (\S+)", [("v", "f8")])[0][0],
     "a record": lambda x: np.array([(1, f"-{x}")], dtype=[("k", "i4"), ("v", "f8")])["v"][0],
     "thousands": lambda x: float(f"{x * 1e6:,.3f}".replace(",", "")),
     "a large whole number": lambda x: float(f"{x * 1e200:.0f}"[:20]),
     "an array's text as text": lambda x: float("-" + np.array([x, 2.0]).astype(str)[0]),
 }
+
+
+class Real(float):
+    pass
 
 
 def by_dictionaries(x):
@@ -240,6 +250,18 @@ def by_process_input(x):
 def by_process_text_input(x):
     work = [sys.executable, "-c", "print(2.0 * float(input()))"]
     return float(subprocess.run(work, input=str(x), capture_output=True, text=True).stdout)
+
+
+def by_a_pool_of_processes(x):
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(float, f"-{x}").result()
+
+
+def by_a_pipe_between_processes(x):
+    out, into = multiprocessing.Pipe()
+    with out, into:
+        into.send(f"-{x}")
+        return float(out.recv()[:3] + "5")
 
 
 def by_shell(x):

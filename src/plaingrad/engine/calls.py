@@ -576,7 +576,10 @@ class Calls:
                 return subclasses.call(level, f, args, kwargs, self.inside(definition), rule.mutates)
             if rule.mutates or any(map(self._concerns, args)) or any(map(self._concerns, kwargs.values())):
                 return self.inside(definition)(*args, **kwargs)
-            return level.native(f, args, kwargs)
+            y = level.native(f, args, kwargs)
+            if level.texts and any(map(texts.holds_text, args)):
+                texts.check_conversion(level, args, y)
+            return y
 
         return composed
 

@@ -252,6 +252,10 @@ def _refuse_process(level: Level, f: Any, *values: Any) -> None:
             fix="use threads, or pass plaingrad.stop_gradient(x)",
             anchor="round-trip",
         )
+    if level.texts:
+        number = texts.first_number(level, values)
+        if number is not None:
+            texts.refuse_text(level, f, number)
 
 
 def _carries_active(level: Level, x: Any) -> bool:

@@ -61,7 +61,7 @@ MOVING = frozenset(
 )
 #: And of those modules, the functions that do.
 READING = frozenset(
-    """system popen execv execve posix_spawn posix_spawnp fork_exec from_bytes fromhex fromisoformat""".split()
+    """putenv system popen execv execve posix_spawn posix_spawnp fork_exec from_bytes fromhex fromisoformat""".split()
 )
 #: Functions that make other text, or bytes, of text: free if the digits can still be seen.
 RECODING = frozenset("_codecs zlib binascii _bz2 _lzma _multibytecodec _compression _zstd".split())
@@ -310,12 +310,15 @@ def check_number(level: Level, x: Any) -> None:
 
 
 def check_conversion(level: Level, x: Any, y: Any) -> None:
-    """Refuse numbers `y` that NumPy has read from the text in `x`."""
+    """Refuse numbers `y` that C code has read from the text in `x`."""
     if type(y) is tuple:
         for part in y:
             check_conversion(level, x, part)
         return
-    kind = y.dtype.kind if isinstance(y, (np.ndarray, np.generic)) else "f" if type(y) is float else "O"
+    if isinstance(y, (np.ndarray, np.generic)):
+        kind = y.dtype.kind
+    else:
+        kind = "f" if kind_of(type(y)) == NUMBER else "O"
     if kind in "fcmM":
         found = first_number(level, x)
         if found is not None:
