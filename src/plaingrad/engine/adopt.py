@@ -27,7 +27,7 @@ from plaingrad import rulebook
 from plaingrad.critical import exclusively
 from plaingrad.engine import codes
 from plaingrad.engine.class_versions import tag_of
-from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
+from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of, refuse_class_without_hash
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
 _ruled: dict[
@@ -70,8 +70,12 @@ def adopt(cls: type) -> None:
 
 
 def _needs_nothing(cls: type) -> bool:
-    if cls in known:
-        return True
+    try:
+        if cls in known:
+            return True
+    except TypeError:
+        refuse_class_without_hash(cls)
+        raise
     found = watched.get(cls)
     return found is not None and found[0].value == found[1]
 

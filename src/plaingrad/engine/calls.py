@@ -39,6 +39,7 @@ from plaingrad.engine.kinds import (
     is_heap,
     is_listed,
     kind_of,
+    refuse_class_without_hash,
 )
 from plaingrad.engine.memo import Memos
 from plaingrad.engine.memory import owner_of
@@ -860,7 +861,11 @@ class Calls:
             t = type(o)
             if t is ModuleType:
                 return prep(attr(o, name))
-            known = methods.get(t)
+            try:
+                known = methods.get(t)
+            except TypeError:
+                refuse_class_without_hash(t)
+                raise
             if known is not None:
                 if name in known:
                     decision = known[name]

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.errors import UnsupportedPythonError
+
 NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 
 _HEAP_TYPE = 1 << 9
@@ -51,8 +53,24 @@ def is_listed(cls: type) -> bool:
 
 def kind_of(cls: type) -> int:
     """The kind of `cls`'s instances."""
-    kind = _kinds.get(cls)
+    try:
+        kind = _kinds.get(cls)
+    except TypeError:
+        refuse_class_without_hash(cls)
+        raise
     return kind if kind is not None else _classify(cls)
+
+
+def refuse_class_without_hash(cls: type) -> None:
+    """Raise if the metaclass of `cls` has no hash, so that `cls` can be no key of a table."""
+    meta = type(cls)
+    if meta.__hash__ is None:
+        raise UnsupportedPythonError(
+            f"the class {cls.__qualname__} of {cls.__module__} can be no key of a table: its metaclass "
+            f"{meta.__qualname__} defines __eq__ without __hash__.\n"
+            f"  To go on: write `__hash__ = type.__hash__` in {meta.__qualname__}, or keep such objects out of the "
+            "differentiated function.\n  See docs: errors#unsupported-python"
+        ) from None
 
 
 def _classify(cls: type) -> int:
