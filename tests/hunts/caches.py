@@ -232,6 +232,8 @@ def state_of(world, recipe):
 
 def outcome_of(recipe, steps, past, mode, inputs):
     """right, or what is wrong."""
+    if mode == "chunks":  # a program that clears what was there before is another one when it runs again
+        steps = [do for do in steps if do[0] != "clear"]
     plain, ours = world_of(recipe, past), world_of(recipe, past)
     f, g = program_in(plain, steps, mode == "chunks"), program_in(ours, steps, mode == "chunks")
     for n, x in enumerate(inputs):
