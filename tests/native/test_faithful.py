@@ -766,3 +766,18 @@ def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):
     space["RATE"] = 2.0
     assert None not in second and not set(first) & set(second)
     assert [key(f) for f in (by_a_global, by_a_helper)] == first
+
+
+def test_a_dispatcher_that_was_compiled_with_a_default_left_out():
+    space = globals()
+
+    @numba.njit
+    def f(x, factor=1.0):
+        return factor * RATE * TABLE[0] * x * x
+
+    assert f(3.0) == 36.0
+    space["RATE"] = 7.0
+    assert grad(f)(3.0) == 24.0 and f(3.0) == 36.0
+    TABLE[0] = 7.0
+    with pytest.raises(NativeError, match="compiled"):
+        grad(f)(3.0)

@@ -21,7 +21,7 @@ from numba.core.registry import CPUDispatcher
 from plaingrad.critical import closing, shared_lock
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
-from plaingrad.native.outside import MISSING, Snapshot, changed, content_of, frozen, global_names
+from plaingrad.native.outside import MISSING, Snapshot, changed, content_of, form_for, frozen, global_names
 from plaingrad.rewrite import PLAIN, in_force
 
 STAND_IN = "__plaingrad_version__"  # attribute of stand-ins
@@ -109,7 +109,7 @@ def as_now(f: Any, signature: tuple[Any, ...]) -> Any:
     if not is_dispatcher(f):
         return version_of(f).dispatcher if isinstance(f, FunctionType) else f
     version = version_of(f)
-    if signature not in f.overloads:
+    if form_for(f, signature) is None:
         return version.dispatcher
     found = version.as_compiled.get(signature)
     if found is None:

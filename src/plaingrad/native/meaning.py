@@ -20,7 +20,7 @@ from numba.np.numpy_support import as_dtype
 from plaingrad.errors import NativeError
 from plaingrad.native.current import as_now, original
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, overloads_of, python_function
-from plaingrad.native.outside import content_of, frozen, global_names
+from plaingrad.native.outside import content_of, form_for, frozen, global_names
 from plaingrad.native.per_function import PerFunction
 
 _sources = PerFunction()  # of stand-ins: signature -> why the source must not be taken for it, or ""
@@ -214,14 +214,16 @@ def is_to_compare(now: Any, signature: tuple[Any, ...]) -> bool:
     if _compared.of(python_function(now)).get(signature, "") is None:
         return False
     f = original(now)
-    return f is not now and is_dispatcher(f) and signature in f.overloads
+    return f is not now and is_dispatcher(f) and form_for(f, signature) is not None
 
 
 def difference(now: Any, args: tuple[Any, ...], signature: tuple[Any, ...], y: Any) -> str | None:
     """What is to be said of a difference; None if there is none."""
     f = original(now)
     try:
-        own = f(*args)
+        kinds = form_for(f, signature) or ()
+        given = next((k for k, t in enumerate(kinds) if isinstance(t, types.Omitted)), len(args))
+        own = f(*args[:given])
     except Exception as error:
         own = f"{type(error).__name__}: {error}"
     if are_close(own, y):

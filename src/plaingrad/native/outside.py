@@ -14,7 +14,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core import ir
+from numba.core import ir, types
 
 from plaingrad.native.dispatchers import LIBRARIES, is_dispatcher, is_plain, python_function
 
@@ -188,8 +188,22 @@ def frozen(dispatcher: Any, signature: tuple[Any, ...]) -> dict[str, Any]:
     Numba takes the values of its first call for good. They are read from the typed IR that a dispatcher keeps. There is
     none in machine code that was loaded from Numba's own cache; there the first value shows a difference.
     """
-    compiled = dispatcher.overloads.get(signature)
-    return {} if compiled is None else changed(dispatcher.py_func, compiled)
+    kinds = form_for(dispatcher, signature)
+    return {} if kinds is None else changed(dispatcher.py_func, dispatcher.overloads[kinds])
+
+
+def form_for(dispatcher: Any, signature: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The types that a dispatcher has been compiled for, of a call of these types; None if it has not been.
+
+    Numba has a type of its own for an argument that is left to its default.
+    """
+    if signature in dispatcher.overloads:
+        return signature
+    for kinds in dispatcher.overloads:
+        pairs = list(zip(kinds, signature, strict=False))
+        if len(kinds) == len(signature) and all(k == t or isinstance(k, types.Omitted) for k, t in pairs):
+            return kinds  # type: ignore[no-any-return]
+    return None
 
 
 def changed(f: Any, compiled: Any) -> dict[str, Any]:
@@ -219,4 +233,4 @@ def is_builtin(f: Any, name: str) -> bool:
     return name in (space if isinstance(space, dict) else vars(space))
 
 
-__all__ = ["MISSING", "Snapshot", "changed", "content_of", "frozen", "global_names", "is_same"]
+__all__ = ["MISSING", "Snapshot", "changed", "content_of", "form_for", "frozen", "global_names", "is_same"]
