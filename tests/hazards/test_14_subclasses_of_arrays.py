@@ -376,6 +376,18 @@ def test_an_attribute_that_depends_on_the_inputs_keeps_its_derivative():
     assert jvp(f, (1.5,), (1.0,))[1] == pytest.approx(3.0 * (3 * 1.5**2 + 4 * 1.5))
 
 
+def test_c_code_gets_no_array_with_an_attribute_that_depends_on_the_inputs():
+    import pickle
+
+    def f(x):
+        a = Tagged(np.ones(2))
+        a.tag = x * 2.0
+        return pickle.loads(pickle.dumps(a)).sum() * x
+
+    assert "pickle" in refused(grad(f), 3.0)
+    assert grad(lambda x: len(pickle.dumps(Tagged(np.ones(2)))) * 0.0 + x)(3.0) == 1.0
+
+
 def test_python_code_of_a_class_runs_as_often_as_in_a_plain_call():
     class Counting(np.ndarray):
         entered: list = []

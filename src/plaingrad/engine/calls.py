@@ -735,6 +735,9 @@ class Calls:
             if kind == ARRAY and x.dtype.kind != "O":
                 if level.region(x) is not None:
                     return True
+                if t is not np.ndarray:  # a subclass: it may hold numbers as attributes
+                    seen[id(x)] = x
+                    todo += (getattr(x, "__dict__", None) or {}).values()
                 continue
             seen[id(x)] = x
             if (t is list or t is tuple) and FLAT.issuperset(map(type, x)):
