@@ -90,7 +90,7 @@ def remade(x: Any, new: Any) -> Any:
 
 def size_of(x: Any) -> Any:
     """The scale of each entry of a leaf, on which a step is a small one."""
-    absolute = np.abs(wide(x))
+    absolute = np.abs(wide(np.asarray(x) if isinstance(x, np.ndarray) else x))  # without its unit
     if isinstance(x, np.ndarray):
         finite = absolute[np.isfinite(absolute)]
         top = float(finite.max()) if finite.size else 1.0
