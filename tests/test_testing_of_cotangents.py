@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.test_testing import complaint, entered, named  # noqa: F401
 
+import plaingrad
 from plaingrad.tangents import ZeroTangent
 from plaingrad.testing import check_rule
 
@@ -92,3 +93,13 @@ def test_a_pushforward_that_returns_no_tangent_is_named(entered, y_dot, words): 
     entered(square, lambda x: (x * x, lambda z_bar: (2 * x * z_bar,)))
     entered(square, frule=lambda x: (x * x, lambda dots: y_dot))
     assert named(complaint(square, X), "tangent", words)
+
+
+@pytest.mark.parametrize("x", [2.0, np.ones(3)], ids=repr)
+def test_none_as_a_cotangent_is_refused_by_the_name_of_the_rule(x):
+    def doubled(x):
+        return 2.0 * x
+
+    plaingrad.rrule(doubled)(lambda x: (2.0 * x, lambda z_bar: (None,)))
+    with pytest.raises(plaingrad.RuleError, match="doubled gives None as cotangent of its argument 0"):
+        plaingrad.grad(lambda x: np.sum(doubled(x)))(x)

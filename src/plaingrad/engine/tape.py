@@ -168,8 +168,13 @@ class RuleStep:
 
 def check_cotangent(slot: Any, x_bar: Any, rule: Rule, position: int, of: str = "") -> None:
     """Refuse what a user's rule gives for an argument where it is no cotangent of it, or says that there is none."""
-    if x_bar is None or x_bar is ZeroTangent:
+    if x_bar is ZeroTangent:
         return
+    if x_bar is None:
+        raise RuleError(
+            f"the rule for {rule.name} gives None as cotangent of {of}its argument {position}, which depends on the "
+            "differentiated inputs; a derivative that is zero is ZeroTangent.\n  See docs: errors#rule"
+        )
     if x_bar is NoTangent:
         raise MissingRuleError(
             f"the rule for {rule.name} gives no derivative for {of}its argument {position}, which depends on the "
