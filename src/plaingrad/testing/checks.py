@@ -397,7 +397,7 @@ class Call:
     def usual(self, y_bar: Any, ways: list[Any]) -> float:
         """The size of <y_bar, y> for a relative change of x of one: what a derivative that is zero is small beside."""
         sizes = [
-            float(np.max(np.abs(wide(way)) / np.maximum(size_of(leaf.x), 1e-300), initial=0.0))
+            float(np.max(np.abs(wide(bare(way))) / np.maximum(size_of(bare(leaf.x)), 1e-300), initial=0.0))
             for way, leaf in zip(ways, leaves_of(self.active, ""), strict=True)
             if way is not None
         ]
@@ -546,6 +546,11 @@ def nearby(x: Any, random: np.random.Generator) -> Iterator[Any]:
 
     for _ in range(4):
         yield tuple([mapped(copied(part), moved) for part in x])
+
+
+def bare(x: Any) -> Any:
+    """An array without the class and the units of the program."""
+    return np.asarray(x) if isinstance(x, np.ndarray) else x
 
 
 def is_exact(x: Any) -> bool:
