@@ -11,6 +11,7 @@ import time
 from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Collection
+from contextvars import Context, copy_context
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -281,6 +282,7 @@ def with_fresh(
     level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
 ) -> Any:
     """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
+    context = copy_context()
     inputs = Inputs(level, args)
     _at_work[level] = inputs, get_ident()
     try:  # see `plaingrad.critical`
@@ -295,8 +297,17 @@ def with_fresh(
     except BaseException as error:
         surely(inputs.restore)
         _at_work.pop(level, None)
+        if not isinstance(error, Exception):
+            restore_errors(context)
         error.__traceback__ = users_frames(error.__traceback__)
         raise
+
+
+def restore_errors(context: Context) -> None:
+    """After an asynchronous exception: NumPy's error handling as in `context`, where ours was left."""
+    now, before = np.geterr(), context.run(np.geterr)
+    if now != before and set(now.values()) == {"ignore"}:
+        np.seterr(**before)
 
 
 def acquire(level: Any, containers: dict[int, Any]) -> None:

@@ -13,7 +13,6 @@ import weakref
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextvars import Context, copy_context
 from decimal import Decimal
 from fractions import Fraction
 from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
@@ -218,7 +217,6 @@ class Level(Hooks):
     def run(self, f: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
         before = CURRENT.get()
-        context = copy_context()
         token = None
         try:  # see `plaingrad.critical`
             try:
@@ -233,8 +231,6 @@ class Level(Hooks):
             if CURRENT.get() is not before:
                 CURRENT.set(before)
             surely(self.close)
-            if not isinstance(error, Exception):
-                restore_errors(context)
             if self.refusal is not None and isinstance(error, Exception):
                 raise self.refusal  # noqa: B904 - what it led to is its context
             raise
@@ -1003,13 +999,6 @@ def attach(tree: Tree, x: Any) -> None:
     for key, inner in tree.slots.items():
         if type(inner) is Tree:
             attach(inner, parts[key])
-
-
-def restore_errors(context: Context) -> None:
-    """After an asynchronous exception: NumPy's error handling as in `context`, where ours was left."""
-    now, before = np.geterr(), context.run(np.geterr)
-    if now != before and set(now.values()) == {"ignore"}:
-        np.seterr(**before)
 
 
 def is_stream(x: Any) -> bool:
