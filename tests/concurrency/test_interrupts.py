@@ -2,6 +2,7 @@
 
 import random
 import signal
+import sys
 import threading
 import time
 
@@ -275,3 +276,27 @@ def test_a_program_that_catches_it_goes_on():
 
     g = grad(f)(ARGUMENT)
     assert g["list"] == [12.0, 0.0] and g["c"] == 2.0
+
+
+def test_formatting_a_dictionary_that_another_thread_changes():
+    table = {str(k): float(k) for k in range(50)}
+    stop = threading.Event()
+
+    def change():
+        k = 50
+        while not stop.is_set():
+            table[str(k)] = 1.0
+            table.pop(str(k - 30), None)
+            k += 1
+
+    thread = threading.Thread(target=change)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    thread.start()
+    try:
+        for _ in range(30):
+            assert grad(lambda x: (x * x, f"{[x, len(table)]}", str(table) and None)[0])(1.5) == 3.0
+    finally:
+        stop.set()
+        thread.join()
+        sys.setswitchinterval(interval)

@@ -331,9 +331,9 @@ class Level(Hooks):
         if kind == NOTHING:
             return None
         if kind == SEQUENCE:
-            return self._tree(enumerate(x), x, seen)
+            return self._tree(enumerate(list(x)), x, seen)
         if kind == MAPPING:
-            return self._tree(x.items(), x, seen)
+            return self._tree(list(x.items()), x, seen)  # another thread may change it
         if type(x) is ModuleType:
             return None
         parts = parts_of(x)
