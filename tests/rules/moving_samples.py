@@ -484,6 +484,13 @@ for _f in (any, all):
     TABLE[_f] = [program(lambda x, f=_f: x * f([x, 0.0]), X), program(lambda a, f=_f: a * f(y > 1 for y in a), A)]
 given(functools.cmp_to_key, program(lambda xs: sorted(xs, key=functools.cmp_to_key(lambda a, b: (a > b) - (a < b))), [1.5, 0.5]))
 given(type(functools.cmp_to_key(min)).__call__, program(lambda x: (lambda k: digest(sorted([2 * x, x], key=k)))(functools.cmp_to_key(lambda a, b: (a > b) - (a < b))), X))
+given(
+    functools._lru_cache_wrapper,
+    program(lambda x: functools.lru_cache(maxsize=None)(lambda y: y * x)(3 * x), X),
+    program(lambda x: (lambda f: f(2) + f(2) * f(3))(functools.lru_cache(lambda n: n * x)), X),
+    program(lambda x: type(functools.cache(lambda y: y * x)).__name__ == "_lru_cache_wrapper" and x, X),
+    program(lambda a: (lambda f: [f(k) for k in (0, 1, 0)])(functools.cache(lambda k: a[k] * a[0])), A),
+)
 given(len, program(lambda x: x * len([x, x]), X))
 given(next, program(lambda x: next(iter([x, 2.0])) * x, X), program(lambda x: next(iter([]), x), X))
 given([aiter, anext], program(lambda x: x, X))
@@ -753,6 +760,8 @@ INTERNAL = {
     "drawn": lambda x: np.random.default_rng(5).normal(x, 2 * x),
     "drawn_along": lambda x: np.random.default_rng(5).permuted(M * x, axis=1),
     "numbers": lambda x: np.random.default_rng(5).multivariate_normal(np.zeros(2) + x, np.eye(2)),
+    "constant": lambda x: of_masked(lambda a: np.ma.log(a), x),
+    "poles_under_mask": lambda x: of_masked(lambda a: 1.0 / a, x),
     "fresh": lambda x: np.around(A * x, 1, np.zeros(3)) * x,
 }
 
@@ -765,6 +774,11 @@ class Exporting:
 
     def __dlpack_device__(self):
         return A.__dlpack_device__()
+
+
+def of_masked(f, x):
+    """f where an element that is masked is at a pole."""
+    return np.ma.filled(f(np.ma.array(np.array([0.6, 0.0, 2.2]) * x, mask=[False, True, False])), 0.0)
 
 
 def added_at_places(a, x):

@@ -176,6 +176,80 @@ given(np.ldexp, at(X, 3), at(X, np.array([1, -2, 0])), at(1.5, 2))
 given(vars(np.ndarray)["byteswap"], program(lambda a, x: np.ndarray.byteswap(a)[0] * x, np.array([1, 2], np.int16), 1.5))
 given(vars(np.ndarray)["__iter__"], program(lambda a: [2 * y for y in np.ndarray.__iter__(a)], X), program(lambda a: [y[0] * y[1] for y in np.ndarray.__iter__(a)], M))
 given(vars(np.ndarray)["__array_ufunc__"], program(lambda a: np.ndarray.__array_ufunc__(a, np.multiply, "__call__", a, 2.0), X), program(lambda a: np.ndarray.__array_ufunc__(a, np.add, "reduce", a), X))
+
+class Twice(np.ndarray):
+    """Its functions are those of ndarray, doubled."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        z = np.ndarray.__array_function__(self, func, types, args, kwargs)
+        return z if z is NotImplemented else z * 2.0
+
+
+def _function_of_arrays(a):
+    return np.ndarray.__array_function__(a, np.sum, (np.ndarray, Twice), (a * a,), {"axis": 0})
+
+
+given(
+    vars(np.ndarray)["__array_function__"],
+    program(_function_of_arrays, X),
+    program(_function_of_arrays, M),
+    program(lambda a: np.cumsum(a.view(Twice), axis=-1).view(np.ndarray) * a, M),
+    program(lambda a: np.ndarray.__array_function__(a, np.sum, (np.ndarray, str), (a,), {}) is NotImplemented, X),
+)
+
+
+# Masked arrays: what is under the mask has no part, though its slope be infinite there.
+HIDDEN = [False, True, False]
+
+
+def _in_masked(f, mask=HIDDEN):
+    """f of masked arrays, as a plain array with zeros under the mask of the result."""
+
+    def call(*args):
+        z = f(*[np.ma.array(x, mask=np.broadcast_to(mask, np.shape(x))) if np.ndim(x) else x for x in args])
+        return np.ma.filled(z, 0.0)
+
+    return call
+
+
+NEGATIVE_HIDDEN, ZERO_HIDDEN = np.array([0.6, -1.3, 2.2]), np.array([0.6, 0.0, 2.2])
+if hasattr(np.ma.core, "_MaskedUnaryOperation"):
+    _samples = []
+    for _f in (np.ma.log, np.ma.sqrt, np.ma.exp, np.ma.sin, np.ma.absolute, np.ma.arcsin):
+        _points = (0.4 * NEGATIVE_HIDDEN, ZERO_HIDDEN * 0.4, np.array([0.6, 1.0, 0.2]), M * 0.1 + 0.2)
+        _samples += [program(_in_masked(_f), a) for a in _points]
+    _samples += [program(_in_masked(np.ma.log, False), NEGATIVE_HIDDEN), program(lambda a: np.ma.filled(np.ma.log(a), 0.0), NEGATIVE_HIDDEN)]
+    _samples += [program(lambda a: np.ma.filled(np.ma.core._MaskedUnaryOperation.__call__(np.ma.log, a), 0.0), NEGATIVE_HIDDEN)]
+    given(np.ma.core._MaskedUnaryOperation.__call__, *_samples)
+if hasattr(np.ma.core, "_MaskedBinaryOperation"):
+    _samples = []
+    for _f in (np.ma.add, np.ma.multiply, np.ma.subtract, np.ma.hypot, np.ma.arctan2):
+        _samples += [program(_in_masked(_f), NEGATIVE_HIDDEN, X + 3.0), program(_in_masked(_f), ZERO_HIDDEN, ZERO_HIDDEN)]
+        _samples += [program(_in_masked(_f), M, X + 0.1), program(_in_masked(_f), X, 1.7), program(_in_masked(_f), 1.7, X)]
+    given(np.ma.core._MaskedBinaryOperation.__call__, *_samples)
+if hasattr(np.ma.core, "_DomainedBinaryOperation"):
+    _samples = []
+    for _f in (np.ma.divide, np.ma.true_divide, np.ma.fmod, np.ma.remainder):
+        _samples += [program(_in_masked(_f), NEGATIVE_HIDDEN + 3.1, ZERO_HIDDEN), program(lambda a, f=_f: np.ma.filled(f(a, ZERO_HIDDEN), 0.0), NEGATIVE_HIDDEN + 3.1)]
+        _samples += [program(_in_masked(_f), M + 4.3, X + 0.05), program(_in_masked(_f), X, 0.7), program(_in_masked(_f), 5.3, X)]
+    given(np.ma.core._DomainedBinaryOperation.__call__, *_samples)
+given(
+    np.ma.power,
+    program(_in_masked(np.ma.power), ZERO_HIDDEN, X),
+    program(_in_masked(np.ma.power), ZERO_HIDDEN, -0.5),
+    program(_in_masked(np.ma.power, False), NEGATIVE_HIDDEN, np.array([1.5, 0.5, 2.5])),
+    program(_in_masked(np.ma.power), np.abs(M) + 0.1, X),
+    program(_in_masked(np.ma.power), 1.7, X),
+    program(lambda a: np.ma.filled(np.ma.power(a, 3.0), 0.0), X),
+)
+given(
+    np.ma.MaskedArray.std,
+    *[program(_in_masked(lambda a, o=_options: np.ma.MaskedArray.std(a, **o)), _x) for _x in (X, M) for _options in ({}, {"ddof": 1}, {"axis": -1}, {"axis": 0, "keepdims": True})],
+    program(_in_masked(np.ma.MaskedArray.std, [False, True, True]), X),
+    program(lambda a: np.ma.filled(np.ma.array(a, mask=True).std(axis=0), 0.0), M),
+    program(_in_masked(lambda a: a.std(axis=1)), M),
+)
+
 given(vars(np.ndarray)["__complex__"], at(np.array(1.5)), at(np.array(1.5 + 2j)))
 given(vars(np.ndarray)["__float__"], at(np.array(1.5)), at(np.array([2.5], np.float32)[0:1].reshape(())))
 flat = vars(np.flatiter)
