@@ -102,7 +102,7 @@ EDITED = {
     "joined": lambda x: float("-".join(["", str(x)])),
     "logged": lambda x: float(logged(x).split("=")[1] + "e1"),
     "a class's own text": lambda x: float("-" + str(collections.namedtuple("P", "v")(x))[4:-1]),
-    "an array's text": lambda x: float("-" + np.array2string(np.array([x, 1.0]), precision=12)[1:10]),
+    "an array's text": lambda x: float("-" + np.array2string(np.array([x, 1.0]), precision=12)[1:10].strip()),
     "rows of dictionaries": lambda x: float(by_dictionaries(x)),
     "a class of numbers": lambda x: Real("-" + str(x)) + 0.0,
     "a context's decimal": lambda x: float(decimal.Context().create_decimal(f"-{x}")),

@@ -67,10 +67,15 @@ class Tracer:
         return self.follow
 
     def run(self, program: Callable[[], Any]) -> Any:
+        def apart() -> Any:
+            # Where an exception arrives among the first instructions of a handler, CPython leaves the handled one on the
+            # stack of the thread, for good. A generator has a stack of its own.
+            yield program()
+
         before = sys.gettrace()
         sys.settrace(self.begin)
         try:
-            return program()
+            return next(apart())
         finally:
             sys.settrace(before)
 

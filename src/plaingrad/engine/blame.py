@@ -180,7 +180,7 @@ def name_of(f: Any) -> str:
 
 
 def found_anywhere(f: Any, name: str) -> str | None:
-    """The best name under which an imported module has `f`: without private parts, like its own module, short."""
+    """The best name under which an imported module has `f`: public, listed, like its own module, short."""
     own = str(getattr(f, "__module__", "")).rpartition(".")[2].lstrip("_")
     homes = []
     for module, space in list(sys.modules.items()):
@@ -188,7 +188,9 @@ def found_anywhere(f: Any, name: str) -> str | None:
             ("__main__", "plaingrad.")
         ):
             private = sum(part.startswith("_") for part in module.split("."))
-            homes.append((private, module.rpartition(".")[2] != own, len(module), module))
+            listed = getattr(space, "__all__", ())
+            is_listed = isinstance(listed, (list, tuple)) and name in listed
+            homes.append((private, not is_listed, module.rpartition(".")[2] != own, len(module), module))
     return f"{min(homes)[-1]}.{name}" if homes else None
 
 

@@ -132,11 +132,11 @@ def product_back(outer: Any, shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: 
 
 def quotient_back(outer: Any, shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, j: Any) -> None:
     """z = a / b."""
-    part = outer.truediv(shadow.bars[n], b)
+    z_bar = shadow.bars[n]
     if i is not None:
-        add_operand(outer, shadow, i, a, part)
+        add_operand(outer, shadow, i, a, outer.truediv(z_bar, b))
     if j is not None:
-        add_operand(outer, shadow, j, b, outer.mul(outer.neg(part), z))
+        add_operand(outer, shadow, j, b, outer.mul(outer.neg(z_bar), outer.truediv(z, b)))
 
 
 def row_back(outer: Any, shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: Any, args: Any) -> None:

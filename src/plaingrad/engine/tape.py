@@ -242,11 +242,10 @@ def array_quotient_back(shadow: Shadow, n: int, z: Any, a: Any, i: Any, b: Any, 
     """z = a / b."""
     z_bar = shadow.read(n, z)
     if z_bar is not None:
-        z_bar = z_bar / b
         if i is not None:
-            add_real(shadow, i, a, z_bar)
+            add_real(shadow, i, a, z_bar / b)
         if j is not None:
-            add_real(shadow, j, b, -z_bar * z)
+            add_real(shadow, j, b, -z_bar * (z / b))  # z_bar / b may overflow where the slope z / b does not
 
 
 ARRAY_ARITHMETIC = {
