@@ -595,3 +595,61 @@ def test_native_code_leaves_arrays_of_classes_alone():
 
     assert grad(weighted)(np.array([3.0, 4.0])).tolist() == [1.0, 0.0]
     assert "MaskedArray" in refused(grad(weighted, tier="native"), np.array([3.0, 4.0]))
+
+
+class Declining(np.ndarray):
+    """It leaves every public function to the others."""
+
+    def __array_function__(self, func, types, args, kwargs):
+        return NotImplemented
+
+
+class Plainly(np.ndarray):
+    """It has the `__array_function__` of ndarray."""
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.dot(x, x.view(Declining)),
+        lambda x: np.dot(x.view(Declining), x.view(Plainly)),
+        lambda x: np.dot(x.view(Plainly), x.view(Tripling)),
+        lambda x: np.dot(x.view(Tripling), x.view(Plainly)),
+        lambda x: np.dot(x, x.view(Tripling)),
+        lambda x: np.concatenate([x.view(Declining), x]).view(np.ndarray).sum(),
+        lambda x: (np.where(x > 1.5, x.view(Declining), 2.0 * x) * x).view(np.ndarray).sum(),
+    ],
+)
+def test_the_array_function_of_ndarray_has_its_turn_among_those_of_the_classes(f):
+    x, step = np.array([0.5, 2.0, 9.0]), 1e-6
+    value, found = value_and_grad(f)(x)
+    assert value == f(x)
+    slopes = [(f(x + step * e) - f(x - step * e)) / (2.0 * step) for e in np.eye(3)]
+    assert found == pytest.approx(slopes, rel=1e-6)
+    assert jvp(f, (x,), (np.ones(3),))[1] == pytest.approx(sum(slopes), rel=1e-6)
+
+
+def test_where_every_class_declines_the_error_is_that_of_numpy():
+    def f(x):
+        return np.dot(x.view(Declining), x.view(Declining))
+
+    x = np.ones(3)
+    with pytest.raises(TypeError) as plain:
+        f(x)
+    with pytest.raises(TypeError) as found:
+        grad(f)(x)
+    assert str(found.value).splitlines()[0] == str(plain.value)
+
+
+def test_i0_of_an_array_with_a_unit():
+    unyt = pytest.importorskip("unyt")
+    x = np.array([0.5, 2.0, 9.0])
+
+    def f(x):
+        z = np.i0(unyt.unyt_array(x, ""))
+        assert type(z) is unyt.unyt_array
+        return z.view(np.ndarray).sum()
+
+    slopes = grad(lambda x: np.i0(x).sum())(x)
+    assert slopes[0] == pytest.approx(0.2578943053908963, rel=1e-7)  # I_1(1/2)
+    assert grad(f)(x) == pytest.approx(slopes, rel=1e-7)

@@ -412,8 +412,14 @@ ARITHMETIC = frozenset(
 ) | frozenset(f"__{name}__" for name in UNARY_OPERATORS.values())
 
 
-def overriders(args: Any, kwargs: dict[str, Any]) -> list[Any]:
-    """The arguments with an `__array_function__` of their own, one of each class, in NumPy's order."""
+ARRAY_FUNCTION = vars(np.ndarray)["__array_function__"]
+
+
+def implementers(args: Any, kwargs: dict[str, Any]) -> list[Any]:
+    """The arguments with an `__array_function__`, plain arrays too, one of each class, in the order NumPy asks them.
+
+    That is their own order, but an instance of a subclass comes before one of its base class.
+    """
     found: list[Any] = []
     values = [*args, *kwargs.values()]
     for x in values:
@@ -421,32 +427,31 @@ def overriders(args: Any, kwargs: dict[str, Any]) -> list[Any]:
             values += x if len(x) < 1000 else ()
     for x in values:
         t = type(x)
-        method = lookup(t, "__array_function__")
-        if method is None or method is ARRAY_FUNCTION or any(type(other) is t for other in found):
+        if lookup(t, "__array_function__") is None or any(type(other) is t for other in found):
             continue
         place = next((k for k, other in enumerate(found) if issubclass(t, type(other))), len(found))
         found.insert(place, x)
     return found
 
 
-ARRAY_FUNCTION = vars(np.ndarray)["__array_function__"]
+def has_overrider(args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether the class of an argument has an `__array_function__` of its own."""
+    return any(
+        lookup(type(x), "__array_function__") is not ARRAY_FUNCTION for x in implementers(args, kwargs)
+    )
 
 
 def by_array_function(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """f(*args, **kwargs) by the `__array_function__` of the arguments' classes."""
-    found = overriders(args, kwargs)
-    classes = [type(x) for x in found]
-    for x in arrays_of(args, kwargs):
-        if type(x) not in classes:
-            classes.append(type(x))
+    """f(*args, **kwargs) by the `__array_function__` of the arguments' classes; that of ndarray is one of them."""
+    found = implementers(args, kwargs)
+    classes = tuple([type(x) for x in found])
     for x in found:
         level.calls.meet(x)
-        z = level._call_own(lookup(type(x), "__array_function__"), x, f, tuple(classes), args, kwargs)
+        z = level._call_own(lookup(type(x), "__array_function__"), x, f, classes, args, kwargs)
         if z is not NotImplemented:
             return z
-    names = ", ".join(cls.__qualname__ for cls in classes)
     raise TypeError(
-        f"no implementation found for '{name_of(f)}' on types that implement __array_function__: {names}"
+        f"no implementation found for '{name_of(f)}' on types that implement __array_function__: {list(classes)}"
     )
 
 
@@ -474,7 +479,7 @@ def dispatching(level: Level, f: Any, instead: Any) -> Any:
     """`instead`, called for a function of NumPy without a rule, unless an argument has an `__array_function__`."""
 
     def dispatch(*args: Any, **kwargs: Any) -> Any:
-        if overriders(args, kwargs):
+        if has_overrider(args, kwargs):
             return by_array_function(level, f, args, kwargs)
         return instead(*args, **kwargs)
 
