@@ -147,6 +147,22 @@ def test_compiled_chunks_are_the_same():
         np.testing.assert_allclose(a, b, rtol=1e-13)
 
 
+def at_a_branch_point(x):
+    z = complex(x[0], x[1])
+    if x[2] > 0.0:
+        z = complex(0.0, 0.0)
+    return abs(z) * x[1] + cmath.sqrt(z).real * x[2] + (x[0] / z).imag if x[2] < 0.0 else cmath.sqrt(z).real + x[2]
+
+
+def test_complex_numbers_that_stand_still_at_infinite_slopes():
+    for x in (X, np.array([0.5, -0.25, 0.75]), np.array([0.5, -0.25, -0.75])):
+        found = jacobian(at_a_branch_point, tier="native", mode="forward")(x)
+        np.testing.assert_allclose(
+            found, jacobian(at_a_branch_point, tier="plain", mode="forward")(x), rtol=1e-13, atol=1e-15
+        )
+        assert np.isfinite(found).all()
+
+
 def test_a_compiled_jacobian_of_a_function_with_complex_numbers_inside():
     jac = plaingrad.compiled_jacobian(into_an_array, X)
     out = np.empty((3, 3))

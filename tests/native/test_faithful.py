@@ -730,8 +730,12 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
         gone.append(weakref.ref(run if not isinstance(run, build.Sweeps) else run.forward))
 
     monkeypatch.setattr(build.Derived, "__init__", noted)
-    gc.collect()
-    before = len(build._built.tables), len(current._versions), len(linecache.cache)
+
+    def kept():
+        gc.collect()
+        return len(build._built.tables), len(current._versions), len(linecache.cache)
+
+    before = kept()
     for k in range(3):
         rate = float(k)
 
@@ -741,9 +745,9 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
         f = numba.njit(f) if compiled else f
         assert grad(f, tier="native")(3.0) == 6.0 * k
         del f
-    gc.collect()
+    after = kept()
     assert gone and not any(reference() is not None for reference in gone)
-    assert (len(build._built.tables), len(current._versions), len(linecache.cache)) == before
+    assert all(a <= b for a, b in zip(after, before, strict=True)), (before, after)  # others' may go meanwhile
 
 
 def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):

@@ -414,7 +414,7 @@ class Forward(Transform):
                 else Let(z, "copy", (self.chosen(s.args[1], x_dot, out, s.line),))
             )
             return
-        wild = has_wild_slope(s) and not self.is_again and not self.mixes(s)
+        wild = has_wild_slope(s) and not self.is_again
         for position, slope in self.slopes(s, out):
             x = s.args[position]
             x_dot = self.dot(x)
@@ -422,14 +422,14 @@ class Forward(Transform):
                 continue
             if isinstance(self.type_of(slope), types.Boolean):
                 x_dot = self.chosen(slope, x_dot, out, s.line)
-            elif wild and isinstance(x, Var) and x.name in self.still:
-                product = self.emit(out, "binary", (slope, x_dot), "*", s.line)
-                moved = (Ref(lanes.if_moving, "if_moving"), x_dot, product)
-                x_dot = self.emit(out, "call", moved, (), s.line)
             elif slope == -1:
                 x_dot = self.emit(out, "unary", (x_dot,), "-", s.line)
             elif slope != 1:
-                x_dot = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+                product = self.emit(out, "binary", (slope, x_dot), "*", s.line)
+                if wild and isinstance(x, Var) and x.name in self.still:
+                    moved = (Ref(lanes.if_moving, "if_moving"), x_dot, product)
+                    product = self.emit(out, "call", moved, (), s.line)
+                x_dot = product
             total = x_dot if total is None else self.emit(out, "binary", (total, x_dot), "+", s.line)
         t = self.types[s.target]
         if total is None:

@@ -16,7 +16,7 @@ from numba.core.datamodel import models
 from numba.extending import box, intrinsic, overload_attribute, register_model
 
 from plaingrad.native.declare import overload
-from plaingrad.native.lanes import Lanes, zero_lanes
+from plaingrad.native.lanes import Lanes, if_moving, zero_lanes
 
 NUMBERS = (types.Float, types.Integer, types.Boolean)
 
@@ -192,6 +192,29 @@ def _product(a, b):  # type: ignore[no-untyped-def]
     if isinstance(a, Lanes) and isinstance(b, types.Complex):
         return lambda a, b: _joined(a * b.real, a * b.imag)
     return None
+
+
+@intrinsic
+def _where_either(context, re, im, term):  # type: ignore[no-untyped-def]
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        zero = ir.Constant(args[2].type, None)
+        moves = builder.or_(*(builder.fcmp_unordered("!=", part, zero) for part in args[:2]))
+        return builder.select(moves, args[2], zero)
+
+    return term(re, im, term), generate
+
+
+@overload(if_moving)
+def _if_moving(x_dot, term):  # type: ignore[no-untyped-def]
+    if not _is_lanes(x_dot, term):
+        return None
+
+    def moving(x_dot, term):  # type: ignore[no-untyped-def]
+        x, z = as_complex(x_dot), as_complex(term)
+        re, im = _re(x), _im(x)
+        return _joined(_where_either(re, im, _re(z)), _where_either(re, im, _im(z)))
+
+    return moving
 
 
 __all__ = ["ComplexLanes", "as_complex", "conjugated", "real_part", "zero_complex_lanes"]

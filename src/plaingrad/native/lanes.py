@@ -255,9 +255,11 @@ def _where_moving(context, x, term):  # type: ignore[no-untyped-def]
 
 @overload(if_moving)
 def _if_moving(x_dot, term):  # type: ignore[no-untyped-def]
-    if isinstance(x_dot, Lanes):
+    if isinstance(x_dot, Lanes) and isinstance(term, Lanes):
         return lambda x_dot, term: _where_moving(x_dot, term)
-    return lambda x_dot, term: term if x_dot != 0.0 else 0.0
+    if isinstance(x_dot, (types.Number, types.Boolean)):
+        return lambda x_dot, term: term if x_dot != 0.0 else 0.0
+    return None  # complex lanes are declared where they are
 
 
 # -- memory ------------------------------------------------------------------------------------------------------------
