@@ -645,7 +645,9 @@ UNUSED = {
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("f", UNUSED, ids=lambda f: f.__name__)
-def test_what_is_infinite_and_not_used_makes_no_nan(f):
+def test_what_is_infinite_and_not_used_makes_no_nan(f, request):
+    if f not in (roots, in_an_inner_loop):  # two are compiled, the others run by CPython
+        request.getfixturevalue("in_python")
     x = np.array(UNUSED[f])
     expected = grad(f, tier="plain")(x)
     assert np.all(np.isfinite(expected))
@@ -747,7 +749,8 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
         del f
     after = kept()
     assert gone and not any(reference() is not None for reference in gone)
-    assert all(a <= b for a, b in zip(after, before, strict=True)), (before, after)  # others' may go meanwhile
+    for a, b in zip(after, before, strict=True):
+        assert a <= b  # what others left may go meanwhile
 
 
 def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):
