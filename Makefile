@@ -34,7 +34,7 @@ $(VENV)/.%: pyproject.toml $(VENV)/.made
 	@touch $@
 
 test: $(VENV)/.test
-	$(PY) -m pytest -q -n $(WORKERS) $(PYTEST_ARGS)
+	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 demo: $(VENV)/.demo
 	MPLBACKEND=Agg $(PY) examples/demo.py

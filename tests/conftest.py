@@ -16,7 +16,8 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("plaingrad")
 
-# What the version of CPython decides in the native tier is here; the rest is LLVM's.
+# What the version of CPython decides in the native tier is here; the rest is LLVM's. Rules are formulas.
+SAMPLED = ("native", "rules")
 VERSIONED = ("test_frontend.py", "test_hazards.py", "test_language_programs.py", "test_border.py", "test_cache.py")
 
 
@@ -26,20 +27,21 @@ def pytest_addoption(parser):
         type=int,
         default=1,
         metavar="N",
-        help="of the tests of native code that do not depend on the version of CPython, run one in N",
+        help="of the tests of native code and of rules, which do not depend on the version of CPython, run one in N",
     )
 
 
 def pytest_collection_modifyitems(config, items):
-    """A sample of tests/native, the same in every run; all other tests stay."""
+    """A sample of what does not depend on the version, the same in every run; all other tests stay."""
     n = config.getoption("--one-in")
     if n == 1:
         return
-    native = Path(__file__).parent / "native"
+    here = Path(__file__).parent
 
     def is_left_out(item):
-        of_native_code = native in item.path.parents and item.path.name not in VERSIONED
-        return of_native_code and zlib.crc32(item.nodeid.encode()) % n != 0
+        folder = item.path.relative_to(here).parts[0] if here in item.path.parents else ""
+        is_sampled = folder in SAMPLED and item.path.name not in VERSIONED
+        return is_sampled and zlib.crc32(item.nodeid.encode()) % n != 0
 
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
