@@ -197,43 +197,58 @@ def test_text_crosses_the_levels():
 # -- text that is given to C code ----------------------------------------------------------------------------------------
 
 
+connections = []
+
+
+def connected():
+    connections.append(sqlite3.connect(":memory:"))
+    return connections[-1]
+
+
+@pytest.fixture(autouse=True)
+def closed_connections():
+    yield
+    while connections:
+        connections.pop().close()
+
+
 def by_sql(x):
-    return sqlite3.connect(":memory:").execute(f"SELECT 2.0 * {x}").fetchone()[0]
+    return connected().execute(f"SELECT 2.0 * {x}").fetchone()[0]
 
 
 def by_sql_parameters(x):
-    return float(sqlite3.connect(":memory:").execute("SELECT CAST(? AS REAL)", (str(x),)).fetchone()[0])
+    return float(connected().execute("SELECT CAST(? AS REAL)", (str(x),)).fetchone()[0])
 
 
 def by_sql_script(x):
-    database = sqlite3.connect(":memory:")
+    database = connected()
     database.executescript(f"CREATE TABLE t (v REAL); INSERT INTO t VALUES (-{x});")
     return database.execute("SELECT v FROM t").fetchone()[0]
 
 
 def by_sql_rows(x):
-    database = sqlite3.connect(":memory:")
+    database = connected()
     database.execute("CREATE TABLE t (v REAL)")
     database.executemany("INSERT INTO t VALUES (?)", [(str(x),), ("1",)])
     return database.execute("SELECT SUM(v) FROM t").fetchone()[0]
 
 
 def by_sql_generated_rows(x):
-    database = sqlite3.connect(":memory:")
+    database = connected()
     database.execute("CREATE TABLE t (v REAL)")
     database.executemany("INSERT INTO t VALUES (?)", ((text,) for text in [str(x), "1"]))
     return database.execute("SELECT SUM(v) FROM t").fetchone()[0]
 
 
 def by_sql_iterated_rows(x):
-    database = sqlite3.connect(":memory:")
+    database = connected()
     database.execute("CREATE TABLE t (v REAL)")
     database.executemany("INSERT INTO t VALUES (?)", iter([(str(x),), ("1",)]))
     return database.execute("SELECT SUM(v) FROM t").fetchone()[0]
 
 
 def by_sql_callback(x):
-    database = sqlite3.connect(":memory:")
+    database = connected()
     database.create_function("written", 0, lambda: str(x))
     return float(database.execute("SELECT 2.0 * written()").fetchone()[0])
 
@@ -420,7 +435,7 @@ def test_moving_searching_and_comparing_text_is_free(slope):
         assert int("42") == 42 and float("0.5") == 0.5 and json.loads("[1, 2.5]") == [1, 2.5]
         assert next(csv.reader(io.StringIO(f"{x},a")))[1] == "a"
         assert subprocess.run([sys.executable, "-c", "pass"], check=True).returncode == 0
-        assert sqlite3.connect(":memory:").execute("SELECT ?", ("0.75",)).fetchone() == ("0.75",)
+        assert connected().execute("SELECT ?", ("0.75",)).fetchone() == ("0.75",)
         assert ("%s" % text).title() and text.center(99).strip() == text and textwrap.dedent(text) == text
         return x * float("2.5")
 
@@ -483,7 +498,7 @@ def test_a_refusal_that_a_package_swallows_is_raised_at_the_end(slope):
         float,
         json.loads,
         lambda text: eval(text),
-        lambda text: sqlite3.connect(":memory:").execute(f"SELECT {text}").fetchone()[0],
+        lambda text: connected().execute(f"SELECT {text}").fetchone()[0],
         lambda text: np.array([text]).astype(float)[0],
     ]
     for read in reads:

@@ -962,14 +962,19 @@ class Calls:
         elif name == "flat":
             level.setitem(self.prep(np.resize)(v, a.shape), subclasses.bare(a), Ellipsis)
             return
-        elif name == "shape" and type(a) is not np.ndarray and a.base is not None:
-            self.meet(a)  # a new view: the tape holds others, as plain arrays
-        elif level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
+        else:
+            self.check_layout(a, name)
+        setattr(a, name, v)
+
+    def check_layout(self, a: Any, name: str) -> None:
+        """Refuse to set `.shape`, say, of a differentiated array in place; of a new view of a subclass it is free."""
+        if name == "shape" and type(a) is not np.ndarray and a.base is not None:
+            self.meet(a)  # the tape holds other views, as plain arrays
+        elif self.level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
             missing_rule(
                 np.ndarray,
                 f"It sets `.{name}` of a differentiated array in place; use reshape, view or a copy instead.",
             )
-        setattr(a, name, v)
 
     # -- items of other objects ------------------------------------------------------------------------------------
 

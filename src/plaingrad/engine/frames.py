@@ -503,6 +503,13 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return formatter(descriptor)(level)
     if name == "astype" and kind_of(t) == ARRAY:
         return _astype(level, descriptor)
+    if name == "_set_shape" and kind_of(t) == ARRAY:  # what `a.shape = ...` is in NumPy 2.5 and later
+
+        def set_shape(a: Any, *shape: Any) -> Any:
+            level.calls.check_layout(a, "shape")
+            return descriptor(a, *shape)
+
+        return set_shape
     if t is CsvWriter and name in ("writerow", "writerows"):
         rows = texts.remembered_row if name == "writerow" else texts.remembered_rows
         return lambda writer, x: descriptor(writer, rows(level, x))
