@@ -16,6 +16,14 @@ import plaingrad
 from plaingrad import grad, jvp, vjp
 
 
+@pytest.fixture(autouse=True)
+def keyboard():
+    """Shells let what runs in the background ignore the interrupt."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 class Length:
     """A number whose special methods C code enters."""
 

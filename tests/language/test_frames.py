@@ -356,3 +356,16 @@ def test_breaking_into_a_frame_through_a_generator_object():
         return first * inside["y"] + next(g)
 
     check(f, 1.5, 8 * 1.5 + 4 * 1.5)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="before, f_locals is a dictionary")
+def test_locals_of_a_frame_have_the_methods_that_they_have_in_a_plain_call():
+    def f(x):
+        mapping = sys._getframe().f_locals
+        found.append([hasattr(mapping, name) for name in ("clear", "pop", "popitem", "get", "update", "copy")])
+        return x * 2.0
+
+    found = []
+    f(1.0)
+    assert plaingrad.grad(f)(1.0) == 2.0
+    assert found[0] == found[1] == [False, False, False, True, True, True]

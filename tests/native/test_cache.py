@@ -254,7 +254,7 @@ def test_what_no_other_process_could_name_is_not_kept(folder):
     assert key(captures_an_array) is None
     assert key(reads_a_module) is None
     assert gradient(captures_an_array, 2.0, 1) == 1.0
-    assert not folder.exists()
+    assert not list(folder.glob("*.py"))  # helpers may be
 
 
 def test_nothing_is_kept_where_the_program_has_rules_of_its_own(folder, model):

@@ -100,6 +100,11 @@ class VisibleLocals(MutableMapping[str, Any]):
         """The locals now."""
         return dict(self)
 
+    def __getattribute__(self, name: str) -> Any:
+        if name in ("clear", "pop", "popitem"):  # locals cannot be removed, and code asks whether they can
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
 
 def visible_locals(frame: FrameType) -> Any:
     """`frame.f_locals`, as a plain frame would show it."""

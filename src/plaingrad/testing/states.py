@@ -296,6 +296,8 @@ class World:
                 value = cell.cell_contents
             except ValueError:
                 continue
+            if name == "__classdict__":  # of lazy annotations: the collector may clear it at any time
+                continue
             if callable(value) and not is_data(value):
                 self._reach(value, name)
             elif is_data(value):
