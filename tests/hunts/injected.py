@@ -73,6 +73,7 @@ class Tracer:
             yield program()
 
         before = sys.gettrace()
+        sys._getframe().f_trace_opcodes = True  # CPython 3.12 looks for that when tracing begins
         sys.settrace(self.begin)
         try:
             return next(apart())
