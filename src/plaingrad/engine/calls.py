@@ -135,6 +135,7 @@ def is_python_attribute(descriptor: Any) -> bool:
 
 
 _ours: dict[FunctionType, FunctionType] = {}  # functions of plaingrad's modules -> their rewritten forms
+_settled: dict[FunctionType, FunctionType] = {}  # such functions -> what every level calls instead of them
 
 
 def is_immortal(f: FunctionType) -> bool:
@@ -498,15 +499,20 @@ class Calls:
         """What to call instead of `f`, whatever rules it has."""
         if type(f) is not FunctionType:
             return self._decision(f, type(f), ruled=False)
+        settled = _settled.get(f)
+        if settled is not None:
+            return settled
         handed_over = outsiders.special(f, self.level)
         if handed_over is not None:
             return handed_over
-        # Also of what `inside` has rewritten once: no matter what ran before.
+        if is_immortal(f):
+            _settled[f] = f if is_own(f) else self.inside(f)
+            return _settled[f]
         if is_own(f) or codes.runs_rewritten(f):
             return f
         if compilers.owns(f):
             return compilers.called_natively(self.level, f)
-        return self.inside(f) if is_immortal(f) else rewrite_function(f)
+        return rewrite_function(f)
 
     def _of_closure(self, rule: Rule, f: FunctionType, apply_rule: Any) -> Any:
         """A closure with a rule: what it has captured is no argument, so it must not depend on the inputs."""

@@ -24,6 +24,7 @@ from plaingrad.engine.level import (
     FLOAT64,
     Level,
     argument_at,
+    arithmetic_setter,
     has_attributes,
     own_operators,
     put_field,
@@ -37,7 +38,6 @@ from plaingrad.engine.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.errors import RuleError
 from plaingrad.rewrite import PLAIN, in_force
-from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, unthunk
 from plaingrad.tangents.fields import parts_of
@@ -76,9 +76,7 @@ class ForwardLevel(Level):
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
         self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN
-        for name in BINARY + IN_PLACE + ("neg",):
-            hot = self.has_hot_hooks and name in own
-            setattr(self, name, self.hot[name] if hot else getattr(self, "general_" + name))
+        arithmetic_setter(own if self.has_hot_hooks else frozenset())(self, self.hot)
 
     # -- tangents --------------------------------------------------------------------------------------------------
 

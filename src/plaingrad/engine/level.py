@@ -35,7 +35,7 @@ from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
 from plaingrad.errors import AliasError, RuleError
 from plaingrad.rewrite import CURRENT, PLAIN, in_force
-from plaingrad.rewrite.hooks import BINARY, COMPARE, HOOK_NAMES, IN_PLACE, Hooks
+from plaingrad.rewrite.hooks import BINARY, IN_PLACE, Hooks, set_hooks, setter
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.tangents import has_tangent_space
@@ -150,8 +150,7 @@ class Level(Hooks):
         self.choose_arithmetic()
         self.pos = _unary_general(self, "pos")
         self.invert = _unary_general(self, "invert")
-        for name in COMPARE:
-            setattr(self, name, _comparison(self, name))
+        self.lt, self.le, self.eq, self.ne, self.gt, self.ge = _comparisons(self)
         self.contains = self._contains
         self.getitem = self._getitem
         self.setitem = self._setitem
@@ -255,8 +254,7 @@ class Level(Hooks):
         closed = [self, *[level for level in [heir() for heir in self.heirs] if level is not None]]
         for level in closed:
             level.fuses = False
-            for name in HOOK_NAMES:
-                setattr(level, name, getattr(outer, name))
+            set_hooks(level, outer)
         if outer is not PLAIN:
             outer.heirs += map(weakref.ref, closed)
         self.calls.closed()
@@ -462,7 +460,14 @@ class Level(Hooks):
         inputs = []
         numbers_only = not kwargs
         for position, x in enumerate(args):
-            kind = kind_of(type(x))
+            t = type(x)
+            if t is np.ndarray and x.dtype.kind in "fcbiu":
+                numbers_only = False
+                i = self.region(x)
+                if i is not None:
+                    inputs.append((position, ArraySlot(i, x)))
+                continue
+            kind = kind_of(t)
             if kind == NUMBER:
                 i = index.get(id(x))
                 if i is not None:
@@ -929,18 +934,44 @@ def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
+@functools.lru_cache(16)
+def arithmetic_setter(own: frozenset[str]) -> Callable[[Level, dict[str, Any]], None]:
+    """The function of a level and its hot hooks that sets those in `own`, and the general ones of other operators."""
+    names = (*BINARY, *IN_PLACE, "neg")
+    lines = [
+        f"level.{name} = " + (f"hot['{name}']" if name in own else f"level.general_{name}") for name in names
+    ]
+    return setter(lines, "level", "hot")
+
+
 def without_assignment(name: str) -> str:
     """The operator behind an in-place one."""
     return name[1:] + "_" if name in ("iand", "ior") else name[1:]
 
 
-def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
-    f = getattr(operator, name)
+def _comparisons(level: Level) -> tuple[Callable[[Any, Any], Any], ...]:
+    """The hooks of `COMPARE`."""
     known = adopt.known
 
-    def compare(a: Any, b: Any) -> Any:
-        if type(a) in known and type(b) in known:
-            return f(a, b)
+    def lt(a: Any, b: Any) -> Any:
+        return a < b if type(a) in known and type(b) in known else unknown(operator.lt, a, b)
+
+    def le(a: Any, b: Any) -> Any:
+        return a <= b if type(a) in known and type(b) in known else unknown(operator.le, a, b)
+
+    def eq(a: Any, b: Any) -> Any:
+        return a == b if type(a) in known and type(b) in known else unknown(operator.eq, a, b)
+
+    def ne(a: Any, b: Any) -> Any:
+        return a != b if type(a) in known and type(b) in known else unknown(operator.ne, a, b)
+
+    def gt(a: Any, b: Any) -> Any:
+        return a > b if type(a) in known and type(b) in known else unknown(operator.gt, a, b)
+
+    def ge(a: Any, b: Any) -> Any:
+        return a >= b if type(a) in known and type(b) in known else unknown(operator.ge, a, b)
+
+    def unknown(f: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
             if isinstance(a, (Fraction, Decimal)) or isinstance(b, (Fraction, Decimal)):
                 return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
@@ -948,7 +979,7 @@ def _comparison(level: Level, name: str) -> Callable[[Any, Any], Any]:
         level.calls.meet(b)
         return f(a, b)
 
-    return compare
+    return lt, le, eq, ne, gt, ge
 
 
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

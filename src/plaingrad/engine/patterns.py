@@ -26,6 +26,7 @@ from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQU
 from plaingrad.engine.level import (
     Level,
     argument_at,
+    arithmetic_setter,
     has_attributes,
     put_field,
     rebuilt,
@@ -36,7 +37,6 @@ from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.structure import ArrayNode, NumberNode
 from plaingrad.engine.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.rewrite import CURRENT, PLAIN
-from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
 
 WRAPPERS = ("__array_wrap__", "__array_prepare__")  # methods that return their second argument
@@ -86,8 +86,7 @@ class PatternLevel(Level):
     def choose_arithmetic(self) -> None:
         """All arithmetic goes the general way."""
         self.own_arrays = False
-        for name in (*BINARY, *IN_PLACE, "neg"):
-            setattr(self, name, getattr(self, "general_" + name))
+        arithmetic_setter(frozenset())(self, self.hot)
 
     # -- filing ----------------------------------------------------------------------------------------------------
 

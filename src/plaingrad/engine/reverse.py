@@ -21,6 +21,7 @@ from plaingrad.engine.level import (
     FLOAT64,
     Level,
     argument_at,
+    arithmetic_setter,
     attach,
     frozen_key,
     own_operators,
@@ -56,7 +57,6 @@ from plaingrad.engine.tape import (
 )
 from plaingrad.engine.transpose import pullback_of
 from plaingrad.rewrite import PLAIN
-from plaingrad.rewrite.hooks import BINARY, IN_PLACE
 from plaingrad.rulebook import Rule
 
 
@@ -89,8 +89,7 @@ class ReverseLevel(Level):
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
-        for name in BINARY + IN_PLACE + ("neg",):
-            setattr(self, name, self.hot[name] if name in own else getattr(self, "general_" + name))
+        arithmetic_setter(own)(self, self.hot)
         self.fuses = fuses and (self.parent is PLAIN or may_pair(self))
 
     def add_number(self, x: Any) -> int:
@@ -187,7 +186,7 @@ class ReverseLevel(Level):
                     for at, slot in inputs:
                         if at == position and type(slot) is Tree:
                             attach(slot, copy)
-        if any(isinstance(x, (np.ndarray, list)) for x in kwargs.values()):
+        if kwargs and any([isinstance(x, (np.ndarray, list)) for x in kwargs.values()]):
             kwargs = {name: self.borrowed.kept(x) for name, x in kwargs.items()}
         return args, kwargs
 

@@ -47,6 +47,18 @@ class Hooks:
             raise TypeError(f"no such hooks: {', '.join(hooks)}")
 
 
+def setter(assignments, *names):
+    """A function of `names` that does `assignments`, lines of code: opening a level sets dozens of attributes."""
+    source = f"def set_attributes({', '.join(names)}):\n" + "".join(f"    {line}\n" for line in assignments)
+    namespace = {}
+    exec(compile(source, "<plaingrad setter of hooks>", "exec"), namespace)
+    return namespace["set_attributes"]
+
+
+#: set_hooks(hooks, outer): from now on `hooks` does what `outer` does.
+set_hooks = setter([f"hooks.{name} = outer.{name}" for name in HOOK_NAMES], "hooks", "outer")
+
+
 def contains(x, container):
     """`x in container`."""
     return x in container
