@@ -135,7 +135,7 @@ def is_untouched(x: Any) -> bool:
 def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
     _adopted.add(cls)
     is_settled = kind_of(cls) not in (NUMBER, ARRAY) and not any(
-        [has_cached_property(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)]
+        has_cached_property(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)
     )
     if _is_watching:
         watched[cls] = (*tag, is_settled)
@@ -147,7 +147,7 @@ def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
 
 def has_cached_property(cls: type) -> bool:
     """Whether a property of `cls` is computed by an `lru_cache`d function, which has to be met before it is called."""
-    return any([type(x.fget) is LruCached for x in list(vars(cls).values()) if type(x) is property])
+    return any(type(x.fget) is LruCached for x in list(vars(cls).values()) if type(x) is property)
 
 
 def forget(cls: type) -> None:

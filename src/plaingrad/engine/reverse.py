@@ -186,7 +186,7 @@ class ReverseLevel(Level):
                     for at, slot in inputs:
                         if at == position and type(slot) is Tree:
                             attach(slot, copy)
-        if kwargs and any([isinstance(x, (np.ndarray, list)) for x in kwargs.values()]):
+        if kwargs and any(isinstance(x, (np.ndarray, list)) for x in kwargs.values()):
             kwargs = {name: self.borrowed.kept(x) for name, x in kwargs.items()}
         return args, kwargs
 
