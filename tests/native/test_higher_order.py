@@ -109,8 +109,11 @@ def flat(tree):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
-def test_hessians_equal_those_of_the_plain_tier(program):
+def test_hessians_equal_those_of_the_plain_tier(program, request):
+    """Every second one compiled, the others as derived."""
     f, argnums, *args = program
+    if [entry[0] for entry in PROGRAMS].index(f) % 2:
+        request.getfixturevalue("in_python")
     found = hessian(f, argnums, tier="native")(*args)
     expected = hessian(f, argnums, tier="plain")(*args)
     np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-10, atol=1e-12)

@@ -50,7 +50,7 @@ def three_axes(u0, c, k, steps):
     return np.sum(u * u)
 
 
-BY_RANK = {1: one_axis, 2: two_axes, 3: three_axes}
+BY_RANK = {1: numba.njit(one_axis), 2: numba.njit(two_axes), 3: numba.njit(three_axes)}
 
 
 def shifted(rank, axis, by):
@@ -82,7 +82,7 @@ def by_hand(u0, c, k, steps):
     "shape", [(70_001,), (3, 50_000), (301, 293), (50_000, 3), (13, 150, 71), (70, 5, 251)]
 )
 def test_arrays_that_no_cache_holds_have_the_gradient_by_hand_whatever_their_shape(shape):
-    f = numba.njit(BY_RANK[len(shape)])
+    f = BY_RANK[len(shape)]
     u0 = np.random.default_rng(0).random(shape)
     for steps in (1 + near.LEAST // u0.nbytes, 2, 0):
         value, (found,) = plaingrad.value_and_grad(f, (0,))(u0, 0.1, 0.05, steps)
@@ -100,7 +100,7 @@ def test_the_second_gradient_is_in_one_block_and_the_same():
 
 
 def test_threads_do_not_share_what_is_brought_near():
-    f = numba.njit(two_axes)
+    f = BY_RANK[2]
     fields = np.random.default_rng(0).random((2, 257, 259))
     steps = 1 + near.LEAST // fields[0].nbytes
     found = {}
