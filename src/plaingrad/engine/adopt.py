@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 import warnings
 from _thread import _count as running_threads
 from _thread import get_ident
@@ -26,7 +27,7 @@ from typing import Any
 from plaingrad import rulebook
 from plaingrad.critical import exclusively
 from plaingrad.engine import codes
-from plaingrad.engine.class_versions import tag_of
+from plaingrad.engine.class_versions import tag_of, versions_of
 from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of, refuse_class_without_hash
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
@@ -105,15 +106,34 @@ def _adopt(cls: type) -> None:
 
 
 def _adopt_attributes(cls: type) -> None:
-    tags = {base: tag_of(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)}
+    tags = {base: _version(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)}
     for base in tags:
         for name, value in list(vars(base).items()):
             _adopt_attribute(name, value)
     if type(cls) is not type:
         _adopt(type(cls))
-    tags.setdefault(cls, tag_of(cls))
+    tags.setdefault(cls, _version(cls))
     for base in reversed(tags):  # only now: other threads look at `known` without the lock
         _adopt_one(base, tags[base])
+
+
+def _version(cls: type) -> tuple[Any, int]:
+    """As `tag_of`, and of what that says nothing about: the metaclass of `cls`, and the classes of its descriptors."""
+    if not _is_watching:
+        return tag_of(cls)
+    user_classes = [base for base in cls.__mro__ if _is_replaceable(base)]
+    values = [value for base in user_classes for value in list(vars(base).values())]
+    descriptors = [x for x in values if _is_replaceable(type(x)) and hasattr(type(x), "__get__")]
+    meta = [type(cls)] if _is_replaceable(type(cls)) else []
+    return versions_of([cls, *meta], descriptors) if meta or descriptors else tag_of(cls)
+
+
+def _is_replaceable(cls: type) -> bool:
+    """Whether a program may give `cls` other methods: nobody does that to classes of the standard library."""
+    module = cls.__module__
+    if not is_heap(cls) or is_untouched(cls):
+        return False
+    return not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names
 
 
 def may_change(x: Any) -> bool:

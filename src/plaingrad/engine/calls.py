@@ -953,6 +953,8 @@ class Calls:
             outsiders.adopt_callback(v)  # C code will call it
         elif type(descriptor) in PYTHON_ATTRIBUTES and not adopt.may_change(t):
             self.stores.setdefault(t, set()).add(name)
+        elif name == "__class__" and isinstance(v, type):
+            adopt.adopt(v)  # `o` may be a descriptor, which C code enters
         setattr(o, name, v)
 
     def class_changed(self, cls: type) -> None:
