@@ -293,7 +293,7 @@ def level_closed(level: Any) -> None:
     """Count `level` out; after the last one, put the original code back. It may be done twice."""
     global _is_closing
     _open.pop(level, None)
-    if not _open and (_adopted or _is_watching or codes.any_exchanged()):
+    if not _open and (_adopted or _adopting or _is_watching or codes.any_exchanged()):
         _is_closing = True  # before the look at `_open` that counts: see `level_opened`
         exclusively(codes.lock, _put_back)
 
@@ -312,6 +312,7 @@ def _put_back() -> None:
         _ruled.clear()
         _drop(_adopted)
         _adopted.clear()
+        _adopting.clear()  # where several exceptions have left something
         _is_watching = False
     _is_closing = False
 

@@ -136,8 +136,8 @@ def by_hooks(level: Any, block: Block, values: tuple[Any, ...]) -> None:
         for k in block.outputs:
             active = level.index.get(id(found[k]))
             if active is not None:
-                level.index[id(place[k])] = active
                 level.alive.append(place[k])
+                level.index[id(place[k])] = active
         level = level.parent
 
 
@@ -227,7 +227,7 @@ def reverse_recorder(block: Block) -> FunctionType:
     lines += [f" n{k} = n = n + 1" for k in block.outputs]
     lines.append(f" extend((({', '.join([*places(block), *kept_texts(block)])},), CALLED, adjoint))")
     for k in block.outputs:
-        lines += [f" index[id(v{k})] = n{k}", f" push(v{k})"]
+        lines += [f" push(v{k})", f" index[id(v{k})] = n{k}"]
     lines.append(" if n > limit: sweep()")
     return recorder_of(block, lines, {"adjoint": made(block, usual_adjoint), "CALLED": CALLED})
 
@@ -257,7 +257,7 @@ def filed(outputs: list[int], dots: list[str], outer: str = "") -> list[str]:
         return []
     lines = []
     for k, z_dot in zip(outputs, dots, strict=True):
-        lines += [f" {outer}index[id(v{k})] = {z_dot}", f" {outer}push(v{k})"]
+        lines += [f" {outer}push(v{k})", f" {outer}index[id(v{k})] = {z_dot}"]
     return [*lines, f" {outer}n += {len(outputs)}", f" if {outer}n > {outer}limit: {outer}sweep()"]
 
 
@@ -409,7 +409,7 @@ class Paired:
         lines += [f" {line}" for line in statements]
         lines.append(f" extend((({', '.join(entry)},), PAIRED, adjoint))")
         for k in block.outputs:
-            lines += [f" index[id(v{k})] = n{k}", f" push(v{k})"]
+            lines += [f" push(v{k})", f" index[id(v{k})] = n{k}"]
         lines += [" if n > limit: sweep()", *filed(outputs, texts[: len(outputs)], "outer_")]
         self.recorder = recorder_of(block, lines, {"adjoint": self.adjoint, "PAIRED": PAIRED})
 

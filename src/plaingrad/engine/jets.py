@@ -317,8 +317,8 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
     quiet = {"all": "ignore"}
 
     def filed(z: Any, z_dot: Any) -> Any:
-        index[id(z)] = z_dot
         push(z)
+        index[id(z)] = z_dot
         if len(alive) % 4096 == 0:
             level._sweep_numbers()
         return z

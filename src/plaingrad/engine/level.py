@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.critical import exclusively, surely
+from plaingrad.critical import exclusively, if_free
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
@@ -219,23 +219,39 @@ class Level(Hooks):
         token = None
         try:  # see `plaingrad.critical`
             try:
-                adopt.level_opened(self)
-                token = CURRENT.set(self)
-                value = self.prep(f)(*args, **kwargs)
-            finally:
-                if token is not None:
-                    CURRENT.reset(token)
-                self.close()
+                try:
+                    try:
+                        try:
+                            adopt.level_opened(self)
+                            token = CURRENT.set(self)
+                            value = self.prep(f)(*args, **kwargs)
+                        finally:
+                            if token is not None:
+                                CURRENT.reset(token)
+                            self.close()
+                    except BaseException:
+                        self._leave(before)
+                        raise
+                except BaseException:
+                    self._leave(before)
+                    raise
+            except BaseException:
+                self._leave(before)
+                raise
         except BaseException as error:
-            if CURRENT.get() is not before:
-                CURRENT.set(before)
-            surely(self.close)
+            self._leave(before)
             if self.refusal is not None and isinstance(error, Exception):
                 raise self.refusal  # noqa: B904 - what it led to is its context
             raise
         if self.refusal is not None:
             raise self.refusal
         return value
+
+    def _leave(self, before: Any) -> None:
+        """Close it after an exception, with `before` in force again."""
+        if CURRENT.get() is not before:
+            CURRENT.set(before)
+        self.close()
 
     def close(self) -> None:
         """Close it, which may be done twice.
@@ -365,32 +381,21 @@ class Level(Hooks):
 
     def _sweep_alone(self, values: list[Any]) -> bool:
         """Sweep `values`, unless another thread is at it, or a segment needs them; whether that was done."""
-        lock = self.sweeping
-        if not self.may_sweep or lock._is_owned():  # a finaliser came in between
-            return False
-        try:  # see `plaingrad.critical`
-            try:
-                swept = lock.acquire(blocking=False) and self.may_sweep
-                if swept:
-                    self._sweep(values)
-            finally:
-                if lock._is_owned():
-                    lock.release()
-        except BaseException:
-            if lock._is_owned():
-                lock.release()
-            raise
-        return swept
+        return self.may_sweep and if_free(self.sweeping, self._sweep, values)
 
-    def _sweep(self, values: list[Any]) -> int:
+    def _sweep(self, values: list[Any]) -> bool:
+        if not self.may_sweep:  # by now
+            return False
         if self.parent is PLAIN:
-            return sweep(values, self.index)
+            sweep(values, self.index)
+            return True
         tables = []
         outer = self.parent
         while outer is not PLAIN:
             tables.append(outer.index)
             outer = outer.parent
-        return sweep_inside(values, self.index, tables)
+        sweep_inside(values, self.index, tables)
+        return True
 
     def _sweep_arrays(self) -> None:
         if self._sweep_alone(self.arrays):

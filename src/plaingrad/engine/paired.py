@@ -109,8 +109,8 @@ def added_to_element(
 def file_tangent(level: Any, x: Any, x_dot: Any) -> None:
     """File the number `x` as active at a forward level, if it is not."""
     if id(x) not in level.index:
-        level.index[id(x)] = x_dot
         level.alive.append(x)
+        level.index[id(x)] = x_dot
 
 
 # -- hooks -------------------------------------------------------------------------------------------------------------
@@ -118,11 +118,11 @@ def file_tangent(level: Any, x: Any, x_dot: Any) -> None:
 _FILED = """\
 o = n = n + 1
 extend(({entry}))
-index[id({z})] = o
 push({z})
+index[id({z})] = o
 if o > limit: sweep()
-outer_index[id({z})] = z_dot
 outer_push({z})
+outer_index[id({z})] = z_dot
 outer_n += 1
 if outer_n > outer_limit: outer_sweep()
 return {z}"""

@@ -30,7 +30,7 @@ from plaingrad import rulebook
 from plaingrad.engine.kinds import OBJECT, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule, name_of, refuse
 from plaingrad.errors import MissingRuleError
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import masked
 
@@ -380,11 +380,7 @@ def takes(method: Any, a: Any, b: Any) -> bool:
         override = lookup(type(b), "__array_ufunc__")
         if override is not None or isinstance(b, np.ndarray):
             return override is not None
-    token = CURRENT.set(PLAIN)
-    try:
-        return method(a, b) is not NotImplemented
-    finally:
-        CURRENT.reset(token)
+    return in_force(PLAIN, method, a, b) is not NotImplemented
 
 
 def by_array_ufunc(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -607,12 +603,8 @@ def without_poles(level: Level, f: Any, args: Any, plain_args: Any) -> Any:
 
 def probed(f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What NumPy makes of probes."""
-    token = CURRENT.set(PLAIN)
-    try:
-        with np.errstate(all="ignore"):
-            return f(*args, **kwargs)
-    finally:
-        CURRENT.reset(token)
+    with np.errstate(all="ignore"):
+        return in_force(PLAIN, f, *args, **kwargs)
 
 
 def dressed(
