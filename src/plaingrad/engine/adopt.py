@@ -322,11 +322,10 @@ def open_levels() -> list[Any]:
     return list(_open)
 
 
-def close_others(kept: set[Any]) -> list[Any]:
-    """Close the levels of threads that are no more, all but this thread's and those in `kept`; they are returned."""
+def close_others(kept: set[Any]) -> None:
+    """Close the levels of threads that are no more, all but this thread's and those in `kept`."""
     here = get_ident()
     gone = [level for level, thread in _open.items() if thread != here and level not in kept]
     for level in gone:
         _open.pop(level, None)
     exclusively(codes.lock, _put_back)  # also where one of them was about to
-    return gone

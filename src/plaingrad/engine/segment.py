@@ -7,7 +7,7 @@ gets one step for the whole segment: the tape as it is, or the means to make it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -141,8 +141,8 @@ class Segment(ReverseLevel):
         return closing(self._opened, self._end, work, *args)
 
     def _opened(self, work: Callable[..., Any], *args: Any) -> Any:
+        adopt.level_opened(self)  # first, so that a forked child knows whose segment it is
         hold(self)
-        adopt.level_opened(self)
         return work(*args)
 
     def _end(self) -> None:
@@ -254,11 +254,16 @@ def _hold(segment: Segment) -> None:
     segment.base.may_sweep = False
 
 
-def forget(gone: Iterable[Any]) -> None:
-    """Segments among `gone` keep no level from sweeping any more: their threads are no more."""
-    for level in gone:
-        if isinstance(level, Segment):
-            release(level)
+def forget_others(kept: Collection[Any]) -> None:
+    """Only the levels `kept`, segments among them, go on: no other segment keeps one of them from sweeping."""
+    ids = set(map(id, kept))
+    for holders in _held.values():
+        holders &= ids
+    for key in [key for key, holders in _held.items() if not holders]:
+        _held.pop(key)
+    for level in kept:
+        if id(level) not in _held:
+            level.may_sweep = True
 
 
 def release(segment: Segment) -> None:
