@@ -18,6 +18,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance, key_of
 from plaingrad.critical import shared_lock
 from plaingrad.errors import RuleError
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
@@ -38,7 +39,7 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
     """
     if d is None or d is NoTangent or d is ZeroTangent or isinstance(d, Thunk):
         return None
-    if isinstance(x, (float, complex, Fraction, Decimal, np.inexact)):
+    if is_instance(x, (float, complex, Fraction, Decimal, np.inexact)):
         is_number = _is_numeric(d) and (summed or np.shape(d) == ())
         return None if is_number else f"{_described(d)} for {_described(x)}"
     if isinstance(x, np.ndarray):
@@ -52,23 +53,23 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
             return f"{_described(d)} for {_described(x)}"
         problems = [misfit(part, of, summed) for part, of in zip(d, x, strict=True)]
         return next((f"{problem}, its entry {k}" for k, problem in enumerate(problems) if problem), None)
-    if isinstance(x, (int, str, bytes, type(None))) or (type(d) is type(x) and not isinstance(x, Mapping)):
+    if isinstance(x, (int, str, bytes, type(None))) or (type(d) is type(x) and not is_instance(x, Mapping)):
         return None
-    return keys_misfit(d, x, x if isinstance(x, Mapping) else parts_of(x)) or _fields_misfit(d, x, summed)
+    return keys_misfit(d, x, x if is_instance(x, Mapping) else parts_of(x)) or _fields_misfit(d, x, summed)
 
 
 def keys_misfit(d: Any, x: Any, known: Any) -> str | None:
     """What is wrong with the keys of `d` as a tangent of a mapping or object with the keys `known`."""
-    if not isinstance(d, Mapping):
+    if not is_instance(d, Mapping):
         return f"{_described(d)} for {_described(x)}"
-    if type(d) is Tangent and (isinstance(x, Mapping) or primal_type_of(d) is not type(x)):
+    if type(d) is Tangent and (is_instance(x, Mapping) or primal_type_of(d) is not type(x)):
         return f"a Tangent of {primal_type_of(d).__qualname__} for {_described(x)}"
     unknown = [key for key in entries(d) if key not in known]
     return f"an entry {unknown[0]!r}, which {_described(x)} has not," if unknown else None
 
 
 def _fields_misfit(d: Any, x: Any, summed: bool) -> str | None:
-    parts = x if isinstance(x, Mapping) else parts_of(x)
+    parts = x if is_instance(x, Mapping) else parts_of(x)
     for key, part in entries(d).items():
         problem = misfit(part, parts[key], summed) if part is not d else None
         if problem:
@@ -77,7 +78,7 @@ def _fields_misfit(d: Any, x: Any, summed: bool) -> str | None:
 
 
 def _is_numeric(d: Any) -> bool:
-    return isinstance(d, NUMERIC) or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
+    return is_instance(d, NUMERIC) or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
 
 
 def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...], summed: bool) -> bool:
@@ -134,7 +135,7 @@ class Types:
             return False
         for k, x in enumerate(args):
             expected = classes[k] if k < len(names) else self.rest
-            if expected is not None and not isinstance(x, expected):
+            if expected is not None and not is_instance(x, expected):
                 return False
         missing = set(names[given : self.required]) | self.required_keywords
         keywords = dict(self.keywords)
@@ -150,7 +151,7 @@ class Types:
                 expected = None
             else:
                 return False
-            if expected is not None and not isinstance(x, expected):
+            if expected is not None and not is_instance(x, expected):
                 return False
             missing.discard(name)
         return not missing
@@ -457,6 +458,8 @@ def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
 
 def _key(function: Any) -> Any:
     """What `function` is filed under: itself, or its identity where it cannot be hashed (the rule keeps it alive)."""
+    if isinstance(function, type):
+        return key_of(function)
     try:
         hash(function)
     except TypeError:

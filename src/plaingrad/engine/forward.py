@@ -624,7 +624,7 @@ def read_region(region: Region, x: np.ndarray) -> Any:
 
 def entry_of(x_dot: Any, key: Any) -> Any:
     """The tangent of one entry of a container or object; None where it is not given."""
-    if isinstance(x_dot, (dict, Tangent)):
+    if isinstance(x_dot, dict) or type(x_dot) is Tangent:
         return x_dot[key] if key in x_dot else None  # noqa: SIM401 - a field may be named `get`
     return x_dot[key]
 

@@ -407,7 +407,7 @@ def refuse_digits(name: str) -> None:
 
 def _next(level: Level) -> Callable[..., Any]:
     def next_(it: Any, *default: Any) -> Any:
-        if type(it) in foreign.GENERATORS or type(it) in foreign.ITERATORS:
+        if foreign.is_generator(type(it)) or foreign.is_iterator(type(it)):
             foreign.check(level, it)
         elif type(it) is np.flatiter:
             return level.inside_rule(np.flatiter.__next__, it)

@@ -141,7 +141,11 @@ _BINARY = """
 """
 
 _MIXED = """
-        if ta in reals and tb in reals and not ({pole}):
+        if (
+            (ta is float or ta is int or ta is number64)
+            and (tb is float or tb is int or tb is number64)
+            and not ({pole})
+        ):
             z = {z}
             i = get(id(a))
             j = get(id(b))
@@ -182,7 +186,11 @@ _FORWARD_BINARY = """
 """
 
 _FORWARD_MIXED = """
-        if ta in reals and tb in reals and not ({pole}):
+        if (
+            (ta is float or ta is int or ta is number64)
+            and (tb is float or tb is int or tb is number64)
+            and not ({pole})
+        ):
             number = {z}
             a_dot = get(id(a))
             b_dot = get(id(b))
@@ -379,7 +387,6 @@ def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]
     namespace: dict[str, Any] = {
         "__name__": __name__,
         "number64": np.float64,
-        "reals": frozenset((float, int, np.float64)),
         "errstate": np.errstate,
         "CURRENT": CURRENT,
     }

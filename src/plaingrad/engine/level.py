@@ -21,10 +21,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import is_among, is_instance, is_subclass
 from plaingrad.critical import exclusively, if_free
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
+from plaingrad.engine.comparisons import comparisons
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
@@ -55,6 +57,8 @@ UFUNCS = {  # what an operator on arrays is
 
 
 VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
+CAPTURING = frozenset((FunctionType, MethodType, functools.partial))
+UNFILED = frozenset((set, frozenset, memoryview, array))  # their entries cannot be replaced
 STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
 
 
@@ -150,7 +154,7 @@ class Level(Hooks):
         self.choose_arithmetic()
         self.pos = _unary_general(self, "pos")
         self.invert = _unary_general(self, "invert")
-        self.lt, self.le, self.eq, self.ne, self.gt, self.ge = _comparisons(self)
+        self.lt, self.le, self.eq, self.ne, self.gt, self.ge = comparisons(self)
         self.contains = self._contains
         self.getitem = self._getitem
         self.setitem = self._setitem
@@ -285,7 +289,7 @@ class Level(Hooks):
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
         parent = self.parent
-        if parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
+        if parent is PLAIN and not any(is_instance(x, (Fraction, Decimal)) for x in args):
             return f(*args, **kwargs) if kwargs else f(*args)  # C code may tell an empty dictionary from none
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
@@ -545,7 +549,7 @@ class Level(Hooks):
 
     def _hides_active(self, x: Any) -> bool:
         """Whether a rule could get active numbers out of `x` which are no entries or fields of it."""
-        if type(x) in (set, frozenset) or type(x).__name__.endswith(VIEWS):
+        if type(x) is set or type(x) is frozenset or type(x).__name__.endswith(VIEWS):
             return any(map(self.is_active, x))
         return is_stream(x)
 
@@ -631,7 +635,7 @@ class Level(Hooks):
         method, reflected = lookup(ta, f"__{plain_name}__"), lookup(tb, f"__r{plain_name}__")
         z = NotImplemented
         may_reflect = ta is not tb and is_own_method(reflected)
-        if may_reflect and ta in tb.__mro__ and reflected is not lookup(ta, f"__r{plain_name}__"):
+        if may_reflect and is_subclass(tb, ta) and reflected is not lookup(ta, f"__r{plain_name}__"):
             may_reflect = False
             z = self._call_own(reflected, b, a)
         if z is NotImplemented and is_own_method(method):
@@ -741,8 +745,15 @@ class Level(Hooks):
 
     def _getitem(self, o: Any, k: Any) -> Any:
         t = type(o)
-        if t is list or t is tuple or (t is dict and type(k) in adopt.known):
+        if t is list or t is tuple:
             return o[k]
+        if t is dict:
+            try:
+                known = type(k) in adopt.known
+            except TypeError:  # a class without hash
+                known = False
+            if known:
+                return o[k]
         if t is np.ndarray:
             return self.read_array(o, k)
         if kind_of(t) == ARRAY and lookup(t, "__getitem__") is subclasses.GETITEM:
@@ -751,7 +762,11 @@ class Level(Hooks):
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
-        if t is list or (t is dict and type(k) in adopt.known):
+        try:
+            is_plain = t is list or (t is dict and type(k) in adopt.known)
+        except TypeError:  # a class without hash
+            is_plain = False
+        if is_plain:
             o[k] = v
         elif t is np.ndarray and not subclasses.is_subclassed(v):
             self.write_array(v, o, k)
@@ -820,7 +835,8 @@ class Level(Hooks):
     def _contains(self, x: Any, container: Any) -> bool:
         self.calls.meet(x)
         self.calls.meet(container)
-        if type(container) not in (dict, set, frozenset):
+        t = type(container)
+        if t is not dict and t is not set and t is not frozenset:
             self.calls.meet_elements(container)
         return x in container
 
@@ -840,7 +856,7 @@ class Level(Hooks):
         if o is self.calls.made:
             self.calls.made = None  # nothing of ours is to hold on to what it goes through
             return o
-        if t in foreign.GENERATORS or t in foreign.ITERATORS:
+        if foreign.is_generator(t) or foreign.is_iterator(t):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
@@ -850,8 +866,7 @@ class Level(Hooks):
             missing_rule(memoryview, "It reads differentiated numbers out of raw memory.")
         if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
             missing_rule(np.broadcast, "It makes new numbers from differentiated arrays.")
-        if t not in adopt.known:
-            adopt.adopt(t)
+        adopt.adopt(t)
         if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
             it = iter(o)
             adopt.adopt(type(it))
@@ -868,7 +883,7 @@ class Level(Hooks):
         if not foreign.is_foreign(it):
             return it
         foreign.check(self, it)
-        return foreign.checked(self, it) if type(it) is GeneratorType or type(it) in foreign.ITERATORS else it
+        return foreign.checked(self, it) if type(it) is GeneratorType or foreign.is_iterator(type(it)) else it
 
     def inside_rule(self, f: Any, *args: Any) -> Any:
         """f(*args) by its rule."""
@@ -954,39 +969,6 @@ def without_assignment(name: str) -> str:
     return name[1:] + "_" if name in ("iand", "ior") else name[1:]
 
 
-def _comparisons(level: Level) -> tuple[Callable[[Any, Any], Any], ...]:
-    """The hooks of `COMPARE`."""
-    known = adopt.known
-
-    def lt(a: Any, b: Any) -> Any:
-        return a < b if type(a) in known and type(b) in known else unknown(operator.lt, a, b)
-
-    def le(a: Any, b: Any) -> Any:
-        return a <= b if type(a) in known and type(b) in known else unknown(operator.le, a, b)
-
-    def eq(a: Any, b: Any) -> Any:
-        return a == b if type(a) in known and type(b) in known else unknown(operator.eq, a, b)
-
-    def ne(a: Any, b: Any) -> Any:
-        return a != b if type(a) in known and type(b) in known else unknown(operator.ne, a, b)
-
-    def gt(a: Any, b: Any) -> Any:
-        return a > b if type(a) in known and type(b) in known else unknown(operator.gt, a, b)
-
-    def ge(a: Any, b: Any) -> Any:
-        return a >= b if type(a) in known and type(b) in known else unknown(operator.ge, a, b)
-
-    def unknown(f: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
-            if isinstance(a, (Fraction, Decimal)) or isinstance(b, (Fraction, Decimal)):
-                return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
-        level.calls.meet(a)
-        level.calls.meet(b)
-        return f(a, b)
-
-    return lt, le, eq, ne, gt, ge
-
-
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The argument that a rule knows by `position`."""
     return args[position] if position < len(args) else kwargs[rule.parameters[position]]
@@ -1031,7 +1013,7 @@ def attach(tree: Tree, x: Any) -> None:
     elif isinstance(x, np.ndarray):
         return
     else:
-        parts = x if isinstance(x, Mapping) else parts_of(x)
+        parts = x if is_instance(x, Mapping) else parts_of(x)
     for key, inner in tree.slots.items():
         if type(inner) is Tree:
             attach(inner, parts[key])
@@ -1040,16 +1022,16 @@ def attach(tree: Tree, x: Any) -> None:
 def is_stream(x: Any) -> bool:
     """Whether `x` hands out values one by one: a generator, an iterator, a view of a dictionary."""
     t = type(x)
-    return t in foreign.GENERATORS or t in foreign.ITERATORS or t.__name__.endswith(STREAMS)
+    return foreign.is_generator(t) or foreign.is_iterator(t) or t.__name__.endswith(STREAMS)
 
 
 def hides_numbers(y: Any) -> bool:
     """Whether numbers may be in the result of a rule that cannot be filed: it is a set, a generator, a closure."""
     if kind_of(type(y)) != OBJECT:
         return False
-    if type(y) in (FunctionType, MethodType, functools.partial):
+    if is_among(type(y), CAPTURING):
         return has_tangent_space(y)
-    return type(y) in (set, frozenset, memoryview, array) or is_stream(y)
+    return is_among(type(y), UNFILED) or is_stream(y)
 
 
 def has_attributes(x: Any) -> bool:

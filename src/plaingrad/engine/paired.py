@@ -133,7 +133,11 @@ def hook(a, b):
     nonlocal n, outer_n
     ta = type(a)
     tb = type(b)
-    if ta in reals and tb in reals and not ({pole}):
+    if (
+        (ta is float or ta is int or ta is number64)
+        and (tb is float or tb is int or tb is number64)
+        and not ({pole})
+    ):
         i = get(id(a))
         j = get(id(b))
         a_dot = outer_get(id(a))
@@ -278,7 +282,6 @@ def template(source: Callable[[str], str], name: str) -> Any:
             "slope_back": slope_back,
             "slopes_back": slopes_back,
             "number64": np.float64,
-            "reals": frozenset((float, int, np.float64)),
         }
         exec(compile(text, filename, "exec"), space)
         _templates[source, name] = space["make"](*[None] * len(names))

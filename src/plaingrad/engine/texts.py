@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from plaingrad.class_keys import is_among
 from plaingrad.engine import foreign, subclasses
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memo import open_levels
@@ -265,9 +266,12 @@ def remembered_rows(level: Level, rows: Iterable[Any]) -> Iterator[Any]:
         yield remembered_row(level, row)
 
 
+ROWS = frozenset((list, tuple, str))
+
+
 def remembered_row(level: Level, row: Any) -> Any:
     """A row on its way to a writer in C code, as a list where it is an iterator; its numbers are remembered."""
-    if type(row) not in (list, tuple, str) and hasattr(type(row), "__iter__"):
+    if not is_among(type(row), ROWS) and hasattr(type(row), "__iter__"):
         row = list(level.iterable(row))
     remember(level, row)
     return row
@@ -296,7 +300,7 @@ def check_number(level: Level, x: Any) -> None:
     elif t is complex:
         check_number(level, x.real)
         check_number(level, x.imag)
-    elif t in (list, tuple):
+    elif t is list or t is tuple:
         for part in x:
             check_number(level, part)
     elif t is dict:
@@ -411,7 +415,7 @@ def texts_in(x: Any) -> Iterator[str]:
                 todo.extend(np.ravel(x).tolist())
         elif kind == MAPPING:
             todo.extend(itertools.chain.from_iterable(x.items()))
-        elif kind == SEQUENCE or t in (set, frozenset):
+        elif kind == SEQUENCE or t is set or t is frozenset:
             todo.extend(x)
         elif t is io.StringIO or t is io.BytesIO:
             if not x.closed:
@@ -561,7 +565,7 @@ def checked_items(level: Level, f: Any, it: Iterable[Any]) -> Iterator[Any]:
 
 def is_stepped(x: Any) -> bool:
     """Whether `x` is an iterator that runs Python code, or moves what is behind it, at every step."""
-    return type(x) is GeneratorType or type(x) in foreign.ITERATORS or type(x) in STEPPED
+    return type(x) is GeneratorType or foreign.is_iterator(type(x)) or is_among(type(x), STEPPED)
 
 
 def may_read_text(x: Any) -> bool:
