@@ -24,6 +24,7 @@ from plaingrad import rulebook
 from plaingrad.class_keys import is_among, is_instance, is_subclass
 from plaingrad.critical import exclusively, if_free
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
+from plaingrad.engine.answered import settled
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
 from plaingrad.engine.comparisons import comparisons
@@ -244,11 +245,11 @@ class Level(Hooks):
                 raise
         except BaseException as error:
             self._leave(before)
-            if self.refusal is not None and isinstance(error, Exception):
-                raise self.refusal  # noqa: B904 - what it led to is its context
+            if self.refusal is not None and error is not self.refusal and isinstance(error, Exception):
+                raise settled(self.refusal, error)  # noqa: B904 - what it led to is its context
             raise
         if self.refusal is not None:
-            raise self.refusal
+            raise settled(self.refusal)
         return value
 
     def _leave(self, before: Any) -> None:

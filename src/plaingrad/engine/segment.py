@@ -14,6 +14,7 @@ import numpy as np
 
 from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine import adopt
+from plaingrad.engine.answered import settled
 from plaingrad.engine.holders import PARTS, TABLES, Inside, fingerprint, looked_into
 from plaingrad.engine.memory import Shadow, extent, owner_of
 from plaingrad.engine.refuse import refuse
@@ -156,12 +157,12 @@ class Segment(ReverseLevel):
         """f(*args, **kwargs) with this segment in force."""
         try:
             value = in_force(self, self.prep(f), *args, **kwargs)
-        except Exception:
-            if self.refusal is not None:
-                raise self.refusal  # noqa: B904 - what it led to is its context
+        except Exception as error:
+            if self.refusal is not None and error is not self.refusal:
+                raise settled(self.refusal, error)  # noqa: B904 - what it led to is its context
             raise
         if self.refusal is not None:
-            raise self.refusal
+            raise settled(self.refusal)
         return value
 
     def reset(self) -> None:

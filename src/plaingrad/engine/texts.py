@@ -28,11 +28,12 @@ import numpy as np
 
 from plaingrad.class_keys import is_among
 from plaingrad.engine import foreign, subclasses
+from plaingrad.engine.answered import is_expected
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memo import open_levels
-from plaingrad.engine.refuse import is_engine_frame, missing_rule, name_of, refuse, user_frame
+from plaingrad.engine.refuse import missing_rule, name_of, refuse, user_frame
 from plaingrad.engine.tape import Tree
-from plaingrad.errors import PlaingradError, RoundTripError, TruncationWarning
+from plaingrad.errors import RoundTripError, TruncationWarning
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
 
@@ -352,20 +353,6 @@ def _refuse(level: Level, what: str, why: str, fix: str) -> NoReturn:
         if level.refusal is None and not is_expected():
             level.refusal = refusal
         raise
-
-
-def is_expected() -> bool:
-    """Whether code inside the level names the error, and so answers it itself."""
-    names = (RoundTripError.__name__, PlaingradError.__name__)
-    frame = user_frame()
-    while frame is not None:
-        if is_engine_frame(frame):
-            if frame.f_code.co_name == "run" and "CURRENT" in frame.f_code.co_names:
-                return False  # where the level was opened
-        elif any(name in frame.f_code.co_names for name in names):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def decoded(x: Any) -> str:
