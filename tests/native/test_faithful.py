@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import AliasError, NativeError, grad, hvp, jvp, vjp
+from plaingrad import AliasError, NativeError, derivative, grad, hessian, hvp, jacobian, jvp, linearize, vjp
 
 numba = pytest.importorskip("numba")
+
+from plaingrad.native import call as native_call  # noqa: E402
 
 RATE = 2.0
 TABLE = np.array([2.0, 1.0])
@@ -356,6 +358,73 @@ def test_a_frozen_array_that_was_written_is_a_difference_that_is_told():
         grad(lambda x: f(x) * x)(3.0)
     with pytest.raises(NativeError, match="as it was compiled"):
         jvp(f, (3.0,), (1.0,), tier="native")
+
+
+OTHERS = {
+    "hvp": lambda f: hvp(f, (3.0,), (1.0,), tier="native"),
+    "hessian": lambda f: hessian(f, tier="native")(3.0),
+    "derivative": lambda f: derivative(f, tier="native")(3.0),
+    "second derivative": lambda f: derivative(f, order=2, tier="native")(3.0),
+    "linearize": lambda f: linearize(f, 3.0, tier="native")[1](1.0),
+    "jacobian": lambda f: jacobian(f, tier="native")(3.0),
+    "vjp": lambda f: vjp(f, 3.0, tier="native")[1](1.0),
+}
+RIGHT = {"hvp": (4.0,), "hessian": 4.0, "second derivative": 4.0, "vjp": (12.0,)}
+
+
+@pytest.mark.parametrize("operator", OTHERS)
+def test_every_operator_tells_the_difference_first_and_again(operator):
+    take = OTHERS[operator]
+
+    @numba.njit
+    def f(x):
+        return TABLE[0] * x * x
+
+    assert f(3.0) == 18.0
+    assert take(f) == RIGHT.get(operator, 12.0)
+    TABLE[0] = 7.0
+    for _ in range(2):
+        with pytest.raises(NativeError, match="as it was compiled, returns 18.0"):
+            take(f)
+    TABLE[0] = 2.0
+    assert take(f) == RIGHT.get(operator, 12.0)
+
+
+def test_products_with_a_hessian_compare_once_and_only_what_is_compiled(monkeypatch):
+    calls = []
+    compare = native_call.compare
+    monkeypatch.setattr(native_call, "compare", lambda *given: calls.append(given[2]) or compare(*given))
+
+    @numba.njit
+    def f(x):
+        return np.sum(x**3)
+
+    at, along = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    assert hvp(f, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+    assert calls == []  # it has no machine code of its own yet
+    assert f(at) == 9.0
+    for _ in range(2):
+        assert hvp(f, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+        assert hessian(f, tier="native")(at).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    assert len(calls) == 1
+
+    def plain(x):
+        return np.sum(x**3)
+
+    assert hvp(plain, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+    assert len(calls) == 1
+
+
+def test_a_function_that_writes_or_draws_is_not_run_for_a_comparison():
+    @numba.njit
+    def writes(x):
+        x[0] = x[0] * x[1]
+        return x[0] * x[1]
+
+    at = np.array([2.0, 3.0])
+    assert writes(at.copy()) == 18.0
+    assert hvp(writes, (at,), (np.array([1.0, 0.0]),), tier="native")[0] == pytest.approx([0.0, 6.0])
+    assert at.tolist() == [6.0, 3.0]  # once
 
 
 def stub(x):
