@@ -613,6 +613,87 @@ def test_a_compiled_jacobian_takes_a_matrix_however_it_lies_in_memory(polar):
     assert np.all(around == 7.0)
 
 
+@pytest.fixture(scope="module")
+def scaled():
+    """Of 20 numbers, so that the Jacobian is computed in two sweeps, of which the first would overwrite `p`."""
+
+    def scaled(p, w):
+        return w[0] * p * p
+
+    return plaingrad.compiled_jacobian(scaled, np.ones(20), np.ones(1))
+
+
+BLOCK = np.arange(1.0, 421.0)
+OVERLAPS = {
+    "a row": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[:20]),
+    "the last row": (lambda b: b.reshape(21, 20)[20], lambda b: b.reshape(21, 20)[1:]),
+    "a column": (lambda b: b.reshape(20, 21)[:, 19], lambda b: b.reshape(20, 21)[:, :20]),
+    "backwards": (lambda b: b.reshape(20, 21)[::-1, 0], lambda b: b.reshape(20, 21)[:, :20]),
+    "a part of a row": (lambda b: b[390:410], lambda b: b[:400].reshape(20, 20)),
+    "out upside down": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[:20][::-1, ::-1]),
+}
+APART = {
+    "rows": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[1:]),
+    "columns": (lambda b: b.reshape(20, 21)[:, 20], lambda b: b.reshape(20, 21)[:, :20]),
+    "every other row": (lambda b: b.reshape(21, 20)[20], lambda b: b.reshape(21, 20)[:20][::-1]),
+    "another block": (lambda b: b[:20], lambda b: np.empty((20, 20), order="F")),
+}
+
+
+@pytest.mark.parametrize("what", OVERLAPS)
+def test_a_compiled_jacobian_refuses_a_matrix_in_the_memory_of_an_argument(scaled, what):
+    block = BLOCK.copy()
+    of_p, of_out = OVERLAPS[what]
+    p, out = of_p(block), of_out(block)
+    assert np.shares_memory(p, out)
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory with an argument"):
+        scaled(p, np.array([2.0]), out)
+    assert np.array_equal(block, BLOCK)
+    other = np.zeros((20, 20))
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        scaled(np.ones(20), other[3, :1], other)  # an argument that is not differentiated
+    assert not other.any()
+
+
+@pytest.mark.parametrize("what", APART)
+def test_a_compiled_jacobian_takes_a_matrix_beside_an_argument(scaled, what):
+    block = BLOCK.copy()
+    of_p, of_out = APART[what]
+    p, out = of_p(block), of_out(block)
+    assert np.array_equal(scaled(p, np.array([2.0]), out), 2.0 * p * p)
+    assert np.array_equal(out, np.diag(4.0 * p))
+
+
+def test_a_compiled_jacobian_refuses_it_in_tuples_scalars_and_compiled_code(scaled):
+    def of_pair(ps):
+        return ps[0] * ps[1][0]
+
+    of_pair_too = plaingrad.compiled_jacobian(of_pair, (np.ones(2), np.ones(2)))
+    out = np.zeros((2, 4))
+    of_pair_too((np.array([2.0, 3.0]), np.array([5.0, 7.0])), out)
+    assert out.tolist() == [[5.0, 0.0, 2.0, 0.0], [0.0, 5.0, 3.0, 0.0]]
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        of_pair_too((np.ones(2), out[0, 1:3]), out)
+
+    of_no_axes = plaingrad.compiled_jacobian(lambda a: a[()] * a[()], np.array(1.0))
+    one = np.ones((1, 1))
+    assert of_no_axes(np.array(3.0), one) == 9.0 and one[0, 0] == 6.0
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        of_no_axes(one[0].reshape(()), one)
+
+    @numba.njit
+    def compiled(p, w, out):
+        return scaled(p, w, out)
+
+    out = np.zeros((20, 20))
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        compiled(out[4], np.ones(1), out)
+    assert compiled(np.ones(20), np.ones(1), out).sum() == 20.0 and np.array_equal(out, 2 * np.eye(20))
+
+    nothing = plaingrad.compiled_jacobian(lambda p: p * 2.0, np.ones(0))
+    assert nothing(np.ones(0), np.ones((0, 0))).size == 0
+
+
 def test_compiled_code_cannot_hand_a_wrong_matrix_to_a_compiled_jacobian(polar):
     @numba.njit
     def call(p, out):

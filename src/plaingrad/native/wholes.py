@@ -305,9 +305,7 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
         NativeError: it cannot be derived natively, or is complex, or takes what compiled code does not.
     """
     taken = border.taken(f, args, positions, {})
-    if taken.given is not taken.args and any(
-        a is not b for a, b in zip(taken.given, taken.args, strict=True)
-    ):
+    if not is_as_given(taken.given, taken.args):
         raise NativeError(
             "a compiled Jacobian takes numbers, arrays and tuples of these; lists and dataclasses are for "
             "jacobian(f, tier='native').\n  See docs: errors#native"
@@ -319,6 +317,13 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
     run = call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
     with_checked_matrix(run)
     return run
+
+
+def is_as_given(given: Any, taken: Any) -> bool:
+    """Whether compiled code takes an argument as it is, and not a list, say, as a tuple."""
+    if given is taken or not isinstance(given, tuple) or type(given) is not type(taken):
+        return given is taken
+    return all(map(is_as_given, given, taken))
 
 
 def with_checked_matrix(run: Any) -> None:
