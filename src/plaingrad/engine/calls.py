@@ -594,6 +594,8 @@ class Calls:
             y = level.native(f, args, kwargs)
             if level.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(level, args, y)
+            if level.texts.truncated:
+                texts.check_times(level, y, (*args, *kwargs.values()))
             return y
 
         return composed

@@ -445,6 +445,8 @@ class ForwardLevel(Level):
         slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind in "fcV" else None
         self._meet_write(a if a.base is None else owner_of(a), a)
         if region is None and slot is None:
+            if self.texts.truncated:
+                texts.check_times(self, a, (v,))
             self._native_write(v, a, k)
             return
         v_dot = None if slot is None else self.dot_at(slot, v)

@@ -531,6 +531,8 @@ class Level(Hooks):
             y = self.native(f, args, kwargs)
             if self.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(self, args, y)
+            if self.texts.truncated and (rule.kind != "scalar" or f in texts.SUMS):
+                texts.check_times(self, y, args)
             return y
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
         if y is None and rule.users:
@@ -622,6 +624,9 @@ class Level(Hooks):
                 return f(a, b)
         if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
             return self._arithmetic(name, f, a, b, ka, kb)
+        if ta is not tb and name in texts.SUMS and self.texts.truncated:
+            texts.check_times(self, a, (b,))
+            texts.check_times(self, b, (a,))
         if ka >= OBJECT or kb >= OBJECT:
             self.calls.meet(a)
             self.calls.meet(b)
@@ -722,6 +727,8 @@ class Level(Hooks):
                 b = self.prep(np.array)(b)
             if type(a) is not np.ndarray or subclasses.is_subclassed(b):
                 return subclasses.in_place(self, name, a, b)
+            if self.texts.truncated and name in texts.SUMS:
+                texts.check_times(self, a, (b,))
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
@@ -731,6 +738,8 @@ class Level(Hooks):
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
             return getattr(self, without_assignment(name))(a, b)
+        if ta is not type(b) and name in texts.SUMS and self.texts.truncated:
+            texts.check_times(self, a, (b,))
         self.calls.meet(a)
         self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:

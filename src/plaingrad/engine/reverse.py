@@ -476,6 +476,8 @@ class ReverseLevel(Level):
         if a.dtype.kind not in "fcV":
             v_slot = None
         if i is None and v_slot is None:
+            if self.texts.truncated:
+                texts.check_times(self, a, (v,))
             save = self._save(a, k)
             self._native_write(v, a, k)
             self._saved(save)

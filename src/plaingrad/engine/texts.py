@@ -15,6 +15,7 @@ import io
 import itertools
 import math
 import mmap
+import operator
 import os
 import re
 import stat
@@ -75,6 +76,8 @@ CONVERTING = tuple(
 )
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
 SPANS = (datetime.timedelta, datetime.datetime, datetime.date, np.timedelta64, np.datetime64)
+# Where a whole number beside a time becomes one; as a factor it is a count.
+SUMS = {"add", "sub", "iadd", "isub", operator.add, operator.sub, np.add, np.subtract}
 
 
 class Texts(dict[str, float]):
@@ -574,15 +577,43 @@ def spans(level: Level, f: Callable[..., Any], make: Callable[..., Any]) -> Call
     """The class `f` of times or time spans: warn if it is given a whole number made of a differentiated one."""
 
     def make_span(*args: Any, **kwargs: Any) -> Any:
-        truncated = level.texts.truncated
-        if truncated:
-            for x in (*args, *kwargs.values()):
-                if isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) in truncated:
-                    warn_truncated(f, int(x))
-                    break
+        if level.texts.truncated:
+            warn_of_truncated(level, f, (*args, *kwargs.values()))
         return make(*args, **kwargs)
 
     return make_span
+
+
+def is_time(x: Any) -> bool:
+    """Whether `x` is a time or a time span of Python or NumPy, or an array of these."""
+    return (x.dtype.kind in "mM") if isinstance(x, (np.ndarray, np.generic)) else isinstance(x, SPANS)
+
+
+def check_times(level: Level, made: Any, values: Iterable[Any]) -> None:
+    """Warn if `made` is, or holds, times that were made of a whole number made of a differentiated one."""
+    if is_time(made):
+        kind = made.dtype.type if isinstance(made, np.ndarray) else type(made)
+        warn_of_truncated(level, kind, values)
+
+
+def warn_of_truncated(level: Level, f: Any, values: Iterable[Any]) -> None:
+    """Warn of the first whole number in `values` that was made of a differentiated one; `f` makes times of them."""
+    found = level.texts.truncated.intersection(itertools.islice(whole_numbers(values), MOST))
+    if found:
+        warn_truncated(f, min(found))
+
+
+def whole_numbers(x: Any) -> Iterator[int]:
+    """The whole numbers in lists, tuples and arrays."""
+    if isinstance(x, (int, np.integer)):
+        if not isinstance(x, (bool, np.timedelta64)):
+            yield int(x)
+    elif isinstance(x, np.ndarray):
+        if x.dtype.kind in "iu":
+            yield from x.ravel()[:MOST].tolist()
+    elif isinstance(x, (list, tuple)):
+        for part in x[:MOST]:
+            yield from whole_numbers(part)
 
 
 def warn_truncated(f: Any, x: Any) -> None:
