@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from plaingrad.class_keys import is_instance, key_of
-from plaingrad.critical import shared_lock
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
 from plaingrad.tangents.fields import parts_of
@@ -273,16 +273,19 @@ def add(rule: Rule) -> None:
     source = _entering.get()
     if source is not None:
         rule = replace(rule, users=True, source=source)
+    exclusively(_lock, _add, rule)
+
+
+def _add(rule: Rule) -> None:
     key = _key(rule.function)
-    with _lock:
-        known = _rules.get(key)
-        if rule.users and known is not None and not known.users:
-            _covered[key] = known
-        if rule.types is None and (known is None or not known.variants):
-            _rules[key] = rule
-        else:
-            _rules[key] = _with_variant(known, rule)
-        _tell()
+    known = _rules.get(key)
+    if rule.users and known is not None and not known.users:
+        _covered[key] = known
+    if rule.types is None and (known is None or not known.variants):
+        _rules[key] = rule
+    else:
+        _rules[key] = _with_variant(known, rule)
+    _tell()
 
 
 _entering: ContextVar[str | None] = ContextVar("entering", default=None)
@@ -397,26 +400,31 @@ def _most_specific(rule: Rule, fitting: list[Rule], args: tuple[Any, ...], kwarg
 
 def remove(function: Any) -> Rule | None:
     """Remove the rule for `function`, with all its variants, and return it."""
-    with _lock:
-        rule = _rules.pop(_key(function), None)
-        _covered.pop(_key(function), None)
-        _tell()
+    return exclusively(_lock, _remove, _key(function))  # type: ignore[no-any-return]
+
+
+def _remove(key: Any) -> Rule | None:
+    rule = _rules.pop(key, None)
+    _covered.pop(key, None)
+    _tell()
     return rule
 
 
 def uncover(function: Any) -> Rule | None:
     """Remove what the program has entered for `function`, and return it; plaingrad's own rule, if any, is back."""
-    key = _key(function)
-    with _lock:
-        rule = _rules.get(key)
-        if rule is None or not rule.users:
-            return None
-        covered = _covered.pop(key, None)
-        if covered is None:
-            del _rules[key]
-        else:
-            _rules[key] = covered
-        _tell()
+    return exclusively(_lock, _uncover, _key(function))  # type: ignore[no-any-return]
+
+
+def _uncover(key: Any) -> Rule | None:
+    rule = _rules.get(key)
+    if rule is None or not rule.users:
+        return None
+    covered = _covered.pop(key, None)
+    if covered is None:
+        del _rules[key]
+    else:
+        _rules[key] = covered
+    _tell()
     return rule
 
 

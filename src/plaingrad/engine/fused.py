@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.critical import shared_lock
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.straight import SPACE, Straight, constant
 from plaingrad.engine.tape import CALLED, PAIRED
 from plaingrad.rewrite import PLAIN
@@ -150,12 +150,14 @@ def made(block: Block, make: Callable[..., Any], *parameters: Any) -> Any:
     """make(block, *parameters), made once."""
     known = _made.get(block)
     found = None if known is None else known.get((make, parameters))
+    return exclusively(_lock, _made_now, block, make, parameters) if found is None else found
+
+
+def _made_now(block: Block, make: Callable[..., Any], parameters: tuple[Any, ...]) -> Any:
+    known = _made.setdefault(block, {})
+    found = known.get((make, parameters))
     if found is None:
-        with _lock:
-            known = _made.setdefault(block, {})
-            found = known.get((make, parameters))
-            if found is None:
-                found = known[make, parameters] = make(block, *parameters)
+        found = known[make, parameters] = make(block, *parameters)
     return found
 
 
