@@ -1,9 +1,11 @@
-"""Critical sections that an asynchronous exception (KeyboardInterrupt) cannot tear, wherever it arrives.
+"""Critical sections that asynchronous exceptions (KeyboardInterrupt) cannot tear, wherever they arrive.
 
-An exception may arrive between any two instructions, also in a `finally` block, and between taking a lock and the `try`
-that would release it. So the rules here are: record before changing; let every clean-up be one that may be done twice;
-and do it twice, in a `finally` and in an `except BaseException` around that, so that one which is cut short is done
-again from its beginning.
+An exception may arrive between any two instructions, also in a `finally` block, in the handler of another one, and
+between taking a lock and the `try` that would release it. So the rules here are: record before changing; let every
+clean-up be one that may be done twice, from its beginning; and do it in a `finally`, and in `except BaseException`
+around that, one around the other. The clean-up is done whole if at most as many further exceptions arrive until its
+end as there are handlers: TIMES, everywhere. A loop, or a function that tries again, would not do: there are always
+instructions before its own `try`. On the way without exceptions, handlers cost nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+TIMES = 4  # exceptions that may arrive while what another one has ended is cleaned up
+
 
 def exclusively(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
     """work(*args) while this thread holds `lock`, a `threading.RLock`, which is free again whatever happens."""
@@ -23,39 +27,77 @@ def exclusively(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
         return work(*args)
     try:
         try:
-            lock.acquire()
-            return work(*args)
-        finally:
+            try:
+                try:
+                    try:
+                        lock.acquire()
+                        return work(*args)
+                    finally:
+                        if owned():
+                            lock.release()
+                except BaseException:
+                    if owned():
+                        lock.release()
+                    raise
+            except BaseException:
+                if owned():
+                    lock.release()
+                raise
+        except BaseException:
             if owned():
                 lock.release()
+            raise
     except BaseException:
         if owned():
             lock.release()
         raise
 
 
-def surely(close: Callable[[], Any], tries: int = 5) -> None:
-    """close(), after an exception; again from its beginning where further asynchronous ones cut it short."""
-    for left in range(tries, 0, -1):
-        try:
-            close()
-            return
-        except Exception:
-            raise
-        except BaseException:
-            if left == 1:
-                raise
+def if_free(lock: Any, work: Callable[..., Any], *args: Any) -> Any:
+    """work(*args) while this thread holds `lock`; False where somebody, this thread included, holds it already."""
+    if lock._is_owned():
+        return False
+
+    def begin() -> Any:
+        return lock.acquire(blocking=False) and work(*args)
+
+    def end() -> None:
+        if lock._is_owned():
+            lock.release()
+
+    return closing(begin, end)
 
 
 def closing(work: Callable[..., Any], close: Callable[[], Any], *args: Any) -> Any:
     """work(*args), and then close(), which is done again from its beginning if an exception cuts it short."""
+    is_closed = False
     try:
         try:
-            return work(*args)
-        finally:
-            close()
+            try:
+                try:
+                    try:
+                        return work(*args)
+                    finally:
+                        close()
+                        is_closed = True
+                except BaseException:
+                    if not is_closed:
+                        close()
+                        is_closed = True
+                    raise
+            except BaseException:
+                if not is_closed:
+                    close()
+                    is_closed = True
+                raise
+        except BaseException:
+            if not is_closed:
+                close()
+                is_closed = True
+            raise
     except BaseException:
-        surely(close)
+        if not is_closed:
+            close()
         raise
 
 

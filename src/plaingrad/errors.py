@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 _HERE = Path(__file__).parent
 # The page of errors: in an installed package beside this file, in a source tree among the docs.
@@ -38,11 +40,20 @@ def _with_places(message: str) -> str:
     return _SECTION.sub(lambda found: found[1] + _sections().get(found[2], f"errors#{found[2]}"), message)
 
 
+def _unnoticed(error: Any) -> None:
+    """Nobody wants to know."""
+
+
+# Told of each error when it is made: the engine remembers refusals that a program swallows.
+raised_in_programs: Callable[[Any], None] = _unnoticed
+
+
 class PlaingradError(Exception):
     """Base of all errors raised by plaingrad. `errors#rule` in its message becomes the place of that section."""
 
     def __init__(self, *args: object) -> None:
         super().__init__(*[_with_places(x) if type(x) is str else x for x in args])
+        raised_in_programs(self)
 
 
 class MissingRuleError(PlaingradError, NotImplementedError):

@@ -18,7 +18,8 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from plaingrad.critical import shared_lock
+from plaingrad.class_keys import is_instance, key_of
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
 from plaingrad.tangents.fields import parts_of
@@ -38,7 +39,7 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
     """
     if d is None or d is NoTangent or d is ZeroTangent or isinstance(d, Thunk):
         return None
-    if isinstance(x, (float, complex, Fraction, Decimal, np.inexact)):
+    if is_instance(x, (float, complex, Fraction, Decimal, np.inexact)):
         is_number = _is_numeric(d) and (summed or np.shape(d) == ())
         return None if is_number else f"{_described(d)} for {_described(x)}"
     if isinstance(x, np.ndarray):
@@ -52,23 +53,23 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
             return f"{_described(d)} for {_described(x)}"
         problems = [misfit(part, of, summed) for part, of in zip(d, x, strict=True)]
         return next((f"{problem}, its entry {k}" for k, problem in enumerate(problems) if problem), None)
-    if isinstance(x, (int, str, bytes, type(None))) or (type(d) is type(x) and not isinstance(x, Mapping)):
+    if isinstance(x, (int, str, bytes, type(None))) or (type(d) is type(x) and not is_instance(x, Mapping)):
         return None
-    return keys_misfit(d, x, x if isinstance(x, Mapping) else parts_of(x)) or _fields_misfit(d, x, summed)
+    return keys_misfit(d, x, x if is_instance(x, Mapping) else parts_of(x)) or _fields_misfit(d, x, summed)
 
 
 def keys_misfit(d: Any, x: Any, known: Any) -> str | None:
     """What is wrong with the keys of `d` as a tangent of a mapping or object with the keys `known`."""
-    if not isinstance(d, Mapping):
+    if not is_instance(d, Mapping):
         return f"{_described(d)} for {_described(x)}"
-    if type(d) is Tangent and (isinstance(x, Mapping) or primal_type_of(d) is not type(x)):
+    if type(d) is Tangent and (is_instance(x, Mapping) or primal_type_of(d) is not type(x)):
         return f"a Tangent of {primal_type_of(d).__qualname__} for {_described(x)}"
     unknown = [key for key in entries(d) if key not in known]
     return f"an entry {unknown[0]!r}, which {_described(x)} has not," if unknown else None
 
 
 def _fields_misfit(d: Any, x: Any, summed: bool) -> str | None:
-    parts = x if isinstance(x, Mapping) else parts_of(x)
+    parts = x if is_instance(x, Mapping) else parts_of(x)
     for key, part in entries(d).items():
         problem = misfit(part, parts[key], summed) if part is not d else None
         if problem:
@@ -77,7 +78,7 @@ def _fields_misfit(d: Any, x: Any, summed: bool) -> str | None:
 
 
 def _is_numeric(d: Any) -> bool:
-    return isinstance(d, NUMERIC) or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
+    return is_instance(d, NUMERIC) or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
 
 
 def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...], summed: bool) -> bool:
@@ -134,7 +135,7 @@ class Types:
             return False
         for k, x in enumerate(args):
             expected = classes[k] if k < len(names) else self.rest
-            if expected is not None and not isinstance(x, expected):
+            if expected is not None and not is_instance(x, expected):
                 return False
         missing = set(names[given : self.required]) | self.required_keywords
         keywords = dict(self.keywords)
@@ -150,7 +151,7 @@ class Types:
                 expected = None
             else:
                 return False
-            if expected is not None and not isinstance(x, expected):
+            if expected is not None and not is_instance(x, expected):
                 return False
             missing.discard(name)
         return not missing
@@ -272,16 +273,19 @@ def add(rule: Rule) -> None:
     source = _entering.get()
     if source is not None:
         rule = replace(rule, users=True, source=source)
+    exclusively(_lock, _add, rule)
+
+
+def _add(rule: Rule) -> None:
     key = _key(rule.function)
-    with _lock:
-        known = _rules.get(key)
-        if rule.users and known is not None and not known.users:
-            _covered[key] = known
-        if rule.types is None and (known is None or not known.variants):
-            _rules[key] = rule
-        else:
-            _rules[key] = _with_variant(known, rule)
-        _tell()
+    known = _rules.get(key)
+    if rule.users and known is not None and not known.users:
+        _covered[key] = known
+    if rule.types is None and (known is None or not known.variants):
+        _rules[key] = rule
+    else:
+        _rules[key] = _with_variant(known, rule)
+    _tell()
 
 
 _entering: ContextVar[str | None] = ContextVar("entering", default=None)
@@ -396,26 +400,31 @@ def _most_specific(rule: Rule, fitting: list[Rule], args: tuple[Any, ...], kwarg
 
 def remove(function: Any) -> Rule | None:
     """Remove the rule for `function`, with all its variants, and return it."""
-    with _lock:
-        rule = _rules.pop(_key(function), None)
-        _covered.pop(_key(function), None)
-        _tell()
+    return exclusively(_lock, _remove, _key(function))  # type: ignore[no-any-return]
+
+
+def _remove(key: Any) -> Rule | None:
+    rule = _rules.pop(key, None)
+    _covered.pop(key, None)
+    _tell()
     return rule
 
 
 def uncover(function: Any) -> Rule | None:
     """Remove what the program has entered for `function`, and return it; plaingrad's own rule, if any, is back."""
-    key = _key(function)
-    with _lock:
-        rule = _rules.get(key)
-        if rule is None or not rule.users:
-            return None
-        covered = _covered.pop(key, None)
-        if covered is None:
-            del _rules[key]
-        else:
-            _rules[key] = covered
-        _tell()
+    return exclusively(_lock, _uncover, _key(function))  # type: ignore[no-any-return]
+
+
+def _uncover(key: Any) -> Rule | None:
+    rule = _rules.get(key)
+    if rule is None or not rule.users:
+        return None
+    covered = _covered.pop(key, None)
+    if covered is None:
+        del _rules[key]
+    else:
+        _rules[key] = covered
+    _tell()
     return rule
 
 
@@ -457,6 +466,8 @@ def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
 
 def _key(function: Any) -> Any:
     """What `function` is filed under: itself, or its identity where it cannot be hashed (the rule keeps it alive)."""
+    if isinstance(function, type):
+        return key_of(function)
     try:
         hash(function)
     except TypeError:

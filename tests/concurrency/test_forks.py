@@ -12,6 +12,8 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, vjp
+from plaingrad.engine.level import Level
+from plaingrad.engine.segment import Segment
 from tests.hunts.injected import MODULE_LOCKS, State, free_locks
 
 pytestmark = [
@@ -190,6 +192,46 @@ def test_a_child_while_another_thread_differentiates(place):
     if place in (in_the_function, in_a_rule, in_a_pullback, in_a_checkpoint):
         assert busy.result["a"] == 6.0 and busy.result["w"].tolist() == [2.0, 4.0]
     assert not state.differences()
+
+
+def at_line(code, number):
+    """A derivative that stops at the line event `number` of `code`; at its end, if there are not so many."""
+
+    def derivative(stop):
+        count = 0
+
+        def follow(frame, event, arg):
+            nonlocal count
+            count += event == "line"
+            if event == "line" and count == number:
+                stop()
+            return follow
+
+        sys.settrace(lambda frame, event, arg: follow if frame.f_code is code else None)
+        try:
+            return grad(lambda p: plaingrad.checkpoint(f, p) * 1.0)(SHARED)
+        finally:
+            sys.settrace(None)
+            if count < number:
+                ended.append(number)
+                stop()
+
+    ended = []
+    return derivative, ended
+
+
+@pytest.mark.parametrize("function", [Level.run, Level.close, Segment._opened, Segment._end])
+def test_a_child_while_another_thread_opens_or_closes(function):
+    state = State((Length,), SHARED)
+    for number in range(1, 40):
+        derivative, ended = at_line(function.__code__, number)
+        with Busy(derivative) as busy:
+            if ended:
+                break
+            said = in_child(lambda: clean(state))
+            assert said == b"", (number, said)
+        assert busy.result["a"] == 6.0 and not state.differences()
+    assert number > 2
 
 
 def test_a_child_of_a_thread_beside_many_levels():

@@ -1,5 +1,6 @@
 """An asynchronous exception at any instruction: everything is as before, and it stays the exception that it was."""
 
+import contextlib
 import random
 import signal
 import sys
@@ -10,10 +11,11 @@ import time
 import numpy as np
 import pytest
 from tests.hunts import injected
-from tests.hunts.injected import Put, State, free_locks, interrupted, places_to_try, without_collection
+from tests.hunts.injected import Put, State, Tracer, free_locks, interrupted, places_to_try, without_collection
 
 import plaingrad
 from plaingrad import grad, jvp, vjp
+from plaingrad.critical import TIMES
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +154,31 @@ def test_at_every_instruction_of_opening_and_closing(name):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_at_every_line(name):
     assert without_collection(lambda: try_everywhere(PROGRAMS[name], 20, lines=True)) >= 20
+
+
+@pytest.mark.parametrize("times", range(2, TIMES + 1))
+def test_several_in_quick_succession(times):
+    """While what one has ended is cleaned up, others arrive, at any instruction of that."""
+    without_collection(lambda: try_several(times))
+
+
+def try_several(times):
+    chances = random.Random(times)
+    met = 0
+    for program in PROGRAMS.values():
+        places = places_to_try(program, 10)
+        state = State(CLASSES, ARGUMENTS)
+        for _ in range(12):
+            at = [chances.choice(places)]
+            while len(at) < times:
+                at.append(at[-1] + chances.choice([1, 2, 3, 5, 8, 13, 21, 34, 55]))
+            tracer = Tracer(tuple(at))
+            with contextlib.suppress(Put):
+                tracer.run(program)
+            assert not state.differences(), (at, tracer.raised, state.differences())
+            met += tracer.raised == times
+        program()
+    assert free_locks() and met > 40
 
 
 def test_it_stays_the_exception_that_it_was_also_where_the_function_has_failed():

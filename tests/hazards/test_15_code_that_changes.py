@@ -407,6 +407,110 @@ def test_another_thread_replaces(name, mode):
         F.__bases__ = bases
 
 
+def classes_with_helpers():
+    """A descriptor's class, a metaclass, and a class that has both."""
+
+    class Field:
+        def __get__(self, instance, owner=None):
+            return self if instance is None else instance.v * 0.75
+
+        def __set__(self, instance, value):
+            instance.v = value * 0.5
+
+    class Meta(type):
+        def __call__(cls, v):
+            return super().__call__(v)
+
+        def __iter__(cls):
+            return iter([cls.kind])
+
+    class Has(metaclass=Meta):
+        field = Field()
+        kind = 1.0
+
+        def __init__(self, v):
+            self.v = v
+
+    class Wrapper:
+        inner = Field()
+
+        def __get__(self, instance, owner=None):
+            self.v = instance.v
+            return self.inner
+
+    class Outer:
+        field = Wrapper()
+
+        def __init__(self, v):
+            self.v = v
+
+    class OtherField:
+        def __get__(self, instance, owner=None):
+            return 5.0 * instance.v * instance.v
+
+    return types.SimpleNamespace(**locals())
+
+
+def square(v):
+    return 5.0 * v * v
+
+
+HELPERS = {
+    "a getter": (
+        lambda c: setattr(c.Field, "__get__", lambda self, instance, owner=None: square(instance.v)),
+        lambda c, x: c.Has(x).field,
+    ),
+    "a getter, by getattr": (
+        lambda c: setattr(c.Field, "__get__", lambda self, instance, owner=None: square(instance.v)),
+        lambda c, x: getattr(c.Has(x), "field"),
+    ),
+    "a setter": (
+        lambda c: setattr(c.Field, "__set__", lambda self, instance, v: setattr(instance, "v", square(v))),
+        lambda c, x: (has := c.Has(x), setattr(has, "field", x), has.v)[-1],
+    ),
+    "a getter behind a getter": (
+        lambda c: setattr(c.Field, "__get__", lambda self, instance, owner=None: square(instance.v)),
+        lambda c, x: c.Outer(x).field,
+    ),
+    "the class of a descriptor": (
+        lambda c: setattr(vars(c.Has)["field"], "__class__", c.OtherField),
+        lambda c, x: c.Has(x).field,
+    ),
+    "the call of a class": (
+        lambda c: setattr(c.Meta, "__call__", lambda cls, v: square(v)),
+        lambda c, x: c.Has(x),
+    ),
+    "the call of a class, in C": (
+        lambda c: setattr(c.Meta, "__call__", lambda cls, v: square(v)),
+        lambda c, x: sum(map(c.Has, [x])),
+    ),
+    "the iterator of a class": (
+        lambda c: setattr(c.Meta, "__iter__", lambda cls: iter([square(cls.kind)])),
+        lambda c, x: (setattr(c.Has, "kind", x), sum(c.Has))[-1],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HELPERS)
+@pytest.mark.parametrize("by_other", [False, True], ids=["itself", "another thread"])
+@pytest.mark.parametrize("mode", [grad, derivative, lambda f: lambda x: grad(grad(lambda y: f(y) * 1.0))(x) * x])
+def test_what_serves_a_class_is_replaced(name, by_other, mode):
+    # Neither a metaclass nor the class of a descriptor is a base: CPython's version of the class stays.
+    change, use = HELPERS[name]
+    c = classes_with_helpers()
+    ask = beside(lambda: change(c))[0] if by_other else lambda: change(c)
+
+    def f(x):
+        has = c.Has(x)
+        has.field = has.field + x
+        setattr(has, "field", getattr(has, "field"))
+        list(map(c.Has, [x])), list(c.Has), c.Outer(x).field
+        ask()
+        return use(c, x)
+
+    assert mode(f)(1.5) == pytest.approx(15.0, rel=1e-12)
+
+
 def test_what_another_thread_has_assigned_stays():
     ask, _ = beside(lambda: setattr(E.__mul__, "__code__", five.__code__))
 

@@ -39,31 +39,48 @@ def opens(code: CodeType) -> bool:
 
 
 class Tracer:
-    """Counts the instructions (or lines) of plaingrad's code that a thread runs, and raises at one of them.
+    """Counts the instructions (or lines) of plaingrad's code that a thread runs, and raises at one or several of them.
 
     Attributes:
-        at: the number of the event at which `error` is raised; None: nowhere.
+        at: the numbers of the events at which `error` is raised.
         places: (code, offset) of every event, if they are wanted.
+        raised: how often.
     """
 
-    def __init__(self, at: int | None, error: type[BaseException] = Put, lines: bool = False, keep: bool = False) -> None:
-        self.at, self.error, self.event, self.keep = at, error, "line" if lines else "opcode", keep
-        self.count = 0
+    def __init__(
+        self,
+        at: int | tuple[int, ...] | None,
+        error: type[BaseException] = Put,
+        lines: bool = False,
+        keep: bool = False,
+        watched: Callable[[CodeType], bool] = is_ours,
+    ) -> None:
+        self.at = () if at is None else (at,) if isinstance(at, int) else at
+        self.error, self.event, self.keep, self.watched = error, "line" if lines else "opcode", keep, watched
+        self.count = self.raised = 0
         self.places: list[tuple[CodeType, int]] = []
 
     def begin(self, frame: Any, event: str, arg: Any) -> Any:
-        if not is_ours(frame.f_code):
+        if not self.watched(frame.f_code):
             return None
         frame.f_trace_opcodes = self.event == "opcode"
-        return self.follow
+        return Follower(self, frame) if len(self.at) > 1 else self.follow
+
+    def is_due(self, frame: Any, event: str) -> bool:
+        """Count an event; whether to raise now."""
+        if event != self.event:
+            return False
+        if self.keep:
+            self.places.append((frame.f_code, frame.f_lasti))
+        self.count += 1
+        if self.count not in self.at:
+            return False
+        self.raised += 1
+        return True
 
     def follow(self, frame: Any, event: str, arg: Any) -> Any:
-        if event == self.event:
-            if self.keep:
-                self.places.append((frame.f_code, frame.f_lasti))
-            self.count += 1
-            if self.count == self.at:
-                raise self.error
+        if self.is_due(frame, event):
+            raise self.error
         return self.follow
 
     def run(self, program: Callable[[], Any]) -> Any:
@@ -79,6 +96,31 @@ class Tracer:
             return next(apart())
         finally:
             sys.settrace(before)
+
+
+class Follower:
+    """Follows one frame. CPython ends tracing where a tracing function raises; this one begins it anew."""
+
+    def __init__(self, tracer: Tracer, frame: Any) -> None:
+        self.tracer, self.frame, self.has_raised = tracer, frame, False
+
+    def __call__(self, frame: Any, event: str, arg: Any) -> Any:
+        tracer = self.tracer
+        if tracer.is_due(frame, event):
+            self.has_raised = True
+            del self, frame  # the traceback keeps what is here
+            raise tracer.error
+        return self
+
+    def __del__(self) -> None:
+        # CPython drops the tracing function of the frame after it has ended tracing, and before the frame goes on.
+        if self.has_raised and self.tracer.raised < len(self.tracer.at):
+            frame = self.frame
+            while frame is not None:
+                if self.tracer.watched(frame.f_code):
+                    frame.f_trace, frame.f_trace_opcodes = Follower(self.tracer, frame), self.tracer.event == "opcode"
+                frame = frame.f_back
+            sys.settrace(self.tracer.begin)
 
 
 def places_to_try(
@@ -154,6 +196,9 @@ class State:
             "open levels": set(adopt._open),
             "exchanged": dict(codes._exchanged),
             "adopted": set(adopt._adopted),
+            "being adopted": set(adopt._adopting),
+            "known": [cls in adopt.known or cls in adopt.settled or cls in adopt.watched for cls in self.classes],
+            "at work": set(inputs._at_work),
             "patched": dict(inputs._patched),
             "held": dict(segment._held),
             "locks": [lock._is_owned() for lock in MODULE_LOCKS],
@@ -169,7 +214,7 @@ class State:
         return found
 
 
-def interrupted(program: Callable[[], Any], at: int, error: type[BaseException] = Put, lines: bool = False) -> bool:
+def interrupted(program: Callable[[], Any], at: int | tuple[int, ...], error: type[BaseException] = Put, lines: bool = False) -> bool:
     """Whether program() was ended by `error`, put in at event `at`."""
     try:
         Tracer(at, error, lines).run(program)

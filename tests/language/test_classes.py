@@ -1052,20 +1052,11 @@ def test_an_object_changes_its_class_and_a_class_its_bases():
     check(f, 1.5, gradient=12 + 4 * 1.5)
 
 
-@pytest.mark.xfail(strict=True, reason="classes are keys of the engine's tables; see the page on limits")
-def test_classes_whose_metaclass_compares_or_hashes_are_only_asked_by_the_program():
+@pytest.mark.unchecked  # which does not put back what a metaclass can reach
+def test_a_metaclass_without_hash_is_only_asked_by_the_program():
     calls = []
 
     class Comparing(type):
-        def __eq__(cls, other):
-            calls.append("eq")
-            return cls is other
-
-    class Hashing(type):
-        def __hash__(cls):
-            calls.append("hash")
-            return 1
-
         def __eq__(cls, other):
             calls.append("eq")
             return cls is other
@@ -1077,15 +1068,38 @@ def test_classes_whose_metaclass_compares_or_hashes_are_only_asked_by_the_progra
         def __lt__(self, other):
             return self.v < other.v
 
-    class Counted(Unhashable, metaclass=type("Both", (Hashing, Comparing), {})):
-        pass
-
     def f(x):
         one = sorted([Unhashable(x), Unhashable(4.0)])[0].v
-        two = sorted([Counted(x * x), Counted(9.0)])[0].v
-        return one * two * len({Counted: 1, int: 2})
+        return one * (Unhashable == type(Unhashable(x))) * (1 + (Unhashable == int))
 
-    check(f, 1.5, gradient=6 * 1.5**2, setup=calls.clear, state=lambda: list(calls))
+    check(f, 1.5, gradient=1.0, setup=calls.clear, state=lambda: list(calls))
+
+
+@pytest.mark.xfail(strict=True, reason="classes are keys of the engine's tables; see the page on limits")
+@pytest.mark.unchecked
+def test_a_metaclass_that_hashes_is_only_asked_by_the_program():
+    calls = []
+
+    class Hashing(type):
+        def __hash__(cls):
+            calls.append("hash")
+            return 1
+
+        def __eq__(cls, other):
+            calls.append("eq")
+            return cls is other
+
+    class Counted(metaclass=Hashing):
+        def __init__(self, v):
+            self.v = v
+
+        def __lt__(self, other):
+            return self.v < other.v
+
+    def f(x):
+        return sorted([Counted(x * x), Counted(9.0)])[0].v * len({Counted: 1, int: 2})
+
+    check(f, 1.5, gradient=4 * 1.5, setup=calls.clear, state=lambda: list(calls))
 
 
 def test_abstract_base_classes_and_mixins_provide_methods():

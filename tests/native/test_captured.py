@@ -125,3 +125,106 @@ def with_a_write_in_a_loop(x, n):
 def test_a_write_that_numba_drops_and_the_next_iteration_reads_is_refused():
     with pytest.raises(plaingrad.NativeError, match="Numba loses the write"):
         plaingrad.grad(with_a_write_in_a_loop, tier="native")(POINT, 3)
+
+
+# Arrays that compiled code reads where they are: large ones, and those that are not contiguous ------------------------
+
+LARGE = np.arange(200000.0)
+EVERY_OTHER = np.arange(20.0)[::2]
+BACKWARDS = np.arange(6.0)[::-1]
+
+
+def of_large(x):
+    s = 0.0
+    for i in range(8):
+        s += x * x * LARGE[i]
+    return s
+
+
+def of_every_other(x):
+    s = 0.0
+    for i in range(EVERY_OTHER.shape[0]):
+        s += np.sin(x * EVERY_OTHER[i])
+    return s
+
+
+def of_backwards(x):
+    return np.sum(np.exp(x * BACKWARDS))
+
+
+LIVE = [(of_large, LARGE), (of_every_other, EVERY_OTHER), (of_backwards, BACKWARDS)]
+
+
+@pytest.fixture(params=[0, 1, 2], ids=["large", "every other", "backwards"])
+def live(request):
+    f, array = LIVE[request.param]
+    before = array.copy()
+    yield f, array
+    array[...] = before
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("take", [plaingrad.linearize, plaingrad.vjp], ids=["linearize", "vjp"])
+def test_a_map_notices_that_an_array_which_it_reads_again_has_changed(live, take, compiled):
+    f, array = live
+    truth = plaingrad.grad(f, tier="plain")(0.7)
+    options = {} if compiled else {"tier": "native"}
+    y, linear = take(numba.njit(f) if compiled else f, 0.7, **options)
+    for _ in range(2):
+        assert np.ravel(linear(1.0)) == pytest.approx([truth], rel=1e-12)
+    array[3] += 100.0
+    with pytest.raises(plaingrad.ChangedSinceError):
+        linear(1.0)
+    array[3] -= 100.0
+    assert np.ravel(linear(1.0)) == pytest.approx([truth], rel=1e-12)
+    assert y == pytest.approx(f(0.7), rel=1e-12)
+
+
+def nested(f):
+    return plaingrad.grad(plaingrad.grad(f))
+
+
+OPERATORS = {
+    "grad": plaingrad.grad,
+    "derivative": plaingrad.derivative,
+    "vjp": lambda f: lambda x: plaingrad.vjp(f, x)[1](1.0)[0],
+    "linearize": lambda f: lambda x: plaingrad.linearize(f, x)[1](1.0),
+    "reverse over reverse": nested,
+    "forward over reverse": lambda f: plaingrad.derivative(plaingrad.grad(f)),
+    "hvp": lambda f: lambda x: plaingrad.hvp(f, (x,), (1.0,))[0],
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
+def test_an_array_that_the_program_itself_writes_after_a_compiled_call(live, operator):
+    f, array = live
+    compiled = numba.njit(f)
+
+    def program(x):
+        y = compiled(x)
+        array[1] += 1.0
+        return y
+
+    def reference(x):
+        y = f(x)
+        array[1] += 1.0
+        return y
+
+    before = array.copy()
+    truth = operator(reference)(0.7)
+    assert np.sum(array - before) == 1.0
+    array[...] = before
+    assert operator(program)(0.7) == pytest.approx(truth, rel=1e-9)
+    assert np.sum(array - before) == 1.0
+
+
+def test_what_is_small_and_contiguous_is_a_copy_in_machine_code():
+    values = np.arange(4.0)
+
+    @numba.njit
+    def f(x):
+        return x * values[3]
+
+    y, linear = plaingrad.linearize(f, 2.0)
+    values[3] = 50.0
+    assert (y, linear(1.0)) == (6.0, 3.0)

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import AliasError, NativeError, grad, hvp, jvp, vjp
+from plaingrad import AliasError, NativeError, derivative, grad, hessian, hvp, jacobian, jvp, linearize, vjp
 
 numba = pytest.importorskip("numba")
+
+from plaingrad.native import call as native_call  # noqa: E402
 
 RATE = 2.0
 TABLE = np.array([2.0, 1.0])
@@ -358,6 +360,73 @@ def test_a_frozen_array_that_was_written_is_a_difference_that_is_told():
         jvp(f, (3.0,), (1.0,), tier="native")
 
 
+OTHERS = {
+    "hvp": lambda f: hvp(f, (3.0,), (1.0,), tier="native"),
+    "hessian": lambda f: hessian(f, tier="native")(3.0),
+    "derivative": lambda f: derivative(f, tier="native")(3.0),
+    "second derivative": lambda f: derivative(f, order=2, tier="native")(3.0),
+    "linearize": lambda f: linearize(f, 3.0, tier="native")[1](1.0),
+    "jacobian": lambda f: jacobian(f, tier="native")(3.0),
+    "vjp": lambda f: vjp(f, 3.0, tier="native")[1](1.0),
+}
+RIGHT = {"hvp": (4.0,), "hessian": 4.0, "second derivative": 4.0, "vjp": (12.0,)}
+
+
+@pytest.mark.parametrize("operator", OTHERS)
+def test_every_operator_tells_the_difference_first_and_again(operator):
+    take = OTHERS[operator]
+
+    @numba.njit
+    def f(x):
+        return TABLE[0] * x * x
+
+    assert f(3.0) == 18.0
+    assert take(f) == RIGHT.get(operator, 12.0)
+    TABLE[0] = 7.0
+    for _ in range(2):
+        with pytest.raises(NativeError, match="as it was compiled, returns 18.0"):
+            take(f)
+    TABLE[0] = 2.0
+    assert take(f) == RIGHT.get(operator, 12.0)
+
+
+def test_products_with_a_hessian_compare_once_and_only_what_is_compiled(monkeypatch):
+    calls = []
+    compare = native_call.compare
+    monkeypatch.setattr(native_call, "compare", lambda *given: calls.append(given[2]) or compare(*given))
+
+    @numba.njit
+    def f(x):
+        return np.sum(x**3)
+
+    at, along = np.array([1.0, 2.0]), np.array([1.0, 0.0])
+    assert hvp(f, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+    assert calls == []  # it has no machine code of its own yet
+    assert f(at) == 9.0
+    for _ in range(2):
+        assert hvp(f, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+        assert hessian(f, tier="native")(at).tolist() == [[6.0, 0.0], [0.0, 12.0]]
+    assert len(calls) == 1
+
+    def plain(x):
+        return np.sum(x**3)
+
+    assert hvp(plain, (at,), (along,), tier="native")[0].tolist() == [6.0, 0.0]
+    assert len(calls) == 1
+
+
+def test_a_function_that_writes_or_draws_is_not_run_for_a_comparison():
+    @numba.njit
+    def writes(x):
+        x[0] = x[0] * x[1]
+        return x[0] * x[1]
+
+    at = np.array([2.0, 3.0])
+    assert writes(at.copy()) == 18.0
+    assert hvp(writes, (at,), (np.array([1.0, 0.0]),), tier="native")[0] == pytest.approx([0.0, 6.0])
+    assert at.tolist() == [6.0, 3.0]  # once
+
+
 def stub(x):
     return x * 100.0
 
@@ -542,6 +611,87 @@ def test_a_compiled_jacobian_takes_a_matrix_however_it_lies_in_memory(polar):
         assert np.allclose(out, SLOPES, rtol=1e-15)
     around[1:5:2, 1:5:2] = 7.0
     assert np.all(around == 7.0)
+
+
+@pytest.fixture(scope="module")
+def scaled():
+    """Of 20 numbers, so that the Jacobian is computed in two sweeps, of which the first would overwrite `p`."""
+
+    def scaled(p, w):
+        return w[0] * p * p
+
+    return plaingrad.compiled_jacobian(scaled, np.ones(20), np.ones(1))
+
+
+BLOCK = np.arange(1.0, 421.0)
+OVERLAPS = {
+    "a row": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[:20]),
+    "the last row": (lambda b: b.reshape(21, 20)[20], lambda b: b.reshape(21, 20)[1:]),
+    "a column": (lambda b: b.reshape(20, 21)[:, 19], lambda b: b.reshape(20, 21)[:, :20]),
+    "backwards": (lambda b: b.reshape(20, 21)[::-1, 0], lambda b: b.reshape(20, 21)[:, :20]),
+    "a part of a row": (lambda b: b[390:410], lambda b: b[:400].reshape(20, 20)),
+    "out upside down": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[:20][::-1, ::-1]),
+}
+APART = {
+    "rows": (lambda b: b.reshape(21, 20)[0], lambda b: b.reshape(21, 20)[1:]),
+    "columns": (lambda b: b.reshape(20, 21)[:, 20], lambda b: b.reshape(20, 21)[:, :20]),
+    "every other row": (lambda b: b.reshape(21, 20)[20], lambda b: b.reshape(21, 20)[:20][::-1]),
+    "another block": (lambda b: b[:20], lambda b: np.empty((20, 20), order="F")),
+}
+
+
+@pytest.mark.parametrize("what", OVERLAPS)
+def test_a_compiled_jacobian_refuses_a_matrix_in_the_memory_of_an_argument(scaled, what):
+    block = BLOCK.copy()
+    of_p, of_out = OVERLAPS[what]
+    p, out = of_p(block), of_out(block)
+    assert np.shares_memory(p, out)
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory with an argument"):
+        scaled(p, np.array([2.0]), out)
+    assert np.array_equal(block, BLOCK)
+    other = np.zeros((20, 20))
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        scaled(np.ones(20), other[3, :1], other)  # an argument that is not differentiated
+    assert not other.any()
+
+
+@pytest.mark.parametrize("what", APART)
+def test_a_compiled_jacobian_takes_a_matrix_beside_an_argument(scaled, what):
+    block = BLOCK.copy()
+    of_p, of_out = APART[what]
+    p, out = of_p(block), of_out(block)
+    assert np.array_equal(scaled(p, np.array([2.0]), out), 2.0 * p * p)
+    assert np.array_equal(out, np.diag(4.0 * p))
+
+
+def test_a_compiled_jacobian_refuses_it_in_tuples_scalars_and_compiled_code(scaled):
+    def of_pair(ps):
+        return ps[0] * ps[1][0]
+
+    of_pair_too = plaingrad.compiled_jacobian(of_pair, (np.ones(2), np.ones(2)))
+    out = np.zeros((2, 4))
+    of_pair_too((np.array([2.0, 3.0]), np.array([5.0, 7.0])), out)
+    assert out.tolist() == [[5.0, 0.0, 2.0, 0.0], [0.0, 5.0, 3.0, 0.0]]
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        of_pair_too((np.ones(2), out[0, 1:3]), out)
+
+    of_no_axes = plaingrad.compiled_jacobian(lambda a: a[()] * a[()], np.array(1.0))
+    one = np.ones((1, 1))
+    assert of_no_axes(np.array(3.0), one) == 9.0 and one[0, 0] == 6.0
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        of_no_axes(one[0].reshape(()), one)
+
+    @numba.njit
+    def compiled(p, w, out):
+        return scaled(p, w, out)
+
+    out = np.zeros((20, 20))
+    with pytest.raises(plaingrad.ArgumentError, match="shares memory"):
+        compiled(out[4], np.ones(1), out)
+    assert compiled(np.ones(20), np.ones(1), out).sum() == 20.0 and np.array_equal(out, 2 * np.eye(20))
+
+    nothing = plaingrad.compiled_jacobian(lambda p: p * 2.0, np.ones(0))
+    assert nothing(np.ones(0), np.ones((0, 0))).size == 0
 
 
 def test_compiled_code_cannot_hand_a_wrong_matrix_to_a_compiled_jacobian(polar):

@@ -21,30 +21,31 @@ def usual():
 
 
 def test_thresholds_are_raised_inside_and_restored_behind(usual):
-    with seldom_collected():
+    def work(k):
         assert gc.get_threshold()[0] == max(OBJECTS, usual[0])
-        with seldom_collected():
-            pass
+        if k:
+            seldom_collected(work, k - 1)
         assert gc.get_threshold()[0] == max(OBJECTS, usual[0])
+        return k
+
+    assert seldom_collected(work, 2) == 2
     assert gc.get_threshold() == usual
 
 
 def test_an_exception_restores_them_too(usual):
-    with pytest.raises(KeyError), seldom_collected():
-        raise KeyError
+    with pytest.raises(KeyError):
+        seldom_collected({}.__getitem__, 1)
     assert gc.get_threshold() == usual
 
 
 def test_what_somebody_sets_meanwhile_stays():
-    with seldom_collected():
-        gc.set_threshold(123, 4, 5)
+    seldom_collected(gc.set_threshold, 123, 4, 5)
     assert gc.get_threshold()[0] == 123
 
 
 def test_a_collector_that_is_told_not_to_run_does_not():
     gc.set_threshold(0)
-    with seldom_collected():
-        assert gc.get_threshold()[0] == 0
+    assert seldom_collected(gc.get_threshold)[0] == 0
     assert gc.get_threshold()[0] == 0
 
 
@@ -52,16 +53,17 @@ def test_threads_that_overlap_leave_the_thresholds_as_they_were(usual):
     both_in, first_out = threading.Barrier(2), threading.Event()
 
     def first():
-        with seldom_collected():
-            both_in.wait()
+        seldom_collected(both_in.wait)
         first_out.set()
 
-    other = threading.Thread(target=first)
-    other.start()
-    with seldom_collected():
+    def last():
         both_in.wait()
         first_out.wait()
         assert gc.get_threshold()[0] == max(OBJECTS, usual[0])
+
+    other = threading.Thread(target=first)
+    other.start()
+    seldom_collected(last)
     other.join()
     assert gc.get_threshold() == usual
 

@@ -30,8 +30,8 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
         ArgumentError: an argument has no tangent, or there is no such argument.
 
     The function made raises ValueError where `out` has not as many rows and columns as there are derivatives, and
-    ArgumentError where it is no matrix of float64 that can be written. Like other compiled functions it keeps the
-    globals of the time when it was made.
+    ArgumentError where it is no matrix of float64 that can be written, or shares memory with an argument. Like other
+    compiled functions it keeps the globals of the time when it was made.
 
     Examples:
         >>> import numba, numpy as np

@@ -30,6 +30,7 @@ from plaingrad.api.leaves import (
     structure_of,
     structures_of,
 )
+from plaingrad.class_keys import is_instance
 from plaingrad.critical import imported
 from plaingrad.engine.calls import slot_names
 from plaingrad.engine.inputs import entries_of, has_fields, put
@@ -519,7 +520,7 @@ class Task:
 
     def _is_exact(self) -> bool:
         """Whether a number is of a type that no array of floats can hold: its tangents are of that type too."""
-        return any(isinstance(leaf.x, (Fraction, Decimal)) for leaf in self.x_leaves)
+        return any(is_instance(leaf.x, (Fraction, Decimal)) for leaf in self.x_leaves)
 
     def _pushed(self, start: int, count: int) -> tuple[Any, Any]:
         """The value, and the tangents along `count` unit directions; of a single one, without a leading axis."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import recorded
+from plaingrad.class_keys import all_among, is_instance
 from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.inputs import entries_of, fields_of, has_fields
@@ -159,17 +160,17 @@ class Fit:
                 raise self.misfit(path, f"a sequence of {len(x)} entries", d)
             return [self.of(part, of, f"{path}[{k}]") for k, (part, of) in enumerate(zip(d, x, strict=True))]
         if kind == MAPPING:
-            if not isinstance(d, Mapping) or set(d) - set(x):
+            if not is_instance(d, Mapping) or set(d) - set(x):
                 raise self.misfit(path, f"a mapping with keys among {list(x)}", d)
             return {
                 key: self.of(d[key], x[key], f"{path}[{key!r}]") if key in d else ZeroTangent for key in x
             }
         if type(x) is Tangent:  # of an object: the engine knows it as an object with a dictionary
-            d = d["_fields"] if isinstance(d, Mapping) and set(d) == {"_fields"} else d
+            d = d["_fields"] if is_instance(d, Mapping) and set(d) == {"_fields"} else d
             return {"_fields": self.of(d, fields_in(x), path)}
         if kind != NOTHING and has_fields(x):
             fields = fields_of(x)
-            if not isinstance(d, Mapping) or set(d) - set(fields):
+            if not is_instance(d, Mapping) or set(d) - set(fields):
                 raise self.misfit(path, f"a Tangent or a dict with fields among {list(fields)}", d)
             return {
                 name: self.of(d[name], value, f"{path}.{name}") if name in d else ZeroTangent
@@ -189,7 +190,7 @@ class Fit:
             raise self.misfit(path, "a number", d)
         self._refuse_complex(path, d, x)
         if isinstance(d, int):
-            return type(x)(d) if isinstance(x, (Decimal, Fraction)) else float(d)
+            return type(x)(d) if is_instance(x, (Decimal, Fraction)) else float(d)
         return d
 
     def _array(self, d: Any, x: np.ndarray, path: str) -> Any:
@@ -225,9 +226,9 @@ def kept(x: Any, seen: dict[int, Any] | None = None) -> Any:
         return seen[id(x)]
     if kind == SEQUENCE:
         if isinstance(x, tuple):
-            return x if FLAT.issuperset(map(type, x)) else tuple([kept(part, seen) for part in x])
+            return x if all_among(x, FLAT) else tuple([kept(part, seen) for part in x])
         seen[id(x)] = copy = []
-        copy += x if FLAT.issuperset(map(type, x)) else [kept(part, seen) for part in x]
+        copy += x if all_among(x, FLAT) else [kept(part, seen) for part in x]
     elif type(x) is Tangent:
         return Tangent(primal_type_of(x), kept(fields_in(x), seen))
     elif kind == MAPPING:

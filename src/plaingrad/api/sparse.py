@@ -28,7 +28,7 @@ from plaingrad.api.leaves import (
     structure_of,
     structures_of,
 )
-from plaingrad.critical import shared_lock
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine import dependence
 from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
 from plaingrad.engine.index_sets import distinct
@@ -505,22 +505,30 @@ def coloured(kind: str, starts: np.ndarray, columns: np.ndarray, n: int) -> tupl
     digest = hashlib.blake2b(np.ascontiguousarray(starts))
     digest.update(np.ascontiguousarray(columns))
     key = kind, n, digest.digest()
-    with _colourings_lock:
-        known = _colourings.get(key)
-        if known is not None:
-            _colourings.move_to_end(key)
-            return known
+    known = exclusively(_colourings_lock, _known_colourings, key)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
     if kind == "symmetric":
         made: tuple[Colouring, ...] = (colour_symmetric(starts, columns),)
     elif kind == "cheapest":
         made = cheapest(starts, columns, n)
     else:
         made = ((colour_columns if kind == "columns" else colour_rows)(starts, columns, n),)
-    with _colourings_lock:
-        _colourings[key] = made
-        while len(_colourings) > 1 and sum(map(size_of, _colourings.values())) > KEPT:
-            _colourings.popitem(last=False)
+    exclusively(_colourings_lock, _keep_colourings, key, made)
     return made
+
+
+def _known_colourings(key: Any) -> tuple[Colouring, ...] | None:
+    known = _colourings.get(key)
+    if known is not None:
+        _colourings.move_to_end(key)
+    return known
+
+
+def _keep_colourings(key: Any, made: tuple[Colouring, ...]) -> None:
+    _colourings[key] = made
+    while len(_colourings) > 1 and sum(map(size_of, _colourings.values())) > KEPT:
+        _colourings.popitem(last=False)
 
 
 def size_of(colourings: tuple[Colouring, ...]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import sys
 import warnings
 from _thread import _count as running_threads
 from _thread import get_ident
@@ -24,17 +25,19 @@ from types import (
 from typing import Any
 
 from plaingrad import rulebook
+from plaingrad.class_keys import is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine import codes
-from plaingrad.engine.class_versions import tag_of
-from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of, refuse_class_without_hash
+from plaingrad.engine.class_versions import tag_of, versions_of
+from plaingrad.engine.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
 _ruled: dict[
     FunctionType, FunctionType
 ] = {}  # functions with other code and a rule -> the same with their own code
-_adopted: set[type] = set()
-_adopting: set[type] = set()  # those being looked at
+# In the tables of this module a class stands under its `key_of`.
+_adopted: dict[Any, type] = {}
+_adopting: set[Any] = set()  # those being looked at
 _open: dict[Any, int] = {}  # the open levels -> their threads
 _is_closing = False  # the last level is being closed
 _is_watching = False  # other threads may change adopted classes, which are `watched` then and not `known`
@@ -57,33 +60,34 @@ STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
 )
 STATIC_SCALARS = STATIC - {list, tuple, dict, set, frozenset}
-known: set[type] = set(STATIC)  # classes that need nothing more; read without the lock
-settled: set[type] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
+known: set[Any] = set(STATIC)  # classes that need nothing more; read without the lock
+settled: set[Any] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
 # Adopted classes that other threads may change -> (where the version tag is, what it was, "settled").
-watched: dict[type, tuple[Any, int, bool]] = {}
+watched: dict[Any, tuple[Any, int, bool]] = {}
 
 
 def adopt(cls: type) -> None:
     """Make the special methods of `cls` and its bases run rewritten until the last open level closes."""
-    if not _needs_nothing(cls):
-        exclusively(codes.lock, _adopt, cls)
-
-
-def _needs_nothing(cls: type) -> bool:
     try:
-        if cls in known:
-            return True
-    except TypeError:
-        refuse_class_without_hash(cls)
-        raise
-    found = watched.get(cls)
+        if _needs_nothing(cls):
+            return
+    except TypeError:  # no hash
+        pass
+    exclusively(codes.lock, _adopt, cls)
+
+
+def _needs_nothing(key: Any) -> bool:
+    if key in known:
+        return True
+    found = watched.get(key)
     return found is not None and found[0].value == found[1]
 
 
 def _adopt(cls: type) -> None:
-    if cls in watched and not _needs_nothing(cls):
+    key = key_of(cls)
+    if key in watched and not _needs_nothing(key):
         _forget(cls)
-    if _needs_nothing(cls):
+    if _needs_nothing(key):
         return
     if not is_heap(cls):
         if cls not in NEVER_KNOWN:
@@ -91,29 +95,49 @@ def _adopt(cls: type) -> None:
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
                 settled.add(cls)
         return
-    if not _open or cls in _adopting:
+    if not _open or key in _adopting:
         return
     try:
         try:
-            _adopting.add(cls)
+            _adopting.add(key)
             _adopt_attributes(cls)
         finally:
-            _adopting.discard(cls)
+            _adopting.discard(key)
     except BaseException:
-        _adopting.discard(cls)
+        _adopting.discard(key)
         raise
 
 
 def _adopt_attributes(cls: type) -> None:
-    tags = {base: tag_of(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)}
-    for base in tags:
+    tags = [(base, _version(base)) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)]
+    for base, _ in tags:
         for name, value in list(vars(base).items()):
             _adopt_attribute(name, value)
     if type(cls) is not type:
         _adopt(type(cls))
-    tags.setdefault(cls, tag_of(cls))
-    for base in reversed(tags):  # only now: other threads look at `known` without the lock
-        _adopt_one(base, tags[base])
+    if not any(base is cls for base, _ in tags):
+        tags.append((cls, _version(cls)))
+    for base, tag in reversed(tags):  # only now: other threads look at `known` without the lock
+        _adopt_one(base, tag)
+
+
+def _version(cls: type) -> tuple[Any, int]:
+    """As `tag_of`, and of what that says nothing about: the metaclass of `cls`, and the classes of its descriptors."""
+    if not _is_watching:
+        return tag_of(cls)
+    user_classes = [base for base in cls.__mro__ if _is_replaceable(base)]
+    values = [value for base in user_classes for value in list(vars(base).values())]
+    descriptors = [x for x in values if _is_replaceable(type(x)) and hasattr(type(x), "__get__")]
+    meta = [type(cls)] if _is_replaceable(type(cls)) else []
+    return versions_of([cls, *meta], descriptors) if meta or descriptors else tag_of(cls)
+
+
+def _is_replaceable(cls: type) -> bool:
+    """Whether a program may give `cls` other methods: nobody does that to classes of the standard library."""
+    module = cls.__module__
+    if not is_heap(cls) or is_untouched(cls):
+        return False
+    return not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names
 
 
 def may_change(x: Any) -> bool:
@@ -133,16 +157,17 @@ def is_untouched(x: Any) -> bool:
 
 
 def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
-    _adopted.add(cls)
+    key = key_of(cls)
+    _adopted[key] = cls
     is_settled = kind_of(cls) not in (NUMBER, ARRAY) and not any(
         has_cached_property(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)
     )
     if _is_watching:
-        watched[cls] = (*tag, is_settled)
+        watched[key] = (*tag, is_settled)
         return
-    known.add(cls)
+    known.add(key)
     if is_settled:
-        settled.add(cls)
+        settled.add(key)
 
 
 def has_cached_property(cls: type) -> bool:
@@ -156,20 +181,21 @@ def forget(cls: type) -> None:
 
 
 def _forget(cls: type) -> None:
-    changed = [other for other in _adopted if cls in other.__mro__]
+    changed = {key: other for key, other in _adopted.items() if is_subclass(other, cls)}
     _drop(changed)
-    _adopted.difference_update(changed)
-    for other in changed:
+    for key in changed:
+        _adopted.pop(key, None)
+    for other in changed.values():
         _adopt(other)
     for calls in rulebook.watchers():
         calls.classes_changed()
 
 
-def _drop(classes: Collection[type]) -> None:
-    known.difference_update(classes)
-    settled.difference_update(classes)
-    for cls in classes:
-        watched.pop(cls, None)
+def _drop(keys: Collection[Any]) -> None:
+    known.difference_update(keys)
+    settled.difference_update(keys)
+    for key in keys:
+        watched.pop(key, None)
 
 
 def _adopt_attribute(name: str, value: Any) -> None:
@@ -273,7 +299,7 @@ def level_closed(level: Any) -> None:
     """Count `level` out; after the last one, put the original code back. It may be done twice."""
     global _is_closing
     _open.pop(level, None)
-    if not _open and (_adopted or _is_watching or codes.any_exchanged()):
+    if not _open and (_adopted or _adopting or _is_watching or codes.any_exchanged()):
         _is_closing = True  # before the look at `_open` that counts: see `level_opened`
         exclusively(codes.lock, _put_back)
 
@@ -292,6 +318,7 @@ def _put_back() -> None:
         _ruled.clear()
         _drop(_adopted)
         _adopted.clear()
+        _adopting.clear()  # where several exceptions have left something
         _is_watching = False
     _is_closing = False
 
@@ -301,11 +328,10 @@ def open_levels() -> list[Any]:
     return list(_open)
 
 
-def close_others(kept: set[Any]) -> list[Any]:
-    """Close the levels of threads that are no more, all but this thread's and those in `kept`; they are returned."""
+def close_others(kept: set[Any]) -> None:
+    """Close the levels of threads that are no more, all but this thread's and those in `kept`."""
     here = get_ident()
     gone = [level for level, thread in _open.items() if thread != here and level not in kept]
     for level in gone:
         _open.pop(level, None)
     exclusively(codes.lock, _put_back)  # also where one of them was about to
-    return gone

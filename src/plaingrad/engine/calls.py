@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import all_among, any_among, classes_of, is_among, is_own_key, key_of
 from plaingrad.critical import imported
 from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, subclasses, texts
 from plaingrad.engine.kinds import (
@@ -39,7 +40,6 @@ from plaingrad.engine.kinds import (
     is_heap,
     is_listed,
     kind_of,
-    refuse_class_without_hash,
 )
 from plaingrad.engine.memo import Memos
 from plaingrad.engine.memory import owner_of
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
-OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
+OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical", "plaingrad.class_keys")
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.tape",
@@ -78,11 +78,13 @@ ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementatio
 LruCached = adopt.LruCached
 MethodWrapper = type((0).__add__)
 BuiltinMethodType = type(re.compile("").match)  # a C function that knows the class that defines it
-BUILTIN = (BuiltinFunctionType, BuiltinMethodType)
+BUILTIN = frozenset((BuiltinFunctionType, BuiltinMethodType))
 CACHEABLE = frozenset(
     (*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType)
 )
-HARMLESS_CLASSES = (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+HARMLESS_CLASSES = frozenset(
+    (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
+)
 EXACT = frozenset((Decimal, Fraction))
 FLAT = frozenset((float, complex, int, bool, str, type(None)))  # types of entries that hold nothing
 VIEWING = (
@@ -120,7 +122,8 @@ KEEPING = (
     *("__dict__", "__class__", "args", "__cause__", "__context__"),
     *("__defaults__", "__kwdefaults__", "cell_contents"),
 )
-PYTHON_ATTRIBUTES = (type(None), FunctionType, types.MemberDescriptorType)
+PYTHON_ATTRIBUTES = frozenset((type(None), FunctionType, types.MemberDescriptorType))
+CALLBACKS = frozenset((FunctionType, MethodType, functools.partial))
 
 
 def is_python_attribute(descriptor: Any) -> bool:
@@ -161,7 +164,7 @@ class Calls:
         self.forced: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods: dict[type, dict[str, Any]] = {}
-        self.attributes: dict[type, dict[str, Rule | None]] = {}
+        self.attributes: dict[Any, dict[str, Rule | None]] = {}
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores: dict[type, set[str]] = {}  # attributes that keep the value itself
         self.met: dict[int, list[Any]] = {}  # long heaps that were looked through
@@ -225,10 +228,13 @@ class Calls:
                 return decide_function(f)
             if t is MethodType:
                 return MethodType(prep(f.__func__), f.__self__)
-            if t in CACHEABLE:
-                instead = prepared.get(f)
-                if instead is not None:
-                    return instead
+            try:
+                if t in CACHEABLE:
+                    instead = prepared.get(f)
+                    if instead is not None:
+                        return instead
+            except TypeError:  # a class without hash
+                pass
             return decide(f)
 
         return prep
@@ -270,21 +276,22 @@ class Calls:
         instead = self._decision(f, t)
         if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":
             instead = self._meeting_class(f)
-        if t in CACHEABLE:
+        if is_among(t, CACHEABLE):
             owner = getattr(f, "__self__", None)
             if (t not in BUILTIN or owner is None or type(owner) is ModuleType) and not adopt.may_change(f):
                 self.prepared[f] = instead
         return instead
 
     def _decision(self, f: Any, t: type, ruled: bool = True) -> Any:
-        special = frames.special(f, self.level) if t in CACHEABLE or t is ABCMeta else None
-        if special is None and t in (types.MethodDescriptorType, types.WrapperDescriptorType):
+        cacheable = is_among(t, CACHEABLE)
+        special = frames.special(f, self.level) if cacheable or t is ABCMeta else None
+        if special is None and (t is types.MethodDescriptorType or t is types.WrapperDescriptorType):
             special = frames.special_method(f.__objclass__, f.__name__, f, self.level)
-        if special is None and t in CACHEABLE:
+        if special is None and cacheable:
             special = outsiders.special(f, self.level)
         if special is not None:
             return special
-        if ruled and (t in CACHEABLE or type(lookup(t, "__hash__")) is not FunctionType):
+        if ruled and (cacheable or isinstance(f, type) or type(lookup(t, "__hash__")) is not FunctionType):
             rule = rulebook.find(f)
             if rule is not None:
                 return self.applier(rule, f)
@@ -292,7 +299,7 @@ class Calls:
             return self._ufunc(None, f)
         if isinstance(f, type):
             return self._decide_class(f)
-        if t in BUILTIN:
+        if cacheable and t in BUILTIN:
             return self._decide_builtin(f)
         if t is ArrayFunction:
             implementation = getattr(f, "_implementation", None)
@@ -300,14 +307,15 @@ class Calls:
             instead = self.prep(implementation) if is_python else self.guarded(f)
             return subclasses.dispatching(self.level, f, instead)
         if t is MethodWrapper:
-            if f.__name__ == "__call__" and type(f.__self__) in (ArrayFunction, np.ufunc):
+            owner = type(f.__self__)
+            if f.__name__ == "__call__" and (owner is ArrayFunction or owner is np.ufunc):
                 return self.prep(f.__self__)
             return self._bound(f.__objclass__.__dict__[f.__name__], f.__self__, f)
         if t is functools.partial:
             return self._decide_partial(f)
         if t is LruCached:
             return self.memos.caller(f)
-        if t in (staticmethod, classmethod):
+        if t is staticmethod or t is classmethod:
             return self.prep(f.__func__)
         if t is frames.JsonScanner:  # it keeps the hooks of its decoder
             outsiders.adopt_callbacks(gc.get_referents(f))
@@ -364,7 +372,7 @@ class Calls:
             return compilers.called_natively(self.level, cls)
         if is_heap(cls):
             adopt.adopt(cls)
-        if cls in HARMLESS_CLASSES or cls.__module__ == "types":
+        if is_among(cls, HARMLESS_CLASSES) or cls.__module__ == "types":
             return cls
         kind = kind_of(cls)
         if kind == NUMBER:
@@ -386,7 +394,7 @@ class Calls:
         for maker in makers(cls):
             if maker is object or maker is type or issubclass(maker, (BaseException, property)):
                 continue
-            if kind in (SEQUENCE, MAPPING) or maker in (set, frozenset):
+            if kind in (SEQUENCE, MAPPING) or maker is set or maker is frozenset:
                 over_elements = True
                 continue
             rule = rulebook.find(maker)
@@ -465,8 +473,8 @@ class Calls:
 
                     return subclasses.call(level, f, args, kwargs, write, True)
                 return written(f, args, kwargs)
-            if in_floats and not EXACT.isdisjoint(map(type, args)):  # which mix with no float
-                args = tuple([self.prep(float)(x) if type(x) in EXACT else x for x in args])
+            if in_floats and any_among(args, EXACT):  # which mix with no float
+                args = tuple([self.prep(float)(x) if is_among(type(x), EXACT) else x for x in args])
             return level.apply(rule, f, args, kwargs)
 
         if type(f) is FunctionType and f.__closure__ and not rule.own:
@@ -586,6 +594,8 @@ class Calls:
             y = level.native(f, args, kwargs)
             if level.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(level, args, y)
+            if level.texts.truncated:
+                texts.check_times(level, y, (*args, *kwargs.values()))
             return y
 
         return composed
@@ -602,7 +612,7 @@ class Calls:
         return self.level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and self._holds_objects(x))
 
     def _holds_objects(self, x: Any) -> bool:
-        return any(kind_of(t) == OBJECT for t in set(map(type, x.values() if isinstance(x, dict) else x)))
+        return any(kind_of(t) == OBJECT for t in classes_of(x.values() if isinstance(x, dict) else x))
 
     def _over_elements(self, f: Any) -> Any:
         """A C function that iterates over its arguments or calls them, on what it may safely touch."""
@@ -610,8 +620,8 @@ class Calls:
         maker = f if isinstance(f, type) else getattr(f, "__objclass__", object)
         fills = kind_of(maker) == MAPPING  # keyword arguments are entries
         used = (*ITERATED, *CALLED_BY_NAME)
-        on_heap = f in HEAP_FUNCTIONS
-        moves = f in MOVING_ONLY
+        on_heap = is_among(f, HEAP_FUNCTIONS)
+        moves = is_among(f, MOVING_ONLY)
 
         def over_elements(*args: Any, **kwargs: Any) -> Any:
             if on_heap and args and type(args[0]) is list:
@@ -654,7 +664,7 @@ class Calls:
             return self.level._iterable(x)
         if callable(x) and not (only_functions and isinstance(x, (type, np.ufunc))):
             return self.prep(x)
-        if t is GeneratorType or t in foreign.ITERATORS:
+        if t is GeneratorType or foreign.is_iterator(t):
             return self.level._iterable(x)
         self.meet(x)
         return x
@@ -746,12 +756,12 @@ class Calls:
                     todo += (getattr(x, "__dict__", None) or {}).values()
                 continue
             seen[id(x)] = x
-            if (t is list or t is tuple) and FLAT.issuperset(map(type, x)):
+            if (t is list or t is tuple) and all_among(x, FLAT):
                 if not index.keys().isdisjoint(map(id, x)):
                     return True
             elif kind == MAPPING:
                 todo += [*x.values(), *x.keys()]
-            elif kind in (SEQUENCE, ARRAY) or t is set or t is frozenset or t in DICT_VIEWS:
+            elif kind in (SEQUENCE, ARRAY) or t is set or t is frozenset or is_among(t, DICT_VIEWS):
                 todo.extend(x.flat if kind == ARRAY else x)  # not +=, which a subclass of list may define
             elif t is MethodType:
                 todo.append(x.__self__)
@@ -799,12 +809,16 @@ class Calls:
 
         def attr(o: Any, name: str) -> Any:
             t = type(o)
-            if t in settled:
-                return getattr(o, name)
-            if may_change:
-                tag = watched(t)
-                if tag is not None and tag[2] and tag[0].value == tag[1]:
+            try:
+                if t in settled:
                     return getattr(o, name)
+                if may_change:
+                    tag = watched(t)
+                    if tag is not None and tag[2] and tag[0].value == tag[1]:
+                        return getattr(o, name)
+            except TypeError:
+                if is_own_key(t):
+                    raise
             if t is ModuleType:
                 fields = getattr(o, "__dict__", ())
                 if name in fields or "__getattr__" not in fields or hasattr(ModuleType, name):
@@ -828,9 +842,7 @@ class Calls:
         return getattr(o, name)
 
     def _number_attr(self, o: Any, name: str, t: type, kind: int) -> Any:
-        known = self.attributes.get(t)
-        if known is None:
-            known = self.attributes[t] = {}
+        known = self.attributes.setdefault(key_of(t), {})
         if name not in known:
             known[name] = rulebook.find(lookup(t, name))
             if is_heap(t):
@@ -872,9 +884,8 @@ class Calls:
                 return prep(attr(o, name))
             try:
                 known = methods.get(t)
-            except TypeError:
-                refuse_class_without_hash(t)
-                raise
+            except TypeError:  # a class without hash
+                known = None
             if known is not None:
                 if name in known:
                     decision = known[name]
@@ -884,7 +895,7 @@ class Calls:
         return method
 
     def _decide_method(self, o: Any, name: str, t: type) -> Any:
-        if t in foreign.GENERATORS or (t in foreign.ITERATORS and name == "__next__"):
+        if foreign.is_generator(t) or (name == "__next__" and foreign.is_iterator(t)):
             return self._generator_method(o, name)
         if is_heap(t) or t is type or issubclass(t, type) or t is super:
             adopt.adopt(t)
@@ -926,7 +937,10 @@ class Calls:
     def set_attr(self, v: Any, o: Any, name: str) -> None:
         """o.name = v."""
         t = type(o)
-        known = self.stores.get(t)
+        try:
+            known = self.stores.get(t)
+        except TypeError:  # a class without hash
+            known = None
         if known is not None and name in known:
             setattr(o, name, v)
             return
@@ -940,19 +954,21 @@ class Calls:
         adopt.adopt(t)
         descriptor = lookup(t, name)
         if (
-            type(descriptor) not in PYTHON_ATTRIBUTES
+            not is_among(type(descriptor), PYTHON_ATTRIBUTES)
             and not is_python_attribute(descriptor)
             and self.finds_active(v)
         ):
             missing_rule(
                 descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost."
             )
-        elif type(v) in (FunctionType, MethodType, functools.partial) and (
+        elif is_among(type(v), CALLBACKS) and (
             type(descriptor) is types.GetSetDescriptorType or (descriptor is None and not is_heap(t))
         ):
             outsiders.adopt_callback(v)  # C code will call it
-        elif type(descriptor) in PYTHON_ATTRIBUTES and not adopt.may_change(t):
+        elif is_among(type(descriptor), PYTHON_ATTRIBUTES) and not adopt.may_change(t) and is_own_key(t):
             self.stores.setdefault(t, set()).add(name)
+        elif name == "__class__" and isinstance(v, type):
+            adopt.adopt(v)  # `o` may be a descriptor, which C code enters
         setattr(o, name, v)
 
     def class_changed(self, cls: type) -> None:
@@ -1029,12 +1045,16 @@ class Calls:
     def meet(self, o: Any) -> Any:
         """`o` itself, its class adopted; a class is adopted too."""
         t = type(o)
-        if t not in adopt.known:
-            if t in foreign.GENERATORS:
+        try:
+            known = t in adopt.known
+        except TypeError:  # a class without hash
+            known = False
+        if not known:
+            if foreign.is_generator(t):
                 foreign.check(self.level, o)
                 return o
             adopt.adopt(t)
-        if isinstance(o, type) and o not in adopt.known:
+        if isinstance(o, type):
             adopt.adopt(o)
         return o
 
@@ -1053,16 +1073,16 @@ class Calls:
     def meet_elements(self, container: Any) -> None:
         """Adopt the classes of a container's entries, before C code compares or hashes them."""
         if isinstance(container, (list, tuple, dict, set, frozenset)):
-            if adopt.STATIC_SCALARS.issuperset(map(type, container)):
+            if all_among(container, adopt.STATIC_SCALARS):
                 return
-            for t in set(map(type, container)).difference(adopt.known):
+            for t in classes_of(container):
                 adopt.adopt(t)
                 if t is GeneratorType:
                     continue
             if isinstance(container, (list, tuple)):
                 for entry in container:
                     if type(entry) is tuple or type(entry) is list:
-                        for t in set(map(type, entry)).difference(adopt.known):
+                        for t in classes_of(entry):
                             adopt.adopt(t)
                     elif type(entry) is np.ndarray:
                         break

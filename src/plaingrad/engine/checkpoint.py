@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import all_among
 from plaingrad.critical import closing
 from plaingrad.engine.borrowed import is_lent
 from plaingrad.engine.calls import FLAT
@@ -257,7 +258,7 @@ def held(x: Any, memo: dict[int, Any] | None = None) -> Any:
     """`x` with its mutable containers copied, so that later changes to them do not matter; leaves are the same."""
     memo = {} if memo is None else memo
     t = type(x)
-    if t in (float, int, str, np.ndarray):
+    if t is float or t is int or t is str or t is np.ndarray:
         return x
     if id(x) in memo:
         return memo[id(x)]
@@ -329,7 +330,7 @@ def reachable(todo: list[Any]) -> Iterator[Any]:
         elif t is MethodType:
             todo += (x.__func__, x.__self__)
         elif kind in (SEQUENCE, MAPPING):
-            if not FLAT.issuperset(map(type, parts := list(x.values() if kind == MAPPING else x))):
+            if not all_among(parts := list(x.values() if kind == MAPPING else x), FLAT):
                 todo += parts
         elif kind == OBJECT and not isinstance(x, GENERATORS) and has_fields(x):
             todo += fields_of(x).values()

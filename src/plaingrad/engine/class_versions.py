@@ -7,6 +7,7 @@ object; the place is found by an experiment when this module is imported.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from typing import Any
 
 _WORD = ctypes.sizeof(ctypes.c_uint32)
@@ -47,3 +48,31 @@ def tag_of(cls: type) -> tuple[Any, int]:
     if not place.value:
         _look_up(cls, "__hash__")  # a class gets one when an attribute is looked up
     return place, place.value or UNKNOWN
+
+
+class Versions:
+    """Whether several classes are as they were, and some objects are still of the classes they were of: as `.value`."""
+
+    __slots__ = ("classes", "objects", "tags")
+
+    def __init__(self, classes: Iterable[type], objects: Iterable[Any]) -> None:
+        self.objects = [(x, type(x)) for x in objects]
+        kept = {id(cls): cls for cls in (*classes, *[cls for _, cls in self.objects])}
+        self.classes = list(kept.values())  # kept, since their memory is read
+        self.tags = [tag_of(cls) for cls in self.classes]
+
+    @property
+    def value(self) -> bool:
+        """Whether all is as it was."""
+        for place, tag in self.tags:
+            if place.value != tag:
+                return False
+        for x, cls in self.objects:
+            if type(x) is not cls:
+                return False
+        return True
+
+
+def versions_of(classes: Iterable[type], objects: Iterable[Any]) -> tuple[Any, int]:
+    """As `tag_of`, of several classes and of the classes of objects."""
+    return Versions(classes, objects), True

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import is_among
 from plaingrad.engine.codes import runs_rewritten
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.rewrite import is_rewritten
@@ -34,12 +35,22 @@ from plaingrad.rewrite import is_rewritten
 if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
-CALLED_BY_C = (BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, np.ufunc, type)
-GENERATORS = (GeneratorType, CoroutineType, AsyncGeneratorType)
+CALLED_BY_C = frozenset((BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, np.ufunc, type))
+GENERATORS = frozenset((GeneratorType, CoroutineType, AsyncGeneratorType))
 _CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
 _ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
-GROUPING = (itertools.groupby, *[t for t in _ITERTOOLS if t.__name__ == "_grouper"])
+GROUPING = frozenset((itertools.groupby, *[t for t in _ITERTOOLS if t.__name__ == "_grouper"]))
 ITERATORS = frozenset((*_CALLING, *_ITERTOOLS))  # C iterators that call functions or step other iterators
+
+
+def is_generator(cls: type) -> bool:
+    """Whether `cls` is that of generators, coroutines or asynchronous generators."""
+    return is_among(cls, GENERATORS)
+
+
+def is_iterator(cls: type) -> bool:
+    """Whether `cls` is one of C iterators that call functions or step other iterators."""
+    return is_among(cls, ITERATORS)
 
 
 def code_of(generator: Any) -> CodeType:
@@ -71,7 +82,7 @@ def is_foreign(it: Any) -> bool:
 def check(level: Level, it: Any) -> None:
     """Refuse iterator `it` if foreign code in it can see an active value."""
     parts = list(_parts(it))
-    items = _data_behind(it) if parts and type(it) in ITERATORS else []
+    items = _data_behind(it) if parts and is_iterator(type(it)) else []
     for part in parts:
         if any(level.calls.finds_active(value) for value in itertools.chain(_world(part), items)):
             missing_rule(
@@ -103,7 +114,7 @@ def _parts(it: Any) -> Iterator[Any]:
             continue
         seen.add(id(x))
         t = type(x)
-        if t in GENERATORS:
+        if is_generator(t):
             if not is_rewritten(code_of(x)) and not is_own_frame(frame_of(x)):
                 yield x
         elif t is FunctionType:
@@ -115,13 +126,13 @@ def _parts(it: Any) -> Iterator[Any]:
                 yield x
         elif x is type:
             continue
-        elif t in CALLED_BY_C:
+        elif is_among(t, CALLED_BY_C):
             rule = rulebook.find(_descriptor(x))
             if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
                 yield x
-        elif t in GROUPING:  # classes in it are keys
+        elif is_among(t, GROUPING):  # classes in it are keys
             todo += [part for part in _inside(x) if type(part) is not type]
-        elif t in ITERATORS or t is MethodType or t is functools.partial or t is tuple:
+        elif is_iterator(t) or t is MethodType or t is functools.partial or t is tuple:
             todo += _inside(x)
 
 
@@ -142,7 +153,7 @@ def _inside(x: Any) -> list[Any]:
 def _world(part: Any) -> list[Any]:
     """What foreign code can see: locals, cells, defaults, and the globals that it names."""
     t = type(part)
-    if t in GENERATORS:
+    if is_generator(t):
         frame = frame_of(part)
         return [] if frame is None else [*frame.f_locals.values(), *_named(frame.f_code, frame.f_globals)]
     if t is FunctionType:
@@ -162,7 +173,7 @@ def _data_behind(it: Any) -> list[Any]:
     todo = [it]
     while todo:
         for x in gc.get_referents(todo.pop()):
-            if type(x) is tuple or type(x) in ITERATORS or type(x).__name__.endswith("_iterator"):
+            if type(x) is tuple or is_iterator(type(x)) or type(x).__name__.endswith("_iterator"):
                 todo.append(x)
             elif not callable(x):
                 found.append(x)

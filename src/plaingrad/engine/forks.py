@@ -19,8 +19,10 @@ def begin_in_child() -> None:
     """Close what belongs to threads that are no more."""
     critical.after_fork_in_child()
     kept = inputs.levels_around(CURRENT.get())
-    segment.forget(adopt.close_others(kept))
-    inputs.restore_others({*kept, *adopt.open_levels()})
+    adopt.close_others(kept)
+    kept = {*kept, *adopt.open_levels()}
+    segment.forget_others(kept)
+    inputs.restore_others(kept)
     for level in adopt.open_levels():
         level.activating, level.sweeping = threading.RLock(), threading.RLock()
 

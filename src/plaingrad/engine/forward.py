@@ -82,8 +82,8 @@ class ForwardLevel(Level):
 
     def add_number(self, x: Any) -> Any:
         """File the fresh number `x` as active, with a tangent still to be set."""
+        self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = 0.0
-        self.alive.append(x)
         if len(self.alive) % 4096 == 0:
             self._sweep_numbers()
         return x
@@ -91,8 +91,8 @@ class ForwardLevel(Level):
     def add_region(self, owner: Any) -> Region:
         """File the memory that `owner` holds as active, with a tangent of zero."""
         region = self.region_class(self.lead)
-        self.index[id(owner)] = region
         self.arrays.append(owner)
+        self.index[id(owner)] = region
         self._array_bytes += getattr(owner, "nbytes", 64) * (1 + sum(self.lead)) + 1000
         if self._array_bytes > self._array_limit:
             self._sweep_arrays()
@@ -102,8 +102,8 @@ class ForwardLevel(Level):
         """`x`, or a new number equal to it, filed with tangent `x_dot`."""
         x = self.renewed(x)
         x_dot = self.computed(pushing.number_tangent, x_dot, x, self.lead)
-        self.index[id(x)] = x_dot
         self.alive.append(x)
+        self.index[id(x)] = x_dot
         if len(self.alive) % 4096 == 0:
             self._sweep_numbers()
         return x
@@ -445,6 +445,8 @@ class ForwardLevel(Level):
         slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind in "fcV" else None
         self._meet_write(a if a.base is None else owner_of(a), a)
         if region is None and slot is None:
+            if self.texts.truncated:
+                texts.check_times(self, a, (v,))
             self._native_write(v, a, k)
             return
         v_dot = None if slot is None else self.dot_at(slot, v)
@@ -624,7 +626,7 @@ def read_region(region: Region, x: np.ndarray) -> Any:
 
 def entry_of(x_dot: Any, key: Any) -> Any:
     """The tangent of one entry of a container or object; None where it is not given."""
-    if isinstance(x_dot, (dict, Tangent)):
+    if isinstance(x_dot, dict) or type(x_dot) is Tangent:
         return x_dot[key] if key in x_dot else None  # noqa: SIM401 - a field may be named `get`
     return x_dot[key]
 

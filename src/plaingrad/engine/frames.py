@@ -385,10 +385,6 @@ def _astype(level: Level, astype: Any) -> Callable[..., Any]:
                 whole = of_numbers(a, *args, **kwargs)
                 level.texts.truncated.update(np.ravel(whole).tolist())
                 return whole
-        elif level.texts.truncated and a.dtype.kind in "iu" and np.dtype(dtype).kind in "mM":
-            found = level.texts.truncated.intersection(np.ravel(a)[:1000].tolist())
-            if found:
-                texts.warn_truncated(np.dtype(dtype).type, min(found))
         return of_numbers(a, *args, **kwargs)
 
     return converted
@@ -407,7 +403,7 @@ def refuse_digits(name: str) -> None:
 
 def _next(level: Level) -> Callable[..., Any]:
     def next_(it: Any, *default: Any) -> Any:
-        if type(it) in foreign.GENERATORS or type(it) in foreign.ITERATORS:
+        if foreign.is_generator(type(it)) or foreign.is_iterator(type(it)):
             foreign.check(level, it)
         elif type(it) is np.flatiter:
             return level.inside_rule(np.flatiter.__next__, it)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.critical import shared_lock
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.straight import SPACE, Straight, constant
 from plaingrad.engine.tape import CALLED, PAIRED
 from plaingrad.rewrite import PLAIN
@@ -136,8 +136,8 @@ def by_hooks(level: Any, block: Block, values: tuple[Any, ...]) -> None:
         for k in block.outputs:
             active = level.index.get(id(found[k]))
             if active is not None:
-                level.index[id(place[k])] = active
                 level.alive.append(place[k])
+                level.index[id(place[k])] = active
         level = level.parent
 
 
@@ -150,12 +150,14 @@ def made(block: Block, make: Callable[..., Any], *parameters: Any) -> Any:
     """make(block, *parameters), made once."""
     known = _made.get(block)
     found = None if known is None else known.get((make, parameters))
+    return exclusively(_lock, _made_now, block, make, parameters) if found is None else found
+
+
+def _made_now(block: Block, make: Callable[..., Any], parameters: tuple[Any, ...]) -> Any:
+    known = _made.setdefault(block, {})
+    found = known.get((make, parameters))
     if found is None:
-        with _lock:
-            known = _made.setdefault(block, {})
-            found = known.get((make, parameters))
-            if found is None:
-                found = known[make, parameters] = make(block, *parameters)
+        found = known[make, parameters] = make(block, *parameters)
     return found
 
 
@@ -227,7 +229,7 @@ def reverse_recorder(block: Block) -> FunctionType:
     lines += [f" n{k} = n = n + 1" for k in block.outputs]
     lines.append(f" extend((({', '.join([*places(block), *kept_texts(block)])},), CALLED, adjoint))")
     for k in block.outputs:
-        lines += [f" index[id(v{k})] = n{k}", f" push(v{k})"]
+        lines += [f" push(v{k})", f" index[id(v{k})] = n{k}"]
     lines.append(" if n > limit: sweep()")
     return recorder_of(block, lines, {"adjoint": made(block, usual_adjoint), "CALLED": CALLED})
 
@@ -257,7 +259,7 @@ def filed(outputs: list[int], dots: list[str], outer: str = "") -> list[str]:
         return []
     lines = []
     for k, z_dot in zip(outputs, dots, strict=True):
-        lines += [f" {outer}index[id(v{k})] = {z_dot}", f" {outer}push(v{k})"]
+        lines += [f" {outer}push(v{k})", f" {outer}index[id(v{k})] = {z_dot}"]
     return [*lines, f" {outer}n += {len(outputs)}", f" if {outer}n > {outer}limit: {outer}sweep()"]
 
 
@@ -409,7 +411,7 @@ class Paired:
         lines += [f" {line}" for line in statements]
         lines.append(f" extend((({', '.join(entry)},), PAIRED, adjoint))")
         for k in block.outputs:
-            lines += [f" index[id(v{k})] = n{k}", f" push(v{k})"]
+            lines += [f" push(v{k})", f" index[id(v{k})] = n{k}"]
         lines += [" if n > limit: sweep()", *filed(outputs, texts[: len(outputs)], "outer_")]
         self.recorder = recorder_of(block, lines, {"adjoint": self.adjoint, "PAIRED": PAIRED})
 

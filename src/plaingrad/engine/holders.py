@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from plaingrad.class_keys import entry_for, is_among
 from plaingrad.engine.memory import owner_of, whole_multiple_back, whole_sum_back
 from plaingrad.engine.tape import (
     ARRAY_ARITHMETIC,
@@ -66,7 +67,7 @@ def parts_of(x: Any) -> list[Any]:
     """What `x` refers to, as far as pullbacks keep values there."""
     if isinstance(x, np.ndarray):
         return [] if x.base is None else [x.base]
-    parts = PARTS.get(type(x))
+    parts = entry_for(PARTS, type(x))
     return [] if parts is None else parts(x)
 
 
@@ -103,7 +104,12 @@ class Inside:
             key = id(x)
             if key in counts:
                 counts[key] += 1
-            elif key in self.wanted or type(x) in PARTS or isinstance(x, np.ndarray):
+                continue
+            try:
+                is_part = type(x) in PARTS
+            except TypeError:  # a class without hash
+                is_part = False
+            if is_part or key in self.wanted or isinstance(x, np.ndarray):
                 counts[key] = 1
                 self.nodes[key] = x
                 self.todo.append(x)
@@ -134,7 +140,7 @@ class Inside:
 
     def held_elsewhere(self) -> list[Any]:
         """Those of the wanted objects that something else refers to as well."""
-        todo = [x for x, more in self.excess() if more > _INSIDE and type(x) not in TABLES]
+        todo = [x for x, more in self.excess() if more > _INSIDE and not is_among(type(x), TABLES)]
         reached = {id(x) for x in todo}
         while todo:
             for x in parts_of(todo.pop()):
@@ -223,14 +229,14 @@ def _account(todo: list[Any], numbers: list[Any], digests: dict[int, Any], activ
             others.append(digests[key])
         elif id(x) in seen:
             continue
-        elif t in (ArraySlot, NumberSlot):
+        elif t is ArraySlot or t is NumberSlot:
             todo.append(x.x)
         elif t is RuleStep:
             others.append(x.rule.name)
             todo += (x.outputs, x.inputs, x.pullback)
         elif hasattr(t, "account"):
             others.append(x.account())
-        elif t in PARTS:
+        elif is_among(t, PARTS):
             seen.add(id(x))
             others.append(t.__name__)
             todo += parts_of(x) if t is not ReadNumber else (x.slot, x.key)

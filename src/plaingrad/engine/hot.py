@@ -10,6 +10,9 @@ nested derivative the same templates call the hooks of the next level out where 
 
 Several threads may run them at one level. The interpreter changes threads only after a call or a jump back, so
 `o = n = n + 1` is one step, and from there on a hook uses its own `o`; `extend` is one call of C code.
+
+An exception may arrive between any two instructions, and the program may catch it and go on. So a result is kept alive
+before its identity is filed, and what was in force is so again.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import linecache
 import re
 from collections import deque
 from collections.abc import Callable
-from itertools import compress
+from itertools import compress, repeat
 from operator import not_
 from sys import getrefcount
 from typing import Any
@@ -42,7 +45,7 @@ def hot_hooks(level, index, alive, {tape}sweep_dead):
     push = alive.append
     parent = level.parent
     set_hooks = CURRENT.set
-    reset_hooks = CURRENT.reset
+    current_hooks = CURRENT.get
     {extend}
 
     def sweep():
@@ -67,17 +70,22 @@ _UNARY_PLAIN = """
 """
 _UNARY_NESTED = """
                 {active} = get(id(x))
-                token = set_hooks(parent)
+                before = current_hooks()
                 try:
-                    if prepared is None:
-                        prepared_partial = parent.calls.inside(partial)
-                        prepared = parent.calls.prep(f)
-                    z = prepared(x)
-                    if {active} is None:
-                        return z
-                    slope = prepared_partial(m, x, z)
-                finally:
-                    reset_hooks(token)
+                    try:
+                        set_hooks(parent)
+                        if prepared is None:
+                            prepared_partial = parent.calls.inside(partial)
+                            prepared = parent.calls.prep(f)
+                        z = prepared(x)
+                        if {active} is None:
+                            return z
+                        slope = prepared_partial(m, x, z)
+                    finally:
+                        set_hooks(before)
+                except BaseException:
+                    set_hooks(before)
+                    raise
 """
 
 _UNARY = """
@@ -94,8 +102,8 @@ _UNARY = """
 """
 
 _FILE = """
-{indent}index[id(z)] = {what}
 {indent}push(z)
+{indent}index[id(z)] = {what}
 {indent}if {count} > limit:
 {indent}    sweep()
 """
@@ -123,8 +131,8 @@ _BINARY = """
             else:
                 o = n = n + 1
                 extend((o, i, {a_copy}, o, j, {b_copy}))
-            index[id(z)] = o
             push(z)
+            index[id(z)] = o
             if o > limit:
                 sweep()
             return z
@@ -133,7 +141,11 @@ _BINARY = """
 """
 
 _MIXED = """
-        if ta in reals and tb in reals and not ({pole}):
+        if (
+            (ta is float or ta is int or ta is number64)
+            and (tb is float or tb is int or tb is number64)
+            and not ({pole})
+        ):
             z = {z}
             i = get(id(a))
             j = get(id(b))
@@ -148,8 +160,8 @@ _MIXED = """
                 extend((o, i, {a_float}))
             else:
                 extend((o, i, {a_float}, o, j, {b_float}))
-            index[id(z)] = o
             push(z)
+            index[id(z)] = o
             if o > limit:
                 sweep()
             return z
@@ -174,7 +186,11 @@ _FORWARD_BINARY = """
 """
 
 _FORWARD_MIXED = """
-        if ta in reals and tb in reals and not ({pole}):
+        if (
+            (ta is float or ta is int or ta is number64)
+            and (tb is float or tb is int or tb is number64)
+            and not ({pole})
+        ):
             number = {z}
             a_dot = get(id(a))
             b_dot = get(id(b))
@@ -194,8 +210,8 @@ _TANGENT = """
                 {quiet}z_dot = {a}
             else:
                 {quiet}z_dot = {ab}
-            index[id({z})] = z_dot
             push({z})
+            index[id({z})] = z_dot
             n += 1
             if n > limit:
                 sweep()
@@ -371,7 +387,6 @@ def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]
     namespace: dict[str, Any] = {
         "__name__": __name__,
         "number64": np.float64,
-        "reals": frozenset((float, int, np.float64)),
         "errstate": np.errstate,
         "CURRENT": CURRENT,
     }
@@ -395,7 +410,7 @@ def sweep(values: list[Any], index: dict[int, Any]) -> int:
     """
     seen = values[:]  # another thread may append meanwhile
     dead = list(map(_DEAD.__ge__, map(getrefcount, seen)))
-    deque(map(index.__delitem__, map(id, compress(seen, dead))), 0)
+    forget(index, list(map(id, compress(seen, dead))))
     values[: len(seen)] = compress(seen, map(not_, dead))
     return len(values)
 
@@ -409,9 +424,17 @@ def sweep_inside(values: list[Any], index: dict[int, Any], tables: list[dict[int
         count <= _DEAD + sum([place in table for table in tables])
         for count, place in zip(counts, places, strict=True)
     ]
-    deque(map(index.__delitem__, compress(places, dead)), 0)
+    forget(index, list(compress(places, dead)))
     values[: len(seen)] = compress(seen, map(not_, dead))
     return len(values)
+
+
+def forget(index: dict[int, Any], places: list[int]) -> None:
+    """Take identities out of a table. Those of an interrupted step are not in it, nor those of an interrupted sweep."""
+    try:
+        deque(map(index.__delitem__, places), 0)
+    except KeyError:
+        deque(map(index.pop, places, repeat(None)), 0)
 
 
 def _calibrate() -> int:

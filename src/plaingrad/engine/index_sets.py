@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.critical import exclusively
+
 BUDGET = 30_000_000  # members of all sets together; beyond it new sets of more than LARGE members become "everything"
 LARGE = 256
 STEP = 4_000_000  # members that are sorted together at a time
@@ -76,8 +78,8 @@ class IndexSets:
         pair = (a, b) if a < b else (b, a)
         found = self._pairs.get(pair)
         if found is None:
-            with self._lock:
-                found = self._pairs[pair] = int(self._unions(np.zeros(2, int), np.array(pair), 1)[0])
+            found = exclusively(self._lock, self._unions, np.zeros(2, int), np.array(pair), 1)
+            found = self._pairs[pair] = int(found[0])
         return found
 
     def union(self, *parts: Any) -> Any:
@@ -98,13 +100,15 @@ class IndexSets:
         proper = (low != high) & (low > 0)
         if not proper.any():
             return high
-        with self._lock:
-            base = self._count
-            codes, where = np.unique(low[proper] * base + high[proper], return_inverse=True)
-            pairs = np.stack([codes // base, codes % base], 1)
-            high[proper] = self._unions(np.repeat(np.arange(len(codes)), 2), pairs.ravel(), len(codes))[
-                where.reshape(-1)
-            ]
+        return exclusively(self._lock, self._union_where, proper, low, high)  # type: ignore[no-any-return]
+
+    def _union_where(self, proper: np.ndarray, low: Ids, high: Ids) -> Ids:
+        base = self._count
+        codes, where = np.unique(low[proper] * base + high[proper], return_inverse=True)
+        pairs = np.stack([codes // base, codes % base], 1)
+        high[proper] = self._unions(np.repeat(np.arange(len(codes)), 2), pairs.ravel(), len(codes))[
+            where.reshape(-1)
+        ]
         return high
 
     def reduce(self, ids: Ids, axes: tuple[int, ...]) -> Ids:
@@ -128,18 +132,20 @@ class IndexSets:
 
     def union_of_groups(self, groups: np.ndarray, ids: Ids, count: int) -> Ids:
         """For each of `count` groups, the union of the `ids` that belong to it (`groups` says which)."""
+        return exclusively(self._lock, self._unions_of_groups, groups, ids, count)  # type: ignore[no-any-return]
+
+    def _unions_of_groups(self, groups: np.ndarray, ids: Ids, count: int) -> Ids:
         result = np.zeros(count, np.int64)
-        with self._lock:
-            base = self._count
-            proper = ids > 0
-            codes = distinct(groups[proper] * base + ids[proper])
-            groups, ids = codes // base, codes % base
-            result[groups] = ids  # right for groups of one
-            many = np.bincount(groups, minlength=count) > 1
-            if many.any():
-                chosen = many[groups]
-                numbers = np.cumsum(many) - 1
-                result[many] = self._unions(numbers[groups[chosen]], ids[chosen], int(many.sum()))
+        base = self._count
+        proper = ids > 0
+        codes = distinct(groups[proper] * base + ids[proper])
+        groups, ids = codes // base, codes % base
+        result[groups] = ids  # right for groups of one
+        many = np.bincount(groups, minlength=count) > 1
+        if many.any():
+            chosen = many[groups]
+            numbers = np.cumsum(many) - 1
+            result[many] = self._unions(numbers[groups[chosen]], ids[chosen], int(many.sum()))
         return result
 
     def _unions(self, groups: np.ndarray, ids: Ids, count: int) -> Ids:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.critical import exclusively, shared_lock, surely
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine import subclasses
 from plaingrad.engine.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.calls import fields_of, slot_names
@@ -284,23 +284,40 @@ def with_fresh(
     """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
     context = copy_context()
     inputs = Inputs(level, args)
-    _at_work[level] = inputs, get_ident()
     try:  # see `plaingrad.critical`
         try:
-            inputs.make_fresh(argnums)
-            result = work(inputs, *more)
-            inputs.check_lent()
-            return result
-        finally:
-            inputs.restore()
-            _at_work.pop(level, None)
+            try:
+                try:
+                    try:
+                        _at_work[level] = inputs, get_ident()
+                        inputs.make_fresh(argnums)
+                        result = work(inputs, *more)
+                        inputs.check_lent()
+                        return result
+                    finally:
+                        inputs.restore()
+                        _at_work.pop(level, None)
+                except BaseException as error:
+                    _leave(level, inputs, context, error)
+                    raise
+            except BaseException as error:
+                _leave(level, inputs, context, error)
+                raise
+        except BaseException as error:
+            _leave(level, inputs, context, error)
+            raise
     except BaseException as error:
-        surely(inputs.restore)
-        _at_work.pop(level, None)
-        if not isinstance(error, Exception):
-            restore_errors(context)
+        _leave(level, inputs, context, error)
         error.__traceback__ = users_frames(error.__traceback__)
         raise
+
+
+def _leave(level: Any, inputs: Inputs, context: Context, error: BaseException) -> None:
+    """Put everything back, after an exception."""
+    inputs.restore()
+    _at_work.pop(level, None)
+    if not isinstance(error, Exception):
+        restore_errors(context)
 
 
 def restore_errors(context: Context) -> None:

@@ -313,19 +313,18 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
     index, alive, order = level.index, level.alive, level.lead[0]
     get, push = index.get, alive.append
     convolve, errstate = np.convolve, np.errstate
-    real = (float, int)
     quiet = {"all": "ignore"}
 
     def filed(z: Any, z_dot: Any) -> Any:
-        index[id(z)] = z_dot
         push(z)
+        index[id(z)] = z_dot
         if len(alive) % 4096 == 0:
             level._sweep_numbers()
         return z
 
     def add_hook(general: Any) -> Any:
         def add(a: Any, b: Any) -> Any:
-            if type(a) in real and type(b) in real:
+            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
                 z = a + b
                 x, y = get(id(a)), get(id(b))
                 if x is None:
@@ -340,7 +339,7 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
 
     def sub_hook(general: Any) -> Any:
         def sub(a: Any, b: Any) -> Any:
-            if type(a) in real and type(b) in real:
+            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
                 z = a - b
                 x, y = get(id(a)), get(id(b))
                 if y is None:
@@ -353,7 +352,7 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
 
     def mul_hook(general: Any) -> Any:
         def mul(a: Any, b: Any) -> Any:
-            if type(a) in real and type(b) in real:
+            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
                 z = a * b
                 x, y = get(id(a)), get(id(b))
                 if x is None and y is None:
@@ -374,7 +373,7 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
 
     def truediv_hook(general: Any) -> Any:
         def truediv(a: Any, b: Any) -> Any:
-            if type(a) in real and type(b) in real and b:
+            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int) and b:
                 z = a / b
                 x, y = get(id(a)), get(id(b))
                 if y is None:
@@ -460,7 +459,7 @@ def each(f: Callable[..., Any], tree: Any, *others: Any) -> Any:
     if parts is None:
         return f(tree, *others)
     found = {key: each(f, part, *[entry(other, key) for other in others]) for key, part in parts.items()}
-    if isinstance(tree, Tangent):
+    if type(tree) is Tangent:
         return Tangent(tree.primal_type, found)
     kind = kind_of(type(tree))
     if kind == SEQUENCE:
@@ -485,7 +484,7 @@ def is_nothing(y_dot: Any) -> bool:
 
 def parts_by_key(x: Any) -> dict[Any, Any] | None:
     """The entries of a container, tangent or object; None for a leaf."""
-    if isinstance(x, Tangent):
+    if type(x) is Tangent:
         return {name: x[name] for name in x}
     kind = kind_of(type(x))
     if kind == SEQUENCE:
@@ -497,7 +496,7 @@ def parts_by_key(x: Any) -> dict[Any, Any] | None:
 
 def entry(tree: Any, key: Any) -> Any:
     """One entry of a structure; where the whole of it is zero or without tangent, that."""
-    if isinstance(tree, (dict, Tangent)):
+    if isinstance(tree, dict) or type(tree) is Tangent:
         return tree[key] if key in list(tree) else None
     return tree[key] if kind_of(type(tree)) == SEQUENCE else tree
 
@@ -513,7 +512,7 @@ def has_nan(tree: Any) -> bool:
 def filed(level: JetLevel, x: Any, x_dot: Any, rule: Rule) -> Any:
     """A copy of `x`, or of a structure with such leaves, filed at `level` with coefficients `x_dot`."""
     kind = kind_of(type(x))
-    if x_dot is None or (kind == NOTHING and not isinstance(x, Tangent)):
+    if x_dot is None or (kind == NOTHING and type(x) is not Tangent):
         return x
     if kind == NUMBER:
         return level.file_number(x, x_dot)
@@ -525,7 +524,7 @@ def filed(level: JetLevel, x: Any, x_dot: Any, rule: Rule) -> Any:
             rule.function, f"Taylor coefficients do not pass through its rule in a {type(x).__qualname__}."
         )
     found = {key: filed(level, part, entry(x_dot, key), rule) for key, part in parts.items()}
-    if isinstance(x, Tangent):
+    if type(x) is Tangent:
         return Tangent(x.primal_type, found)
     if kind == SEQUENCE:
         return rebuilt(x, list(found.values()))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.errors import UnsupportedPythonError
+from plaingrad.class_keys import entry_for, is_among
 
 NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 
@@ -48,36 +48,23 @@ _kinds: dict[type, int] = {
 
 def is_listed(cls: type) -> bool:
     """Whether instances of `cls` itself are known to hold and run nothing that its kind does not say."""
-    return cls in _kinds
+    return is_among(cls, _kinds)
 
 
 def kind_of(cls: type) -> int:
     """The kind of `cls`'s instances."""
     try:
         kind = _kinds.get(cls)
-    except TypeError:
-        refuse_class_without_hash(cls)
-        raise
+    except TypeError:  # its metaclass gives it no hash
+        kind = None
     return kind if kind is not None else _classify(cls)
-
-
-def refuse_class_without_hash(cls: type) -> None:
-    """Raise if the metaclass of `cls` has no hash, so that `cls` can be no key of a table."""
-    meta = type(cls)
-    if meta.__hash__ is None:
-        raise UnsupportedPythonError(
-            f"the class {cls.__qualname__} of {cls.__module__} can be no key of a table: its metaclass "
-            f"{meta.__qualname__} defines __eq__ without __hash__.\n"
-            f"  To go on: write `__hash__ = type.__hash__` in {meta.__qualname__}, or keep such objects out of the "
-            "differentiated function.\n  See docs: errors#unsupported-python"
-        ) from None
 
 
 def _classify(cls: type) -> int:
     bases = cls.__mro__ or ()  # not issubclass: abstract classes answer that by running Python code
     for base in bases:
-        if base in _BASES:
-            kind = _BASES[base]
+        kind = entry_for(_BASES, base)
+        if kind is not None:
             break
     else:
         kind = OBJECT

@@ -21,10 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.critical import exclusively, surely
+from plaingrad.class_keys import is_among, is_instance, is_subclass
+from plaingrad.critical import exclusively, if_free
 from plaingrad.engine import adopt, foreign, records, subclasses, texts
+from plaingrad.engine.answered import settled
 from plaingrad.engine.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.calls import Calls, fields_of, is_own_method, lookup
+from plaingrad.engine.comparisons import comparisons
 from plaingrad.engine.frames import CsvReader
 from plaingrad.engine.fused import may_fuse
 from plaingrad.engine.hot import SWEEP_BYTES, sweep, sweep_inside
@@ -55,6 +58,8 @@ UFUNCS = {  # what an operator on arrays is
 
 
 VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
+CAPTURING = frozenset((FunctionType, MethodType, functools.partial))
+UNFILED = frozenset((set, frozenset, memoryview, array))  # their entries cannot be replaced
 STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
 
 
@@ -150,7 +155,7 @@ class Level(Hooks):
         self.choose_arithmetic()
         self.pos = _unary_general(self, "pos")
         self.invert = _unary_general(self, "invert")
-        self.lt, self.le, self.eq, self.ne, self.gt, self.ge = _comparisons(self)
+        self.lt, self.le, self.eq, self.ne, self.gt, self.ge = comparisons(self)
         self.contains = self._contains
         self.getitem = self._getitem
         self.setitem = self._setitem
@@ -219,23 +224,39 @@ class Level(Hooks):
         token = None
         try:  # see `plaingrad.critical`
             try:
-                adopt.level_opened(self)
-                token = CURRENT.set(self)
-                value = self.prep(f)(*args, **kwargs)
-            finally:
-                if token is not None:
-                    CURRENT.reset(token)
-                self.close()
+                try:
+                    try:
+                        try:
+                            adopt.level_opened(self)
+                            token = CURRENT.set(self)
+                            value = self.prep(f)(*args, **kwargs)
+                        finally:
+                            if token is not None:
+                                CURRENT.reset(token)
+                            self.close()
+                    except BaseException:
+                        self._leave(before)
+                        raise
+                except BaseException:
+                    self._leave(before)
+                    raise
+            except BaseException:
+                self._leave(before)
+                raise
         except BaseException as error:
-            if CURRENT.get() is not before:
-                CURRENT.set(before)
-            surely(self.close)
-            if self.refusal is not None and isinstance(error, Exception):
-                raise self.refusal  # noqa: B904 - what it led to is its context
+            self._leave(before)
+            if self.refusal is not None and error is not self.refusal and isinstance(error, Exception):
+                raise settled(self.refusal, error)  # noqa: B904 - what it led to is its context
             raise
         if self.refusal is not None:
-            raise self.refusal
+            raise settled(self.refusal)
         return value
+
+    def _leave(self, before: Any) -> None:
+        """Close it after an exception, with `before` in force again."""
+        if CURRENT.get() is not before:
+            CURRENT.set(before)
+        self.close()
 
     def close(self) -> None:
         """Close it, which may be done twice.
@@ -269,7 +290,7 @@ class Level(Hooks):
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
         parent = self.parent
-        if parent is PLAIN and not any(isinstance(x, (Fraction, Decimal)) for x in args):
+        if parent is PLAIN and not any(is_instance(x, (Fraction, Decimal)) for x in args):
             return f(*args, **kwargs) if kwargs else f(*args)  # C code may tell an empty dictionary from none
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
@@ -365,32 +386,21 @@ class Level(Hooks):
 
     def _sweep_alone(self, values: list[Any]) -> bool:
         """Sweep `values`, unless another thread is at it, or a segment needs them; whether that was done."""
-        lock = self.sweeping
-        if not self.may_sweep or lock._is_owned():  # a finaliser came in between
-            return False
-        try:  # see `plaingrad.critical`
-            try:
-                swept = lock.acquire(blocking=False) and self.may_sweep
-                if swept:
-                    self._sweep(values)
-            finally:
-                if lock._is_owned():
-                    lock.release()
-        except BaseException:
-            if lock._is_owned():
-                lock.release()
-            raise
-        return swept
+        return self.may_sweep and if_free(self.sweeping, self._sweep, values)
 
-    def _sweep(self, values: list[Any]) -> int:
+    def _sweep(self, values: list[Any]) -> bool:
+        if not self.may_sweep:  # by now
+            return False
         if self.parent is PLAIN:
-            return sweep(values, self.index)
+            sweep(values, self.index)
+            return True
         tables = []
         outer = self.parent
         while outer is not PLAIN:
             tables.append(outer.index)
             outer = outer.parent
-        return sweep_inside(values, self.index, tables)
+        sweep_inside(values, self.index, tables)
+        return True
 
     def _sweep_arrays(self) -> None:
         if self._sweep_alone(self.arrays):
@@ -521,6 +531,8 @@ class Level(Hooks):
             y = self.native(f, args, kwargs)
             if self.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(self, args, y)
+            if self.texts.truncated and (rule.kind != "scalar" or f in texts.SUMS):
+                texts.check_times(self, y, args)
             return y
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
         if y is None and rule.users:
@@ -540,7 +552,7 @@ class Level(Hooks):
 
     def _hides_active(self, x: Any) -> bool:
         """Whether a rule could get active numbers out of `x` which are no entries or fields of it."""
-        if type(x) in (set, frozenset) or type(x).__name__.endswith(VIEWS):
+        if type(x) is set or type(x) is frozenset or type(x).__name__.endswith(VIEWS):
             return any(map(self.is_active, x))
         return is_stream(x)
 
@@ -612,6 +624,9 @@ class Level(Hooks):
                 return f(a, b)
         if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
             return self._arithmetic(name, f, a, b, ka, kb)
+        if ta is not tb and name in texts.SUMS and self.texts.truncated:
+            texts.check_times(self, a, (b,))
+            texts.check_times(self, b, (a,))
         if ka >= OBJECT or kb >= OBJECT:
             self.calls.meet(a)
             self.calls.meet(b)
@@ -626,7 +641,7 @@ class Level(Hooks):
         method, reflected = lookup(ta, f"__{plain_name}__"), lookup(tb, f"__r{plain_name}__")
         z = NotImplemented
         may_reflect = ta is not tb and is_own_method(reflected)
-        if may_reflect and ta in tb.__mro__ and reflected is not lookup(ta, f"__r{plain_name}__"):
+        if may_reflect and is_subclass(tb, ta) and reflected is not lookup(ta, f"__r{plain_name}__"):
             may_reflect = False
             z = self._call_own(reflected, b, a)
         if z is NotImplemented and is_own_method(method):
@@ -712,6 +727,8 @@ class Level(Hooks):
                 b = self.prep(np.array)(b)
             if type(a) is not np.ndarray or subclasses.is_subclassed(b):
                 return subclasses.in_place(self, name, a, b)
+            if self.texts.truncated and name in texts.SUMS:
+                texts.check_times(self, a, (b,))
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
@@ -721,6 +738,8 @@ class Level(Hooks):
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
             return getattr(self, without_assignment(name))(a, b)
+        if ta is not type(b) and name in texts.SUMS and self.texts.truncated:
+            texts.check_times(self, a, (b,))
         self.calls.meet(a)
         self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:
@@ -736,8 +755,15 @@ class Level(Hooks):
 
     def _getitem(self, o: Any, k: Any) -> Any:
         t = type(o)
-        if t is list or t is tuple or (t is dict and type(k) in adopt.known):
+        if t is list or t is tuple:
             return o[k]
+        if t is dict:
+            try:
+                known = type(k) in adopt.known
+            except TypeError:  # a class without hash
+                known = False
+            if known:
+                return o[k]
         if t is np.ndarray:
             return self.read_array(o, k)
         if kind_of(t) == ARRAY and lookup(t, "__getitem__") is subclasses.GETITEM:
@@ -746,7 +772,11 @@ class Level(Hooks):
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
-        if t is list or (t is dict and type(k) in adopt.known):
+        try:
+            is_plain = t is list or (t is dict and type(k) in adopt.known)
+        except TypeError:  # a class without hash
+            is_plain = False
+        if is_plain:
             o[k] = v
         elif t is np.ndarray and not subclasses.is_subclassed(v):
             self.write_array(v, o, k)
@@ -815,7 +845,8 @@ class Level(Hooks):
     def _contains(self, x: Any, container: Any) -> bool:
         self.calls.meet(x)
         self.calls.meet(container)
-        if type(container) not in (dict, set, frozenset):
+        t = type(container)
+        if t is not dict and t is not set and t is not frozenset:
             self.calls.meet_elements(container)
         return x in container
 
@@ -835,7 +866,7 @@ class Level(Hooks):
         if o is self.calls.made:
             self.calls.made = None  # nothing of ours is to hold on to what it goes through
             return o
-        if t in foreign.GENERATORS or t in foreign.ITERATORS:
+        if foreign.is_generator(t) or foreign.is_iterator(t):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
@@ -845,8 +876,7 @@ class Level(Hooks):
             missing_rule(memoryview, "It reads differentiated numbers out of raw memory.")
         if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
             missing_rule(np.broadcast, "It makes new numbers from differentiated arrays.")
-        if t not in adopt.known:
-            adopt.adopt(t)
+        adopt.adopt(t)
         if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
             it = iter(o)
             adopt.adopt(type(it))
@@ -863,7 +893,7 @@ class Level(Hooks):
         if not foreign.is_foreign(it):
             return it
         foreign.check(self, it)
-        return foreign.checked(self, it) if type(it) is GeneratorType or type(it) in foreign.ITERATORS else it
+        return foreign.checked(self, it) if type(it) is GeneratorType or foreign.is_iterator(type(it)) else it
 
     def inside_rule(self, f: Any, *args: Any) -> Any:
         """f(*args) by its rule."""
@@ -949,39 +979,6 @@ def without_assignment(name: str) -> str:
     return name[1:] + "_" if name in ("iand", "ior") else name[1:]
 
 
-def _comparisons(level: Level) -> tuple[Callable[[Any, Any], Any], ...]:
-    """The hooks of `COMPARE`."""
-    known = adopt.known
-
-    def lt(a: Any, b: Any) -> Any:
-        return a < b if type(a) in known and type(b) in known else unknown(operator.lt, a, b)
-
-    def le(a: Any, b: Any) -> Any:
-        return a <= b if type(a) in known and type(b) in known else unknown(operator.le, a, b)
-
-    def eq(a: Any, b: Any) -> Any:
-        return a == b if type(a) in known and type(b) in known else unknown(operator.eq, a, b)
-
-    def ne(a: Any, b: Any) -> Any:
-        return a != b if type(a) in known and type(b) in known else unknown(operator.ne, a, b)
-
-    def gt(a: Any, b: Any) -> Any:
-        return a > b if type(a) in known and type(b) in known else unknown(operator.gt, a, b)
-
-    def ge(a: Any, b: Any) -> Any:
-        return a >= b if type(a) in known and type(b) in known else unknown(operator.ge, a, b)
-
-    def unknown(f: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-        if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
-            if isinstance(a, (Fraction, Decimal)) or isinstance(b, (Fraction, Decimal)):
-                return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
-        level.calls.meet(a)
-        level.calls.meet(b)
-        return f(a, b)
-
-    return lt, le, eq, ne, gt, ge
-
-
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The argument that a rule knows by `position`."""
     return args[position] if position < len(args) else kwargs[rule.parameters[position]]
@@ -1026,7 +1023,7 @@ def attach(tree: Tree, x: Any) -> None:
     elif isinstance(x, np.ndarray):
         return
     else:
-        parts = x if isinstance(x, Mapping) else parts_of(x)
+        parts = x if is_instance(x, Mapping) else parts_of(x)
     for key, inner in tree.slots.items():
         if type(inner) is Tree:
             attach(inner, parts[key])
@@ -1035,16 +1032,16 @@ def attach(tree: Tree, x: Any) -> None:
 def is_stream(x: Any) -> bool:
     """Whether `x` hands out values one by one: a generator, an iterator, a view of a dictionary."""
     t = type(x)
-    return t in foreign.GENERATORS or t in foreign.ITERATORS or t.__name__.endswith(STREAMS)
+    return foreign.is_generator(t) or foreign.is_iterator(t) or t.__name__.endswith(STREAMS)
 
 
 def hides_numbers(y: Any) -> bool:
     """Whether numbers may be in the result of a rule that cannot be filed: it is a set, a generator, a closure."""
     if kind_of(type(y)) != OBJECT:
         return False
-    if type(y) in (FunctionType, MethodType, functools.partial):
+    if is_among(type(y), CAPTURING):
         return has_tangent_space(y)
-    return type(y) in (set, frozenset, memoryview, array) or is_stream(y)
+    return is_among(type(y), UNFILED) or is_stream(y)
 
 
 def has_attributes(x: Any) -> bool:

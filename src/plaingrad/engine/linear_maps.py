@@ -58,7 +58,7 @@ def fitted(x_bar: Any, x: Any) -> Any:
         return {key: fitted(x_bar[key], part) for key, part in x.items()}
     if isinstance(x, (np.ndarray, np.generic, float, complex)):
         return project(x_bar, x)
-    if isinstance(x_bar, (dict, Tangent)):
+    if isinstance(x_bar, dict) or type(x_bar) is Tangent:
         parts = parts_of(x)
         return {name: fitted(x_bar[name], parts[name]) for name in x_bar}
     return x_bar
@@ -90,7 +90,7 @@ def pushed(push: Callable[[Any], Any], positions: list[int], xs: list[Any], coun
 def opened(y_dot: Any) -> Any:
     """`y_dot` with dictionaries of fields for the tangents of objects: the engine finds entries by the same keys."""
     y_dot = unthunk(y_dot)
-    if isinstance(y_dot, (dict, Tangent)):
+    if isinstance(y_dot, dict) or type(y_dot) is Tangent:
         return {name: opened(y_dot[name]) for name in y_dot}
     if isinstance(y_dot, (list, tuple)):
         return [opened(part) for part in y_dot]

@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from plaingrad.class_keys import all_among, is_among
 from plaingrad.engine import adopt
 from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
@@ -157,14 +158,12 @@ class Memo:
     def call(self, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         """f(*args, **kwargs) of the cached function `f`."""
         level = self.level
-        known = adopt.known
         active = ()
-        for x in itertools.chain(args, kwargs.values()) if kwargs else args:
-            if type(x) not in _BY_IDENTITY:
-                if type(x) not in known:
-                    level.meet(x)  # C code hashes and compares it
-                active = tuple(active_parts(level, (*args, *kwargs.values())))
-                break
+        values = (*args, *kwargs.values()) if kwargs else args
+        if not all_among(values, _BY_IDENTITY):
+            for x in values:
+                level.meet(x)  # C code hashes and compares it
+            active = tuple(active_parts(level, values))
         if active:
             depth = min(active)[0]
             if depth:  # it depends on the inputs of a level further out only
@@ -279,7 +278,7 @@ def active_parts(level: Level, x: Any) -> Iterator[tuple[int, int]]:
             continue
         seen[id(x)] = x
         if kind == SEQUENCE or type(x) is frozenset:
-            todo += [part for part in x if type(part) not in _BY_IDENTITY]
+            todo += [part for part in x if not is_among(type(part), _BY_IDENTITY)]
         elif kind == MAPPING:
             todo += [*x.values(), *x.keys()]
         elif kind == OBJECT and type(x).__eq__ is not object.__eq__:

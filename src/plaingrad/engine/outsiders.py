@@ -157,7 +157,7 @@ def _context_run(level: Level, run: Any) -> Callable[..., Any]:
 
 def _check_coroutine(level: Level, coroutine: Any, futures: tuple[Any, ...]) -> None:
     """Refuse a step of a coroutine from outside the level that can see active values, or is about to receive one."""
-    while type(coroutine) in foreign.GENERATORS:
+    while foreign.is_generator(type(coroutine)):
         if foreign.is_foreign(coroutine):
             foreign.check(level, coroutine)
             for future in futures:

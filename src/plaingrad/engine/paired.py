@@ -109,8 +109,8 @@ def added_to_element(
 def file_tangent(level: Any, x: Any, x_dot: Any) -> None:
     """File the number `x` as active at a forward level, if it is not."""
     if id(x) not in level.index:
-        level.index[id(x)] = x_dot
         level.alive.append(x)
+        level.index[id(x)] = x_dot
 
 
 # -- hooks -------------------------------------------------------------------------------------------------------------
@@ -118,11 +118,11 @@ def file_tangent(level: Any, x: Any, x_dot: Any) -> None:
 _FILED = """\
 o = n = n + 1
 extend(({entry}))
-index[id({z})] = o
 push({z})
+index[id({z})] = o
 if o > limit: sweep()
-outer_index[id({z})] = z_dot
 outer_push({z})
+outer_index[id({z})] = z_dot
 outer_n += 1
 if outer_n > outer_limit: outer_sweep()
 return {z}"""
@@ -133,7 +133,11 @@ def hook(a, b):
     nonlocal n, outer_n
     ta = type(a)
     tb = type(b)
-    if ta in reals and tb in reals and not ({pole}):
+    if (
+        (ta is float or ta is int or ta is number64)
+        and (tb is float or tb is int or tb is number64)
+        and not ({pole})
+    ):
         i = get(id(a))
         j = get(id(b))
         a_dot = outer_get(id(a))
@@ -278,7 +282,6 @@ def template(source: Callable[[str], str], name: str) -> Any:
             "slope_back": slope_back,
             "slopes_back": slopes_back,
             "number64": np.float64,
-            "reals": frozenset((float, int, np.float64)),
         }
         exec(compile(text, filename, "exec"), space)
         _templates[source, name] = space["make"](*[None] * len(names))

@@ -92,16 +92,17 @@ class PatternLevel(Level):
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active, with the empty set for now."""
+        self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = 0
-        self.alive.append(x)
         if len(self.alive) % SWEEP_EVERY == 0:
             self._sweep_numbers()
         return 0
 
     def add_region(self, owner: Any) -> SetsOfMemory:
         """File the memory that `owner` holds as active, with empty sets for now."""
-        region = self.index[id(owner)] = SetsOfMemory(owner)
+        region = SetsOfMemory(owner)
         self.arrays.append(owner)
+        self.index[id(owner)] = region
         self._array_bytes += 2 * getattr(owner, "nbytes", 64) + 1000
         if self._array_bytes > self._array_limit:
             self._sweep_arrays()

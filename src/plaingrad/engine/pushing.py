@@ -12,22 +12,30 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
 from plaingrad.tangents.types import primal_type_of
 
 
 def aligned(x_dot: Any, x: Any, ndim: int, lead: tuple[int, ...]) -> Any:
     """`x_dot` with axes between those of the chunk and its own, so that it broadcasts as `x` does to `ndim` axes."""
-    missing = ndim - np.ndim(x)
-    if not lead or missing <= 0:
+    if not lead:
+        return x_dot
+    missing = ndim - axes_of(x)
+    if missing <= 0:
         return x_dot
     return np.reshape(x_dot, lead + (1,) * missing + np.shape(x))
+
+
+def axes_of(x: Any) -> int:
+    """The number of axes of a number or array; NumPy is not asked about numbers, whose class may have no hash."""
+    return 0 if isinstance(x, (float, int, complex)) else np.ndim(x)
 
 
 def row(partials: Any, m: Any, args: tuple[Any, ...], z: Any, positions: Any, dots: Any, lead: Any) -> Any:
     """z_dot = the sum of dz/dx * x_dot over the arguments that vary; None where there is none."""
     z_dot: Any = None
-    ndim = np.ndim(z) if lead else 0
+    ndim = axes_of(z) if lead else 0
     for position, x_dot in zip(positions, dots, strict=True):
         partial = partials[position] if position < len(partials) else None
         if partial is None:
@@ -52,7 +60,7 @@ def linear(f: Callable[..., Any], x: Any, x_dot: Any, others: Any, options: dict
 
 def of_type(x_dot: Any, x: Any) -> Any:
     """`x_dot` as exactly the type of `x`: methods of a type take nothing else."""
-    if isinstance(x, (float, complex, np.inexact, Fraction, Decimal)) and type(x_dot) is not type(x):
+    if is_instance(x, (float, complex, np.inexact, Fraction, Decimal)) and type(x_dot) is not type(x):
         return type(x)(x_dot)
     if isinstance(x, np.ndarray) and not isinstance(x_dot, np.ndarray):
         return np.asarray(x_dot)
@@ -88,7 +96,7 @@ def chosen(x_dot: Any, k: int) -> Any:
         return tuple([chosen(part, k) for part in x_dot])
     if isinstance(x_dot, list):
         return [chosen(part, k) for part in x_dot]
-    if isinstance(x_dot, Tangent):
+    if type(x_dot) is Tangent:
         return Tangent(primal_type_of(x_dot), {name: chosen(x_dot[name], k) for name in x_dot})
     if isinstance(x_dot, dict):
         return {key: chosen(part, k) for key, part in x_dot.items()}
@@ -105,7 +113,7 @@ def stacked(each: list[Any]) -> Any:
         return [stacked([y_dot[k] for y_dot in each]) for k in range(len(first))]
     if isinstance(first, dict):
         return {key: stacked([y_dot[key] for y_dot in each]) for key in first}
-    if isinstance(first, Tangent):
+    if type(first) is Tangent:
         return Tangent(
             primal_type_of(first), {name: stacked([y_dot[name] for y_dot in each]) for name in first}
         )

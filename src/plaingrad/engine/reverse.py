@@ -95,15 +95,15 @@ class ReverseLevel(Level):
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active; its index."""
         n = self.new_index()
+        self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = n
-        self.alive.append(x)
         return n
 
     def add_region(self, owner: Any) -> int:
         """File the memory that `owner` holds as active; its index."""
         n = self.new_index()
-        self.index[id(owner)] = n
         self.arrays.append(owner)
+        self.index[id(owner)] = n
         self._array_bytes += getattr(owner, "nbytes", 64) + 1000
         if self._array_bytes > self._array_limit:
             self._sweep_arrays()
@@ -476,6 +476,8 @@ class ReverseLevel(Level):
         if a.dtype.kind not in "fcV":
             v_slot = None
         if i is None and v_slot is None:
+            if self.texts.truncated:
+                texts.check_times(self, a, (v,))
             save = self._save(a, k)
             self._native_write(v, a, k)
             self._saved(save)

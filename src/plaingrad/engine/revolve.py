@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_among
 from plaingrad.engine.borrowed import refuse_gone
 from plaingrad.engine.checkpoint import (
     GENERATORS,
@@ -504,6 +505,9 @@ def copy_of(a: np.ndarray) -> np.ndarray:
     return CURRENT.get().method(a, "copy")(order="K")
 
 
+COPYABLE = frozenset((list, tuple, deque, set, frozenset))
+
+
 def is_shared(x: Any) -> bool:
     """Whether a copy of a state refers to the same `x`: functions, classes, generators of random numbers."""
     shared = (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type, *GENERATORS)
@@ -519,13 +523,13 @@ def refuse_uncopyable(x: Any, seen: set[int] | None = None) -> None:
     seen.add(id(x))
     t = type(x)
     is_plain = t.__new__ is object.__new__ and has_fields(x)
-    known = t in (list, tuple, deque, set, frozenset) or (kind == SEQUENCE and hasattr(x, "_fields"))
+    known = is_among(t, COPYABLE) or (kind == SEQUENCE and hasattr(x, "_fields"))
     if not (known or (kind == MAPPING and isinstance(x, dict)) or is_plain or dataclasses.is_dataclass(t)):
         raise ArgumentError(
             f"checkpoint_sequence cannot copy the {t.__qualname__} in its state; states are made of numbers, arrays, "
             "lists, tuples, dicts and objects with fields.\n  See docs: errors#argument"
         )
-    if t not in (set, frozenset):
+    if t is not set and t is not frozenset:
         for _, part in entries_of(x):
             refuse_uncopyable(part, seen)
 

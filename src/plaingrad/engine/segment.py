@@ -7,13 +7,14 @@ gets one step for the whole segment: the tape as it is, or the means to make it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
 
 from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine import adopt
+from plaingrad.engine.answered import settled
 from plaingrad.engine.holders import PARTS, TABLES, Inside, fingerprint, looked_into
 from plaingrad.engine.memory import Shadow, extent, owner_of
 from plaingrad.engine.refuse import refuse
@@ -141,8 +142,8 @@ class Segment(ReverseLevel):
         return closing(self._opened, self._end, work, *args)
 
     def _opened(self, work: Callable[..., Any], *args: Any) -> Any:
+        adopt.level_opened(self)  # first, so that a forked child knows whose segment it is
         hold(self)
-        adopt.level_opened(self)
         return work(*args)
 
     def _end(self) -> None:
@@ -156,12 +157,12 @@ class Segment(ReverseLevel):
         """f(*args, **kwargs) with this segment in force."""
         try:
             value = in_force(self, self.prep(f), *args, **kwargs)
-        except Exception:
-            if self.refusal is not None:
-                raise self.refusal  # noqa: B904 - what it led to is its context
+        except Exception as error:
+            if self.refusal is not None and error is not self.refusal:
+                raise settled(self.refusal, error)  # noqa: B904 - what it led to is its context
             raise
         if self.refusal is not None:
-            raise self.refusal
+            raise settled(self.refusal)
         return value
 
     def reset(self) -> None:
@@ -254,11 +255,16 @@ def _hold(segment: Segment) -> None:
     segment.base.may_sweep = False
 
 
-def forget(gone: Iterable[Any]) -> None:
-    """Segments among `gone` keep no level from sweeping any more: their threads are no more."""
-    for level in gone:
-        if isinstance(level, Segment):
-            release(level)
+def forget_others(kept: Collection[Any]) -> None:
+    """Only the levels `kept`, segments among them, go on: no other segment keeps one of them from sweeping."""
+    ids = set(map(id, kept))
+    for holders in _held.values():
+        holders &= ids
+    for key in [key for key, holders in _held.items() if not holders]:
+        _held.pop(key)
+    for level in kept:
+        if id(level) not in _held:
+            level.may_sweep = True
 
 
 def release(segment: Segment) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import builtins
 import operator
 import types
+import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
@@ -27,10 +28,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import all_among, classes_of, is_among, is_own_key
 from plaingrad.engine.kinds import OBJECT, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule, name_of, refuse
 from plaingrad.errors import MissingRuleError
-from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import masked
 
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
 ArrayFunction = type(np.sum)
-DESCRIPTORS = (types.MethodDescriptorType, types.WrapperDescriptorType)
-CODES_OF_PYTHON = (types.BuiltinFunctionType, FunctionType)
+DESCRIPTORS = frozenset((types.MethodDescriptorType, types.WrapperDescriptorType))
+CODES_OF_PYTHON = frozenset((types.BuiltinFunctionType, FunctionType))
 BINARY_OPERATORS = {
     getattr(operator, name): name.rstrip("_")
     for name in (
@@ -146,7 +148,7 @@ def among(values: Iterable[Any], depth: int = 2) -> bool:
         if t is np.ndarray or t is float or t is int:
             continue
         if t is list or t is tuple:
-            if depth and x and (len(x) < 8 or not ORDINARY.issuperset(map(type, x))) and among(x, depth - 1):
+            if depth and x and (len(x) < 8 or not all_among(x, ORDINARY)) and among(x, depth - 1):
                 return True
         elif issubclass(t, np.ndarray) or (is_heap(t) and has_protocol(t)):
             return True
@@ -181,7 +183,7 @@ def speaks(f: Any, cls: type) -> bool:
 
 def is_ufunc(f: Any) -> bool:
     """Whether `f` is a ufunc, or a method of ufuncs."""
-    return type(f) is np.ufunc or (type(f) in DESCRIPTORS and f.__objclass__ is np.ufunc)
+    return type(f) is np.ufunc or (is_among(type(f), DESCRIPTORS) and f.__objclass__ is np.ufunc)
 
 
 def flat(values: Iterable[Any], depth: int = 2) -> list[Any]:
@@ -206,7 +208,7 @@ def by_protocol(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             return f(*args, **kwargs)  # C code enters `__array_ufunc__`
         if f is VECTORIZED and is_heap(t) and has_protocol(t):
             refuse_class(f, t)
-    if type(f) in DESCRIPTORS and not isinstance(args[0], (np.ndarray, np.generic, np.ufunc)):
+    if is_among(type(f), DESCRIPTORS) and not isinstance(args[0], (np.ndarray, np.generic, np.ufunc)):
         return f(*args, **kwargs)  # which raises
     return NotImplemented
 
@@ -229,9 +231,9 @@ def is_numpys(f: Any) -> bool:
     t = type(f)
     if t is np.ufunc or t is ArrayFunction:
         return True
-    if t in DESCRIPTORS:
+    if is_among(t, DESCRIPTORS):
         return f.__objclass__ is np.ndarray or f.__objclass__ is np.ufunc
-    if t in CODES_OF_PYTHON:
+    if is_among(t, CODES_OF_PYTHON):
         module = getattr(f, "__module__", None)
         if f in BINARY_OPERATORS or f in UNARY_OPERATORS:
             return True
@@ -292,7 +294,7 @@ def call(
         return compute(*args, **kwargs) if z is NotImplemented else z
     for a in arrays:
         level.calls.meet(a)
-    classes = list({type(a): None for a in arrays})
+    classes = list(classes_of(arrays))
     if f in AS_THEY_ARE:
         return compute(*args, **kwargs)
     if f is WRAP:
@@ -310,7 +312,7 @@ def call(
             z = by_array_ufunc(level, f, args, kwargs)
             if z is not NotImplemented:
                 return z
-    body = BODIES.get(f) if type(f) in DESCRIPTORS else None
+    body = BODIES.get(f) if is_among(type(f), DESCRIPTORS) else None
     if body is not None:
         cls = type(args[0])
         into_array = any(isinstance(x, np.ndarray) for x in args[1:])
@@ -369,7 +371,7 @@ def by_own_operator(level: Level, f: Any, args: Any) -> Any:
         return level._own_operator(BINARY_OPERATORS[f], *args)
     if f in UNARY_OPERATORS:
         method = lookup(type(args[0]), f"__{UNARY_OPERATORS[f]}__")
-        if type(method) not in DESCRIPTORS:
+        if not is_among(type(method), DESCRIPTORS):
             return level._call_own(method, args[0])
     return NotImplemented
 
@@ -380,11 +382,7 @@ def takes(method: Any, a: Any, b: Any) -> bool:
         override = lookup(type(b), "__array_ufunc__")
         if override is not None or isinstance(b, np.ndarray):
             return override is not None
-    token = CURRENT.set(PLAIN)
-    try:
-        return method(a, b) is not NotImplemented
-    finally:
-        CURRENT.reset(token)
+    return in_force(PLAIN, method, a, b) is not NotImplemented
 
 
 def by_array_ufunc(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
@@ -401,7 +399,7 @@ def by_array_ufunc(level: Level, f: Any, args: Any, kwargs: dict[str, Any]) -> A
         return getattr(np.ndarray, f"__{UNARY_OPERATORS[f]}__")(*args)
     if type(f) is np.ufunc:
         return f(*args, **kwargs)
-    if type(f) in DESCRIPTORS:
+    if is_among(type(f), DESCRIPTORS):
         if f.__objclass__ is np.ufunc or type(f) is types.WrapperDescriptorType and f.__name__ in ARITHMETIC:
             return f(*args, **kwargs)
     return NotImplemented
@@ -494,8 +492,11 @@ class Probe(np.ndarray):
 
     Attributes:
         source: which of the arguments NumPy made it from.
+        stands_for: a weak reference to the class that instances of this one stand for.
         wrapping: what else `__array_wrap__` of that argument was called with, if it was.
     """
+
+    stands_for: Callable[[], type | None]
 
     def __array_finalize__(self, obj: Any) -> None:
         self.source = getattr(obj, "source", None)
@@ -516,14 +517,15 @@ _probes: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 
 def probe_class(cls: type) -> type:
     """The class of probes that stand for instances of `cls`."""
-    found = _probes.get(cls)
+    found = _probes.get(cls) if is_own_key(cls) else None
     if found is None:
         fields: dict[str, Any] = {"__array_priority__": getattr(cls, "__array_priority__", 0.0)}
         if cls.__dict__.get("__array_ufunc__", 0) is None:
             fields["__array_ufunc__"] = None
-        found = _probes[cls] = type(
-            "Probe", (Probe, np.matrix) if issubclass(cls, np.matrix) else (Probe,), fields
-        )
+        fields["stands_for"] = weakref.ref(cls)
+        found = type("Probe", (Probe, np.matrix) if issubclass(cls, np.matrix) else (Probe,), fields)
+        if is_own_key(cls):
+            _probes[cls] = found
     return found
 
 
@@ -607,12 +609,8 @@ def without_poles(level: Level, f: Any, args: Any, plain_args: Any) -> Any:
 
 def probed(f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """What NumPy makes of probes."""
-    token = CURRENT.set(PLAIN)
-    try:
-        with np.errstate(all="ignore"):
-            return f(*args, **kwargs)
-    finally:
-        CURRENT.reset(token)
+    with np.errstate(all="ignore"):
+        return in_force(PLAIN, f, *args, **kwargs)
 
 
 def dressed(
@@ -640,7 +638,7 @@ def dressed(
         z = same
     elif id(z) in originals:
         z = originals[id(z)]
-    cls = next(type(a) for a in arrays if _probes.get(type(a)) is type(model))
+    cls = next(type(a) for a in arrays if type(model).stands_for() is type(a))
     if model.wrapping is not None and source is not None and overrides(cls, "__array_wrap__"):
         options = replaced(model.wrapping, originals, 3)
         for probe in arrays_in(options, 3):

@@ -15,6 +15,7 @@ import io
 import itertools
 import math
 import mmap
+import operator
 import os
 import re
 import stat
@@ -26,12 +27,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from plaingrad.class_keys import is_among
 from plaingrad.engine import foreign, subclasses
+from plaingrad.engine.answered import is_expected
 from plaingrad.engine.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memo import open_levels
-from plaingrad.engine.refuse import is_engine_frame, missing_rule, name_of, refuse, user_frame
+from plaingrad.engine.refuse import missing_rule, name_of, refuse, user_frame
 from plaingrad.engine.tape import Tree
-from plaingrad.errors import PlaingradError, RoundTripError, TruncationWarning
+from plaingrad.errors import RoundTripError, TruncationWarning
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
 
@@ -73,6 +76,8 @@ CONVERTING = tuple(
 )
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
 SPANS = (datetime.timedelta, datetime.datetime, datetime.date, np.timedelta64, np.datetime64)
+# Where a whole number beside a time becomes one; as a factor it is a count.
+SUMS = {"add", "sub", "iadd", "isub", operator.add, operator.sub, np.add, np.subtract}
 
 
 class Texts(dict[str, float]):
@@ -265,9 +270,12 @@ def remembered_rows(level: Level, rows: Iterable[Any]) -> Iterator[Any]:
         yield remembered_row(level, row)
 
 
+ROWS = frozenset((list, tuple, str))
+
+
 def remembered_row(level: Level, row: Any) -> Any:
     """A row on its way to a writer in C code, as a list where it is an iterator; its numbers are remembered."""
-    if type(row) not in (list, tuple, str) and hasattr(type(row), "__iter__"):
+    if not is_among(type(row), ROWS) and hasattr(type(row), "__iter__"):
         row = list(level.iterable(row))
     remember(level, row)
     return row
@@ -296,7 +304,7 @@ def check_number(level: Level, x: Any) -> None:
     elif t is complex:
         check_number(level, x.real)
         check_number(level, x.imag)
-    elif t in (list, tuple):
+    elif t is list or t is tuple:
         for part in x:
             check_number(level, part)
     elif t is dict:
@@ -350,20 +358,6 @@ def _refuse(level: Level, what: str, why: str, fix: str) -> NoReturn:
         raise
 
 
-def is_expected() -> bool:
-    """Whether code inside the level names the error, and so answers it itself."""
-    names = (RoundTripError.__name__, PlaingradError.__name__)
-    frame = user_frame()
-    while frame is not None:
-        if is_engine_frame(frame):
-            if frame.f_code.co_name == "run" and "CURRENT" in frame.f_code.co_names:
-                return False  # where the level was opened
-        elif any(name in frame.f_code.co_names for name in names):
-            return True
-        frame = frame.f_back
-    return False
-
-
 def decoded(x: Any) -> str:
     """Text or bytes as text."""
     if type(x) is str:
@@ -411,7 +405,7 @@ def texts_in(x: Any) -> Iterator[str]:
                 todo.extend(np.ravel(x).tolist())
         elif kind == MAPPING:
             todo.extend(itertools.chain.from_iterable(x.items()))
-        elif kind == SEQUENCE or t in (set, frozenset):
+        elif kind == SEQUENCE or t is set or t is frozenset:
             todo.extend(x)
         elif t is io.StringIO or t is io.BytesIO:
             if not x.closed:
@@ -561,7 +555,7 @@ def checked_items(level: Level, f: Any, it: Iterable[Any]) -> Iterator[Any]:
 
 def is_stepped(x: Any) -> bool:
     """Whether `x` is an iterator that runs Python code, or moves what is behind it, at every step."""
-    return type(x) is GeneratorType or type(x) in foreign.ITERATORS or type(x) in STEPPED
+    return type(x) is GeneratorType or foreign.is_iterator(type(x)) or is_among(type(x), STEPPED)
 
 
 def may_read_text(x: Any) -> bool:
@@ -583,15 +577,43 @@ def spans(level: Level, f: Callable[..., Any], make: Callable[..., Any]) -> Call
     """The class `f` of times or time spans: warn if it is given a whole number made of a differentiated one."""
 
     def make_span(*args: Any, **kwargs: Any) -> Any:
-        truncated = level.texts.truncated
-        if truncated:
-            for x in (*args, *kwargs.values()):
-                if isinstance(x, (int, np.integer)) and not isinstance(x, bool) and int(x) in truncated:
-                    warn_truncated(f, int(x))
-                    break
+        if level.texts.truncated:
+            warn_of_truncated(level, f, (*args, *kwargs.values()))
         return make(*args, **kwargs)
 
     return make_span
+
+
+def is_time(x: Any) -> bool:
+    """Whether `x` is a time or a time span of Python or NumPy, or an array of these."""
+    return (x.dtype.kind in "mM") if isinstance(x, (np.ndarray, np.generic)) else isinstance(x, SPANS)
+
+
+def check_times(level: Level, made: Any, values: Iterable[Any]) -> None:
+    """Warn if `made` is, or holds, times that were made of a whole number made of a differentiated one."""
+    if is_time(made):
+        kind = made.dtype.type if isinstance(made, np.ndarray) else type(made)
+        warn_of_truncated(level, kind, values)
+
+
+def warn_of_truncated(level: Level, f: Any, values: Iterable[Any]) -> None:
+    """Warn of the first whole number in `values` that was made of a differentiated one; `f` makes times of them."""
+    found = level.texts.truncated.intersection(itertools.islice(whole_numbers(values), MOST))
+    if found:
+        warn_truncated(f, min(found))
+
+
+def whole_numbers(x: Any) -> Iterator[int]:
+    """The whole numbers in lists, tuples and arrays."""
+    if isinstance(x, (int, np.integer)):
+        if not isinstance(x, (bool, np.timedelta64)):
+            yield int(x)
+    elif isinstance(x, np.ndarray):
+        if x.dtype.kind in "iu":
+            yield from x.ravel()[:MOST].tolist()
+    elif isinstance(x, (list, tuple)):
+        for part in x[:MOST]:
+            yield from whole_numbers(part)
 
 
 def warn_truncated(f: Any, x: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing
 
+from plaingrad.class_keys import entry_for
 from plaingrad.errors import RuleError
 from plaingrad.rulebook import Classes, Types
 from plaingrad.tangents import Dual
@@ -119,7 +120,7 @@ def classes_of(hint: Any, rule: Callable[..., Any], name: str) -> Classes:
         isinstance(None, hint)
     except TypeError:  # a protocol that cannot be asked for
         raise _unusable(hint, rule, name) from None
-    return TOWER.get(hint, (hint,))
+    return entry_for(TOWER, hint) or (hint,)
 
 
 def _union(members: Any, rule: Callable[..., Any], name: str) -> Classes:
@@ -128,7 +129,7 @@ def _union(members: Any, rule: Callable[..., Any], name: str) -> Classes:
         classes = classes_of(member, rule, name)
         if classes is None:
             return None
-        found += [cls for cls in classes if cls not in found]
+        found += [cls for cls in classes if not any(cls is other for other in found)]
     return tuple(found)
 
 

@@ -164,6 +164,6 @@ def is_zero_in_numbers(x_dot: Any) -> bool:
         return True
     if isinstance(x_dot, (list, tuple)):
         return all(map(is_zero_in_numbers, x_dot))
-    if isinstance(x_dot, (dict, Tangent)):
+    if isinstance(x_dot, dict) or type(x_dot) is Tangent:
         return all(map(is_zero_in_numbers, entries(x_dot).values()))
     return not np.any(x_dot)

@@ -22,6 +22,7 @@ from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
+from plaingrad.class_keys import is_own_key
 from plaingrad.errors import AliasError, ArgumentError, NativeError
 from plaingrad.native.activity import has_own_rule, has_tangent, is_array, is_real, part_types
 from plaingrad.native.current import as_now, dispatcher_of, original, snapshot_of
@@ -280,7 +281,8 @@ def packed(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """
     found = []
     for k, x in enumerate(args):
-        if type(x) in (float, int, np.ndarray):
+        cls = type(x)
+        if cls is float or cls is int or cls is np.ndarray:
             found.append(x)
             continue
         try:
@@ -382,7 +384,11 @@ def _numba_type(x: Any, place: str) -> Any:
         t = numba.typeof(x)
     except (ValueError, NumbaError):
         t = None
-    if isinstance(x, np.ndarray) and type(x) not in (np.ndarray, np.memmap):
+    except TypeError:  # it looks for a class without hash in a table
+        if is_own_key(type(x)):
+            raise
+        t = None
+    if isinstance(x, np.ndarray) and type(x) is not np.ndarray and type(x) is not np.memmap:
         t = None  # arithmetic of its own, of which Numba knows nothing: matrices multiply
     if t is None or isinstance(t, (types.List, types.Set, types.PyObject)):
         raise NativeError(

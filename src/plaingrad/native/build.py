@@ -6,7 +6,6 @@ import functools
 import itertools
 import linecache
 import re
-import threading
 import warnings
 import weakref
 from collections.abc import Callable
@@ -18,7 +17,7 @@ import numba
 from numba.core.errors import NumbaWarning
 
 from plaingrad import rulebook
-from plaingrad.critical import shared_lock
+from plaingrad.critical import Lock, exclusively, shared_lock
 from plaingrad.errors import NativeError
 from plaingrad.native import cache, declare
 from plaingrad.native.activity import Memory
@@ -149,7 +148,7 @@ class Recorded:
     arena: Arena
     results: tuple[Any, ...]
     frame: tuple[Any, ...]
-    lock: Any = field(default_factory=threading.Lock)
+    lock: Lock = field(default_factory=Lock)
 
     @property
     def __name__(self) -> str:
@@ -158,8 +157,7 @@ class Recorded:
 
     def pulled(self, *given: Any) -> tuple[Any, ...]:
         """The cotangents of the scalar arguments; `given` are seeds and shadows."""
-        with self.lock:
-            return self.backward(self.arena.header, *self.frame, *given)  # type: ignore[no-any-return]
+        return self.lock.hold(self.backward, self.arena.header, *self.frame, *given)  # type: ignore[no-any-return]
 
     def compile(self, *given: Any) -> None:
         """Compile the reverse sweep for seeds and shadows of these types."""
@@ -231,19 +229,23 @@ def derived(
     function = python_function(f)
     options = options_of(f)  # which the derivative keeps
     key = (mode, signature, active, str(options), rulebook.changes(), zeros)
-    with _lock:
-        known = _built.of(function)
-        found = known.get(key)
-        if found is None:
-            try:
-                with seldom_collected():
-                    found = _derive(mode, f, function, signature, active, options, {}, zeros)
-            except NativeError as error:
-                found = NativeError(str(error))  # without the frames of Numba that the other one holds
-            known[key] = found
+    found = exclusively(_lock, _known_or_derived, key, function, mode, f, signature, active, options, zeros)
     if isinstance(found, NativeError):
         raise NativeError(str(found))
     return found
+
+
+def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> Derived | NativeError:
+    known = _built.of(function)
+    found = known.get(key)
+    if found is None:
+        *how, zeros = how
+        try:
+            found = seldom_collected(_derive, mode, f, function, *how, {}, zeros)
+        except NativeError as error:
+            found = NativeError(str(error))  # without the frames of Numba that the other one holds
+        known[key] = found
+    return found  # type: ignore[no-any-return]
 
 
 def _derive(
@@ -337,9 +339,9 @@ def _silence(run: Any) -> None:
         return
 
     def silently(signature: Any) -> Any:
-        with seldom_collected(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumbaWarning)
-            return compile_it(signature)
+            return seldom_collected(compile_it, signature)
 
     silently.is_silent = True  # type: ignore[attr-defined]
     run.compile = silently

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,6 +27,7 @@ from plaingrad.native.border import (
     directions,
     live_arrays,
     order_of,
+    packed,
     refuse_aliases,
     shadows_of,
     signature_of,
@@ -222,19 +224,29 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
     y, pull = pullback_of(call)
     compared(call.f, call.args, call.signature, y)
     read = [a for x in (*call.args, y) for a in arrays_in(x)] + live_arrays(call.f)
-    read = [a for a in read if not is_lent(owner_of(a))]  # of which memory may be given back
-    before = [checksum(a) for a in read]
+    check = unchanged(read)
     count = len(args)
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
-        for a, then in zip(read, before, strict=True):
-            if checksum(a) != then:
-                refuse_changed(a)
+        check()
         found = call.gradients_of(pull(seeds_of(y, y_bar)))
         named = dict(zip(positions, found, strict=True))
         return tuple([named.get(k) for k in range(count)])
 
     return y, pullback
+
+
+def unchanged(arrays: list[np.ndarray]) -> Callable[[], None]:
+    """A function that refuses to go on when the contents of `arrays` are no longer what they are now."""
+    read = [a for a in arrays if not is_lent(owner_of(a))]  # memory that is lent may be given back
+    before = [checksum(a) for a in read]
+
+    def check() -> None:
+        for a, then in zip(read, before, strict=True):
+            if checksum(a) != then:
+                refuse_changed(a)
+
+    return check
 
 
 def unlent(f: Any, signature: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -281,6 +293,7 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
 def met(f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]:
     """(what to derive, the arguments as it takes them, their types, the positions of those with a tangent)."""
     signature = signature_of(args)
+    args = packed(args)
     args, signature = as_declared(f, args, signature, differentiable(signature))
     return as_now(f, signature), args, signature, differentiable(signature)
 
@@ -312,11 +325,24 @@ def compared(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...], y: Any) 
             plainly(compare, f, args, signature, y)
 
 
+def compared_apart(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...]) -> None:
+    """`compared`, for a derivative in which no value is computed: that of the stand-in `f`, which Numba compiles, is.
+
+    Raises:
+        NativeError: it is another one.
+    """
+    if is_to_compare(f, signature):
+        effects = plainly(effects_of, f, signature)
+        if not effects.writes and not effects.once:
+            plainly(compare, f, args, signature, plainly(f, *args))
+
+
 def rule_of(dispatcher: Any) -> Rule:
     """The rule of a Numba function: its derived pullback and pushforward."""
 
-    def native_rrule(*args: Any) -> Any:
-        now, args, signature, positions = met(dispatcher, args)
+    def native_rrule(*given: Any) -> Any:
+        now, args, signature, positions = met(dispatcher, given)
+        live = live_arrays(now)
         sweeps = derived("pullback", now, signature, positions).run
         recorded = plainly(sweeps.recorded, *args)
         y = rebuilt(result_type(now, signature), list(recorded.results))
@@ -325,23 +351,25 @@ def rule_of(dispatcher: Any) -> Rule:
         plainly(recorded.compile, *seeds_of(y, ZeroTangent), *shadows_of(args, positions))
 
         def pull(y_bar: Any) -> tuple[Any, ...]:
-            return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
+            return as_given(given, bars_of(args, signature, positions, recorded, seeds_of(y, y_bar)))
 
         def native_pullback(y_bar: Any) -> tuple[Any, ...]:
-            return applied(pull, push_of(now, args), y_bar)  # type: ignore[no-any-return]
+            return applied(pull, push_of(now, args, live), y_bar)  # type: ignore[no-any-return]
 
         return y, native_pullback
 
-    def native_frule(*args: Any) -> Any:
-        y = plainly(dispatcher, *args)
-        now, args, signature, positions = met(dispatcher, args)
+    def native_frule(*given: Any) -> Any:
+        y = plainly(dispatcher, *given)
+        now, args, signature, positions = met(dispatcher, given)
+
+        live = live_arrays(now)
 
         def pull(y_bar: Any) -> tuple[Any, ...]:
             recorded = plainly(derived("pullback", now, signature, positions).run.recorded, *args)
-            return bars_of(args, signature, positions, recorded, seeds_of(y, y_bar))
+            return as_given(given, bars_of(args, signature, positions, recorded, seeds_of(y, y_bar)))
 
         def native_pushforward(dots: tuple[Any, ...]) -> Any:
-            return applied(push_of(now, args), pull, tuple(dots))
+            return applied(push_of(now, args, live), pull, tuple(dots))
 
         return y, native_pushforward
 
@@ -365,13 +393,25 @@ def bars_of(
     return tuple([named.get(k, NoTangent) for k in range(len(args))])
 
 
-def push_of(f: Any, args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    """The map from tangents of all arguments of a Numba function to that of its result."""
+def as_given(given: Any, bar: Any) -> Any:
+    """The cotangent of an argument, with a list where the argument `given` is one; compiled code takes tuples."""
+    if not isinstance(given, (list, tuple)) or not isinstance(bar, tuple) or hasattr(given, "_fields"):
+        return bar
+    return type(given)(map(as_given, given, bar))
 
-    def push(dots: Any) -> Any:
-        return pushed_forward(f, args, (ZeroTangent,) * len(args) if is_nothing(dots) else dots)
 
-    return push
+def push_of(f: Any, args: tuple[Any, ...], live: list[np.ndarray]) -> Callable[[Any], Any]:
+    """The map from tangents of all arguments of a Numba function to that of its result.
+
+    It reads the arrays `live` again. It holds them, so that the engine undoes what the program has written there since,
+    and notices what was written after the call.
+    """
+
+    return functools.partial(_push, f, args, live)
+
+
+def _push(f: Any, args: tuple[Any, ...], live: list[np.ndarray], dots: Any) -> Any:
+    return pushed_forward(f, args, (ZeroTangent,) * len(args) if is_nothing(dots) else dots)
 
 
 def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
@@ -437,7 +477,7 @@ def compiled_form(f: Any, args: tuple[Any, ...], mode: str) -> Any:
 
 
 def seeds_of(y: Any, y_bar: Any) -> list[Any]:
-    """The cotangents of a result, one for each number or array in it."""
+    """The cotangents of a result, or the tangents of an argument, one for each number or array in it."""
     if isinstance(y, tuple):
         parts = [ZeroTangent] * len(y) if y_bar is ZeroTangent else y_bar
         return [seed for part, bar in zip(y, parts, strict=True) for seed in seeds_of(part, bar)]

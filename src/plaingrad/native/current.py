@@ -18,7 +18,7 @@ from typing import Any
 
 from numba.core.registry import CPUDispatcher
 
-from plaingrad.critical import closing, shared_lock
+from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.errors import NativeError
 from plaingrad.native.dispatchers import is_dispatcher, is_plain, python_function
 from plaingrad.native.outside import MISSING, Snapshot, changed, content_of, form_for, frozen, global_names
@@ -58,23 +58,30 @@ def changes() -> int:
 
 def version_of(f: Any) -> Version:
     """The version of a plain function, or of a dispatcher, that is in force."""
-    global _epoch
     found = _versions.get(id(f))
     if found is not None and found.of() is f and found.snapshot.is_current():
         return found
-    with _lock:
-        begun = _begun.get(id(f))
-        if begun is not None:
-            return begun
-        if found is not None:
-            _epoch += 1
-        key = id(f)
-        new = Version(weakref.ref(f, functools.partial(_versions.pop, key)), Snapshot(f))
+    return exclusively(_lock, _new_version, f, found is not None)  # type: ignore[no-any-return]
+
+
+def _new_version(f: Any, has_changed: bool) -> Version:
+    global _epoch
+    key = id(f)
+    begun = _begun.get(key)
+    if begun is not None:
+        return begun
+    if has_changed:
+        _epoch += 1
+    new = Version(weakref.ref(f, functools.partial(_versions.pop, key)), Snapshot(f))
+
+    def make() -> None:
         _begun[key] = new
-        make = (_stand_in, f, new, {}) if is_dispatcher(f) else (_stand_in_of_plain, f, new)
-        closing(in_force, lambda: _begun.pop(key, None), PLAIN, *make)  # Numba is not to be differentiated
-        _versions[key] = new
-        return new
+        how = (_stand_in, f, new, {}) if is_dispatcher(f) else (_stand_in_of_plain, f, new)
+        in_force(PLAIN, *how)  # Numba is not to be differentiated
+
+    closing(make, lambda: _begun.pop(key, None))
+    _versions[key] = new
+    return new
 
 
 def dispatcher_of(f: FunctionType) -> Any:
@@ -113,8 +120,8 @@ def as_now(f: Any, signature: tuple[Any, ...]) -> Any:
         return version.dispatcher
     found = version.as_compiled.get(signature)
     if found is None:
-        with _lock:
-            found = version.as_compiled[signature] = in_force(PLAIN, _as_compiled, f, version, signature)
+        made = exclusively(_lock, in_force, PLAIN, _as_compiled, f, version, signature)
+        found = version.as_compiled[signature] = made
     return found
 
 

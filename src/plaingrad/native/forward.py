@@ -168,6 +168,9 @@ class Forward(Transform):
         body.append(Do(rows))
         unpacked = self.unpacked(body)
         size: list[Stmt] = []
+        for name in [x for x in (*self.source.params, *sorted(self.inner)) if is_array(self.types.get(x))]:
+            apart = Let("_", "call", (Ref(lane_rows.check_apart, "check_apart"), Var(out), Var(name)), ())
+            size.append(Do(apart))
         count: Operand = Const(0)
         for name in self.inputs:
             own = (

@@ -18,6 +18,7 @@ from numba.core import ir, types
 from numba.core.dispatcher import LiftedCode
 from numba.np.numpy_support import as_dtype
 
+from plaingrad.class_keys import is_among
 from plaingrad.native.cleanup import without_cleanup
 from plaingrad.native.current import dispatcher_of
 from plaingrad.native.dispatchers import is_plain
@@ -470,11 +471,14 @@ class _Translator(Draft):
         return out
 
 
+PRINTED = frozenset((int, float, complex, bool, str))
+
+
 def constant(value: Any, name: str) -> Operand:
     """An object outside the program: a constant if it prints itself, else a reference."""
     if value is numba.prange:
         return Const(range)  # the derivative is serial
-    if value is None or type(value) in (int, float, complex, bool, str):
+    if value is None or is_among(type(value), PRINTED):
         return Const(value)
     if isinstance(value, type) or callable(value):
         if getattr(builtins, getattr(value, "__name__", ""), None) is value:

@@ -295,6 +295,9 @@ def _unit_at(a, place, column, n):  # type: ignore[no-untyped-def]
 
         return in_vector
 
+    if not len(place):
+        return lambda a, place, column, n: unit(column, width)
+
     def in_array(a, place, column, n):  # type: ignore[no-untyped-def]
         at = 0
         for axis in range(len(place)):

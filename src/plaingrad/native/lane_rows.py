@@ -9,6 +9,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from plaingrad.errors import ArgumentError
 from plaingrad.native.declare import overload
 from plaingrad.native.lanes import Lanes
 
@@ -45,6 +46,57 @@ def _check_rows(out, rows):  # type: ignore[no-untyped-def]
             raise ValueError(
                 "the matrix for a Jacobian has a row for each number of the results, and no more"
             )
+
+    return check
+
+
+SHARES = (
+    "`out`, the last argument of a compiled Jacobian, shares memory with an argument of the function, which would be "
+    "overwritten while it is read.\n  To go on: pass a matrix of its own, np.empty((rows, columns)).\n"
+    "  See docs: errors#argument"
+)
+
+
+def check_apart(out, x):  # type: ignore[no-untyped-def]
+    """Raise if the matrix `out` shares memory with the array `x`."""
+    if np.shares_memory(out, x):
+        raise ArgumentError(SHARES)
+
+
+@overload(check_apart)
+def _check_apart(out, x):  # type: ignore[no-untyped-def]
+    at = x.ndim
+    if at == 0:
+
+        def check_number(out, x):  # type: ignore[no-untyped-def]
+            check_apart(out, x.reshape(1))
+
+        return check_number
+
+    def check(out, x):  # type: ignore[no-untyped-def]
+        if out.size == 0 or x.size == 0:
+            return
+        first, begin = out.ctypes.data, x.ctypes.data
+        low, high = first, first + out.itemsize  # what `out` reaches, and then what `x` does
+        for k in range(2):
+            reach = out.strides[k] * (out.shape[k] - 1)
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        bottom, top = begin, begin + x.itemsize
+        for k in range(at):
+            reach = x.strides[k] * (x.shape[k] - 1)
+            bottom, top = bottom + min(reach, 0), top + max(reach, 0)
+        if high <= bottom or top <= low:
+            return
+        for i in range(out.shape[0]):  # which is hardly ever asked: columns of one block, say
+            for j in range(out.shape[1]):
+                place = first + i * out.strides[0] + j * out.strides[1]
+                for n in range(x.size):
+                    rest, other = n, begin
+                    for k in range(at):
+                        other += x.strides[k] * (rest % x.shape[k])
+                        rest //= x.shape[k]
+                    if place < other + x.itemsize and other < place + out.itemsize:
+                        raise ArgumentError(SHARES)
 
     return check
 

@@ -5,10 +5,9 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 
 from __future__ import annotations
 
-import contextlib
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -24,7 +23,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
-from plaingrad.critical import guard_at_fork
+from plaingrad.critical import closing, guard_at_fork
 from plaingrad.errors import NativeError
 from plaingrad.native.current import with_compiled_callees
 from plaingrad.native.dispatchers import python_function, reached_from
@@ -89,8 +88,7 @@ class _InlineClosures(InlineClosureLikes):
 
     def run_pass(self, state: Any) -> bool:
         before, deadness = writes(state.func_ir), Deadness(state.func_ir)
-        with _draws_kept():
-            changed = super().run_pass(state)
+        changed = _draws_kept(super().run_pass, state)
         left = {id(s) for s in writes(state.func_ir)}
         for s in before:
             if id(s) not in left and not deadness.is_dead(s):
@@ -100,19 +98,22 @@ class _InlineClosures(InlineClosureLikes):
         return bool(changed)
 
 
-@contextlib.contextmanager
-def _draws_kept() -> Iterator[None]:
+def _draws_kept(run_pass: Callable[[Any], Any], state: Any) -> Any:
     """Numba takes np.random.random() for nothing where its result is not read; the draws that follow depend on it."""
     handlers, dropping = ir_utils.remove_call_handlers, ir_utils.remove_dead_random_call
-    with global_compiler_lock:
-        was_there = dropping in handlers
+    was_there = dropping in handlers
+
+    def without() -> Any:
         if was_there:
             handlers.remove(dropping)
-        try:
-            yield
-        finally:
-            if was_there:
-                handlers.append(dropping)
+        return run_pass(state)
+
+    def end() -> None:
+        if was_there and dropping not in handlers:
+            handlers.append(dropping)
+
+    with global_compiler_lock:
+        return closing(without, end)
 
 
 OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}

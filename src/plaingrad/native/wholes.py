@@ -116,6 +116,7 @@ def hessian(
     taken = border.taken(f, args, positions, kwargs)
     border.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
+    call.compared_apart(taken.f, taken.args, taken.signature)
     inputs = inputs_of(taken)
     n, program = chunk_or_single(gradient, signature, taken.positions, inputs, chunk)
     parts: list[list[Any]] = []
@@ -147,6 +148,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, 
     refuse_counted(args, positions, dots)
     border.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
+    call.compared_apart(taken.f, taken.args, taken.signature)
     found = call.derived("pushforward", gradient, signature, taken.positions)
     by_parameter: dict[int, Any] = {}
     for (k, place), n in zip(taken.wanted, positions, strict=True):
@@ -192,7 +194,10 @@ def derivative(
         signature = (*signature, types.float64 if along == 1.0 else types.complex128)
     out = list(call.plainly(g, *taken.args, *[along] * order))
     dots = out[len(out) - len(call.tangent_leaves(t)) :]
-    return call.rebuilt(t, out), dots
+    y = call.rebuilt(t, out)
+    if along == 1.0:
+        call.compared(taken.f, taken.args, taken.signature, y)
+    return y, dots
 
 
 def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -233,12 +238,17 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
         by_position = dict(zip(positions, taken.gradients_of(pull(seeds)), strict=True))
         return tuple([by_position.get(n, NoTangent) for n in range(len(args))])
 
+    check = call.unchanged(border.live_arrays(taken.f))
+
     def push(dots: tuple[Any, ...]) -> Any:
+        check()
         refuse_counted(args, positions, dots)
         return applied(pushed, pulled, dots)
 
     zero = [d for k in taken.positions for d in tangents_of(kept[k], ZeroTangent)]
-    return call.rebuilt(t, list(call.plainly(found.run, *kept, *zero))), push
+    y = call.rebuilt(t, list(call.plainly(found.run, *kept, *zero)))
+    call.compared(taken.f, taken.args, taken.signature, y)
+    return y, push
 
 
 def write_as(taken: Any) -> None:
@@ -295,9 +305,7 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
         NativeError: it cannot be derived natively, or is complex, or takes what compiled code does not.
     """
     taken = border.taken(f, args, positions, {})
-    if taken.given is not taken.args and any(
-        a is not b for a, b in zip(taken.given, taken.args, strict=True)
-    ):
+    if not is_as_given(taken.given, taken.args):
         raise NativeError(
             "a compiled Jacobian takes numbers, arrays and tuples of these; lists and dataclasses are for "
             "jacobian(f, tier='native').\n  See docs: errors#native"
@@ -309,6 +317,13 @@ def compiled_jacobian(f: Any, args: tuple[Any, ...], positions: tuple[int, ...])
     run = call.derived(f"jacobian{n}", taken.f, taken.signature, taken.positions).run
     with_checked_matrix(run)
     return run
+
+
+def is_as_given(given: Any, taken: Any) -> bool:
+    """Whether compiled code takes an argument as it is, and not a list, say, as a tuple."""
+    if given is taken or not isinstance(given, tuple) or type(given) is not type(taken):
+        return given is taken
+    return all(map(is_as_given, given, taken))
 
 
 def with_checked_matrix(run: Any) -> None:

@@ -24,7 +24,6 @@ from numba.core.runtime._nrt_python import c_helpers
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-from plaingrad.critical import shared_lock
 from plaingrad.native.declare import njit, overload, register_jitable
 
 # what the first words of a header say; addresses and bytes. SEEN is for loads whose result nobody wants
@@ -467,18 +466,19 @@ class _Pool:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.lock = shared_lock()
-        self.idle: list[Any] = []
-        self.bytes = 0
+        self.idle: list[Any] = []  # taken from and added to by single calls of C code: no lock is needed
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes the idle arenas have."""
+        return sum([int(header[CAPACITY]) for header in self.idle[:]])
 
     def take(self) -> Any:
         """The header of an arena for one gradient: the one last given back, else a new one."""
-        with self.lock:
-            if self.idle:
-                header = self.idle.pop()
-                self.bytes -= int(header[CAPACITY])
-                return header
-        return np.zeros(TABLE + 2 * MOST_BLOCKS, np.int64)
+        try:
+            return self.idle.pop()
+        except IndexError:
+            return np.zeros(TABLE + 2 * MOST_BLOCKS, np.int64)
 
     def give(self, header: Any) -> None:
         """Take an arena back: to be used again, or freed where that would be more than the limit."""
@@ -490,20 +490,17 @@ class _Pool:
             _free_blocks(header)
             header[WANTED] = used
         header[USED] = 0
-        with self.lock:
-            fits = self.bytes + used <= self.limit
-            if fits:
-                self.idle.append(header)
-                self.bytes += int(header[CAPACITY])
-        if not fits and header[BLOCKS]:
+        if self.bytes + used <= self.limit:
+            self.idle.append(header)
+        elif header[BLOCKS]:
             _free_blocks(header)
 
     def clear(self) -> int:
         """Free the arenas that are not in use; the number of bytes."""
-        with self.lock:
-            idle, self.idle = self.idle, []
-            freed, self.bytes = self.bytes, 0
-        for header in idle:
+        freed = 0
+        while self.idle:
+            header = self.take()
+            freed += int(header[CAPACITY])
             if header[BLOCKS]:
                 _free_blocks(header)
         return freed

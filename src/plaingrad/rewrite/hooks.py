@@ -98,11 +98,26 @@ def in_force(hooks, work, *args, **kwargs):
     token = None
     try:
         try:
-            token = CURRENT.set(hooks)
-            return work(*args, **kwargs) if kwargs else work(*args)
-        finally:
-            if token is not None:
-                CURRENT.reset(token)
+            try:
+                try:
+                    try:
+                        token = CURRENT.set(hooks)
+                        return work(*args, **kwargs) if kwargs else work(*args)
+                    finally:
+                        if token is not None:
+                            CURRENT.reset(token)
+                except BaseException:
+                    if CURRENT.get() is not before:
+                        CURRENT.set(before)
+                    raise
+            except BaseException:
+                if CURRENT.get() is not before:
+                    CURRENT.set(before)
+                raise
+        except BaseException:
+            if CURRENT.get() is not before:
+                CURRENT.set(before)
+            raise
     except BaseException:
         if CURRENT.get() is not before:
             CURRENT.set(before)

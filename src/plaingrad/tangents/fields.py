@@ -6,10 +6,16 @@ import functools
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from plaingrad.class_keys import is_own_key
 
-@functools.lru_cache(4096)
+
 def slot_names(cls: type) -> tuple[str, ...]:
     """The `__slots__` of `cls` and its bases."""
+    return _slot_names(cls) if is_own_key(cls) else _slot_names.__wrapped__(cls)
+
+
+@functools.lru_cache(4096)
+def _slot_names(cls: type) -> tuple[str, ...]:
     names: list[str] = []
     for base in cls.__mro__:
         slots = base.__dict__.get("__slots__", ())

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
+
 
 def unbroadcast(x_bar: Any, shape: tuple[int, ...]) -> Any:
     """The sum of `x_bar` over the axes along which a primal of `shape` was broadcast."""
@@ -45,13 +47,13 @@ def project(x_bar: Any, x: Any) -> Any:
         x_bar = x_bar.real
     if isinstance(x, Decimal):  # Decimal mixes with no float
         return x_bar if isinstance(x_bar, Decimal) else as_decimal(x_bar)
-    if isinstance(x_bar, Decimal) or (isinstance(x_bar, Fraction) and not isinstance(x, Fraction)):
+    if isinstance(x_bar, Decimal) or (is_instance(x_bar, Fraction) and not is_instance(x, Fraction)):
         return float(x_bar)
     return x_bar
 
 
 def as_decimal(x_bar: Any) -> Decimal:
     """A number of another kind as a Decimal."""
-    if isinstance(x_bar, Fraction):
+    if is_instance(x_bar, Fraction):
         return Decimal(x_bar.numerator) / Decimal(x_bar.denominator)
     return Decimal(x_bar)

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance, is_subclass
 from plaingrad.errors import CotangentError
 from plaingrad.tangents.fields import parts_of
 from plaingrad.tangents.project import project
@@ -76,7 +77,7 @@ def _type_for(cls: type) -> type:
     if issubclass(cls, np.inexact):
         return cls if cls.__module__ == "numpy" else next(c for c in cls.__mro__ if c.__module__ == "numpy")
     for base in NUMBERS:
-        if issubclass(cls, base):
+        if is_subclass(cls, base):
             return base
     if issubclass(cls, WITHOUT):
         return NoTangentType
@@ -86,9 +87,16 @@ def _type_for(cls: type) -> type:
         return cls if hasattr(cls, "_fields") else tuple
     if issubclass(cls, (list, deque)):
         return list
-    if issubclass(cls, Mapping) and not issubclass(cls, Tangent):
+    if _is_mapping(cls) and not is_subclass(cls, Tangent):
         return dict
     return Tangent if cls is not Tangent else cls
+
+
+def _is_mapping(cls: type) -> bool:
+    try:
+        return issubclass(cls, Mapping)
+    except TypeError:  # abstract classes hash it
+        return is_subclass(cls, Mapping)
 
 
 def has_tangent_space(x: Any, as_real: bool = False) -> bool:
@@ -100,7 +108,7 @@ def has_tangent_space(x: Any, as_real: bool = False) -> bool:
 
 def holds_number(x: Any, seen: set[int]) -> bool:
     """Whether a real or complex number is in `x`, leaving aside the objects whose ids are in `seen`."""
-    if isinstance(x, (*NUMBERS, np.inexact)):
+    if is_instance(x, (*NUMBERS, np.inexact)):
         return True
     if isinstance(x, WITHOUT):
         return False
@@ -118,7 +126,7 @@ def _parts(x: Any) -> Mapping[Any, Any]:
     """The entries of a container, or the fields of an object."""
     if isinstance(x, (list, tuple, deque)):
         return dict(enumerate(x))
-    if isinstance(x, Mapping) and type(x) is not Tangent:
+    if is_instance(x, Mapping) and type(x) is not Tangent:
         return x
     return parts_of(x)
 
@@ -188,19 +196,19 @@ def _explicit(x: Any, x_dot: Any, made: dict[int, Any]) -> Any:
         made[id(x_dot)] = whole = []
         whole += [_explicit(part, dot, made) for part, dot in zip(x, x_dot, strict=True)]
         return whole
-    if isinstance(x_dot, dict) and isinstance(x, Mapping):
+    if isinstance(x_dot, dict) and is_instance(x, Mapping):
         made[id(x_dot)] = whole = {}
         for key, part in x.items():
             whole[key] = _explicit(part, x_dot.get(key), made)
         return whole
-    if isinstance(x_dot, Mapping) and not isinstance(x, (*NUMBERS, int, np.ndarray)):
+    if is_instance(x_dot, Mapping) and not is_instance(x, (*NUMBERS, int, np.ndarray)):
         given = entries(x_dot)
         fields: dict[str, Any] = {}
         made[id(x_dot)] = whole = Tangent(type(x), fields)
         for name, part in parts_of(x).items():
             fields[name] = _explicit(part, given.get(name), made)
         return whole
-    if x_dot is x and not isinstance(x, (*NUMBERS, np.inexact, np.ndarray)):
+    if x_dot is x and not is_instance(x, (*NUMBERS, np.inexact, np.ndarray)):
         return zero_tangent(x)  # an object for its own tangent: the engine found nothing in it
     return x_dot if has_tangent_space(x) else NoTangent
 
@@ -276,7 +284,7 @@ def _postponable(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _to_number(cls: type, tangent: Any) -> Any:
-    if not isinstance(tangent, (*NUMBERS, int, np.number, np.ndarray)):
+    if not is_instance(tangent, (*NUMBERS, int, np.number, np.ndarray)):
         raise _misfit(f"a number of type {cls.__name__}", tangent)
     number = project(tangent, cls(0))
     if type(number) is cls:
@@ -287,7 +295,7 @@ def _to_number(cls: type, tangent: Any) -> Any:
 
 
 def _to_array(model: np.ndarray, tangent: Any) -> Any:
-    if not isinstance(tangent, (*NUMBERS, int, np.number, np.ndarray)):
+    if not is_instance(tangent, (*NUMBERS, int, np.number, np.ndarray)):
         raise _misfit(f"an array of shape {model.shape}", tangent)
     try:
         return project(tangent, model)
@@ -318,8 +326,8 @@ def _to_sequence(cls: type, parts: list[Callable[[Any], Any]], tangent: Any) -> 
 
 def _to_fields(cls: type | None, parts: dict[Any, Callable[[Any], Any]], tangent: Any) -> Any:
     what = "a dictionary" if cls is None else f"a Tangent of {cls.__qualname__}"
-    if not isinstance(tangent, Mapping) or (cls is None) == (type(tangent) is Tangent):
-        if cls is None or not isinstance(tangent, Mapping):
+    if not is_instance(tangent, Mapping) or (cls is None) == (type(tangent) is Tangent):
+        if cls is None or not is_instance(tangent, Mapping):
             raise _misfit(what, tangent)
     if cls is not None and type(tangent) is Tangent and primal_type_of(tangent) is not cls:
         raise _misfit(what, tangent)
@@ -375,6 +383,6 @@ def accumulate(a: Any, b: Any) -> Any:
         return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
     elif type(a) is Tangent and type(b) is Tangent and primal_type_of(a) is primal_type_of(b):
         return Tangent(primal_type_of(a), accumulate(entries(a), entries(b)))
-    elif isinstance(a, dict) and isinstance(b, Mapping):
+    elif isinstance(a, dict) and is_instance(b, Mapping):
         return {key: accumulate(a.get(key), b.get(key)) for key in {**a, **b}}
     return added(a, b)

@@ -10,6 +10,8 @@ from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
+
 X = TypeVar("X")
 
 
@@ -287,7 +289,7 @@ class Tangent(Mapping[str, Any]):
     def __eq__(self, other: object) -> Any:
         if other is ZeroTangent:
             other = {}
-        if not isinstance(other, Mapping):
+        if not is_instance(other, Mapping):
             return NotImplemented
         if type(other) is Tangent and primal_type_of(other) is not primal_type_of(self):
             return False
@@ -340,7 +342,7 @@ def entries(mapping: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 def is_number(x: Any) -> bool:
     """Whether `x` can scale a tangent."""
-    return not isinstance(x, (str, bytes, list, tuple, dict, np.ndarray, Tangent, type(None))) and hasattr(
+    return not is_instance(x, (str, bytes, list, tuple, dict, np.ndarray, Tangent, type(None))) and hasattr(
         type(x), "__mul__"
     )
 

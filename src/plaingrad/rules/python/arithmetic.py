@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.elementwise import direction, scale_for
 from plaingrad.rules.pushforwards import both_forms, total, varies
@@ -72,7 +73,7 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
 def _are_divisible(x: Any, y: Any) -> bool:
     numeric = (float, int, np.ndarray, np.generic, Fraction, Decimal)
     own = {type(x).__module__, type(y).__module__} - {"builtins", "numpy", "fractions", "decimal"}
-    return isinstance(x, numeric) and isinstance(y, numeric) and not own
+    return is_instance(x, numeric) and is_instance(y, numeric) and not own
 
 
 no_tangent(_are_divisible)
@@ -128,7 +129,7 @@ def hypot_frule(*coordinates: Any) -> Any:
 
 def in_floats(x: Any) -> Any:
     """`x`, or the float that `math` makes of an exact number, which mixes with no float itself."""
-    return float(x) if isinstance(x, (Decimal, Fraction)) else x
+    return float(x) if is_instance(x, (Decimal, Fraction)) else x
 
 
 def _distance(n: int, *coordinates: Any) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
 from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
 from plaingrad.rules.pushforwards import as_number, both_forms, dot_of, of_each_number, pushed, total, varies
@@ -84,7 +85,7 @@ def _is_converted(real: Any, imag: Any) -> str:
     cls = type(real)
     if cls is float or cls is complex or imag is not None:
         return ""
-    if isinstance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
+    if is_instance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
         return ""
     return "__complex__" if hasattr(cls, "__complex__") else "__float__" if hasattr(cls, "__float__") else ""
 
@@ -136,7 +137,7 @@ def _entered_divmod(descriptor: Any, reflected: bool) -> None:
         """(x // y, x % y), unless the other operand is no number: it has the say then."""
         own, other = (y, x) if reflected else (x, y)
         numeric = (int, float, np.number, np.bool_, Fraction, Decimal)
-        if not isinstance(own, np.ndarray) and not isinstance(other, numeric):
+        if not isinstance(own, np.ndarray) and not is_instance(other, numeric):
             return NotImplemented
         return quotient_of(x, y), x % y
 

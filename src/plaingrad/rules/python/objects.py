@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from plaingrad.class_keys import is_subclass
 from plaingrad.define import composed, higher_order, mover, no_tangent
 from plaingrad.rules.python.containers import enter_methods
 
@@ -66,7 +67,7 @@ def make(cls: Any, /, *args: Any, **kwargs: Any) -> Any:
     if cls is type and len(args) == 1 and not kwargs:
         return type(args[0])
     made = cls.__new__(cls, *args, **kwargs)
-    if cls in type(made).__mro__:
+    if is_subclass(type(made), cls):
         type(made).__init__(made, *args, **kwargs)
     return made
 

@@ -1,0 +1,139 @@
+"""A program that catches an asynchronous exception inside, and goes on: what it does from then on has its derivative."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+from tests.hunts.injected import HOME, Put, State, Tracer, without_collection
+
+from plaingrad import derivative, grad, jvp, rrule
+
+X = 0.7
+PLACES = 60  # of each program at which an exception is put in
+
+
+def cube(x):
+    return x**3
+
+
+@rrule(cube)
+def cube_rrule(x):
+    return x**3, lambda z_bar: (3.0 * x * x * z_bar,)
+
+
+class Array(np.ndarray):
+    """A subclass: operands of such classes are tried out with nothing recorded."""
+
+
+class Length:
+    """A number whose special methods C code enters."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __lt__(self, other):
+        return self.v < other.v
+
+    @property
+    def double(self):
+        return self.v * 2.0
+
+
+def scalars(x):
+    y = math.exp(math.sin(x)) * x / 2.0 - abs(x)
+    return y**3 + math.hypot(x, y) + cube(x) + sum([x, y])
+
+
+def arrays(x):
+    a = np.array([x, 1.0, 2.0])
+    a[1] = x * x
+    a *= 2.0
+    return np.sum(np.exp(a) * a) + a @ a
+
+
+def subclasses(x):
+    a = np.array([x, 1.0, 2.0])
+    b = a.view(Array)
+    return np.sum(2.0 * b + a * b)
+
+
+def masked(x):
+    a = np.ma.masked_array(np.array([x, 2.0]), [0, 1])
+    return (a / x * a).sum()
+
+
+def objects(x):
+    return sorted([Length(x), Length(-1.0)])[-1].double * [x][0]
+
+
+def afterwards(x):
+    """x^2 sin(x) + 2 x^2 + 3 x + 3 x^2, by calls that look up the level in force."""
+
+    def inner(y):
+        return y * y * math.sin(y)
+
+    return inner(x) + Length(x).double * x + np.sum(np.array([x, x * x]) * 3.0)
+
+
+FIRST = 2 * X * math.sin(X) + X * X * math.cos(X) + 10 * X + 3
+SECOND = 2 * math.sin(X) + 4 * X * math.cos(X) - X * X * math.sin(X) + 10
+
+OPERATORS = {
+    "reverse": (lambda f: grad(f)(X), FIRST),
+    "forward": (lambda f: derivative(f)(X), FIRST),
+    "reverse over reverse": (lambda f: grad(grad(f))(X), SECOND),
+    "forward over reverse": (lambda f: jvp(grad(f), (X,), (1.0,))[1], SECOND),
+    "forward over forward": (lambda f: derivative(derivative(f))(X), SECOND),
+}
+
+
+def is_engine(code):
+    name = code.co_filename
+    return name.startswith("<plaingrad") or (name.startswith(HOME) and "/rewrite/" not in name and "/rules/" not in name)
+
+
+ONCE = [(operator, masked) for operator in ("reverse", "forward")]  # many instructions
+CASES = [(operator, part) for operator in OPERATORS for part in (scalars, arrays, subclasses, objects)] + ONCE
+
+
+@pytest.mark.parametrize(("operator", "part"), CASES)
+def test_what_comes_afterwards_has_its_derivative(operator, part):
+    derived, right = OPERATORS[operator]
+    caught = []
+
+    def f(x):
+        try:
+            part(x)
+        except Put:
+            caught.append(True)
+        return afterwards(x)
+
+    def program():
+        assert derived(f) == pytest.approx(right, rel=1e-12)
+
+    def everywhere():
+        program()
+        program()
+        tracer = Tracer(None, keep=True, watched=is_engine)
+        tracer.run(program)
+        first = {}
+        for number, place in enumerate(tracer.places, 1):
+            first.setdefault(place, number)
+        errors = np.geterr()
+        chances = random.Random(0)
+        state = State((Length,), ())
+        for at in chances.sample(sorted(first.values()), PLACES):
+            try:
+                Tracer(at, watched=is_engine).run(program)
+            except Put:
+                pass
+            except AssertionError:
+                code, offset = tracer.places[at - 1]
+                raise AssertionError(f"wrong after {code.co_qualname} at {offset}, number {at}") from None
+            # A tracing function can raise between the entry of `np.errstate` and the block, where no signal comes.
+            np.seterr(**errors)
+            assert not state.differences(), at
+
+    without_collection(everywhere)
+    assert caught
