@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from plaingrad.engine.level import Level
 
 CALLED_BY_C = frozenset((BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, np.ufunc, type))
-GENERATORS = frozenset((GeneratorType, CoroutineType, AsyncGeneratorType))
 _CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
 _ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
 GROUPING = frozenset((itertools.groupby, *[t for t in _ITERTOOLS if t.__name__ == "_grouper"]))
@@ -45,7 +44,7 @@ ITERATORS = frozenset((*_CALLING, *_ITERTOOLS))  # C iterators that call functio
 
 def is_generator(cls: type) -> bool:
     """Whether `cls` is that of generators, coroutines or asynchronous generators."""
-    return is_among(cls, GENERATORS)
+    return cls is GeneratorType or cls is CoroutineType or cls is AsyncGeneratorType
 
 
 def is_iterator(cls: type) -> bool:

@@ -778,7 +778,7 @@ class Level(Hooks):
             is_plain = False
         if is_plain:
             o[k] = v
-        elif t is np.ndarray and not subclasses.is_subclassed(v):
+        elif t is np.ndarray and (type(v) is float or type(v) is np.ndarray or not subclasses.is_subclassed(v)):
             self.write_array(v, o, k)
         elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is subclasses.SETITEM:
             subclasses.write(self, v, o, k)
@@ -866,7 +866,7 @@ class Level(Hooks):
         if o is self.calls.made:
             self.calls.made = None  # nothing of ours is to hold on to what it goes through
             return o
-        if foreign.is_generator(t) or foreign.is_iterator(t):
+        if t is GeneratorType or foreign.is_generator(t) or foreign.is_iterator(t):
             return self._foreign(o)
         if t is np.flatiter:
             return self.inside_rule(np.flatiter.__iter__, o)
