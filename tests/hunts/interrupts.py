@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import gc
 import random
 import sys
@@ -133,10 +134,43 @@ PROGRAMS: dict[str, Callable[[], None]] = {
     ),
     "rule": lambda: expect(pg.grad(lambda x: cube(x) * Money(x).double)(1.5), 8.0 * 1.5**3),
     "exception": lambda: expect(pg.grad(failing)(1.5), 3.0),
-    "sparse": lambda: expect(pg.sparse_jacobian(lambda x: x * x * Money(2.0).v, X)[1].toarray(), np.diag(4.0 * X))
-    if "scipy" in sys.modules
-    else None,
+    "sparse": lambda: expect(pg.sparse_jacobian(lambda x: x * x * Money(2.0).v, X).toarray(), np.diag(4.0 * X)),
+    "hessian": lambda: expect(pg.hessian(lambda x: (x * x * x).sum() * Money(x[0]).double)(X), [[6.0, 13.5], [13.5, 9.0]]),
+    "cached": lambda: expect(pg.grad(lambda x: settings().v * remembered(x) * remembered(x))(1.5), 2.0 * 4.0 * 1.5**3),
+    "subclass": lambda: expect(np.asarray(pg.grad(lambda x: (x.view(Tagged) * x * 2.0).sum())(X)), 4.0 * X),
+    "buffer": lambda: expect(pg.grad(lambda x: (np.frombuffer(MEMORY) * x * x).sum())(X), 2.0 * X * np.frombuffer(MEMORY)),
+    "taylor": lambda: expect(pg.derivative(lambda x: x * x * Money(x).double, order=3)(1.5), 12.0),
+    "many": lambda: expect(pg.jacobian(lambda x: np.sort(x) * Money(x[1]).double, mode="reverse")(X), [[3.0, 1.0], [0.0, 6.0]]),
 }
+
+
+class Tagged(np.ndarray):
+    """An array with a method of its own."""
+
+    tag = "m"
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.tag = getattr(obj, "tag", "m")
+
+    def __mul__(self, other: Any) -> Any:
+        return super().__mul__(other)
+
+
+MEMORY = bytearray(np.array([1.0, 3.0]).tobytes())
+
+
+@functools.cache
+def settings() -> Box:
+    """Made once."""
+    box = Box(0.0)
+    box.v = 2.0
+    return box
+
+
+@functools.lru_cache(4)
+def remembered(x: Any) -> Any:
+    """A number."""
+    return (Money(x) * x + Money(0.0)).v
 
 
 def failing(x: Any) -> Any:

@@ -12,7 +12,7 @@ import sys
 import warnings
 from _thread import _count as running_threads
 from _thread import get_ident
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -20,6 +20,7 @@ from types import (
     FrameType,
     FunctionType,
     GeneratorType,
+    MethodType,
     ModuleType,
 )
 from typing import Any
@@ -55,6 +56,8 @@ ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that comp
 LruCached = functools._lru_cache_wrapper
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
+
+CALLED_BY_C = (FunctionType, MethodType, functools.partial)  # what a special method that is no function gives
 
 STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
@@ -199,8 +202,9 @@ def _drop(keys: Collection[Any]) -> None:
 
 
 def _adopt_attribute(name: str, value: Any) -> None:
+    is_special = name.startswith("__") and name.endswith("__")
     if isinstance(value, FunctionType):
-        if name.startswith("__") and name.endswith("__"):
+        if is_special:
             _swap(value)
     elif isinstance(value, (staticmethod, classmethod)):
         if name.startswith("__") and isinstance(value.__func__, FunctionType):
@@ -215,6 +219,49 @@ def _adopt_attribute(name: str, value: Any) -> None:
         if name.startswith("__") and isinstance(body_of(value), FunctionType):
             _swap(body_of(value))
     elif hasattr(type(value), "__get__"):
+        if is_special:
+            _bind_rewritten(type(value))
+        _adopt(type(value))
+    elif is_special and is_heap(type(value)) and callable(value) and not isinstance(value, type):
+        _adopt_callable(value)
+
+
+def is_python_special(method: Any) -> bool:
+    """Whether a special method is Python code: a function, or an object that is called or gives what is called."""
+    cls = type(method)
+    if cls is FunctionType:
+        return True
+    return is_heap(cls) and any(
+        isinstance(vars(base).get(name), FunctionType)
+        for base in cls.__mro__
+        for name in ("__get__", "__call__")
+    )
+
+
+def _bind_rewritten(cls: type) -> None:
+    """Let descriptors of `cls` (partialmethod, say) give what runs rewritten: C code calls what it gets from them."""
+    get = next((vars(base)["__get__"] for base in cls.__mro__ if "__get__" in vars(base)), None)
+    if isinstance(get, FunctionType) and get not in _ruled and not is_untouched(get):
+        codes.put_back(get)
+        codes.exchange(get, _binding)
+
+
+def _binding(get: FunctionType, code: CodeType) -> CodeType:
+    """Code for `__get__`: as `code`, and inside a level what to call for a callable that it returns."""
+    return _through(get, code, lambda level, *args: _prepared(level, level.prep(get)(*args)))
+
+
+def _prepared(level: Any, bound: Any) -> Any:
+    return level.prep(bound) if type(bound) in CALLED_BY_C else level.meet(bound)
+
+
+def _adopt_callable(value: Any) -> None:
+    """A special method that is an object: a `functools.partial`, or one with a `__call__`."""
+    while isinstance(value, functools.partial):
+        value = value.func
+    if isinstance(value, FunctionType):
+        _swap(value)
+    else:
         _adopt(type(value))
 
 
@@ -242,6 +289,11 @@ def _code_for(f: FunctionType, code: CodeType) -> CodeType:
 
 def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
     """Code for a special method with a rule: inside a level it calls what the level decides, else the original."""
+    return _through(f, code, lambda level, *args, **kwargs: level.prep(f)(*args, **kwargs))
+
+
+def _through(f: FunctionType, code: CodeType, inside: Callable[..., Any]) -> CodeType:
+    """Code for `f` that calls inside(level, ...) while a level is in force, else what `code` says."""
     plain = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     plain.__kwdefaults__ = f.__kwdefaults__
 
@@ -249,7 +301,7 @@ def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
 
     def call(args: Any, kwargs: Any) -> Any:
         level = CURRENT.get()
-        return plain(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
+        return plain(*args, **kwargs) if level is PLAIN else inside(level, *args, **kwargs)
 
     captured = code.co_freevars  # the code must have as many free variables as the function has cells
     source = f"def outer({', '.join(captured)}):\n def method(*args, **kwargs):\n"

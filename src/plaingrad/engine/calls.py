@@ -291,7 +291,7 @@ class Calls:
             special = outsiders.special(f, self.level)
         if special is not None:
             return special
-        if ruled and (cacheable or isinstance(f, type) or type(lookup(t, "__hash__")) is not FunctionType):
+        if ruled and (cacheable or isinstance(f, type) or not adopt.is_python_special(lookup(t, "__hash__"))):
             rule = rulebook.find(f)
             if rule is not None:
                 return self.applier(rule, f)
@@ -328,7 +328,7 @@ class Calls:
         if is_heap(t) and not compilers.owns(t):
             adopt.adopt(t)
             call = lookup(t, "__call__")
-            if type(call) is FunctionType:
+            if adopt.is_python_special(call):
                 return f
             if type(call) is LruCached:
                 return MethodType(self.prep(call), f)

@@ -46,7 +46,7 @@ def tag_of(cls: type) -> tuple[Any, int]:
         return ctypes.c_uint32(), UNKNOWN
     place = ctypes.c_uint32.from_address(id(cls) + _OFFSET)
     if not place.value:
-        _look_up(cls, "__hash__")  # a class gets one when an attribute is looked up
+        _look_up(cls, "__new__")  # a class gets one when an attribute is looked up
     return place, place.value or UNKNOWN
 
 

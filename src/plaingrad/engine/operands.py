@@ -9,11 +9,11 @@ level's hooks, or refused.
 from __future__ import annotations
 
 import operator
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from plaingrad.engine import adopt
 from plaingrad.engine.calls import is_own_method, lookup
 from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, is_heap, kind_of
 from plaingrad.engine.refuse import missing_rule
@@ -103,4 +103,4 @@ def _by_elements(level: Any, name: str, a: Any, b: Any) -> Any:
 def has_python_operator(cls: type, name: str) -> bool:
     """Whether `cls` defines the binary operator `name` in Python code."""
     name = name.rstrip("_")
-    return any(isinstance(lookup(cls, f"__{prefix}{name}__"), FunctionType) for prefix in ("", "r", "i"))
+    return any(adopt.is_python_special(lookup(cls, f"__{prefix}{name}__")) for prefix in ("", "r", "i"))
