@@ -186,8 +186,9 @@ class ReverseLevel(Level):
                     for at, slot in inputs:
                         if at == position and type(slot) is Tree:
                             attach(slot, copy)
-        if kwargs and any(isinstance(x, (np.ndarray, list)) for x in kwargs.values()):
-            kwargs = {name: self.borrowed.kept(x) for name, x in kwargs.items()}
+        for x in kwargs.values():
+            if type(x) is list or isinstance(x, np.ndarray):
+                return args, {name: self.borrowed.kept(x) for name, x in kwargs.items()}
         return args, kwargs
 
     def _apply_to_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: list[Any]) -> Any:
