@@ -9,7 +9,7 @@ takes a TypeError for "not found"; what then happens decides by `key_of`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 V = TypeVar("V")
 
@@ -85,7 +85,7 @@ def is_subclass(cls: type, base: type) -> bool:
     return type.__subclasscheck__(base, cls)
 
 
-def is_instance(x: Any, classes: Any) -> bool:
+def is_instance(x: Any, classes: Any) -> TypeGuard[Any]:
     """isinstance(x, classes), also where `classes` has abstract ones, which must hash the class of `x`."""
     try:
         return isinstance(x, classes)

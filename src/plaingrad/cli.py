@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import copy
 import difflib
 import functools
 import importlib.util
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import api
+from plaingrad.copying import deep_copy
 from plaingrad.errors import PlaingradError
 
 EPILOG = """\
@@ -294,7 +294,7 @@ class Call:
         if not self.wrt:
             raise UsageError("--at holds no number to differentiate with respect to")
         try:
-            return api.grad(self.f, argnums=self.wrt)(*copy.deepcopy(self.args))
+            return api.grad(self.f, argnums=self.wrt)(*deep_copy(self.args))
         except TypeError as error:
             if "as an integer" in str(error):
                 error.add_note(
@@ -310,7 +310,7 @@ class Call:
 
     def value_with(self, argument: int, keys: tuple[Any, ...], x: float) -> float:
         """The plain value of the function with one number of one argument replaced by `x`."""
-        args = list(copy.deepcopy(self.args))
+        args = list(deep_copy(self.args))
         args[argument] = replaced(args[argument], keys, x)
         return float(self.f(*args))
 

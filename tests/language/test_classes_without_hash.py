@@ -310,6 +310,22 @@ def test_as_an_argument():
     assert grad(lambda m: float(m) * m.real)(Metres(3.0)) == 6.0
 
 
+def test_a_kind_of_float_in_every_mode():
+    def f(x):
+        return Metres(x) * Metres(x) * x
+
+    for x in (1.5, Metres(1.5)):
+        assert derivative(f)(x) == pytest.approx(3 * 1.5**2)
+        assert jacobian(f)(x) == pytest.approx(3 * 1.5**2)
+        assert hessian(f)(x) == pytest.approx(6 * 1.5)
+        assert derivative(f, order=3)(x) == pytest.approx(6.0)
+        assert jvp(f, (x,), (2.0,))[1] == pytest.approx(6 * 1.5**2)
+        assert jvp(f, (x,), (Metres(2.0),))[1] == pytest.approx(6 * 1.5**2)
+        assert vjp(f, x)[1](Metres(2.0))[0] == pytest.approx(6 * 1.5**2)
+    rows = jacobian(lambda x: Metres(x[0]) * Metres(x[1]))(np.array([2.0, 3.0]))
+    assert rows.tolist() == [3.0, 2.0]
+
+
 def test_tangents_and_cotangents():
     def f(v):
         return Vec(v.x * v.y, v.x)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import math
 from collections import deque
@@ -16,6 +15,7 @@ import numpy as np
 
 from plaingrad.api import recorded
 from plaingrad.class_keys import all_among, is_instance
+from plaingrad.copying import shallow_copy
 from plaingrad.engine.borrowed import of_their_own
 from plaingrad.engine.calls import FLAT
 from plaingrad.engine.inputs import entries_of, fields_of, has_fields
@@ -25,6 +25,7 @@ from plaingrad.engine.tape import Tree
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
+from plaingrad.tangents.project import is_complex
 from plaingrad.tangents.types import entries as fields_in
 from plaingrad.tangents.types import primal_type_of
 
@@ -207,7 +208,7 @@ class Fit:
         return d
 
     def _refuse_complex(self, path: str, d: Any, x: Any) -> None:
-        if np.iscomplexobj(d) and not np.iscomplexobj(x):
+        if is_complex(d) and not is_complex(x):
             raise self.error(
                 f"{path} is complex, but the {self.belongs} it belongs to is real.\n  See docs: errors#{self.noun}"
             )
@@ -294,7 +295,7 @@ class Leaf:
         self.x = x
         self.position = position
         self.is_array = isinstance(x, np.ndarray)
-        self.is_complex = np.iscomplexobj(x)
+        self.is_complex = is_complex(x)
         self.shape: tuple[int, ...] = x.shape if self.is_array else ()
         self.size = math.prod(self.shape)
         self.directions = self.size * (2 if self.is_complex else 1)
@@ -396,7 +397,7 @@ def with_leaves(x: Any, structure: Any, values: Any, who: str) -> Any:
         return values[structure.position]
     parts = {key: with_leaves(part, structure.entries[key], values, who) for key, part in entries_of(x)}
     if isinstance(x, dict):
-        whole = copy.copy(x)
+        whole = shallow_copy(x)
         whole.update(parts)
         return whole
     if isinstance(x, (list, tuple, deque)):

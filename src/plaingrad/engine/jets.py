@@ -7,7 +7,6 @@ y' = pushforward(x(t)) x'(t): its right-hand side, evaluated with series of orde
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from operator import mul as product
 from typing import Any
@@ -15,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.class_keys import is_own_key
+from plaingrad.copying import shallow_copy
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine import jet_rows, pushing
 from plaingrad.engine.calls import fields_of
@@ -27,6 +28,7 @@ from plaingrad.engine.transpose import pushforward_of
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents.project import for_numpy
 
 
 class JetLevel(ForwardLevel):
@@ -112,6 +114,8 @@ class JetLevel(ForwardLevel):
 
     def _row(self, rule: Rule, f: Any, args: Any, z: Any, positions: tuple[int, ...], dots: list[Any]) -> Any:
         """The coefficients of z = f(*args)."""
+        if not all(is_own_key(type(x)) for x in (*args, z)):
+            args, z = tuple([self.outside(for_numpy, x) for x in args]), self.outside(for_numpy, z)
         partials = tuple([rule.partials[n] if n < len(rule.partials) else None for n in positions])
         m = module_for(f, args)
         if not any(map(callable, partials)):
@@ -530,7 +534,7 @@ def filed(level: JetLevel, x: Any, x_dot: Any, rule: Rule) -> Any:
         return rebuilt(x, list(found.values()))
     if kind == MAPPING:
         return found
-    new = copy.copy(x)
+    new = shallow_copy(x)
     for name, part in found.items():
         if part is not parts[name]:
             put_field(new, name, part, kind)

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.class_keys import is_instance
+from plaingrad.class_keys import is_instance, is_own_key
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents.project import for_numpy, is_complex
 from plaingrad.tangents.types import primal_type_of
 
 
@@ -34,6 +35,15 @@ def axes_of(x: Any) -> int:
 
 def row(partials: Any, m: Any, args: tuple[Any, ...], z: Any, positions: Any, dots: Any, lead: Any) -> Any:
     """z_dot = the sum of dz/dx * x_dot over the arguments that vary; None where there is none."""
+    try:
+        return _row(partials, m, args, z, positions, dots, lead)
+    except (SystemError, TypeError):  # NumPy fails at numbers of classes without hash
+        if not lead or all(is_own_key(type(x)) for x in (*args, z)):
+            raise
+        return _row(partials, m, tuple(map(for_numpy, args)), for_numpy(z), positions, dots, lead)
+
+
+def _row(partials: Any, m: Any, args: tuple[Any, ...], z: Any, positions: Any, dots: Any, lead: Any) -> Any:
     z_dot: Any = None
     ndim = axes_of(z) if lead else 0
     for position, x_dot in zip(positions, dots, strict=True):
@@ -125,7 +135,7 @@ def number_tangent(x_dot: Any, x: Any, lead: Any) -> Any:
     """`x_dot` as a tangent of the number `x`: real where `x` is, a Python float for a Python float."""
     if isinstance(x_dot, np.ndarray) and not lead:
         x_dot = x_dot[()] if x_dot.ndim == 0 else np.sum(x_dot)
-    if not isinstance(x, (complex, np.complexfloating)) and np.iscomplexobj(x_dot):
+    if not isinstance(x, (complex, np.complexfloating)) and is_complex(x_dot):
         x_dot = np.real(x_dot) if lead else x_dot.real
     if lead:
         if np.shape(x_dot) != lead:

@@ -298,7 +298,8 @@ class ReverseLevel(Level):
                 return None
         else:
             number, at = (b, j) if is_a else (a, i)
-            if type(number) not in (float, int) or at is not None or (name == "truediv" and not is_a):
+            t = type(number)
+            if (t is not float and t is not int) or at is not None or (name == "truediv" and not is_a):
                 return None
         for at, x, is_array in ((i, a, is_a), (j, b, is_b)):
             if is_array and (x.base is not None or x.dtype is not FLOAT64 or (at is not None and at < 0)):

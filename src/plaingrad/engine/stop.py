@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
+from plaingrad.copying import shallow_copy
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.level import fresh_number, has_attributes, put_field, rebuilt
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -28,12 +28,12 @@ def _stopped(x: Any, made: dict[int, Any]) -> Any:
         return made[id(x)]
     if kind == SEQUENCE:
         if isinstance(x, list):
-            made[id(x)] = whole = copy.copy(x)
+            made[id(x)] = whole = shallow_copy(x)
             whole[:] = [_stopped(part, made) for part in x]
             return whole
         return rebuilt(x, [_stopped(part, made) for part in x])
     if kind == MAPPING:
-        made[id(x)] = whole = copy.copy(x) if isinstance(x, dict) else {}
+        made[id(x)] = whole = shallow_copy(x) if isinstance(x, dict) else {}
         for key, part in x.items():
             dict.__setitem__(whole, key, _stopped(part, made))
         return whole

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.class_keys import is_instance
+from plaingrad.class_keys import is_instance, is_own_key
 
 
 def unbroadcast(x_bar: Any, shape: tuple[int, ...]) -> Any:
@@ -25,6 +25,18 @@ def unbroadcast(x_bar: Any, shape: tuple[int, ...]) -> Any:
     if stretched:
         x_bar = np.sum(x_bar, axis=stretched, keepdims=True)
     return x_bar if np.shape(x_bar) == shape else np.broadcast_to(x_bar, shape)
+
+
+def for_numpy(x: Any) -> Any:
+    """`x`; a number of a class without hash, which NumPy fails at, as the float or complex number that it is."""
+    if is_own_key(type(x)) or not isinstance(x, (float, complex)):
+        return x
+    return complex.__pos__(x) if isinstance(x, complex) else float.__pos__(x)
+
+
+def is_complex(x: Any) -> bool:
+    """Whether `x` is a complex number or array; NumPy is not asked about numbers, whose class may have no hash."""
+    return isinstance(x, complex) if isinstance(x, (float, complex)) else bool(np.iscomplexobj(x))
 
 
 def project(x_bar: Any, x: Any) -> Any:

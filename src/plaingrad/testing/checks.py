@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import copy
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from plaingrad.copying import deep_copy
 from plaingrad.engine import watch
 from plaingrad.engine.forward import ForwardLevel
 from plaingrad.engine.memory import owner_of
@@ -189,7 +189,7 @@ class Call:
         self.random = np.random.default_rng(20)
         self.world: Any = None
         try:
-            copy.deepcopy(self.original)
+            deep_copy(self.original)
             self.given = copies(self.original)
             world = World(f)
             if not shares(self.original, world):

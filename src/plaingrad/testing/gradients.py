@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 
 from plaingrad.api import vjp
 from plaingrad.api.leaves import check_callable, described
+from plaingrad.copying import deep_copy
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.errors import ArgumentError
@@ -57,7 +57,7 @@ def check_grads(
         )
     args = tuple(args)
     random = np.random.default_rng(seed)
-    y, pullback = vjp(f, *copy.deepcopy(args))
+    y, pullback = vjp(f, *deep_copy(args))
     y_bar = like(y, random)
     gradients = pullback(y_bar)
     places = [
@@ -144,7 +144,7 @@ def difference(f: Callable[..., Any], args: tuple[Any, ...], place: Place, y_bar
 
 def moved(args: tuple[Any, ...], place: Place, h: float) -> list[Any]:
     """Deep copies of `args`, with the entry at `place` moved by h along its direction."""
-    new = list(copy.deepcopy(args))
+    new = list(deep_copy(args))
     container: Any = new
     for key in place.keys[:-1]:
         container = (

@@ -19,6 +19,7 @@ import numpy as np
 from plaingrad.engine.inputs import fields_of, has_fields
 from plaingrad.engine.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.tangents import Tangent
+from plaingrad.tangents.project import for_numpy
 from plaingrad.testing.structures import DEPTH, inner_path, parts_of
 
 PLAIN_TYPES = (
@@ -79,7 +80,7 @@ class Number:
 def same_number(a: Any, b: Any) -> bool:
     """Whether two numbers of one type are equal to the bit."""
     if isinstance(a, (float, complex, np.inexact)):
-        return same_array(np.asarray(a), np.asarray(b))
+        return same_array(np.asarray(for_numpy(a)), np.asarray(for_numpy(b)))
     return bool(a == b) or (a != a and b != b)
 
 

@@ -5,12 +5,12 @@ Some of this runs inside a differentiated function: it is ordinary Python.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from plaingrad.copying import deep_copy
 from plaingrad.engine.inputs import entries_of, has_fields, put
 from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.tangents import Tangent, is_zero, unthunk
@@ -157,7 +157,7 @@ def copied(x: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(x, np.ndarray) and x.dtype.kind != "O":
         return array_copy(x)
     try:
-        return copy.deepcopy(x, memo)
+        return deep_copy(x, memo)
     except Exception:
         return x
 
