@@ -757,6 +757,8 @@ class Level(Hooks):
         t = type(o)
         if t is list or t is tuple:
             return o[k]
+        if t is np.ndarray:
+            return self.read_array(o, k)
         if t is dict:
             try:
                 known = type(k) in adopt.known
@@ -764,22 +766,21 @@ class Level(Hooks):
                 known = False
             if known:
                 return o[k]
-        if t is np.ndarray:
-            return self.read_array(o, k)
         if kind_of(t) == ARRAY and lookup(t, "__getitem__") is subclasses.GETITEM:
             return subclasses.read(self, o, k)
         return self.calls.getitem(o, k)
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
+        if t is np.ndarray and (type(v) is float or type(v) is np.ndarray or not subclasses.is_subclassed(v)):
+            self.write_array(v, o, k)
+            return
         try:
             is_plain = t is list or (t is dict and type(k) in adopt.known)
         except TypeError:  # a class without hash
             is_plain = False
         if is_plain:
             o[k] = v
-        elif t is np.ndarray and (type(v) is float or type(v) is np.ndarray or not subclasses.is_subclassed(v)):
-            self.write_array(v, o, k)
         elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is subclasses.SETITEM:
             subclasses.write(self, v, o, k)
         else:

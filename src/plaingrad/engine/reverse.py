@@ -469,6 +469,12 @@ class ReverseLevel(Level):
         if self.texts and texts.holds_text(v):
             texts.check_conversion(self, v, a)
         i = self.region(a)
+        by_element = type(k) is int and a.ndim == 1 and a.dtype is FLOAT64
+        if by_element and (type(v) is float or type(v) is np.float64):
+            j = self.index.get(id(v))
+            if i is not None or j is not None:
+                self._write_number(i, j, v, a, k)
+                return
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
             if a.dtype.names is not None and self.is_active(v):
@@ -484,18 +490,11 @@ class ReverseLevel(Level):
             self._native_write(v, a, k)
             self._saved(save)
             return
+        if by_element and kind in (NUMBER, NOTHING) and v_slot is None:
+            self._write_number(i, None, v, a, k)
+            return
         if i is None:
             self.may_activate(a)
-        if type(k) is int and a.ndim == 1 and a.dtype is FLOAT64 and kind in (NUMBER, NOTHING):
-            if v_slot is None or type(v) is float or type(v) is np.float64:
-                save = self._save(a, k)
-                self._native_write(v, a, k)
-                if i is None:
-                    i = self._activate(a)
-                self._written(i)
-                self.tape.extend(((i, a, k, v_slot and v_slot.index), CALLED, write_number_back))
-                self._saved(save)
-                return
         k = frozen_key(k)
         if type(v) is np.ndarray and np.may_share_memory(a, v):
             self.check_overlap(v, a, k)
@@ -507,6 +506,18 @@ class ReverseLevel(Level):
             i = self._activate(a)
         self._written(i)
         self.tape.extend((i, STEP, WriteCotangent(ArraySlot(i, a), k, v_slot, winners(a, k))))
+        self._saved(save)
+
+    def _write_number(self, i: int | None, j: int | None, v: Any, a: np.ndarray, k: int) -> None:
+        """a[k] = v of a number, of index `j`, and an element of a float64 vector, of index `i`."""
+        if i is None:
+            self.may_activate(a)
+        save = self._save(a, k)
+        self._native_write(v, a, k)
+        if i is None:
+            i = self._activate(a)
+        self._written(i)
+        self.tape.extend(((i, a, k, j), CALLED, write_number_back))
         self._saved(save)
 
     def write_through(self, v: Any, m: memoryview, k: Any) -> None:
