@@ -14,10 +14,12 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from types import FunctionType
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from plaingrad import rules_of_functions
 from plaingrad.class_keys import is_instance, key_of
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
@@ -278,14 +280,21 @@ def add(rule: Rule) -> None:
 
 def _add(rule: Rule) -> None:
     key = _key(rule.function)
-    known = _rules.get(key)
+    known = find(rule.function)
     if rule.users and known is not None and not known.users:
         _covered[key] = known
-    if rule.types is None and (known is None or not known.variants):
-        _rules[key] = rule
+    if rule.types is not None or (known is not None and known.variants):
+        rule = _with_variant(known, rule)
+    if type(key) is FunctionType and rule.users and key not in _rules:
+        rules_of_functions.put(key, rule)
     else:
-        _rules[key] = _with_variant(known, rule)
+        _rules[key] = rule
     _tell()
+
+
+def _take_out(key: Any) -> Rule | None:
+    rule = _rules.pop(key, None)
+    return rules_of_functions.pop(key) if rule is None and type(key) is FunctionType else rule
 
 
 _entering: ContextVar[str | None] = ContextVar("entering", default=None)
@@ -404,7 +413,7 @@ def remove(function: Any) -> Rule | None:
 
 
 def _remove(key: Any) -> Rule | None:
-    rule = _rules.pop(key, None)
+    rule = _take_out(key)
     _covered.pop(key, None)
     _tell()
     return rule
@@ -412,16 +421,17 @@ def _remove(key: Any) -> Rule | None:
 
 def uncover(function: Any) -> Rule | None:
     """Remove what the program has entered for `function`, and return it; plaingrad's own rule, if any, is back."""
-    return exclusively(_lock, _uncover, _key(function))  # type: ignore[no-any-return]
+    return exclusively(_lock, _uncover, function)  # type: ignore[no-any-return]
 
 
-def _uncover(key: Any) -> Rule | None:
-    rule = _rules.get(key)
+def _uncover(function: Any) -> Rule | None:
+    rule = find(function)
     if rule is None or not rule.users:
         return None
+    key = _key(function)
     covered = _covered.pop(key, None)
     if covered is None:
-        del _rules[key]
+        _take_out(key)
     else:
         _rules[key] = covered
     _tell()
@@ -455,12 +465,14 @@ def _tell() -> None:
 
 def find(function: Any) -> Rule | None:
     """The rule for `function`, or None."""
+    if type(function) is FunctionType:
+        return rules_of_functions.get(function) or _rules.get(function)
     return _rules.get(_key(function))
 
 
 def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
     """The rule for `function` called with `args`, or None."""
-    rule = _rules.get(_key(function))
+    rule = find(function)
     return choose(rule, args, {}) if rule is not None and rule.variants else rule
 
 
@@ -477,4 +489,4 @@ def _key(function: Any) -> Any:
 
 def rules() -> Iterator[Rule]:
     """Every rule, in order of definition."""
-    return iter(list(_rules.values()))
+    return iter([*_rules.values(), *rules_of_functions.every()])

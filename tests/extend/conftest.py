@@ -7,11 +7,11 @@ from plaingrad import rulebook
 
 @pytest.fixture(autouse=True)
 def rulebook_as_before():
-    before, covered = dict(rulebook._rules), dict(rulebook._covered)
+    before = list(rulebook.rules())
     yield
-    with rulebook._lock:
-        rulebook._rules.clear()
-        rulebook._rules.update(before)
-        rulebook._covered.clear()
-        rulebook._covered.update(covered)
-        rulebook._tell()
+    for rule in [rule for rule in rulebook.rules() if rule not in before]:
+        rulebook.uncover(rule.function)
+    now = list(rulebook.rules())
+    for rule in before:
+        if rule not in now:  # a variant was entered, or it was removed
+            rulebook.add(rule)

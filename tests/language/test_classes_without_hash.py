@@ -476,3 +476,50 @@ def test_the_native_tier_refuses_it_by_name():
     with pytest.raises(plaingrad.NativeError, match="Numba cannot compile"):
         grad(lambda x: Vec(x, x).x, tier="native")(1.5)
     assert grad(lambda v: v.x * 2.0, tier="auto")(Vec(1.5, 1.0)).x == 2.0
+
+
+class Keyed(type):
+    """Comparing one of its classes with any other raises."""
+
+    key = 1
+
+    def __eq__(cls, other):
+        return cls.key == other.key
+
+    def __hash__(cls):
+        return hash(cls.key)
+
+
+class Rated(metaclass=Keyed):
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __lt__(self, other):
+        return self.rate < other.rate
+
+    def __call__(self, x):
+        return self.rate * x
+
+    def __add__(self, other):
+        return Rated(self.rate + other.rate)
+
+    @property
+    def double(self):
+        return 2.0 * self.rate
+
+
+@BOTH
+def test_a_comparison_that_raises_is_not_made(operator):
+    with pytest.raises(AttributeError):
+        assert Rated == float
+
+    def f(x):
+        rates = sorted([Rated(x), Rated(x * x)])
+        made = {"a": rates[0] + rates[1], "b": (Rated(2.0),)}
+        return made["a"](x) * made["b"][0].double + isinstance(made["a"], Rated) * [*rates][0].rate
+
+    assert operator(f)(1.5) == pytest.approx(4 * (2 * 1.5 + 3 * 1.5**2) + 1)
+    assert grad(lambda r: r(2.0) * r.double)(Rated(1.5)).rate == 12.0
+    with checked() as checks:
+        assert grad(lambda r: r(2.0) * r.double)(Rated(1.5)).rate == 12.0
+    assert not checks.passed_by

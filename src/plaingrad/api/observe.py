@@ -12,6 +12,7 @@ import numpy as np
 from plaingrad.api import recorded
 from plaingrad.api.gradients import Tier, chosen
 from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.class_keys import is_among
 from plaingrad.engine import watch
 from plaingrad.engine.calls import EXACT
 from plaingrad.errors import ArgumentError
@@ -72,7 +73,7 @@ def blank_like(leaf: Leaf) -> Any:
     """A number or array that a cotangent fits as it fits the leaf."""
     if leaf.is_array:
         return np.broadcast_to(np.zeros((), leaf.x.dtype), leaf.shape)
-    if type(leaf.x) in EXACT or isinstance(leaf.x, np.generic):
+    if is_among(type(leaf.x), EXACT) or isinstance(leaf.x, np.generic):
         return type(leaf.x)(0)
     return 0j if leaf.is_complex else 0.0
 

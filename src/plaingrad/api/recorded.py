@@ -59,7 +59,7 @@ def chosen(dot: np.ndarray, k: int, leaf: Any) -> Any:
     """Entry `k` of a chunk of tangents: a number for a number, an array for an array."""
     if leaf.is_array:
         return dot[k : k + 1].reshape(leaf.shape)
-    return dot.tolist()[k] if type(leaf.x) in (float, complex) else dot[k]
+    return dot.tolist()[k] if type(leaf.x) is float or type(leaf.x) is complex else dot[k]
 
 
 def nth_from_taylor(coefficients: np.ndarray, order: int, leaf: Any) -> Any:

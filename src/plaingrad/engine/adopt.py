@@ -26,7 +26,7 @@ from types import (
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_subclass, key_of
+from plaingrad.class_keys import is_among, is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine import codes
 from plaingrad.engine.class_versions import tag_of, versions_of
@@ -57,7 +57,9 @@ LruCached = functools._lru_cache_wrapper
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
-CALLED_BY_C = (FunctionType, MethodType, functools.partial)  # what a special method that is no function gives
+CALLED_BY_C = frozenset(
+    (FunctionType, MethodType, functools.partial)
+)  # what a special method that is no function gives
 
 STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
@@ -252,7 +254,7 @@ def _binding(get: FunctionType, code: CodeType) -> CodeType:
 
 
 def _prepared(level: Any, bound: Any) -> Any:
-    return level.prep(bound) if type(bound) in CALLED_BY_C else level.meet(bound)
+    return level.prep(bound) if is_among(type(bound), CALLED_BY_C) else level.meet(bound)
 
 
 def _adopt_callable(value: Any) -> None:

@@ -54,7 +54,9 @@ def found(names: tuple[str, ...]) -> tuple[Any, bool]:
         if not is_engine_frame(frame):
             is_named = is_named or any(name in code.co_names for name in names)
         elif code.co_name == "run" and "CURRENT" in code.co_names:
-            level = frame.f_locals.get("self")  # where the level was opened; other code of ours runs things, too
+            level = frame.f_locals.get(
+                "self"
+            )  # where the level was opened; other code of ours runs things, too
             if hasattr(level, "refusal"):
                 return level, is_named
         elif code.co_name in PULLING:

@@ -26,7 +26,6 @@ from plaingrad.engine.memory import address, array_behind, extent, is_borrowed, 
 from plaingrad.engine.refuse import name_of_object, refuse
 from plaingrad.errors import AliasError, CheckpointError
 
-PRIVATE = (bytearray, array)  # memory of their own, which nobody reads who does not refer to them
 #: Lenders of memory that no array owns: what lies in it is found by the lender alone, not by address.
 STORES = (bytes, bytearray, array, mmap.mmap)
 HOOKS = (__name__, "plaingrad.engine.calls", "plaingrad.engine.level")
@@ -238,7 +237,9 @@ def is_private(owner: np.ndarray) -> bool:
     if counts != _ALONE.get(len(counts)):
         return False
     lender = lender_of(owner)
-    return type(lender) in PRIVATE or (is_compiled(lender) and lender.refcount == 1)
+    return (
+        type(lender) is bytearray or type(lender) is array or (is_compiled(lender) and lender.refcount == 1)
+    )
 
 
 def is_there(a: np.ndarray) -> bool:

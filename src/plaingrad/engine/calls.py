@@ -904,7 +904,7 @@ class Calls:
                 adopt.adopt(o)
             return self.prep(getattr(o, name))
         descriptor = lookup(t, name)
-        if type(descriptor) in (types.MethodDescriptorType, types.WrapperDescriptorType):
+        if is_among(type(descriptor), subclasses.DESCRIPTORS):
             adopt.adopt(t)
             if t is memoryview and self.finds_active(o) and name not in VIEWING:
                 missing_rule(descriptor, "It reads differentiated numbers out of raw memory.")
@@ -1099,7 +1099,7 @@ def lookup(cls: type, name: str) -> Any:
 
 def is_own_method(method: Any) -> bool:
     """Whether a special method found on a class is the user's code, not C code nor something with a rule."""
-    if method is None or type(method) in (types.WrapperDescriptorType, types.MethodDescriptorType):
+    if method is None or is_among(type(method), subclasses.DESCRIPTORS):
         return False
     rule = rulebook.find(method) if type(method) is FunctionType else None
     return rule is None or rule.users

@@ -355,7 +355,7 @@ def is_stored(slots: list[Any], f: Any, args: tuple[Any, ...], kwargs: dict[str,
     for x in reachable([f, *objects]):
         if id(x) in results:
             return True
-        if type(x) in (list, tuple, dict):
+        if type(x) is list or type(x) is tuple or type(x) is dict:
             if not results.isdisjoint(map(id, x.values() if type(x) is dict else x)):
                 return True
     return False

@@ -121,7 +121,9 @@ def _parts(it: Any) -> Iterator[Any]:
                 yield x
         elif t is itertools.accumulate:
             todo += _inside(x)
-            if not any(type(part) in (FunctionType, MethodType) for part in gc.get_referents(x)):
+            if not any(
+                type(part) is FunctionType or type(part) is MethodType for part in gc.get_referents(x)
+            ):
                 yield x
         elif x is type:
             continue

@@ -482,7 +482,7 @@ def with_reals(x: Any) -> Any:
         return float(x)
     if isinstance(x, dict):
         return {key: with_reals(part) for key, part in x.items()}
-    return type(x)([with_reals(part) for part in x]) if type(x) in (list, tuple) else x
+    return type(x)([with_reals(part) for part in x]) if type(x) is list or type(x) is tuple else x
 
 
 def describe_type(x: Any) -> str:

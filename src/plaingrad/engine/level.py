@@ -36,6 +36,7 @@ from plaingrad.engine.memory import is_borrowed, lender_of, overlaps_itself, ove
 from plaingrad.engine.operands import in_place_with_object, with_object
 from plaingrad.engine.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot, Tree
+from plaingrad.engine.users_numbers import by_value, constant, is_users
 from plaingrad.errors import AliasError, RuleError
 from plaingrad.rewrite import CURRENT, PLAIN, in_force
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE, Hooks, set_hooks, setter
@@ -58,6 +59,7 @@ UFUNCS = {  # what an operator on arrays is
 
 
 VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
+COMMON_NUMBERS = frozenset((float, int, complex, np.float64))
 CAPTURING = frozenset((FunctionType, MethodType, functools.partial))
 UNFILED = frozenset((set, frozenset, memoryview, array))  # their entries cannot be replaced
 STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
@@ -480,6 +482,9 @@ class Level(Hooks):
             kind = kind_of(t)
             if kind == NUMBER:
                 i = index.get(id(x))
+                if t not in COMMON_NUMBERS and rule.own and is_users(x):
+                    args = by_value(self, f, args)
+                    x = args[position]
                 if i is not None:
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING:
@@ -661,6 +666,10 @@ class Level(Hooks):
     def _arithmetic(self, name: str, f: Any, a: Any, b: Any, ka: int, kb: int) -> Any:
         if ka == OBJECT or kb == OBJECT:
             return with_object(self, name, a, b)
+        if (ka == NUMBER and type(a) not in COMMON_NUMBERS) or (
+            kb == NUMBER and type(b) not in COMMON_NUMBERS
+        ):
+            a, b = constant(self, a), constant(self, b)
         if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
             z = self.whole_arithmetic(name, f, a, b)
             if z is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from plaingrad.class_keys import is_among
 from plaingrad.engine import adopt, foreign, texts
 from plaingrad.engine.refuse import missing_rule, name_of, refuse
 from plaingrad.errors import PlaingradError, RoundTripError
@@ -233,7 +234,7 @@ def adopt_callback(f: Any) -> None:
 def adopt_callbacks(values: Iterable[Any]) -> None:
     """Make the functions among `values` run rewritten until the last open level closes."""
     for x in values:
-        if type(x) in (FunctionType, MethodType, functools.partial):
+        if is_among(type(x), adopt.CALLED_BY_C):
             adopt_callback(x)
         elif isinstance(x, type):
             adopt.adopt(x)

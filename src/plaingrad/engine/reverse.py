@@ -245,7 +245,7 @@ class ReverseLevel(Level):
                 owner = x if x.base is None else owner_of(x)
                 if owner.base is None or id(owner) in self.index or not is_lent(owner):
                     captured[id(owner)] = owner
-            elif type(x) in (list, tuple, dict):
+            elif type(x) is list or type(x) is tuple or type(x) is dict:
                 self._capture(x.values() if type(x) is dict else x)
 
     def _held(self, x: np.ndarray, i: Any) -> np.ndarray:

@@ -348,7 +348,8 @@ def _spoken(tangent: Any, made: dict[int, Any]) -> Any:
     """`tangent` in the words of rules: `NoTangent` where the engine says None."""
     if tangent is None:
         return NoTangent
-    if type(tangent) not in (list, tuple, dict, Tangent) and not isinstance(tangent, tuple):
+    t = type(tangent)
+    if t is not list and t is not dict and t is not Tangent and not isinstance(tangent, tuple):
         return tangent
     if id(tangent) in made:
         return made[id(tangent)]

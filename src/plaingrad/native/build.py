@@ -239,9 +239,9 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
     known = _built.of(function)
     found = known.get(key)
     if found is None:
-        *how, zeros = how
+        signature, active, options, zeros = how
         try:
-            found = seldom_collected(_derive, mode, f, function, *how, {}, zeros)
+            found = seldom_collected(_derive, mode, f, function, signature, active, options, {}, zeros)
         except NativeError as error:
             found = NativeError(str(error))  # without the frames of Numba that the other one holds
         known[key] = found

@@ -41,8 +41,8 @@ def _enter(call: object) -> None:
     global _usual, _ours
     if not _inside:
         _usual = gc.get_threshold()
-        first, *others = _usual
-        _ours = (max(first, OBJECTS) if first else 0, *others)  # 0: the user wants no collection
+        first, second, third = _usual
+        _ours = max(first, OBJECTS) if first else 0, second, third  # 0: the user wants no collection
     _inside.add(call)
     if len(_inside) == 1:
         gc.set_threshold(*_ours)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import weakref
 from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from plaingrad.class_keys import is_own_key
+_slots: dict[int, tuple[tuple[str, ...], weakref.ref[type]]] = {}  # by the identity of a class that is alive
 
 
 def slot_names(cls: type) -> tuple[str, ...]:
     """The `__slots__` of `cls` and its bases."""
-    return _slot_names(cls) if is_own_key(cls) else _slot_names.__wrapped__(cls)
+    key = id(cls)
+    found = _slots.get(key)
+    if found is None:
+        found = _slots[key] = _slot_names(cls), weakref.ref(cls, functools.partial(_slots.pop, key))
+    return found[0]
 
 
-@functools.lru_cache(4096)
 def _slot_names(cls: type) -> tuple[str, ...]:
     names: list[str] = []
     for base in cls.__mro__:

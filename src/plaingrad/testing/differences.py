@@ -74,7 +74,11 @@ def plus(x: Any, d: Any, h: Any) -> Any:
         ):
             return complex(x) + complex(step)
         new = x + step
-        return type(x)(new) if type(x) in (float, complex) or isinstance(x, np.generic) else remade(x, new)
+        return (
+            type(x)(new)
+            if type(x) is float or type(x) is complex or isinstance(x, np.generic)
+            else remade(x, new)
+        )
     return x + type(x)(step)  # Fraction, Decimal: in their own arithmetic
 
 

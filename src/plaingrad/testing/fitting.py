@@ -37,7 +37,7 @@ def exactly(bar: Any, x: Any, path: str, optional: bool = False, depth: int = 0)
                     f"{path} is {a(x)}, its derivative has shape {bar.shape} and dtype {bar.dtype}",
                 ]
             return []
-        if type(x) in (float, complex) or isinstance(x, np.inexact):
+        if type(x) is float or type(x) is complex or isinstance(x, np.inexact):
             return [] if type(bar) is type(x) else [f"{path} is {a(x)}, its derivative is {a(bar)}"]
         return [] if kind_of(type(bar)) == NUMBER else [f"{path} is {a(x)}, its derivative is {a(bar)}"]
     if bar is None or depth > 20:

@@ -73,7 +73,9 @@ class Number:
 
     def __repr__(self) -> str:
         return (
-            repr(self.x) if type(self.x) in (float, complex) else f"{self.x!r} ({type(self.x).__qualname__})"
+            repr(self.x)
+            if type(self.x) is float or type(self.x) is complex
+            else f"{self.x!r} ({type(self.x).__qualname__})"
         )
 
 
