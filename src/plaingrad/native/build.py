@@ -231,7 +231,9 @@ def derived(
     key = (mode, signature, active, str(options), rulebook.changes(), zeros)
     found = _built.of(function).get(key)
     if found is None:
-        found = exclusively(_lock, _known_or_derived, key, function, mode, f, signature, active, options, zeros)
+        found = exclusively(
+            _lock, _known_or_derived, key, function, mode, f, signature, active, options, zeros
+        )
     if isinstance(found, NativeError):
         raise NativeError(str(found))
     return found
