@@ -34,6 +34,23 @@ class Gives:
         return lambda t: instance.v * t * self.k
 
 
+class Bound:
+    """What another descriptor gives."""
+
+    def __init__(self, v):
+        self.v = v
+
+    def __call__(self, t):
+        return self.v * t
+
+
+class OnlyOfInstances:
+    """A descriptor that cannot be asked without an instance."""
+
+    def __get__(self, instance, owner=None):
+        return Bound(instance.v * 2.0)
+
+
 class Called:
     """An object that is called without the instance."""
 
@@ -102,6 +119,15 @@ class Given:
     __neg__ = functools.partial(lambda: LOG[-1] * 2.0)
 
 
+class Asked:
+    """Called through an object that is made for each call."""
+
+    def __init__(self, v):
+        self.v = v
+
+    __call__ = OnlyOfInstances()
+
+
 def entered(x):
     LOG.clear()
     with Number(x) as y:
@@ -138,6 +164,7 @@ PROGRAMS = {
     "objects": (lambda x: (np.array([Given(x), Given(1.0)], object) * 3.0).sum(), 6.0),
     "an object called": (lambda x: Given(2.0) ** x, 3.0),
     "a partial": (negated, 2.0),
+    "of instances": (lambda x: Asked(x)(3.0) + sum(map(Asked(x), [x])), 6.0 + 6.0),
     "operator": (lambda x: operator.call(Number(x), x) if hasattr(operator, "call") else 2.0 * x * x, 6.0),
 }
 

@@ -320,7 +320,7 @@ class Calls:
             return self.prep(f.__func__)
         if t is frames.JsonScanner:  # it keeps the hooks of its decoder
             outsiders.adopt_callbacks(gc.get_referents(f))
-        if t.__call__.__class__ is types.WrapperDescriptorType:
+        if type(lookup(t, "__call__")) is types.WrapperDescriptorType:
             rule = rulebook.find(t.__call__)
             if rule is not None:
                 return MethodType(self.applier(rule, t.__call__), f)

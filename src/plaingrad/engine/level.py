@@ -59,7 +59,6 @@ UFUNCS = {  # what an operator on arrays is
 
 
 VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
-COMMON_NUMBERS = frozenset((float, int, complex, np.float64))
 CAPTURING = frozenset((FunctionType, MethodType, functools.partial))
 UNFILED = frozenset((set, frozenset, memoryview, array))  # their entries cannot be replaced
 STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
@@ -482,7 +481,7 @@ class Level(Hooks):
             kind = kind_of(t)
             if kind == NUMBER:
                 i = index.get(id(x))
-                if t not in COMMON_NUMBERS and rule.own and is_users(x):
+                if t is not float and t is not int and rule.own and is_users(x):
                     args = by_value(self, f, args)
                     x = args[position]
                 if i is not None:
@@ -666,10 +665,10 @@ class Level(Hooks):
     def _arithmetic(self, name: str, f: Any, a: Any, b: Any, ka: int, kb: int) -> Any:
         if ka == OBJECT or kb == OBJECT:
             return with_object(self, name, a, b)
-        if (ka == NUMBER and type(a) not in COMMON_NUMBERS) or (
-            kb == NUMBER and type(b) not in COMMON_NUMBERS
-        ):
-            a, b = constant(self, a), constant(self, b)
+        if ka == NUMBER and type(a) is not float and type(a) is not int:
+            a = constant(self, a)
+        if kb == NUMBER and type(b) is not float and type(b) is not int:
+            b = constant(self, b)
         if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
             z = self.whole_arithmetic(name, f, a, b)
             if z is not None:
