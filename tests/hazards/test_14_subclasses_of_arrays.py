@@ -653,3 +653,45 @@ def test_i0_of_an_array_with_a_unit():
     slopes = grad(lambda x: np.i0(x).sum())(x)
     assert slopes[0] == pytest.approx(0.2578943053908963, rel=1e-7)  # I_1(1/2)
     assert grad(f)(x) == pytest.approx(slopes, rel=1e-7)
+
+
+# -- what NumPy refuses for a class ------------------------------------------------------------------------------------
+
+
+class Picky(Tagged):
+    """Takes no arrays of more than two axes."""
+
+    def __array_finalize__(self, obj):
+        if self.ndim > 2:
+            raise ValueError("Picky has two axes")
+        super().__array_finalize__(obj)
+
+
+TOO_MANY_AXES = {
+    "dstack": lambda m: np.dstack([m, m]),
+    "stack": lambda m: np.stack([m, m], -1),
+    "stack first": lambda m: np.stack([m, m]),
+    "sum": lambda m: m + np.ones((3, 2, 2)),
+    "matmul": lambda m: np.matmul(m, np.ones((3, 2, 2))),
+    "take": lambda m: np.take(m, [[0, 1], [1, 0]], axis=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
+@pytest.mark.parametrize("make", [np.asmatrix, lambda x: Picky(x, "p")], ids=["matrix", "Picky"])
+@pytest.mark.parametrize("operation", TOO_MANY_AXES.values(), ids=TOO_MANY_AXES)
+def test_an_error_of_the_class_is_that_of_the_plain_call(make, operation):
+    constant = make(np.ones((2, 2)))
+    if make is not np.asmatrix and operation in [TOO_MANY_AXES[name] for name in ("dstack", "stack", "stack first")]:
+        pytest.skip("NumPy's Python code makes views with more axes on the way")
+
+    def outcome(f, *args):
+        with pytest.raises(ValueError) as raised:  # noqa: PT011 - which one it is, is compared
+            f(*args)
+        return type(raised.value), str(raised.value)
+
+    plain = outcome(operation, constant)
+    programs = [lambda x: np.sum(operation(x * constant)), lambda x: x * np.sum(operation(constant))]
+    for program in programs:
+        for slope in (grad, lambda f: lambda x: jvp(f, (x,), (1.0,)), lambda f: grad(grad(f))):
+            assert outcome(slope(program), 2.0) == plain

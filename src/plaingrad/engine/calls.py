@@ -29,7 +29,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import all_among, any_among, classes_of, is_among, is_own_key, key_of
 from plaingrad.critical import imported
-from plaingrad.engine import adopt, codes, compilers, foreign, frames, outsiders, subclasses, texts
+from plaingrad.engine import adopt, codes, compilers, foreign, frames, layouts, outsiders, subclasses, texts
 from plaingrad.engine.kinds import (
     ARRAY,
     MAPPING,
@@ -993,11 +993,8 @@ class Calls:
         """Refuse to set `.shape`, say, of a differentiated array in place; of a new view of a subclass it is free."""
         if name == "shape" and type(a) is not np.ndarray and a.base is not None:
             self.meet(a)  # the tape holds other views, as plain arrays
-        elif self.level.region(a) is not None and name in ("shape", "strides", "dtype", "data"):
-            missing_rule(
-                np.ndarray,
-                f"It sets `.{name}` of a differentiated array in place; use reshape, view or a copy instead.",
-            )
+        elif name in layouts.ATTRIBUTES:
+            layouts.refuse_change(self.level, a, name)
 
     # -- items of other objects ------------------------------------------------------------------------------------
 

@@ -17,11 +17,12 @@ import warnings
 from collections.abc import Callable, Iterator, MutableMapping
 from decimal import Decimal
 from fractions import Fraction
-from types import CodeType, FrameType
+from types import CodeType, FrameType, GetSetDescriptorType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_subclass
 from plaingrad.engine import caution, foreign, texts
 from plaingrad.engine.adopt import LruCached
 from plaingrad.engine.kinds import ARRAY, NUMBER, OBJECT, kind_of
@@ -512,6 +513,14 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
             return descriptor(a, *shape)
 
         return set_shape
+    if t is GetSetDescriptorType and name == "__set__" and descriptor is not None:
+
+        def set_by_descriptor(attribute: Any, o: Any, v: Any) -> Any:
+            if kind_of(type(o)) == ARRAY and is_subclass(attribute.__objclass__, np.ndarray):
+                return level.calls.set_attr(v, o, attribute.__name__)
+            return descriptor(attribute, o, v)
+
+        return set_by_descriptor
     if t is CsvWriter and name in ("writerow", "writerows"):
         rows = texts.remembered_row if name == "writerow" else texts.remembered_rows
         return lambda writer, x: descriptor(writer, rows(level, x))

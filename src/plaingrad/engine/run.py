@@ -58,7 +58,7 @@ class Run:
         self.nodes = inputs.nodes
         self.value = inputs.own(value)
         self.lock = critical.Lock()
-        self.watched: list[tuple[np.ndarray, int]] = []
+        self.watched: list[tuple[np.ndarray, tuple[Any, ...]]] = []
 
     def _record(self, inputs: Inputs, f: Any, kwargs: dict[str, Any], result: Any) -> tuple[Inputs, Any]:
         level = self.level
@@ -86,11 +86,11 @@ class Run:
         """Remember what the arrays that the pullback will read again contain, so that a change is noticed."""
         for owner in self.level.captured.values():
             if isinstance(owner, np.ndarray):
-                self.watched.append((owner, checksum(owner)))
+                self.watched.append((owner, fingerprint(owner)))
 
     def _check_unchanged(self) -> None:
         for array, before in self.watched:
-            if checksum(array) != before:
+            if fingerprint(array) != before:
                 refuse_changed(array)
 
 
@@ -158,6 +158,11 @@ def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) ->
                 for at, dot_at in paired.dotted:
                     file_tangent(level.parent, o[at], o[dot_at])
             inside(paired.plain)(shadow, *o[: paired.count])
+
+
+def fingerprint(a: np.ndarray) -> tuple[Any, ...]:
+    """What changes when `a` becomes another array, by its contents or by its layout."""
+    return a.dtype, a.shape, a.strides, checksum(a)
 
 
 def checksum(a: np.ndarray) -> int:

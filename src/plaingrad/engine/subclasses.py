@@ -575,7 +575,13 @@ def wrapped(
         if not a.flags.writeable:
             probe.flags.writeable = False
         probes[id(a)] = probe
-    model = probed(f, replaced(args, probes), replaced(kwargs, probes))
+    try:
+        model = probed(f, replaced(args, probes), replaced(kwargs, probes))
+    except Exception:  # the class may have another error than its probes
+        if not writes:
+            probed(f, args, kwargs)
+            refuse_class(f, type(arrays[0]))
+        raise
     plain_args = replaced(args, plain)
     if not kwargs and any(isinstance(a, np.ma.MaskedArray) for a in arrays):
         plain_args = without_poles(level, f, args, plain_args)

@@ -14,7 +14,7 @@ from numba.core.errors import NumbaError
 
 from plaingrad.engine.borrowed import is_lent, of_their_own
 from plaingrad.engine.memory import owner_of
-from plaingrad.engine.run import checksum, refuse_changed
+from plaingrad.engine.run import fingerprint, refuse_changed
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native import build
 from plaingrad.native.activity import has_own_rule, has_tangent, part_types
@@ -239,11 +239,11 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 def unchanged(arrays: list[np.ndarray]) -> Callable[[], None]:
     """A function that refuses to go on when the contents of `arrays` are no longer what they are now."""
     read = [a for a in arrays if not is_lent(owner_of(a))]  # memory that is lent may be given back
-    before = [checksum(a) for a in read]
+    before = [fingerprint(a) for a in read]
 
     def check() -> None:
         for a, then in zip(read, before, strict=True):
-            if checksum(a) != then:
+            if fingerprint(a) != then:
                 refuse_changed(a)
 
     return check

@@ -168,31 +168,65 @@ def bincount_frule(x, weights=None, minlength=0):
 
 
 def element_types(vectorized: Any, first: tuple[Any, ...]) -> list[Any]:
-    """The dtypes of the results, from the first of them where `otypes` does not say."""
-    return list(vectorized.otypes) if vectorized.otypes is not None else [np.asarray(x).dtype for x in first]
+    """The types of the results, from the first of them where `otypes` does not say."""
+    if vectorized.otypes is not None:
+        return list(vectorized.otypes)
+    return [np.asarray(x).dtype.char for x in first]
 
 
-no_tangent(element_types)
+def has_nested(elements: Any) -> bool:
+    """Whether there are sequences or arrays among the results, which no element of a number's type can hold."""
+    return any(isinstance(z, (list, tuple)) or (isinstance(z, np.ndarray) and z.ndim > 0) for z in elements)
+
+
+no_tangent(element_types, has_nested)
+
+
+def array_of(elements: Any, t: Any, shape: Any) -> Any:
+    """The results as an array of type `t`."""
+    if t == "O":
+        z = np.empty(len(elements), object)
+        for k, element in enumerate(elements):
+            z[k] = element
+        return np.reshape(z, shape)
+    if has_nested(elements):
+        raise ValueError("setting an array element with a sequence.")
+    return np.reshape(np.array(list(elements), dtype=t), shape)
 
 
 @composed(np.vectorize._vectorize_call)
 def vectorized_call(self, func, args):
-    """func of every tuple of elements; the first call is made once more, as NumPy does without a cache."""
+    """func of every tuple of elements, Python's numbers.
+
+    Without `otypes` a first call, of NumPy's numbers, says of which types the results are; with a cache it is not
+    made again.
+    """
     if self.signature is not None:
         return self._vectorize_call_with_signature(func, args)
     if not args:
         return func()
     arrays = np.broadcast_arrays(*args)
     shape = arrays[0].shape
-    if arrays[0].size == 0:
-        raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     rows = list(zip(*[np.ravel(a).tolist() for a in arrays]))
     results = []
-    if self.otypes is None and not self.cache:
-        func(*rows[0])
-    for row in rows:
+    if self.otypes is None:
+        own = [np.asarray(a) for a in args]
+        if min(a.size for a in own) == 0:
+            raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
+        z = func(*[np.ravel(a)[0] for a in own])
+        first = z if isinstance(z, tuple) else (z,)
+        types = element_types(self, first)
+        if self.cache:
+            results.append(first)
+    else:
+        types = element_types(self, ())
+    count = len(types)
+    for row in rows[len(results) :]:
         z = func(*row)
-        results.append(z if isinstance(z, tuple) else (z,))
-    types = element_types(self, results[0])
-    columns = [np.reshape(np.array(list(column), dtype=t), shape) for column, t in zip(zip(*results), types)]
+        if count == 1:
+            results.append((z,))
+        else:
+            results.append(z if isinstance(z, tuple) and len(z) == count else (None,) * count)
+    every = list(zip(*results)) if results else [()] * count
+    columns = [array_of(column, t, shape) for column, t in zip(every, types)]
     return columns[0] if len(columns) == 1 else tuple(columns)
