@@ -34,6 +34,7 @@ from plaingrad.engine.level import (
 from plaingrad.engine.memory import owner_of
 from plaingrad.engine.refuse import missing_rule
 from plaingrad.engine.regions import Region
+from plaingrad.engine.rule_faults import here, name_rule
 from plaingrad.engine.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.transpose import pushforward_of
 from plaingrad.errors import RuleError
@@ -290,20 +291,33 @@ class ForwardLevel(Level):
             for position, x_dot in zip(positions, dots, strict=True):
                 every[position] = x_dot
             if rule.dual is not None and not self.lead:
-                y, y_dot = self.outside(rule.dual, args, every, kwargs)
+                try:
+                    y, y_dot = self.outside(rule.dual, args, every, kwargs)
+                except Exception as error:
+                    if rule.users:
+                        name_rule(error, rule, "frule", here())
+                    raise
                 return self._settled(y, args) if self._is_settled(y, args, rule) else self.file(y, y_dot)
             y, push = pair_of(rule, self.outside(frule, *args, **kwargs), "frule", "pushforward")
             if self._is_settled(y, args, rule) or (
                 rule.kind == "linear" and type(y) is np.ndarray and self.owns_region(owner_of(y))
             ):
                 return self._settled(y, args)
-            y_dot = self.computed(pushing.by_pushforward, push, tuple(every), self.lead, chunked)
+            part, push_dots = "pushforward", self.computed
+            work: tuple[Any, ...] = (pushing.by_pushforward, push, tuple(every), self.lead, chunked)
         else:
             assert rule.rrule is not None
             y, pullback = pair_of(rule, self.outside(rule.rrule, *args, **kwargs))
             if self._is_settled(y, args, rule):
                 return self._settled(y, args)
-            y_dot = self.beside(self._transposed, pullback, y, positions, xs, dots, rule)
+            part, push_dots = "pullback", self.beside
+            work = (self._transposed, pullback, y, positions, xs, dots, rule)
+        try:
+            y_dot = push_dots(*work)
+        except Exception as error:
+            if rule.users:
+                name_rule(error, rule, part, here())
+            raise
         return self.file(y, y_dot, rule.own and not any(y_dot is x_dot for x_dot in dots))
 
     def _is_settled(self, y: Any, args: Any, rule: Rule) -> bool:

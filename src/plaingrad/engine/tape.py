@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.memory import Shadow
+from plaingrad.engine.rule_faults import here, name_rule
 from plaingrad.errors import MissingRuleError, RuleError
 from plaingrad.rulebook import Rule, keys_misfit, misfit
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unbroadcast, unthunk
@@ -132,38 +133,45 @@ def entry_of(x_bar: Any, key: Any) -> Any:
 class RuleStep:
     """One call with a rule: outputs, inputs and the pullback between them."""
 
-    __slots__ = ("inputs", "outputs", "pullback", "rule")
+    __slots__ = ("inputs", "outputs", "pullback", "rule", "where")
 
     def __init__(self, outputs: Any, inputs: tuple[Any, ...], pullback: Any, rule: Rule) -> None:
         self.outputs = outputs  # a slot, or a Tree of slots
         self.inputs = inputs  # (position, slot) pairs
         self.pullback = pullback
         self.rule = rule
+        self.where = here() if rule.users else None  # of the call
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Pull the cotangent of the outputs back to the inputs."""
         y_bar = cotangent_at(shadow, self.outputs)
         if y_bar is None:
             return
-        cotangents = self.pullback(y_bar)
-        if type(cotangents) is not tuple:
-            raise RuleError(
-                f"the pullback of the rule for {self.rule.name} returned {type(cotangents).__name__}; it must return a "
-                "tuple with one cotangent per argument"
-            )
-        count = len(cotangents)
-        for position, slot in self.inputs:
-            x_bar = cotangents[position] if position < count else NoTangent
-            if x_bar is NoTangent and self.rule.kind != "no_tangent":
-                raise MissingRuleError(
-                    f"the rule for {self.rule.name} gives no derivative for its argument {position}, which depends "
-                    "on the differentiated inputs.\n  If that derivative is zero, the rule should say ZeroTangent.\n"
-                    "  See docs: errors#missing-rule"
+        try:
+            cotangents = self.pullback(y_bar)
+            if type(cotangents) is not tuple:
+                raise RuleError(
+                    f"the pullback of the rule for {self.rule.name} returned {type(cotangents).__name__}; it must "
+                    "return a tuple with one cotangent per argument"
                 )
+            count = len(cotangents)
+            for position, slot in self.inputs:
+                x_bar = cotangents[position] if position < count else NoTangent
+                if x_bar is NoTangent and self.rule.kind != "no_tangent":
+                    raise MissingRuleError(
+                        f"the rule for {self.rule.name} gives no derivative for its argument {position}, which "
+                        "depends on the differentiated inputs.\n"
+                        "  If that derivative is zero, the rule should say ZeroTangent.\n"
+                        "  See docs: errors#missing-rule"
+                    )
+                if self.rule.users:
+                    x_bar = unthunk(x_bar)
+                    check_cotangent(slot, x_bar, self.rule, position)
+                add_to(shadow, slot, x_bar)
+        except Exception as error:
             if self.rule.users:
-                x_bar = unthunk(x_bar)
-                check_cotangent(slot, x_bar, self.rule, position)
-            add_to(shadow, slot, x_bar)
+                name_rule(error, self.rule, "pullback", self.where)
+            raise
 
 
 def check_cotangent(slot: Any, x_bar: Any, rule: Rule, position: int, of: str = "") -> None:
