@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad.engine.memory import owner_of
 from plaingrad.engine.refuse import refuse
 from plaingrad.errors import MissingRuleError
 from plaingrad.rewrite import PLAIN
@@ -29,7 +28,7 @@ def refuse_change(level: Level, a: np.ndarray, name: str) -> None:
     while at is not PLAIN:
         if at.region(a) is not None:
             which, why = "a differentiated array", "Its derivative has the layout that it had before."
-        elif id(owner_of(a)) in at.captured:
+        elif a.base is None and id(a) in at.captured:  # views may be new ones, as numpy.ma makes them
             which, why = (
                 "an array that a pullback reads again",
                 "The pullback would find another array there.",
