@@ -291,7 +291,7 @@ class Level(Hooks):
     def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
         parent = self.parent
-        if parent is PLAIN and not any(is_instance(x, (Fraction, Decimal)) for x in args):
+        if parent is PLAIN and not any_exact(args):
             return f(*args, **kwargs) if kwargs else f(*args)  # C code may tell an empty dictionary from none
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
@@ -617,6 +617,10 @@ class Level(Hooks):
         """a op b for anything that the hot hooks pass on."""
         f = getattr(operator, name)
         ta, tb = type(a), type(b)
+        if self.own_arrays and name in ARRAY_ARITHMETIC and is_array_arithmetic(ta, tb):
+            z = self.whole_arithmetic(name, f, a, b)
+            if z is not None:
+                return z
         ka, kb = kind_of(ta), kind_of(tb)
         if (ka != OBJECT and is_heap(ta)) or (kb != OBJECT and is_heap(tb)):
             z = self._own_operator(name, a, b)
@@ -628,7 +632,7 @@ class Level(Hooks):
                 return f(a, b)
         if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
             return self._arithmetic(name, f, a, b, ka, kb)
-        if ta is not tb and name in texts.SUMS and self.texts.truncated:
+        if self.texts.truncated and ta is not tb and name in texts.SUMS:
             texts.check_times(self, a, (b,))
             texts.check_times(self, b, (a,))
         if ka >= OBJECT or kb >= OBJECT:
@@ -669,10 +673,6 @@ class Level(Hooks):
             a = constant(self, a)
         if kb == NUMBER and type(b) is not float and type(b) is not int:
             b = constant(self, b)
-        if name in ARRAY_ARITHMETIC and self.own_arrays and (type(a) is np.ndarray or type(b) is np.ndarray):
-            z = self.whole_arithmetic(name, f, a, b)
-            if z is not None:
-                return z
         if ka == SEQUENCE and kb == ARRAY:
             a = self.prep(np.array)(a)
         elif kb == SEQUENCE and ka == ARRAY:
@@ -746,7 +746,7 @@ class Level(Hooks):
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
             return getattr(self, without_assignment(name))(a, b)
-        if ta is not type(b) and name in texts.SUMS and self.texts.truncated:
+        if self.texts.truncated and ta is not type(b) and name in texts.SUMS:
             texts.check_times(self, a, (b,))
         self.calls.meet(a)
         self.calls.meet(b)
@@ -986,6 +986,21 @@ def arithmetic_setter(own: frozenset[str]) -> Callable[[Level, dict[str, Any]], 
 def without_assignment(name: str) -> str:
     """The operator behind an in-place one."""
     return name[1:] + "_" if name in ("iand", "ior") else name[1:]
+
+
+def is_array_arithmetic(ta: type, tb: type) -> bool:
+    """Whether operands of these types are two arrays, or an array and a real number."""
+    other = tb if ta is np.ndarray else ta if tb is np.ndarray else None
+    return other is np.ndarray or other is float or other is int or other is np.float64
+
+
+def any_exact(args: tuple[Any, ...]) -> bool:
+    """Whether a fraction or a decimal number is among the arguments of a function."""
+    for x in args:
+        t = type(x)
+        if t is not np.ndarray and t is not float and t is not int and is_instance(x, (Fraction, Decimal)):
+            return True
+    return False
 
 
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
