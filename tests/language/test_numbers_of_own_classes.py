@@ -80,6 +80,30 @@ def test_the_value_is_taken(cls, name):
             assert grad(inner(f))(1.3) == pytest.approx(second, rel=1e-4, abs=1e-7)
 
 
+@pytest.mark.parametrize("mode", [grad, derivative])
+def test_the_builtin_power_is_the_operator(mode):
+    class Power(float):
+        def __pow__(self, other):
+            return 3.0 * other
+
+        def __rpow__(self, other):
+            return 5.0 * other
+
+    q = Power(2.0)
+    assert mode(lambda x: pow(q, x) * x)(1.5) == pytest.approx(9.0)
+    assert mode(lambda x: pow(x, q) * x)(1.5) == pytest.approx(15.0)
+    assert mode(lambda x: pow(base=x, exp=3))(1.5) == pytest.approx(3 * 1.5**2)
+    assert mode(lambda x: pow(2.0, exp=x))(1.5) == pytest.approx(math.log(2.0) * 2.0**1.5)
+    assert mode(lambda x: sum(map(pow, [x, x], [2, 3])) * pow(7, 2, 5))(1.5) == pytest.approx(4 * (3.0 + 6.75))
+    assert mode(mode(lambda x: pow(x, 3)))(1.5) == pytest.approx(9.0)
+    for bad in (lambda x: pow(x), lambda x: pow(x, 2, 5)):
+        with pytest.raises(TypeError) as plain:
+            bad(1.5)
+        with pytest.raises(TypeError) as found:
+            mode(bad)(1.5)
+        assert str(found.value) == str(plain.value)
+
+
 def test_the_operators_change_after_they_were_used():
     def f(x):
         class Later(float):

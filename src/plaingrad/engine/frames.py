@@ -434,6 +434,23 @@ def _checks_class(f: Any) -> Callable[[Level], Any]:
     return make
 
 
+def _power(level: Level) -> Callable[..., Any] | None:
+    from plaingrad import rulebook
+
+    rule = rulebook.find(pow)
+    if rule is None or not rule.own:
+        return None  # the program's own rule is for all of its calls
+    by_rule = level.calls.applier(rule, pow)
+
+    def power(*args: Any, **kwargs: Any) -> Any:
+        given = dict(zip(("base", "exp", "mod"), args, strict=False)) | kwargs
+        if len(args) <= 2 and given.keys() == {"base", "exp"} and len(args) + len(kwargs) == 2:
+            return level.pow(given["base"], given["exp"])
+        return by_rule(*args, **kwargs)  # a modulus has no operator
+
+    return power
+
+
 def _operator(name: str) -> Callable[[Level], Any]:
     return lambda level: getattr(level, name)
 
@@ -477,6 +494,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
+    pow: _power,
     print: _print,
     **{f: formatter(f) for f in (_umath.dragon4_positional, _umath.dragon4_scientific)},
     isinstance: _checks_class(isinstance),
