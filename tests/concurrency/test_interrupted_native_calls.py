@@ -21,6 +21,9 @@ from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 from plaingrad.native import current, garbage  # noqa: E402
 from plaingrad.native.cache_folder import DRAFT, PREFIX  # noqa: E402
 
+# CPython 3.14 traces generators while it closes them, and an exception there goes to nobody.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 X = np.array([0.5, 1.0, 2.0])
 SOURCE = """
 def f(x):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import plaingrad
+from plaingrad import critical
 from plaingrad.engine import adopt, codes, inputs, segment
 from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
 
@@ -201,7 +202,7 @@ class State:
             "at work": set(inputs._at_work),
             "patched": dict(inputs._patched),
             "held": dict(segment._held),
-            "locks": [lock._is_owned() for lock in MODULE_LOCKS],
+            "locks": any(lock._is_owned() for lock, _ in critical._shared),
             "variables": sum(type(value).__name__.endswith("Level") for value in contextvars.copy_context().values()),
         }
 
@@ -233,7 +234,7 @@ def free_locks() -> bool:
     got: list[bool] = []
 
     def take() -> None:
-        for lock in MODULE_LOCKS:
+        for lock in [lock for lock, _ in critical._shared]:
             free = lock.acquire(timeout=5)
             got.append(free)
             if free:

@@ -7,6 +7,7 @@ Ordinary Python over arrays: under a nested derivative it runs rewritten, at the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,27 @@ from plaingrad.critical import shared_lock
 from plaingrad.engine.memory import address, extent, owner_of
 
 MAKING = shared_lock()  # held while a buffer is made: threads may fill one array
+
+
+def while_making(make: Callable[[np.ndarray], None], x: np.ndarray) -> None:
+    """make(x) while this thread holds `MAKING`.
+
+    As `critical.exclusively`, but of this module, which runs rewritten where a level is further out.
+    """
+    if MAKING._is_owned():
+        make(x)
+        return
+    try:
+        try:
+            MAKING.acquire()
+            make(x)
+        finally:
+            if MAKING._is_owned():
+                MAKING.release()
+    except BaseException:
+        if MAKING._is_owned():
+            MAKING.release()
+        raise
 
 
 class Region:
@@ -42,21 +64,25 @@ class Region:
         if x.base is not None:
             return self.view(x)
         if self.dot is None:
-            with MAKING:
-                if self.dot is None:
-                    self.dot = np.zeros(self.lead + x.shape, x.dtype)
+            while_making(self._make, x)
         return self.dot
+
+    def _make(self, x: np.ndarray) -> None:
+        if self.dot is None:
+            self.dot = np.zeros(self.lead + x.shape, x.dtype)
 
     def view(self, x: np.ndarray) -> np.ndarray:
         """The part of the buffer that corresponds to view `x`: same offset, same strides."""
         if self.flat is None:
-            with MAKING:
-                if self.flat is None:
-                    self.lay(owner_of(x))
+            while_making(self._lay_once, x)
         if x.size == 0:
             return np.zeros(self.lead + x.shape, x.dtype)
         strides = self.flat.strides[: len(self.lead)] + x.strides
         return np.ndarray(self.lead + x.shape, x.dtype, self.flat, address(x) - self.start, strides)
+
+    def _lay_once(self, x: np.ndarray) -> None:
+        if self.flat is None:
+            self.lay(owner_of(x))
 
     def lay(self, owner: np.ndarray) -> None:
         """Give the buffer the byte layout of `owner`."""
