@@ -7,10 +7,6 @@ import sys
 import threading
 import time
 
-# CPython 3.14 traces generators while it closes them, and an exception there goes to nobody.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-
-
 import numpy as np
 import pytest
 from tests.hunts import injected
@@ -19,6 +15,9 @@ from tests.hunts.injected import Put, State, Tracer, free_locks, interrupted, pl
 import plaingrad
 from plaingrad import grad, jvp, vjp
 from plaingrad.critical import TIMES
+
+# CPython 3.14 traces generators while it closes them, and an exception there goes to nobody.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture(autouse=True)
