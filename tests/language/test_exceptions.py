@@ -624,3 +624,13 @@ def test_an_error_variable_is_unbound_after_its_handler():
             return x * x
 
     check(f, 2.0, 4.0)
+
+
+@pytest.mark.parametrize("derivative", [plaingrad.grad, plaingrad.derivative])
+def test_an_exception_where_the_code_names_no_line_is_that_of_a_plain_call(derivative):
+    def f(x):
+        return [1.0][3] * x * x
+
+    f.__code__ = f.__code__.replace(co_linetable=b"")
+    with pytest.raises(IndexError, match="list index out of range"):
+        derivative(f)(1.0)

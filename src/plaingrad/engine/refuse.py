@@ -32,7 +32,9 @@ def users_frames(traceback: TracebackType | None) -> TracebackType | None:
         at = at.tb_next
     following = None
     for at in reversed(kept):
-        following = TracebackType(following, at.tb_frame, at.tb_lasti, at.tb_lineno)
+        line: int | None = at.tb_lineno  # None for an instruction that belongs to no line
+        first = at.tb_frame.f_code.co_firstlineno
+        following = TracebackType(following, at.tb_frame, at.tb_lasti, first if line is None else line)
     return following
 
 
