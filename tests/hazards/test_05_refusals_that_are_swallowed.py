@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -47,11 +48,17 @@ def suppressed(x):
     return x
 
 
+RETURNED_FROM_FINALLY = """
 def returned_from_finally(x):
     try:
         return opaque(x)
     finally:
-        return x  # noqa: B012
+        return x
+"""
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", SyntaxWarning)  # of this `return`, since Python 3.14
+    exec(compile(RETURNED_FROM_FINALLY, __file__, "exec"))
+returned_from_finally = globals()["returned_from_finally"]
 
 
 def another_error(x):

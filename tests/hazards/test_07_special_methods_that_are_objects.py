@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import sys
 from unittest import mock
 
 import numpy as np
@@ -116,7 +117,59 @@ class Given:
     __mul__ = Gives(2.0)
     plain = Gives(2.0)
     __pow__ = Called()
-    __neg__ = functools.partial(lambda: LOG[-1] * 2.0)
+    __neg__ = functools.partial(lambda *bound: LOG[-1] * (2.0 + len(bound)))
+
+    def times(self, other):
+        return self.v * other.v
+
+
+def product(k, *factors):
+    """`k` times what was noted last, times the factors, of which the object that a special method is of may be one."""
+    y = k * LOG[-1]
+    for factor in factors:
+        y = y * getattr(factor, "v", factor)
+    return y
+
+
+class Halved(functools.partial):
+    """A partial whose class has its own call."""
+
+    def __call__(self, *args, **kwargs):
+        return super().__call__(*args, **kwargs) / 2.0
+
+
+class Subclassed(functools.partial):
+    """A partial of another class."""
+
+
+SUBCLASSED, HALVED = Subclassed(lambda k, a=1.0, b=1.0: k * a * b, 2.0), Halved(lambda k, a=1.0, b=1.0: k * a * b, 2.0)
+
+
+class Static(staticmethod):
+    """A static method of another class."""
+
+
+class Partly:
+    """Its special methods are partials, which are bound to it since Python 3.14; its properties are no functions."""
+
+    def __init__(self, v):
+        self.v = v
+        LOG.append(v)
+
+    __neg__ = functools.partial(product, 2.0)
+    __getitem__ = functools.partial(functools.partial(product), 2.0)
+    __call__ = functools.partial(product, 2.0)
+    __mul__ = functools.partial(product, 2.0)
+    __pos__ = staticmethod(functools.partial(product, 2.0))
+    partly = property(functools.partial(product, 2.0))
+    by_method = property(Given(2.0).times)
+    cached = property(functools.partial(functools.lru_cache(product), 2.0))
+
+    def __hash__(self):
+        return hash(self.v)
+
+    def __eq__(self, other):
+        return self.v == other.v
 
 
 class Asked:
@@ -138,6 +191,14 @@ def entered(x):
 def negated(x):
     LOG.append(x)
     return -Given(x)
+
+
+BOUND = sys.version_info >= (3, 14)
+
+
+def slope_of_twice(n):
+    """Of 2 x ** n at 1.5."""
+    return 2.0 * n * 1.5 ** (n - 1)
 
 
 PROGRAMS = {
@@ -163,13 +224,29 @@ PROGRAMS = {
     "given method": (lambda x: Given(x).plain(x), 6.0),
     "objects": (lambda x: (np.array([Given(x), Given(1.0)], object) * 3.0).sum(), 6.0),
     "an object called": (lambda x: Given(2.0) ** x, 3.0),
-    "a partial": (negated, 2.0),
+    "a partial": (negated, 2.0 + BOUND),
+    "a partial neg": (lambda x: -Partly(x), slope_of_twice(1 + BOUND)),
+    "a partial item": (lambda x: Partly(x)[x], slope_of_twice(2 + BOUND)),
+    "a partial call": (lambda x: Partly(x)(x), slope_of_twice(2 + BOUND)),
+    "a partial map": (lambda x: sum(map(Partly(x), [x])), slope_of_twice(2 + BOUND)),
+    "a partial mul": (lambda x: Partly(x) * x, slope_of_twice(2 + BOUND)),
+    "a static partial": (lambda x: +Partly(x), 2.0),
+    "a property by a partial": (lambda x: Partly(x).partly, slope_of_twice(2)),
+    "a property by a method": (lambda x: Partly(x).by_method, 2.0),
+    "a subclass of partial": (lambda x: SUBCLASSED(b=x) * x + sum(map(SUBCLASSED, [3.0], [x])), 12.0),
+    "a partial with its own call": (lambda x: HALVED(b=x) * x + sum(map(HALVED, [3.0], [x])), 6.0),
+    "a subclass made there": (lambda x: Subclassed(pow, x)(3.0) * Halved(max, x)(1.0), 2 * 1.5**3),
+    "a subclass in C": (lambda x: functools.reduce(Subclassed(pow), [x, 3.0]), 3 * 1.5**2),
+    "a subclass of staticmethod": (lambda x: Static(lambda t: t * x)(x), 3.0),
+    "a property by a cache": (lambda x: Partly(x).cached + Partly(x * 1.0).cached, 2.0 * slope_of_twice(2)),
+    "a property by C": (lambda x: sum(map(operator.attrgetter("partly"), [Partly(x)])), slope_of_twice(2)),
     "of instances": (lambda x: Asked(x)(3.0) + sum(map(Asked(x), [x])), 6.0 + 6.0),
     "operator": (lambda x: operator.call(Number(x), x) if hasattr(operator, "call") else 2.0 * x * x, 6.0),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.filterwarnings("ignore:functools.partial:FutureWarning")
 def test_special_methods_that_are_no_functions(name):
     f, slope = PROGRAMS[name]
     check(f, 1.5, slope)
@@ -248,3 +325,26 @@ def test_mocks_made_by_the_program():
 
     check(f, 1.5, 12.0 * 1.5 + 0.5)
     assert plaingrad.derivative(f)(1.5) == pytest.approx(12.0 * 1.5 + 0.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("slope", [plaingrad.grad, plaingrad.derivative])
+@pytest.mark.filterwarnings("ignore:functools.partial:FutureWarning")
+def test_partials_fail_as_in_a_plain_call(slope):
+    class Few:
+        __neg__ = functools.partial(lambda: LOG[-1])
+        __pos__ = functools.partial(lambda a: a.missing)
+        few = property(functools.partial(lambda: LOG[-1]))
+
+    def outcomes(x):
+        seen = []
+        LOG.append(x)
+        for program in (lambda: -Few(), lambda: +Few(), lambda: Few().few, lambda: functools.reduce(Few.few, [])):
+            try:
+                seen.append(float(program()))
+            except (TypeError, AttributeError) as error:
+                seen.append((type(error), str(error)))
+        return seen
+
+    plain, seen = outcomes(1.5), []
+    assert slope(lambda x: (seen.extend(outcomes(x)), x * x)[1])(1.5) == 3.0
+    assert seen == plain and len(seen) == 4

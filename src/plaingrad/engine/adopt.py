@@ -54,6 +54,7 @@ UNTOUCHED = (
 )  # modules whose classes only ask about types
 ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that compute as user code does
 LruCached = functools._lru_cache_wrapper
+FORWARDING = (staticmethod, classmethod, functools.partial, MethodType)
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
@@ -177,7 +178,7 @@ def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
 
 def has_cached_property(cls: type) -> bool:
     """Whether a property of `cls` is computed by an `lru_cache`d function, which has to be met before it is called."""
-    return any(type(x.fget) is LruCached for x in list(vars(cls).values()) if type(x) is property)
+    return any(type(behind(x.fget)) is LruCached for x in list(vars(cls).values()) if type(x) is property)
 
 
 def forget(cls: type) -> None:
@@ -208,29 +209,23 @@ def _adopt_attribute(name: str, value: Any) -> None:
     if isinstance(value, FunctionType):
         if is_special:
             _swap(value)
-    elif isinstance(value, (staticmethod, classmethod)):
-        if name.startswith("__") and isinstance(value.__func__, FunctionType):
-            _swap(value.__func__)
     elif isinstance(value, property):
         for accessor in (value.fget, value.fset, value.fdel):
-            if type(accessor) is LruCached:
-                accessor = body_of(accessor)
-            if isinstance(accessor, FunctionType):
-                _swap(accessor)
-    elif type(value) is LruCached:
-        if name.startswith("__") and isinstance(body_of(value), FunctionType):
-            _swap(body_of(value))
+            _adopt_callable(accessor)
+    elif type(value) is LruCached or isinstance(value, FORWARDING):
+        if name.startswith("__"):
+            _adopt_callable(value)
     elif hasattr(type(value), "__get__"):
         if is_special:
             _bind_rewritten(type(value))
         _adopt(type(value))
-    elif is_special and is_heap(type(value)) and callable(value) and not isinstance(value, type):
+    elif is_special and callable(value):
         _adopt_callable(value)
 
 
 def is_python_special(method: Any) -> bool:
     """Whether a special method is Python code: a function, or an object that is called or gives what is called."""
-    cls = type(method)
+    cls = type(behind(method))
     if cls is FunctionType:
         return True
     return is_heap(cls) and any(
@@ -258,13 +253,20 @@ def _prepared(level: Any, bound: Any) -> Any:
 
 
 def _adopt_callable(value: Any) -> None:
-    """A special method that is an object: a `functools.partial`, or one with a `__call__`."""
-    while isinstance(value, functools.partial):
-        value = value.func
+    """What C code calls for an attribute: a function, one behind a `functools.partial`, say, or an object."""
+    while type(value := behind(value)) is LruCached:
+        value = body_of(value)
     if isinstance(value, FunctionType):
         _swap(value)
-    else:
+    elif is_heap(type(value)) and not isinstance(value, type):
         _adopt(type(value))
+
+
+def behind(value: Any) -> Any:
+    """What is called where `value`, which may be a partial or a method, is called; functions with caches stay."""
+    while isinstance(value, FORWARDING):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    return value
 
 
 def body_of(cached: Any) -> Any:

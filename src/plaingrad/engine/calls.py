@@ -393,7 +393,7 @@ class Calls:
                 return make_and_initialise
         over_elements = False
         for maker in makers(cls):
-            if maker is object or maker is type or issubclass(maker, (BaseException, property)):
+            if maker is object or maker is type or issubclass(maker, (BaseException, property, functools.partial)):
                 continue
             if kind in (SEQUENCE, MAPPING) or maker is set or maker is frozenset:
                 over_elements = True
@@ -838,7 +838,7 @@ class Calls:
         if t is types.FrameType and name == "f_locals":
             return frames.visible_locals(o)
         descriptor = lookup(t, name)
-        if type(descriptor) is property and type(descriptor.fget) is LruCached:
+        if type(descriptor) is property and type(adopt.behind(descriptor.fget)) is LruCached:
             return self.prep(descriptor.fget)(o)
         return getattr(o, name)
 

@@ -1,5 +1,7 @@
 """np.vectorize: elements, calls, types and errors are those of the plain call, with differentiated arrays beside or in it."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -38,25 +40,27 @@ OPTIONS = {"": {}, "with a cache": {"cache": True}, "of floats": {"otypes": [flo
 
 
 def described(f, options, args):
-    """The type, shape and elements of what np.vectorize gives, or its error; and what `f` was called with."""
+    """The type, shape and elements of what np.vectorize gives, or its error; what `f` was called with; warnings."""
     calls = []
 
     def noted(*elements):
         calls.append([(type(x).__name__, repr(x)) for x in elements])
         return f(*elements)
 
-    try:
-        results = np.vectorize(noted, **options)(*args)
-    except (TypeError, ValueError, OverflowError) as error:
-        return type(error), str(error), calls
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        try:
+            results = np.vectorize(noted, **options)(*args)
+        except (TypeError, ValueError, OverflowError) as error:
+            return type(error), str(error), calls
     results = results if isinstance(results, tuple) else (results,)
-    return [(type(y), y.dtype, y.shape, y.tolist()) for y in results], calls
+    given = [(w.category, str(w.message)) for w in warned]  # of `~` on truth values, since Python 3.12
+    return [(type(y), y.dtype, y.shape, y.tolist()) for y in results], calls, given
 
 
 @pytest.mark.parametrize("slope", [grad, derivative])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("f, args", [(f, args) for f, *args in CASES.values()], ids=CASES)
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_beside_a_derivative_all_is_as_in_a_plain_call(f, args, options, slope):
     plain, seen = described(f, options, args), []
 

@@ -57,8 +57,20 @@ def call(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     return f(*args, **kwargs)
 
 
-for _cls in CALLABLES:
+for _cls in (types.FunctionType, types.MethodType):
     composed(_cls.__call__)(call)
+
+
+@composed(functools.partial.__call__)
+def call_partial(f: functools.partial[Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The call of a partial; `f` may be of a subclass, whose own `__call__` comes here."""
+    return functools.partial(f.func, *f.args, **f.keywords)(*args, **kwargs)
+
+
+@composed(staticmethod.__call__)
+def call_static(f: staticmethod[Any, Any], /, *args: Any, **kwargs: Any) -> Any:
+    """The call of a static method, likewise."""
+    return f.__func__(*args, **kwargs)
 
 
 @composed(type.__call__)
