@@ -393,7 +393,11 @@ class Calls:
                 return make_and_initialise
         over_elements = False
         for maker in makers(cls):
-            if maker is object or maker is type or issubclass(maker, (BaseException, property, functools.partial)):
+            if (
+                maker is object
+                or maker is type
+                or issubclass(maker, (BaseException, property, functools.partial))
+            ):
                 continue
             if kind in (SEQUENCE, MAPPING) or maker is set or maker is frozenset:
                 over_elements = True
