@@ -49,7 +49,7 @@ class Region:
 
     def __init__(self, lead: tuple[int, ...], dot: Any = None) -> None:
         self.lead = lead
-        self.dot = dot
+        self.dot: Any = dot
         self.flat: Any = None  # the same buffer as one run of memory, once a view was asked for
         self.start = 0  # the address that it stands for
 
