@@ -749,6 +749,7 @@ INTERNAL = {
     "numbers_in_text": lambda x: np.fromstring("1 2", sep=" ") * x,
     "reinterpreted": lambda x: (A * x).view(np.ndarray),
     "element_types": lambda x: np.vectorize(lambda y: y * x)(A),
+    "has_nested": lambda x: np.vectorize(lambda y: y * x, otypes=[float])(A),
     "labels_of": lambda x: np.einsum("ij,j->i", M * x, A),
     "record_places": lambda x: np.maximum.accumulate(A * x),
     "unit_of": lambda x: np.linalg.norm(A * x * 1e-300),
