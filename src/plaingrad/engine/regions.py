@@ -65,6 +65,7 @@ class Region:
             return self.view(x)
         if self.dot is None:
             while_making(self._make, x)
+            assert self.dot is not None
         return self.dot
 
     def _make(self, x: np.ndarray) -> None:
