@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeGuard, TypeVar
 
 V = TypeVar("V")
+_HEAP_TYPE = 1 << 9
 
 
 class ByIdentity:
@@ -78,6 +79,11 @@ def classes_of(values: Collection[Any]) -> list[type]:
         return list(dict.fromkeys(map(type, values)))
     except TypeError:
         return list({id(cls): cls for cls in map(type, values)}.values())
+
+
+def is_heap(cls: type) -> bool:
+    """Whether `cls` was made by a `class` statement (or is a C heap type): it may have Python methods."""
+    return bool(cls.__flags__ & _HEAP_TYPE)
 
 
 def is_subclass(cls: type, base: type) -> bool:

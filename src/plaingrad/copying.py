@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from plaingrad.class_keys import is_own_key
-
-HEAP_TYPE = 1 << 9  # the flag of classes made by a `class` statement
+from plaingrad.class_keys import is_heap, is_own_key
 
 
 def shallow_copy(x: Any) -> Any:
@@ -53,7 +51,7 @@ def _deep(x: Any, memo: dict[int, Any]) -> Any:
     if own is not None:
         memo[id(x)] = made = own(x, memo)
         return made
-    if is_own_key(cls) and not (cls.__flags__ & HEAP_TYPE and cls.__reduce_ex__ is object.__reduce_ex__):
+    if is_own_key(cls) and not (is_heap(cls) and cls.__reduce_ex__ is object.__reduce_ex__):
         return copy.deepcopy(x, memo)
     return _reconstructed(x, memo)
 

@@ -58,9 +58,8 @@ FORWARDING = (staticmethod, classmethod, functools.partial, MethodType)
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at
 UNSETTLED = (FrameType, ModuleType)
 
-CALLED_BY_C = frozenset(
-    (FunctionType, MethodType, functools.partial)
-)  # what a special method that is no function gives
+# Callables that are, or may lead to, Python code: what a special method that is no function gives, what C code keeps.
+PYTHON_CALLABLES = frozenset((FunctionType, MethodType, functools.partial))
 
 STATIC: frozenset[type] = frozenset(
     (int, float, complex, bool, str, bytes, list, tuple, dict, set, frozenset, type(None), range, slice)
@@ -249,7 +248,7 @@ def _binding(get: FunctionType, code: CodeType) -> CodeType:
 
 
 def _prepared(level: Any, bound: Any) -> Any:
-    return level.prep(bound) if is_among(type(bound), CALLED_BY_C) else level.meet(bound)
+    return level.prep(bound) if is_among(type(bound), PYTHON_CALLABLES) else level.meet(bound)
 
 
 def _adopt_callable(value: Any) -> None:

@@ -124,7 +124,6 @@ KEEPING = (
     *("__defaults__", "__kwdefaults__", "cell_contents"),
 )
 PYTHON_ATTRIBUTES = frozenset((type(None), FunctionType, types.MemberDescriptorType))
-CALLBACKS = frozenset((FunctionType, MethodType, functools.partial))
 
 
 def is_python_attribute(descriptor: Any) -> bool:
@@ -966,7 +965,7 @@ class Calls:
             missing_rule(
                 descriptor, f"A differentiated value is stored in `.{name}`, where its identity is lost."
             )
-        elif is_among(type(v), CALLBACKS) and (
+        elif is_among(type(v), adopt.PYTHON_CALLABLES) and (
             type(descriptor) is types.GetSetDescriptorType or (descriptor is None and not is_heap(t))
         ):
             outsiders.adopt_callback(v)  # C code will call it

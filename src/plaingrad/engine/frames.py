@@ -444,7 +444,7 @@ def _power(level: Level) -> Callable[..., Any] | None:
 
     def power(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(("base", "exp", "mod"), args, strict=False)) | kwargs
-        if len(args) <= 2 and given.keys() == {"base", "exp"} and len(args) + len(kwargs) == 2:
+        if given.keys() == {"base", "exp"} and len(args) + len(kwargs) == 2:
             return level.pow(given["base"], given["exp"])
         return by_rule(*args, **kwargs)  # a modulus has no operator
 

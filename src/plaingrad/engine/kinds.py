@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.class_keys import entry_for, is_among
+from plaingrad.class_keys import entry_for, is_among, is_heap
 
 NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 
-_HEAP_TYPE = 1 << 9
 
 _BASES: dict[type, int] = {
     **dict.fromkeys((np.integer, np.bool_, np.dtype, int, str, bytes, type), NOTHING),
@@ -71,11 +70,6 @@ def _classify(cls: type) -> int:
     if not is_heap(cls):
         _kinds[cls] = kind
     return kind
-
-
-def is_heap(cls: type) -> bool:
-    """Whether `cls` was made by a `class` statement (or is a C heap type): it may have Python methods."""
-    return bool(cls.__flags__ & _HEAP_TYPE)
 
 
 def has_tangent(x: Any) -> bool:

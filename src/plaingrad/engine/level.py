@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from types import FunctionType, GeneratorType, MethodType, ModuleType, SimpleNamespace
+from types import FunctionType, GeneratorType, ModuleType, SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,7 +59,6 @@ UFUNCS = {  # what an operator on arrays is
 
 
 VIEWS = ("dict_keys", "dict_values", "dict_items")  # how the names of such types end
-CAPTURING = frozenset((FunctionType, MethodType, functools.partial))
 UNFILED = frozenset((set, frozenset, memoryview, array))  # their entries cannot be replaced
 STREAMS = ("_iterator", "_keyiterator", "_valueiterator", "_itemiterator", *VIEWS)
 
@@ -1063,7 +1062,7 @@ def hides_numbers(y: Any) -> bool:
     """Whether numbers may be in the result of a rule that cannot be filed: it is a set, a generator, a closure."""
     if kind_of(type(y)) != OBJECT:
         return False
-    if is_among(type(y), CAPTURING):
+    if is_among(type(y), adopt.PYTHON_CALLABLES):
         return has_tangent_space(y)
     return is_among(type(y), UNFILED) or is_stream(y)
 

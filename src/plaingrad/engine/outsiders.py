@@ -234,7 +234,7 @@ def adopt_callback(f: Any) -> None:
 def adopt_callbacks(values: Iterable[Any]) -> None:
     """Make the functions among `values` run rewritten until the last open level closes."""
     for x in values:
-        if is_among(type(x), adopt.CALLED_BY_C):
+        if is_among(type(x), adopt.PYTHON_CALLABLES):
             adopt_callback(x)
         elif isinstance(x, type):
             adopt.adopt(x)
