@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import linecache
 import operator
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_instance, is_own_key
 from plaingrad.engine import adopt
+from plaingrad.engine.hot import generated
 from plaingrad.engine.kinds import NUMBER, kind_of
 from plaingrad.rewrite.hooks import COMPARE
 
@@ -36,12 +36,9 @@ def _build() -> Callable[..., tuple[Callable[[Any, Any], Any], ...]]:
         _HOOK.format(name=name, op=OPERATORS[name]) for name in COMPARE
     )
     source += f"    return {', '.join(COMPARE)}\n"
-    filename = "<plaingrad comparisons>"
-    linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     namespace: dict[str, Any] = {"__name__": __name__, "is_own_key": is_own_key}
     namespace.update({f"{name}_of": getattr(operator, name) for name in COMPARE})
-    exec(compile(source, filename, "exec"), namespace)
-    return namespace["comparisons"]
+    return generated("comparisons", source, "<plaingrad comparisons>", namespace)
 
 
 _comparisons = _build()

@@ -381,17 +381,21 @@ def _returning(parts: list[str], names: list[str], nested: bool) -> str:
     return computed("".join(parts), nested)
 
 
-def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]]]:
-    filename = f"<plaingrad hot hooks, {what}>"
+def generated(name: str, source: str, filename: str, namespace: dict[str, Any]) -> Any:
+    """The function `name` that `source` defines in `namespace`; tracebacks and debuggers can show its lines."""
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+    exec(compile(source, filename, "exec"), namespace)
+    return namespace[name]
+
+
+def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]]]:
     namespace: dict[str, Any] = {
         "__name__": __name__,
         "number64": np.float64,
         "errstate": np.errstate,
         "CURRENT": CURRENT,
     }
-    exec(compile(source, filename, "exec"), namespace)
-    return namespace["hot_hooks"]
+    return generated("hot_hooks", source, f"<plaingrad hot hooks, {what}>", namespace)
 
 
 #: (nested) -> hooks of a reverse level; (nested, chunked) -> hooks of a forward level
