@@ -1,5 +1,6 @@
 """The last line of a message is a place that exists: the section on that error in the page of errors."""
 
+import datetime
 import inspect
 import pickle
 import re
@@ -25,6 +26,12 @@ def test_a_message_ends_with_a_file_and_line_that_open():
     assert place(caught.value) == "(argument)="
     again = pickle.loads(pickle.dumps(caught.value))
     assert type(again) is plaingrad.ArgumentError and str(again) == str(caught.value)
+
+
+def test_a_warning_ends_with_a_file_and_line_that_open():
+    with pytest.warns(errors.TruncationWarning) as warned:
+        plaingrad.grad(lambda x: datetime.timedelta(seconds=int(x * 1e3)).total_seconds() * x)(3.1415)
+    assert place(warned[0].message) == "(round-trip)="
 
 
 def test_every_section_that_a_message_names_exists():

@@ -40,6 +40,11 @@ def _with_places(message: str) -> str:
     return _SECTION.sub(lambda found: found[1] + _sections().get(found[2], f"errors#{found[2]}"), message)
 
 
+def _with_places_in(args: tuple[object, ...]) -> list[object]:
+    """The arguments of an exception, with places in its message."""
+    return [_with_places(x) if type(x) is str else x for x in args]
+
+
 def _unnoticed(error: Any) -> None:
     """Nobody wants to know."""
 
@@ -52,7 +57,7 @@ class PlaingradError(Exception):
     """Base of all errors raised by plaingrad. `errors#rule` in its message becomes the place of that section."""
 
     def __init__(self, *args: object) -> None:
-        super().__init__(*[_with_places(x) if type(x) is str else x for x in args])
+        super().__init__(*_with_places_in(args))
         raised_in_programs(self)
 
 
@@ -74,6 +79,9 @@ class RoundTripError(PlaingradError):
 
 class TruncationWarning(UserWarning):
     """A whole number that was made of a number that depends on the inputs became a time: the derivative ends there."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*_with_places_in(args))
 
 
 class CheckpointError(PlaingradError, RuntimeError):

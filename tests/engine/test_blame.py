@@ -144,6 +144,19 @@ def test_a_function_that_only_answers_a_question_may_be_declared_so():
     assert "plaingrad.nondifferentiable(pandas.api.types.is_list_like)" in text
 
 
+def test_what_returns_none_may_keep_what_it_is_given():
+    typed = pytest.importorskip("numba").typed
+
+    def f(x):
+        kept = typed.List()
+        kept.append(x)
+        return kept[0]
+
+    text = message(f)
+    assert text.startswith("`numba.typed.typedlist.List.append` at ")
+    assert "nondifferentiable" not in text and "stop_gradient" in text
+
+
 def test_a_constructor_is_named_by_its_class():
     pydantic = pytest.importorskip("pydantic")
 

@@ -451,6 +451,17 @@ WAYS_TO_READ = {
 }
 
 
+def test_the_owner_of_memory_is_named_without_names_of_the_engine():
+    def f(x):
+        raw = (ctypes.c_double * 2)()
+        a = np.frombuffer(raw)
+        a[0] = x
+        return raw[0]
+
+    with pytest.raises(plaingrad.AliasError, match=r"in memory of a c_double_Array_2 \(the local `raw`\)"):
+        plaingrad.grad(f)(2.0)
+
+
 @pytest.mark.parametrize("way", WAYS_TO_READ)
 def test_memory_that_can_be_read_otherwise_is_not_written(way):
     def f(x):

@@ -22,6 +22,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from plaingrad.engine.blame import name_of
 from plaingrad.engine.memory import address, array_behind, extent, is_borrowed, lender_of, owner_of
 from plaingrad.engine.refuse import name_of_object, refuse
 from plaingrad.errors import AliasError, CheckpointError
@@ -266,10 +267,8 @@ def describe(a: np.ndarray) -> str:
     lender = lender_of(a)
     if lender is None:
         return "C code"
-    t = type(lender)
-    kind = t.__qualname__ if t.__module__ in ("builtins", None) else f"{t.__module__}.{t.__qualname__}"
     name = name_of_object(lender)
-    return f"a {kind}" + (f" ({name})" if "`" in name else "")
+    return f"a {name_of(type(lender))}" + (f" ({name})" if "`" in name else "")
 
 
 def refuse_write(what: str) -> NoReturn:

@@ -19,7 +19,7 @@ __all__ += ["user_frame", "users_frames", "where"]
 
 DOCS = "docs: errors"
 ASKING = ("is_", "_is_", "has_", "_has_")  # functions with such names answer a question
-NO_NUMBERS = (bool, str, bytes, None)
+NO_NUMBERS = (bool, str, bytes)
 
 
 def users_frames(traceback: TracebackType | None) -> TracebackType | None:
@@ -125,11 +125,12 @@ def advice(f: Any, asked: str, found: Any) -> str:
 
 
 def returns_no_number(f: Any, name: str) -> bool:
-    """Whether a function only answers a question, as far as its annotations and its name tell."""
+    """Whether a function only answers a question, as far as its annotations and its name tell.
+
+    One that returns None does something else with what it is given: it may keep it.
+    """
     notes = getattr(f, "__annotations__", None)
     if isinstance(notes, dict) and "return" in notes:
         answer = notes["return"]
-        return any(
-            answer is t or (type(answer) is str and answer == str(t and t.__name__)) for t in NO_NUMBERS
-        )
+        return any(answer is t or (type(answer) is str and answer == t.__name__) for t in NO_NUMBERS)
     return can_be_imported(name) and name.rsplit(".", 1)[-1].startswith(ASKING)
