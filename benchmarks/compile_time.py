@@ -26,8 +26,8 @@ from typing import Any
 import numba
 from numba import types
 
-from plaingrad.native import build
-from plaingrad.native.dispatchers import dispatcher_of
+from plaingrad.native.compile import build
+from plaingrad.native.program.dispatchers import dispatcher_of
 
 SIGNATURE = (types.float64, types.float64)
 SIZES = (10, 30, 100, 300, 1000)

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.native import micro, problems
 from benchmarks.native.case import Case, Peer
 from benchmarks.plain import Figure, best_times, report
-from plaingrad.native import call
+from plaingrad.native.border import call
 
 WORKLOADS: dict[str, Callable[[], Case]] = {
     make.__name__: make
@@ -254,7 +254,7 @@ SECOND = """
 import os, time
 from benchmarks.native import micro
 os.environ["PLAINGRAD_CACHE_DIR"] = {folder!r}
-import plaingrad.native.call
+import plaingrad.native.border.call
 case = micro.lotka_volterra()
 begun, worked = time.perf_counter(), time.process_time()
 plaingrad.value_and_grad(case.f, case.argnums, tier="native")(*case.args)

@@ -208,33 +208,33 @@ def show_command(options: argparse.Namespace) -> int:
 def cache_command(options: argparse.Namespace) -> int:
     """`plaingrad cache`: what is kept on disk, one line a program, the last used first."""
     try:
-        from plaingrad.native import cache_folder
+        from plaingrad.native.machine import folder
     except ImportError:
         raise UsageError("the native tier is not installed: pip install 'plaingrad[native]'") from None
-    where = cache_folder.place()
+    where = folder.place()
     if where is None:
         print("nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home")
         return 0
     if options.action == "prune":
         try:
-            size = cache_folder.limit() if options.size is None else cache_folder.bytes_of(options.size)
+            size = folder.limit() if options.size is None else folder.bytes_of(options.size)
         except ValueError:
             raise UsageError(f"--size {options.size}: expected a number of bytes, as in 200M") from None
-        age = cache_folder.AGE if options.age is None else options.age * cache_folder.DAY
-        deleted = cache_folder.prune(where, size, age)
+        age = folder.AGE if options.age is None else options.age * folder.DAY
+        deleted = folder.prune(where, size, age)
     elif options.action == "clear":
-        deleted = cache_folder.clear(where)
+        deleted = folder.clear(where)
     else:
         deleted = []
-        for entry in sorted(cache_folder.entries(where), key=lambda entry: -entry.used):
+        for entry in sorted(folder.entries(where), key=lambda entry: -entry.used):
             used = time.strftime("%Y-%m-%d", time.localtime(entry.used))
             print(f"{used}  {entry.size:>10,}  {entry.name}")
     if options.action != "list":
         print(f"deleted {len(deleted)} of {sum(entry.size for entry in deleted):,} bytes")
-    kept = cache_folder.entries(where)
+    kept = folder.entries(where)
     print(f"{where}: {len(kept)} kept, {sum(entry.size for entry in kept):,} bytes")
     with contextlib.suppress(OSError):
-        reason = cache_folder.why_not(where)
+        reason = folder.why_not(where)
         if reason is not None:
             print(f"nothing is read from it: {reason}")
     return 0

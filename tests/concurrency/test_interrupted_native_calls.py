@@ -18,8 +18,9 @@ numba = pytest.importorskip("numba")
 
 from numba.core.compiler_lock import global_compiler_lock  # noqa: E402
 
-from plaingrad.native import current, garbage  # noqa: E402
-from plaingrad.native.cache_folder import DRAFT, PREFIX  # noqa: E402
+from plaingrad.native.frontend import current  # noqa: E402
+from plaingrad.native.compile import garbage  # noqa: E402
+from plaingrad.native.machine.folder import DRAFT, PREFIX  # noqa: E402
 
 # CPython 3.14 traces generators while it closes them, and an exception there goes to nobody.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -73,7 +73,7 @@ def prepared(place: str):
     import numpy as np
 
     import plaingrad
-    from plaingrad.native import build, cache
+    from plaingrad.native.compile import build, cache
 
     model = importlib.import_module("hunted_model")
 
@@ -89,7 +89,7 @@ def prepared(place: str):
 def loads(place: str, count: int, seed: int) -> collections.Counter:
     """Every kept file damaged and asked for."""
     _, cache, gradients = prepared(place)
-    from plaingrad.native.machine_code import KeptCode
+    from plaingrad.native.machine.machine_code import KeptCode
 
     gradients()
     asked = {}

@@ -24,7 +24,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 import plaingrad
-from plaingrad.native.current import with_compiled_callees
+from plaingrad.native.frontend.current import with_compiled_callees
 from tests.native import comparison, random_programs, rich_programs
 from tests.native.comparison import bits, copied
 

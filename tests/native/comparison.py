@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad.native import border, call
+from plaingrad.native.border import conversion, call
 
 
 def copied(x):
@@ -128,7 +128,7 @@ def pulled_back(f, args, at, seed, compiled=False):
 
 def gradient(f, args, at, compiled=False):
     """(the value of a function that returns a number, its gradient), natively; arguments of any kind the border takes."""
-    given = border.taken(f, args, at, {})
+    given = conversion.taken(f, args, at, {})
     shadows = call.shadows_of(given.args, given.positions)
     derived = call.derived("pullback", given.f, given.signature, given.positions)
     value, *bars = (derived.run if compiled else derived.python)(*given.args, 1.0, *shadows)

@@ -12,13 +12,13 @@ collect_ignore_glob = ["test_*.py"] if importlib.util.find_spec("numba") is None
 def reverse_mode(monkeypatch, request):
     """`grad` by forward mode, for few inputs, is tested by itself: in modules that set BY_COLUMNS."""
     if not getattr(request.module, "BY_COLUMNS", False):
-        monkeypatch.setattr("plaingrad.native.call.FEW_COLUMNS", 0)
+        monkeypatch.setattr("plaingrad.native.border.call.FEW_COLUMNS", 0)
 
 
 @pytest.fixture
 def in_python(monkeypatch):
     """Derived programs are run by CPython, where compiling adds nothing; those that are derived again are as ever."""
-    from plaingrad.native import call
+    from plaingrad.native.border import call
 
     derived = call.derived
 

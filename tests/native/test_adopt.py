@@ -5,7 +5,8 @@ import pytest
 from numba import typeof, types
 
 import plaingrad
-from plaingrad.native import adopt, build
+from plaingrad.native.reverse import first_contribution
+from plaingrad.native.compile import build
 from tests.native.uncompiled import gradient
 
 
@@ -111,12 +112,12 @@ def test_the_first_contribution_to_a_cotangent_is_not_added_to_zeros():
 
 def test_what_is_adopted_has_the_shape_of_the_buffer():
     buffer, term = np.full((2, 1), 7.0), np.ones((2, 3))
-    assert adopt.adopted(buffer, term) is buffer
+    assert first_contribution.adopted(buffer, term) is buffer
     np.testing.assert_array_equal(buffer, [[3.0], [3.0]])
     term = np.ones((2, 1))
-    assert adopt.adopted(buffer, term) is term
-    assert adopt.spare(buffer, term) is buffer
-    assert adopt.spare(np.ones(1), term) is term
+    assert first_contribution.adopted(buffer, term) is term
+    assert first_contribution.spare(buffer, term) is buffer
+    assert first_contribution.spare(np.ones(1), term) is term
 
 
 def test_a_pullback_of_whole_arrays_may_be_called_twice():

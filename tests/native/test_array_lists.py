@@ -11,7 +11,8 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, hvp, jacobian, jvp, value_and_grad, vjp
-from plaingrad.native import build, call
+from plaingrad.native.compile import build
+from plaingrad.native.border import call
 from tests.native.programs.entries import entering
 from tests.native.uncompiled import check
 

@@ -7,7 +7,7 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
 
 RANDOM = np.random.default_rng(23)
 

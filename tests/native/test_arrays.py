@@ -10,7 +10,7 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
 from tests.native import comparison  # noqa: E402
 
 RANDOM = np.random.default_rng(0)

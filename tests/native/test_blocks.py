@@ -9,7 +9,9 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, packs, sums, vecmath  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.runtime.vector import simd, vecmath  # noqa: E402
+from plaingrad.native.loops import sums  # noqa: E402
 
 RANDOM = np.random.default_rng(5)
 WEIGHTS = RANDOM.normal(size=3)
@@ -158,7 +160,7 @@ def test_only_iterations_that_do_the_same_are_done_at_once(f):
     assert ("lanes_between(" in derived(f, np.zeros((2, 3))).text) == (f in IN_BLOCKS)
 
 
-@pytest.mark.parametrize("n", [0, 1, packs.WIDTH - 1, packs.WIDTH, packs.WIDTH + 3])
+@pytest.mark.parametrize("n", [0, 1, simd.WIDTH - 1, simd.WIDTH, simd.WIDTH + 3])
 @pytest.mark.parametrize("f", IN_BLOCKS, ids=lambda f: f.__name__)
 def test_the_uncompiled_gradient_is_that_of_the_plain_tier_for_every_number_of_iterations(f, n):
     data = RANDOM.normal(size=(n, 3))

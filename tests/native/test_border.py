@@ -202,9 +202,9 @@ def test_what_is_written_into_an_array_of_a_dataclass_is_seen():
 
 
 def test_structures_of_the_same_type_are_compiled_once():
-    from plaingrad.native import border
+    from plaingrad.native.border import conversion
 
-    signatures = {border.taken(of_everything, (model(), x), (0,), {}).signature for x in (1.0, 2.0)}
+    signatures = {conversion.taken(of_everything, (model(), x), (0,), {}).signature for x in (1.0, 2.0)}
     assert len(signatures) == 1
 
 

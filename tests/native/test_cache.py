@@ -18,7 +18,7 @@ numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
 
-from plaingrad.native import build, cache  # noqa: E402
+from plaingrad.native.compile import build, cache  # noqa: E402
 
 HERE = os.pathsep.join((str(Path(plaingrad.__file__).parents[1]), os.environ.get("PYTHONPATH", "")))
 MODEL = """

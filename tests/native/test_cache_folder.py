@@ -15,7 +15,7 @@ import plaingrad
 
 pytest.importorskip("numba")
 
-from plaingrad.native import cache_folder  # noqa: E402
+from plaingrad.native.machine import folder as cache_folder  # noqa: E402
 
 needs_owners = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="no owners and modes here")
 

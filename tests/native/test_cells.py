@@ -9,10 +9,11 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, call  # noqa: E402
-from plaingrad.native.cells import cells_first  # noqa: E402
-from plaingrad.native.frontend import program  # noqa: E402
-from plaingrad.native.tree import For, If, Let, Loop, statements  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.border import call  # noqa: E402
+from plaingrad.native.lowering.invariant_loads import cells_first  # noqa: E402
+from plaingrad.native.frontend.translation import program  # noqa: E402
+from plaingrad.native.program.ir import For, If, Let, Loop, statements  # noqa: E402
 
 
 def reads_in_loops(f, *args):

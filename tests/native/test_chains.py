@@ -7,10 +7,10 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build  # noqa: E402
-from plaingrad.native.emit import source  # noqa: E402
-from plaingrad.native.frontend import program  # noqa: E402
-from plaingrad.native.prepare import prepared  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.program.emit import source  # noqa: E402
+from plaingrad.native.frontend.translation import program  # noqa: E402
+from plaingrad.native.lowering.prepare import prepared  # noqa: E402
 
 RANDOM = np.random.default_rng(11)
 

@@ -10,7 +10,7 @@ from plaingrad import derivative, grad, hessian, hvp, jacobian, jvp, linearize, 
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import call  # noqa: E402
+from plaingrad.native.border import call  # noqa: E402
 from tests.native import comparison  # noqa: E402
 
 X = np.array([0.3, 0.7, -0.4])

@@ -13,7 +13,8 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import declare, disk  # noqa: E402
+from plaingrad.native.runtime import declare  # noqa: E402
+from plaingrad.native.machine import fingerprint  # noqa: E402
 
 HERE = os.pathsep.join((str(Path(plaingrad.__file__).parents[1]), os.environ.get("PYTHONPATH", "")))
 RUN = """
@@ -46,8 +47,8 @@ print(len([name for name in Compiled.names if name.startswith("plaingrad.native.
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder of its own; functions of this file count as helpers."""
-    monkeypatch.setattr(disk, "PACKAGE", Path(__file__).parent)
-    monkeypatch.setattr(disk, "is_as_imported", lambda age=0.0: True)
+    monkeypatch.setattr(fingerprint, "PACKAGE", Path(__file__).parent)
+    monkeypatch.setattr(fingerprint, "is_as_imported", lambda age=0.0: True)
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))
     return tmp_path / "kept"
 
@@ -140,12 +141,12 @@ def test_code_for_other_arguments_is_never_used_even_from_the_wrong_file(folder)
 
 def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypatch):
     declare.compiled(triple)(1.0)
-    monkeypatch.setattr(disk, "surroundings", lambda: "other sources")
+    monkeypatch.setattr(fingerprint, "surroundings", lambda: "other sources")
     run = declare.compiled(triple)
     assert (run(1.0), loaded(run)) == (3.0, 0)
     run = declare.compiled(triple)
     assert (run(1.0), loaded(run)) == (3.0, 1)
-    monkeypatch.setattr(disk, "is_as_imported", lambda age=0.0: False)
+    monkeypatch.setattr(fingerprint, "is_as_imported", lambda age=0.0: False)
     before = {path: path.read_bytes() for path in folder.rglob("*.bin")}
     declare.compiled(triple)(np.ones(2))
     assert {path: path.read_bytes() for path in folder.rglob("*.bin")} == before
@@ -153,11 +154,11 @@ def test_nothing_is_found_or_kept_when_the_sources_have_changed(folder, monkeypa
 
 def test_sources_that_were_edited_since_they_were_imported_are_noticed(tmp_path, monkeypatch):
     (tmp_path / "module.py").write_text("one = 1\n")
-    monkeypatch.setattr(disk, "PACKAGE", tmp_path)
-    monkeypatch.setattr(disk, "STAMPS", disk.stamps())
-    assert disk.is_as_imported()
+    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
+    monkeypatch.setattr(fingerprint, "STAMPS", fingerprint.stamps())
+    assert fingerprint.is_as_imported()
     (tmp_path / "module.py").write_text("one = 1.0\n")
-    assert not disk.is_as_imported()
+    assert not fingerprint.is_as_imported()
 
 
 def test_an_empty_variable_keeps_nothing(folder, monkeypatch):
@@ -173,7 +174,7 @@ def test_a_folder_that_cannot_be_made_is_no_matter(folder, monkeypatch, tmp_path
 
 
 def test_functions_of_the_users_are_not_kept(folder, monkeypatch):
-    monkeypatch.setattr(disk, "PACKAGE", Path("/nowhere"))
+    monkeypatch.setattr(fingerprint, "PACKAGE", Path("/nowhere"))
     assert declare.compiled(lambda x: x + 3.0)(1.0) == 4.0
     assert not folder.exists()
 

@@ -7,7 +7,9 @@ import pytest
 
 pytest.importorskip("numba")
 
-from plaingrad.native import loop_forms, polish, prepare
+from plaingrad.native.loops import forms
+from plaingrad.native.finish import pipeline
+from plaingrad.native.lowering import prepare
 
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "explanation" / "native-tier.md"
 
@@ -28,8 +30,8 @@ def named(functions):
     ("heading", "passes"),
     [
         ("### Made ready", prepare.PASSES),
-        ("### Polished", polish.PASSES),
-        ("### Special forms of loops", loop_forms.FORMS),
+        ("### Polished", pipeline.PASSES),
+        ("### Special forms of loops", forms.FORMS),
     ],
     ids=["prepare", "polish", "loop_forms"],
 )

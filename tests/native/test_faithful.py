@@ -10,7 +10,7 @@ from plaingrad import AliasError, NativeError, derivative, grad, hessian, hvp, j
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import call as native_call  # noqa: E402
+from plaingrad.native.border import call as native_call  # noqa: E402
 
 RATE = 2.0
 TABLE = np.array([2.0, 1.0])
@@ -847,7 +847,7 @@ def test_a_tangent_that_is_zero_may_have_a_derivative():
 
 
 def test_a_dispatcher_that_is_compiled_for_more_types_is_not_another_one(monkeypatch):
-    from plaingrad.native import build
+    from plaingrad.native.compile import build
 
     @numba.njit
     def inner(x):
@@ -871,7 +871,8 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
     import linecache
     import weakref
 
-    from plaingrad.native import build, current
+    from plaingrad.native.compile import build
+    from plaingrad.native.frontend import current
 
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
     gone = []
@@ -905,8 +906,8 @@ def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypa
 
 def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):
     from plaingrad import rulebook
-    from plaingrad.native import cache
-    from plaingrad.native.current import as_now
+    from plaingrad.native.compile import cache
+    from plaingrad.native.frontend.current import as_now
 
     monkeypatch.setattr(rulebook, "rules", lambda: iter(()))
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))

@@ -537,8 +537,8 @@ def test_the_program_has_the_same_value_gradient_and_effects_natively(name, requ
 
 
 def uncompiled_tangent(f, args, dots):
-    from plaingrad.native.build import derived
-    from plaingrad.native.call import signature_of
+    from plaingrad.native.compile.build import derived
+    from plaingrad.native.border.call import signature_of
 
     at = tuple(
         k

@@ -12,7 +12,8 @@ numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
 
-from plaingrad.native import build, call  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.border import call  # noqa: E402
 
 BY_COLUMNS = True  # see conftest.py
 VECTOR = types.Array(types.float64, 1, "C")

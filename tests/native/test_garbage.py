@@ -10,7 +10,7 @@ import plaingrad
 
 pytest.importorskip("numba")
 
-from plaingrad.native.garbage import OBJECTS, seldom_collected  # noqa: E402
+from plaingrad.native.compile.garbage import OBJECTS, seldom_collected  # noqa: E402
 
 
 @pytest.fixture(autouse=True)

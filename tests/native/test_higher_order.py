@@ -14,7 +14,7 @@ numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
 
-from plaingrad.native import build  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
 
 F, VECTOR = types.float64, types.Array(types.float64, 1, "C")
 X = np.linspace(0.3, 1.0, 6)
@@ -186,9 +186,9 @@ def test_random_numbers_are_not_drawn_for_each_chunk():
 
 
 def test_an_unknown_write_in_a_derived_program_is_refused():
-    from plaingrad.native import again
+    from plaingrad.native.forward import second_order
 
-    assert again.may_write(build.derived) and not again.may_write(math.sin)
+    assert second_order.may_write(build.derived) and not second_order.may_write(math.sin)
 
 
 # -- nested --------------------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def test_gradients_of_gradients_of_numba_functions():
 
 
 def test_a_gradient_inside_a_gradient_is_one_native_step(monkeypatch):
-    from plaingrad.native import nested
+    from plaingrad.native.border import nested
 
     steps = []
     original = nested.Step.second

@@ -17,7 +17,9 @@ numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
 
-from plaingrad.native import emit, frontend, prepare  # noqa: E402
+from plaingrad.native.program import emit  # noqa: E402
+from plaingrad.native.frontend import translation  # noqa: E402
+from plaingrad.native.lowering import prepare  # noqa: E402
 
 V = np.array([0.3, -0.8, 1.7, 0.6])
 M = np.array([[0.2, -0.5, 0.9], [1.1, 0.4, -0.3], [0.7, 0.8, -1.2]])
@@ -408,7 +410,7 @@ def seeded(n):
 
 
 def structured(f, *kinds):
-    return emit.source(prepare.prepared(frontend.program(f, kinds)))[0]
+    return emit.source(prepare.prepared(translation.program(f, kinds)))[0]
 
 
 def test_statements_of_a_callee_keep_their_own_line():

@@ -7,7 +7,7 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import workspace  # noqa: E402
+from plaingrad.native.runtime import workspace  # noqa: E402
 from tests.native import comparison  # noqa: E402
 from tests.native.uncompiled import check  # noqa: E402
 

@@ -9,7 +9,7 @@ numba = pytest.importorskip("numba")
 
 from numba.core import event  # noqa: E402
 
-from plaingrad.native import declare, makers  # noqa: E402
+from plaingrad.native.runtime import declare, allocation  # noqa: E402
 
 
 @functools.cache
@@ -155,7 +155,7 @@ def test_programs_share_what_the_users_function_has_compiled():
     assert told.names == ["same"]
 
 
-@pytest.mark.parametrize("maker", makers.MAKERS.values(), ids=makers.MAKERS)
+@pytest.mark.parametrize("maker", allocation.MAKERS.values(), ids=allocation.MAKERS)
 def test_makers_are_numpys_where_cpython_runs_them(maker):
     given = np.arange(6.0).reshape(2, 3) if maker.__name__.endswith("like") else (2, 3)
     wanted = getattr(np, maker.__name__)(given)

@@ -53,7 +53,7 @@ def test_both_modes_agree_with_the_plain_tier_and_with_differences(name):
 def test_compiled_they_give_the_same_and_the_value_of_the_compiled_primal_to_the_last_bit(name):
     import numba
 
-    from plaingrad.native.current import with_compiled_callees
+    from plaingrad.native.frontend.current import with_compiled_callees
 
     f, args, _ = PROGRAMS[name]
     at = comparison.differentiable(args)

@@ -9,7 +9,9 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, near, workspace  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.loops import prefetch  # noqa: E402
+from plaingrad.native.runtime import workspace  # noqa: E402
 
 
 def one_axis(u0, c, k, steps):
@@ -84,7 +86,7 @@ def by_hand(u0, c, k, steps):
 def test_arrays_that_no_cache_holds_have_the_gradient_by_hand_whatever_their_shape(shape):
     f = BY_RANK[len(shape)]
     u0 = np.random.default_rng(0).random(shape)
-    for steps in (1 + near.LEAST // u0.nbytes, 2, 0):
+    for steps in (1 + prefetch.LEAST // u0.nbytes, 2, 0):
         value, (found,) = plaingrad.value_and_grad(f, (0,))(u0, 0.1, 0.05, steps)
         assert value == f(u0, 0.1, 0.05, steps)
         np.testing.assert_allclose(found, by_hand(u0, 0.1, 0.05, steps), rtol=1e-11, atol=1e-12)
@@ -93,7 +95,7 @@ def test_arrays_that_no_cache_holds_have_the_gradient_by_hand_whatever_their_sha
 def test_the_second_gradient_is_in_one_block_and_the_same():
     f = numba.njit(two_axes)
     u0 = np.random.default_rng(0).random((301, 293)).astype(np.float32)
-    u0, steps = u0[::-1], 2 + 2 * near.LEAST // u0.nbytes
+    u0, steps = u0[::-1], 2 + 2 * prefetch.LEAST // u0.nbytes
     first, again = (plaingrad.grad(f)(u0, 0.1, 0.05, steps) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     np.testing.assert_allclose(first, by_hand(u0.astype(float), 0.1, 0.05, steps), rtol=1e-3, atol=1e-4)
@@ -102,7 +104,7 @@ def test_the_second_gradient_is_in_one_block_and_the_same():
 def test_threads_do_not_share_what_is_brought_near():
     f = BY_RANK[2]
     fields = np.random.default_rng(0).random((2, 257, 259))
-    steps = 1 + near.LEAST // fields[0].nbytes
+    steps = 1 + prefetch.LEAST // fields[0].nbytes
     found = {}
 
     def work(k):
@@ -120,18 +122,18 @@ def test_threads_do_not_share_what_is_brought_near():
 
 @numba.njit
 def bring(arena, x, first, last):
-    near.bring_near(arena, x, first, last)
+    prefetch.bring_near(arena, x, first, last)
 
 
 def test_parts_are_entries_of_the_first_axis_and_at_least_one():
     header = np.zeros(workspace.TABLE, np.int64)  # of an arena that holds nothing, then much
     rows, wide = np.zeros((1000, 128)), np.zeros((2, 1 << 18))
-    assert near.rows_at_once(header, rows) == 1000
-    header[workspace.CAPACITY] = near.LEAST
-    assert near.rows_at_once(header, rows) == near.AT_ONCE // 1024
-    assert near.rows_at_once(header, wide) == 1
+    assert prefetch.rows_at_once(header, rows) == 1000
+    header[workspace.CAPACITY] = prefetch.LEAST
+    assert prefetch.rows_at_once(header, rows) == prefetch.AT_ONCE // 1024
+    assert prefetch.rows_at_once(header, wide) == 1
     for empty in (np.zeros((0, 3)), np.zeros((3, 0)), np.zeros(0, np.float32)):
-        assert near.rows_at_once(header, empty) >= 1
+        assert prefetch.rows_at_once(header, empty) >= 1
         bring(header, empty, 0, 3)
     bring(header, rows, -5, 2000)  # no more than there is
     rows[999, 127] = 2.0
@@ -141,7 +143,7 @@ def test_parts_are_entries_of_the_first_axis_and_at_least_one():
 
 def test_the_program_for_a_debugger_takes_an_arena_that_compiled_code_has_filled():
     u0 = np.random.default_rng(0).random((257, 259))
-    steps = 1 + near.LEAST // u0.nbytes
+    steps = 1 + prefetch.LEAST // u0.nbytes
     plaingrad.grad(two_axes, tier="native")(u0, 0.1, 0.05, steps)
     small = u0[:7, :6].copy()
     signature = (numba.typeof(small), numba.float64, numba.float64, numba.int64)

@@ -10,10 +10,11 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.errors import NativeError  # noqa: E402
-from plaingrad.native import build, call  # noqa: E402
-from plaingrad.native.dead import is_pure, without_dead  # noqa: E402
-from plaingrad.native.single import single_assignment, unsure_names  # noqa: E402
-from plaingrad.native.tree import (  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.border import call  # noqa: E402
+from plaingrad.native.finish.dead_code import is_pure, without_dead  # noqa: E402
+from plaingrad.native.finish.ssa import single_assignment, unsure_names  # noqa: E402
+from plaingrad.native.program.ir import (  # noqa: E402
     Break,
     Const,
     Do,
@@ -55,7 +56,7 @@ def program(body, params=("x", "n"), own=(), types=None, **facts):
 
 def run(p, *args):
     """What a program returns, run by CPython."""
-    from plaingrad.native.emit import source
+    from plaingrad.native.program.emit import source
 
     text, space = source(p)
     exec(text, space)
@@ -366,8 +367,8 @@ def test_compiled_gradients_are_those_of_the_plain_tier(f, n):
 
 
 def text_of(body, **facts):
-    from plaingrad.native.emit import source
-    from plaingrad.native.expressions import with_expressions
+    from plaingrad.native.program.emit import source
+    from plaingrad.native.finish.expressions import with_expressions
 
     return source(with_expressions(program(body, **facts)))[0]
 
@@ -402,7 +403,7 @@ def test_an_expression_is_not_moved_over_an_assignment_of_what_it_reads():
         let("result", "copy", "t_2"),
     ]
     p = program(body, types=numbers("t_1", "t_2", "y"))
-    from plaingrad.native.expressions import with_expressions
+    from plaingrad.native.finish.expressions import with_expressions
 
     assert run(with_expressions(p), 1.0, 0) == run(p, 1.0, 0) == 13.0
 
@@ -457,7 +458,7 @@ def test_a_value_that_is_only_moved_is_computed_in_its_new_place():
 
 
 def test_values_that_change_places_are_not_folded_into_one_another():
-    from plaingrad.native.expressions import with_expressions
+    from plaingrad.native.finish.expressions import with_expressions
 
     step = [
         add("p", "a", 1.0),

@@ -9,14 +9,16 @@ import plaingrad
 
 pytest.importorskip("numba")
 
-from plaingrad.native import build, call, single  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.border import call  # noqa: E402
+from plaingrad.native.finish import ssa  # noqa: E402
 
 
 def pullback(f, args, seed=1.0, argnums=(0,), taken=True, monkeypatch=None):
     """What the uncompiled pullback returns and adds; `taken` says whether loops may be preaccumulated."""
     build._built.clear()
     if not taken:
-        monkeypatch.setattr(single, "preaccumulated", lambda *args: None)
+        monkeypatch.setattr(ssa, "preaccumulated", lambda *args: None)
     shadows = call.shadows_of(args, argnums)
     made = build.derived("pullback", f, call.signature_of(args), argnums)
     with np.errstate(all="ignore"):

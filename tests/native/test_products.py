@@ -4,8 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from plaingrad.native import products
-from plaingrad.native.array_helpers import dot_bar_a, dot_bar_b
+from plaingrad.native.runtime import products
+from plaingrad.native.runtime.array_helpers import dot_bar_a, dot_bar_b
 
 
 @numba.njit

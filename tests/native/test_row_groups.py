@@ -8,7 +8,7 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
-from plaingrad.native import build  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
 from tests.native.uncompiled import check  # noqa: E402
 
 RANDOM = np.random.default_rng(31)

@@ -5,8 +5,10 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad.native import emit, frontend, prepare
-from plaingrad.native.tree import Let, statements
+from plaingrad.native.program import emit
+from plaingrad.native.frontend import translation
+from plaingrad.native.lowering import prepare
+from plaingrad.native.program.ir import Let, statements
 from tests.native.uncompiled import gradient
 
 
@@ -129,7 +131,7 @@ def test_gradients_are_those_of_the_plain_tier(f, args):
 
 
 def rows_left(f, args):
-    program = prepare.prepared(frontend.program(f, tuple(map(numba.typeof, args))))
+    program = prepare.prepared(translation.program(f, tuple(map(numba.typeof, args))))
     taken = [s.target for s in statements(program.body) if isinstance(s, Let) and s.op == "item"]
     return [name for name in taken if isinstance(program.types.get(name), numba.types.Array)]
 
@@ -146,7 +148,7 @@ def test_a_row_that_is_needed_stays(f, args):
 
 def test_rows_stay_where_indices_are_checked():
     checked = numba.njit(boundscheck=True)(from_the_end)
-    program = frontend.program(checked, (numba.float64[:, ::1],))
+    program = translation.program(checked, (numba.float64[:, ::1],))
     assert "last = a[" in emit.source(prepare.prepared(program))[0]
     with pytest.raises(IndexError):
         plaingrad.grad(checked, tier="native")(np.zeros((0, 2)))

@@ -9,7 +9,8 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, vecmath  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.runtime.vector import vecmath  # noqa: E402
 
 pytestmark = pytest.mark.skipif(not vecmath.is_exact("exp"), reason="no exp of our own on this machine")
 

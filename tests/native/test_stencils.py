@@ -11,7 +11,8 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, loop_forms, stencils  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.loops import forms as loop_forms, stencils  # noqa: E402
 
 _numbers = itertools.count()
 

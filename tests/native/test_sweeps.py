@@ -14,8 +14,9 @@ numba = pytest.importorskip("numba")
 from tests.native.comparison import resident  # noqa: E402
 from tests.native.test_arrays import CASES, IDS, copied, seed_of, uncompiled  # noqa: E402
 
-from plaingrad.native import build, workspace  # noqa: E402
-from plaingrad.native.call import signature_of  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.runtime import workspace  # noqa: E402
+from plaingrad.native.border.call import signature_of  # noqa: E402
 
 
 def sweeps(f, *args, at=None):

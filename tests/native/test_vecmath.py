@@ -13,8 +13,9 @@ import pytest
 numba = pytest.importorskip("numba")
 mpmath = pytest.importorskip("mpmath")
 
-from plaingrad.native import c_library, vecmath  # noqa: E402
-from plaingrad.native.each import EACH  # noqa: E402
+from plaingrad.native.machine import c_library  # noqa: E402
+from plaingrad.native.runtime.vector import vecmath  # noqa: E402
+from plaingrad.native.runtime.vector.map import EACH  # noqa: E402
 
 HERE = str(Path(vecmath.__file__).parents[2])
 RANDOM = np.random.default_rng(1)

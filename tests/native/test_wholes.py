@@ -11,7 +11,7 @@ from plaingrad.errors import NonScalarOutputError
 
 pytest.importorskip("numba")
 
-from plaingrad.native import build  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
 
 X = np.linspace(0.3, 1.0, 5)
 

@@ -7,7 +7,8 @@ import plaingrad
 
 numba = pytest.importorskip("numba")
 
-from plaingrad.native import build, workspace  # noqa: E402
+from plaingrad.native.compile import build  # noqa: E402
+from plaingrad.native.runtime import workspace  # noqa: E402
 
 
 @numba.njit

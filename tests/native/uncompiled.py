@@ -3,7 +3,8 @@
 import numpy as np
 
 import plaingrad
-from plaingrad.native import build, call
+from plaingrad.native.compile import build
+from plaingrad.native.border import call
 
 
 def copied(x):

@@ -49,7 +49,7 @@ def compiled_jacobian(f: Callable[..., Any], *args: Any, argnums: Argnums = 0) -
     """
     check_callable(f, "compiled_jacobian")
     chosen("native", f)
-    native = imported("plaingrad.native.wholes")
+    native = imported("plaingrad.native.border.operators")
     return native.compiled_jacobian(f, args, positions_in(positions_of(argnums), args))
 
 
@@ -65,5 +65,5 @@ def free_workspace() -> int:
         >>> free_workspace()
         0
     """
-    workspace = sys.modules.get("plaingrad.native.workspace")
+    workspace = sys.modules.get("plaingrad.native.runtime.workspace")
     return 0 if workspace is None else int(workspace.clear())

@@ -103,7 +103,7 @@ def value_and_grad(
         level = CURRENT.get()
         if native is not None and level is not PLAIN and not has_aux:
             try:
-                nested = imported("plaingrad.native.nested")
+                nested = imported("plaingrad.native.border.nested")
                 y, found = nested.value_and_gradient(level, f, args, at, kwargs)
                 return y, found if isinstance(argnums, tuple) else found[0]
             except NativeError:
@@ -145,7 +145,7 @@ def chosen(tier: Tier, f: Callable[..., Any]) -> Any:
     if tier == "auto" and not type(f).__module__.startswith("numba."):
         return None
     try:
-        return imported("plaingrad.native.call")
+        return imported("plaingrad.native.border.call")
     except ImportError as error:
         raise NativeError(
             'tier="native" needs Numba: pip install "plaingrad[native]".\n  See docs: errors#native'

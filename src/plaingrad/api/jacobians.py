@@ -113,10 +113,10 @@ def jacobian(
 
 
 def natively(tier: Tier, f: Callable[..., Any]) -> Any:
-    """`plaingrad.native.wholes` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
+    """`plaingrad.native.border.operators` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
     if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
         return None
-    return imported("plaingrad.native.wholes")
+    return imported("plaingrad.native.border.operators")
 
 
 def hessian(
@@ -363,7 +363,7 @@ class Task:
     def solve_natively(
         self, whole: Callable[..., Any], tier: Tier, *options: Any, second: bool = False
     ) -> bool:
-        """Fill the table by a function of `plaingrad.native.wholes`; whether that was possible.
+        """Fill the table by a function of `plaingrad.native.border.operators`; whether that was possible.
 
         Args:
             whole: the function.
@@ -379,7 +379,7 @@ class Task:
                 isinstance(self.args[n], np.ndarray) and self.args[n].dtype.kind in "iu"
                 for n in self.positions
             ):
-                border = imported("plaingrad.native.border")
+                border = imported("plaingrad.native.border.conversion")
                 border.taken(self.f, self.args, self.positions, self.kwargs)
             found = whole(self.f, self.real_args(), self.positions, self.kwargs, *options)
         except NativeError:

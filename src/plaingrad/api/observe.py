@@ -136,7 +136,7 @@ def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
         args = native.bound(f, args, {})
         signature = native.signature_of(args)
         f = native.as_now(f, signature)
-        stages = importlib.import_module("plaingrad.native.build").stages
+        stages = importlib.import_module("plaingrad.native.compile.build").stages
         text = stages(f, signature, native.differentiable(signature))
     else:
         code = _code_of(f)

@@ -192,7 +192,7 @@ class Task:
         leaves: the arrays and numbers in x.
         n: how many numbers they are.
         tier: which was asked for.
-        natively: `plaingrad.native.wholes`, if products are to be formed natively first.
+        natively: `plaingrad.native.border.operators`, if products are to be formed natively first.
         linear: the result, and the compiled linear map of tangents of x, once it was made.
         users_rules: names of the functions with rules of the program's own that took part where the pattern was found.
     """

@@ -1,0 +1,110 @@
+"""What a call of a function of the user's does besides returning a value: writes, random draws, printing."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from plaingrad.native.frontend.current import changes
+from plaingrad.native.frontend.translation import constant, program
+from plaingrad.native.frontend.typed_ir import settled, type_of_value
+from plaingrad.native.lowering.array_lists import changed
+from plaingrad.native.program.dispatchers import python_function
+from plaingrad.native.program.ir import Do, Let, Operand, Program, Var, statements
+from plaingrad.native.program.per_function import PerFunction
+
+_known = PerFunction()
+_open: set[Any] = set()  # functions being looked at: those that call themselves
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Of one function, for one list of argument types.
+
+    Attributes:
+        writes: the positions of the arguments that it may write into, or whose lists of arrays it may change.
+        aliases: whether its result may share memory with an argument.
+        once: what it does that must not be done again on the way back, in words; "" if nothing.
+    """
+
+    writes: frozenset[int]
+    aliases: bool
+    once: str
+
+
+def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
+    """The effects of a Python function or dispatcher; the worst where it calls itself."""
+    from plaingrad.native.analysis.activity import Memory, is_users
+    from plaingrad.native.lowering.prepare import prepared
+    from plaingrad.native.lowering.split_tuples import exploded
+
+    function = python_function(f)
+    known, key = _known.of(function), (signature, changes())
+    found = known.get(key)
+    if found is not None:
+        return found  # type: ignore[no-any-return]
+    if function.__code__ in _open:
+        return Effects(frozenset(range(len(signature))), True, "")
+    _open.add(function.__code__)
+    try:
+        whole, results, leaves = exploded(prepared(program(f, signature)))
+        memory = Memory(whole)
+        lengthened = {memory.of(name) for s in statements(whole.body) for name in changed(s, whole.types)}
+        written = [
+            {leaf for leaf in leaves[p] if memory.is_written(leaf) or memory.of(leaf) in lengthened}
+            for p in whole.params
+        ]
+        writes = [k for k, found in enumerate(written) if found]
+        owners = {memory.of(leaf) for p in whole.params for leaf in leaves[p]}
+        aliases = any(memory.of(name) in owners for name in results)
+        once = ""
+        for s in statements(whole.body):
+            call = s.call if isinstance(s, Do) else s
+            if isinstance(call, Let) and call.op == "call":
+                once = once or once_only(call)
+                callee = getattr(call.args[0], "value", None)
+                if is_users(callee):
+                    once = once or effects_of(callee, argument_types(whole, call)).once
+    finally:
+        _open.discard(function.__code__)
+    known[key] = found = Effects(frozenset(writes), aliases, once)
+    return found
+
+
+def once_only(s: Let) -> str:
+    """What a call does that must not be done twice; "" if nothing."""
+    f = getattr(s.args[0], "value", None)
+    module = str(getattr(f, "__module__", None) or "")
+    owner = getattr(f, "__self__", None)
+    if module in ("random", "numpy.random") or isinstance(owner, np.random.RandomState):
+        return "draws random numbers"
+    return "prints" if f is print else ""
+
+
+def bound_operands(f: Any, args: tuple[Operand, ...], keywords: tuple[str, ...]) -> tuple[Operand, ...]:
+    """The operands of a call by position: keywords put in their place, defaults filled in.
+
+    Raises:
+        TypeError: they do not fit the function's parameters.
+    """
+    positional = args[: len(args) - len(keywords)]
+    named = dict(zip(keywords, args[len(positional) :], strict=True))
+    arguments = inspect.signature(python_function(f)).bind(*positional, **named)
+    given = dict(arguments.arguments)
+    arguments.apply_defaults()
+    if arguments.kwargs:
+        raise TypeError("keyword-only parameters")
+    return tuple(
+        value if name in given else constant(value, name) for name, value in arguments.arguments.items()
+    )
+
+
+def argument_types(program: Program, s: Let) -> tuple[Any, ...]:
+    """The Numba types of the arguments of a call, without those left to their defaults."""
+    found = bound_operands(getattr(s.args[0], "value", None), s.args[1:], s.detail or ())
+    return tuple(
+        settled(program.types[a.name] if isinstance(a, Var) else type_of_value(a.value)) for a in found
+    )

@@ -1,0 +1,514 @@
+"""The front end: from a Python function or dispatcher and argument types to a `Program`.
+
+Numba's typed IR, a graph of blocks in single assignment, is translated statement by statement; then the graph becomes
+a tree (`structure.py`), and iteration becomes counted loops (`iteration.py`).
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import re
+from types import ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import ir, types
+from numba.core.dispatcher import LiftedCode
+from numba.np.numpy_support import as_dtype
+
+from plaingrad.class_keys import is_among
+from plaingrad.native.frontend.cleanup import without_cleanup
+from plaingrad.native.frontend.current import dispatcher_of
+from plaingrad.native.frontend.meaning import implementation
+from plaingrad.native.frontend.structure import Graph, Irreducible, structured
+from plaingrad.native.frontend.typed_ir import type_of_value, typed_ir_of
+from plaingrad.native.lowering.iteration import counted
+from plaingrad.native.program.builder import Draft
+from plaingrad.native.program.dispatchers import is_plain
+from plaingrad.native.program.ir import (
+    RESULT,
+    Const,
+    Do,
+    For,
+    If,
+    InPlace,
+    Let,
+    Loop,
+    Operand,
+    Program,
+    Raise,
+    Ref,
+    Stmt,
+    Store,
+    Var,
+    moved,
+    operands,
+    statements,
+    value_of,
+    with_inner,
+)
+
+SYMBOLS = {
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.pow: "**",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.matmul: "@",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.gt: ">",
+    operator.ge: ">=",
+    operator.is_: "is",
+    operator.is_not: "is not",
+    operator.contains: "in",
+    operator.neg: "-",
+    operator.pos: "+",
+    operator.invert: "~",
+    operator.not_: "not",
+}
+CHANGED_IN_PLACE = (types.Array, types.List)  # by x += y, which makes a new value of other types
+UNSET = Var("unset")  # a variable that has no value yet
+ZEROS = {types.float64: 0.0, types.int64: 0, types.boolean: False, types.complex128: 0j}
+COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
+# endings and beginnings of names that the transforms make, and that a user's variable must not have
+RESERVED = re.compile(r"_(b|d|seed|p\d+|tape\d*)$|^exit_")
+
+
+def program(f: Any, signature: tuple[Any, ...]) -> Program:
+    """`f`, a Python function or dispatcher, as a `Program` for these argument types.
+
+    Raises:
+        NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
+    """
+    function, func_ir, typemap, result = typed_ir_of(f, signature)
+    made = _Translator(function, func_ir, typemap, result).program()
+    made.function = f
+    return made
+
+
+def zero_of(t: Any) -> Any:
+    """What Numba finds in a variable that has no value yet, a number or a tuple of these; None of other types."""
+    if isinstance(t, (types.UniTuple, types.Tuple)):
+        parts = tuple([zero_of(part) for part in t.types])
+        return None if None in parts else parts
+    return ZEROS.get(types.unliteral(t))
+
+
+class _Translator(Draft):
+    """From Numba's IR to a tree: constants and modules folded, phis made moves, iteration made counted loops."""
+
+    def __init__(self, function: Any, func_ir: Any, typemap: dict[str, Any], result: Any) -> None:
+        super().__init__(function, func_ir.loc.line)
+        self.ir = func_ir
+        self.typemap = typemap
+        self.result = result
+        self.known: dict[str, Any] = {}  # name of a variable -> the operand it stands for
+        self.names: dict[str, str] = {}  # variable of the IR -> of the tree
+        self.nice: dict[str, str] = {}  # a nameless variable -> the user's name for it
+        self.tests: set[str] = set()  # variables that branches test
+        self.target = ""  # of the current assignment, in the IR
+
+    # -- the whole -------------------------------------------------------------------------------------------------
+
+    def program(self) -> Program:
+        blocks = without_cleanup(self.ir.blocks)
+        body: dict[Any, list[Stmt]] = {}
+        successors: dict[Any, tuple[Any, ...]] = {}
+        test: dict[Any, Operand] = {}
+        lines: dict[Any, int] = {}
+        moves: dict[tuple[Any, Any], list[Stmt]] = {}
+        phis: dict[Any, list[Any]] = {}
+        for name in self.ir.arg_names:
+            t = self.typemap.get(f"arg.{name}")
+            if isinstance(t, types.Module):  # what a partial derivative of a row computes with
+                self.known[f"arg.{name}"] = Ref(t.pymod, name)
+        self.tests = {end.cond.name for b in blocks.values() if isinstance(end := b.terminator, ir.Branch)}
+        for label in sorted(blocks):
+            for s in blocks[label].body:
+                if isinstance(s, ir.Assign):
+                    self._note(s)
+        params = [self.name(f"arg.{name}") for name in self.ir.arg_names]
+        for param, name in zip(params, self.ir.arg_names, strict=True):
+            t = self.types[param] = self.typemap[f"arg.{name}"]
+            if isinstance(t, types.Dispatcher):
+                self.known[f"arg.{name}"] = Ref(t.dispatcher, name)
+        for label, block in sorted(blocks.items()):
+            out: list[Stmt] = []
+            for s in block.body[:-1] if block.is_terminated else block.body:
+                self.line = s.loc.line
+                if isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi":
+                    phis.setdefault(label, []).append(s)
+                else:
+                    out += self.statement(s)
+            end = block.terminator
+            self.line = lines[label] = end.loc.line
+            if isinstance(end, ir.Jump):
+                successors[label] = (end.target,)
+            elif isinstance(end, ir.Branch):
+                successors[label] = (end.truebr, end.falsebr)
+                test[label] = self.operand(end.cond)
+            elif isinstance(end, ir.Return):
+                out.append(Let(RESULT, "copy", (self.operand(end.value),), None, self.line))
+                successors[label] = ()
+            elif isinstance(end, (ir.StaticRaise, ir.Raise, ir.DynamicRaise)):
+                out.append(self._raise(end))
+                successors[label] = ()
+            else:
+                raise self.refuse(f"`{end}`")
+            body[label] = out
+        for label, found in phis.items():
+            for source in {b for phi in found for b in phi.value.incoming_blocks}:
+                moves[source, label] = self._moves(found, source)
+        try:
+            tree = structured(Graph(min(blocks), body, successors, test, moves, lines))
+        except Irreducible:
+            raise self.refuse("a loop with two entries") from None
+        for s in statements(tree):
+            if isinstance(s, Let) and s.target.startswith("exit_"):
+                self.types[s.target] = types.boolean if s.op == "compare" else types.int64
+        tree = counted(
+            self, self._with_methods(tree, {s.target: s for s in statements(tree) if isinstance(s, Let)})
+        )
+        if UNSET in self.known.values():
+            tree = _without_moves_of_nothing(tree, set(params))
+        self._check(tree, params)
+        self.types[RESULT] = self.result
+        used = {a.name for s in statements(tree) for a in operands(s) if isinstance(a, Var)}
+        used |= {s.target for s in statements(tree) if isinstance(s, (Let, For))} | set(params) | {RESULT}
+        kept = {name: t for name, t in self.types.items() if name in used}
+        code = self.function.__code__
+        name = self.function.__name__
+        name = name if name.isidentifier() else "function"
+        return Program(name, code.co_filename, params, tree, kept, self.result)
+
+    def _check(self, tree: list[Stmt], params: list[str]) -> None:
+        """Refuse iterators that are left: those of loops are gone, and so is what made them."""
+        assigned = {s.target for s in statements(tree) if isinstance(s, (Let, For))} | set(params)
+        for s in statements(tree):
+            lost = any(isinstance(a, Var) and a.name not in assigned for a in operands(s))
+            if lost or (isinstance(s, Let) and s.op in ("getiter", "iternext", "pair_first", "pair_second")):
+                self.line = s.line
+                raise self.refuse("this iteration")
+
+    def _moves(self, phis: list[Any], source: Any) -> list[Stmt]:
+        """What the phis of a block take on the way from `source`: parallel moves, with copies where they cross."""
+        pairs = []
+        for phi in phis:
+            where = [k for k, b in enumerate(phi.value.incoming_blocks) if b == source]
+            value = phi.value.incoming_values[where[0]]
+            target = self.name(phi.target.name)
+            if value is ir.UNDEFINED or not isinstance(value, ir.Var):
+                zero = zero_of(self.typemap.get(phi.target.name))
+                if zero is not None:
+                    pairs.append((target, Const(zero), phi.loc.line))
+                continue
+            taken = self.operand(value)
+            if taken != Var(target):
+                pairs.append((target, taken, phi.loc.line))
+        targets = {target for target, _, _ in pairs}
+        out: list[Stmt] = []
+        later: list[Stmt] = []
+        for k, (target, taken, line) in enumerate(pairs):
+            crossing = (
+                isinstance(taken, Var)
+                and taken.name in targets
+                and any(earlier == taken.name for earlier, _, _ in pairs[:k])
+            )
+            if crossing:
+                held = self.fresh("held", self.types[target])
+                out.insert(0, Let(held, "copy", (taken,), None, line))
+                taken = Var(held)
+            later.append(moved(target, taken, line))
+        return out + later
+
+    # -- names and operands ----------------------------------------------------------------------------------------
+
+    def name(self, name: str) -> str:
+        """A Python identifier for a variable of the IR; the user's own names stay readable."""
+        mine = self.names.get(name)
+        if mine is None:
+            base = name[4:] if name.startswith("arg.") else name
+            if base.startswith("$"):
+                base = self.nice.get(name, "t")
+            base = "".join(c if c.isalnum() or c == "_" else "_" for c in base) or "t"
+            if base[0].isdigit() or base == RESULT:
+                base = "v_" + base
+            if RESERVED.search(base) or hasattr(builtins, base):
+                base += "_"
+            mine = self.names[name] = self.fresh(base, self.typemap.get(name))
+        return mine
+
+    def operand(self, v: Any) -> Operand:
+        """What a variable of the IR stands for."""
+        seen = v.name
+        while isinstance(self.known.get(seen), str):
+            seen = self.known[seen]
+        found = self.known.get(seen)
+        return Var(self.name(seen)) if found is None else found
+
+    def _note(self, s: Any) -> None:
+        """Remember variables that are another name for a constant, an object outside, or another variable."""
+        name, value = s.target.name, s.value
+        if isinstance(value, ir.Const):
+            self.known[name] = Const(value.value)
+        elif isinstance(value, (ir.Global, ir.FreeVar)):
+            self.known[name] = constant(value.value, value.name)
+        elif isinstance(value, ir.Var):
+            self.known[name] = value.name
+            if value.name.startswith("$") and not name.startswith("$"):
+                self.nice.setdefault(value.name, name)
+        elif isinstance(value, ir.Arg):
+            self.known[name] = f"arg.{value.name}"
+            self.typemap.setdefault(f"arg.{value.name}", self.typemap[name])
+        elif isinstance(value, ir.Expr):
+            if value.op in ("cast", "exhaust_iter"):
+                self.known[name] = value.value.name
+            elif value.op == "undef":  # CPython 3.12+: what a comprehension's variable was before it
+                self.known[name] = UNSET
+            elif value.op == "getattr":
+                owner = self.operand(value.value)
+                if isinstance(owner, Ref) and isinstance(owner.value, ModuleType):
+                    self.known[name] = constant(getattr(owner.value, value.attr), value.attr)
+            elif value.op == "call" and self.operand(value.func) == Const(bool) and value.args:
+                given = value.args[0].name
+                tested = name in self.tests and not isinstance(self.typemap[given], types.List)
+                if tested or isinstance(self.typemap[given], types.Boolean):
+                    self.known[name] = given  # elsewhere it is a number of its own: bool(x) * x
+            elif value.op == "inplace_binop" and isinstance(self.typemap[value.lhs.name], CHANGED_IN_PLACE):
+                self.known[name] = value.lhs.name
+
+    # -- statements ------------------------------------------------------------------------------------------------
+
+    def statement(self, s: Any) -> list[Stmt]:
+        line = s.loc.line
+        if isinstance(s, ir.Assign):
+            return self._assign(s, line)
+        if isinstance(s, ir.SetItem):
+            return [Store(self.operand(s.target), self.operand(s.index), self.operand(s.value), line)]
+        if isinstance(s, ir.StaticSetItem):
+            index = self.operand(s.index_var) if s.index_var is not None else constant(s.index, "index")
+            return [Store(self.operand(s.target), index, self.operand(s.value), line)]
+        if isinstance(s, ir.Del):
+            return []
+        if isinstance(s, ir.Print):
+            args = (Const(print), *[self.operand(a) for a in s.args])
+            return [Do(Let("_", "call", args, (), line), line)]
+        raise self.refuse(f"`{type(s).__name__.lower()}`")
+
+    def _assign(self, s: Any, line: int) -> list[Stmt]:
+        target, value = s.target.name, s.value
+        if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
+            symbol = SYMBOLS[value.immutable_fn]
+            lhs, rhs = self.operand(value.lhs), self.operand(value.rhs)
+            mine, its = (self.typemap[x.name] for x in (value.lhs, value.rhs))
+            if isinstance(mine, types.Array) and isinstance(its, types.Array) and mine.ndim < its.ndim:
+                raise self.refuse(
+                    f"`{symbol}=` by an array with more axes, which NumPy raises ValueError for,"
+                )
+            if not isinstance(mine, types.List):
+                return [InPlace(lhs, symbol, rhs, line)]
+            if symbol != "+":
+                raise self.refuse(f"`{symbol}=` of a list")
+            return [Do(Let("_", "method", (lhs, rhs), ("extend", ()), line), line)]
+        if target in self.known or isinstance(self.typemap[target], types.ExceptionInstance):
+            return []
+        if not isinstance(value, ir.Expr):
+            raise self.refuse(f"`{type(value).__name__}`")
+        op = value.op
+        name, self.target = self.name(target), target
+
+        def make(kind: str, args: Any, detail: Any = None) -> list[Stmt]:
+            return [Let(name, kind, tuple(args), detail, line)]
+
+        if op in ("binop", "inplace_binop"):
+            symbol = SYMBOLS[value.immutable_fn if op == "inplace_binop" else value.fn]
+            args = (self.operand(value.lhs), self.operand(value.rhs))
+            if symbol == "in":
+                args = args[::-1]  # of `contains` the container is the first
+            truths = [x for x in args if isinstance(x, Const) and isinstance(x.value, bool)]
+            if symbol in ("is", "is not") and truths:
+                # a bool that was kept is NumPy's, when CPython runs the derived program
+                symbol = "==" if symbol == "is" else "!="
+            return make("compare" if symbol in COMPARISONS else "binary", args, symbol)
+        if op == "unary":
+            return make("unary", (self.operand(value.value),), SYMBOLS[value.fn])
+        if op == "typed_getitem":
+            raise self.refuse("`literal_unroll` of values of several types")
+        if op == "getitem":
+            return make("item", (self.operand(value.value), self.operand(value.index)))
+        if op == "static_getitem":
+            index = (
+                self.operand(value.index_var)
+                if value.index_var is not None
+                else constant(value.index, "index")
+            )
+            return make("item", (self.operand(value.value), index))
+        if op == "getattr":
+            return self._attribute(name, value, line)
+        if op == "build_tuple":
+            return make("tuple", map(self.operand, value.items))
+        if op == "build_map" and isinstance(self.typemap[target], types.LiteralStrKeyDict):
+            return make("tuple", [self.operand(v) for _, v in value.items])
+        if op == "build_list":
+            return make("list", map(self.operand, value.items))
+        if op == "call":
+            if _name(self.operand(value.func)) == "empty_inferred":  # the array of a comprehension
+                dtype = as_dtype(self.typemap[target].dtype).type
+                args = (Ref(np.empty, "empty"), self.operand(value.args[0]), Ref(dtype, dtype.__name__))
+                return make("call", args, ())
+            return self._call(name, value, line)
+        if op in ("getiter", "iternext", "pair_first", "pair_second"):
+            return make(op, (self.operand(value.value),))
+        raise self.refuse({"build_map": "a dictionary", "build_set": "a set"}.get(op, f"`{op}`"))
+
+    def _attribute(self, name: str, value: Any, line: int) -> list[Stmt]:
+        t = self.typemap[value.value.name]
+        if isinstance(t, types.Array) and value.attr == "flat":
+            if t.layout != "C":
+                raise self.refuse("`.flat` of an array that is not contiguous")
+            self.types[name] = types.Array(t.dtype, 1, "C", readonly=not t.mutable)
+            return [Let(name, "method", (self.operand(value.value),), ("ravel", ()), line)]
+        if isinstance(self.typemap.get(value.value.name), types.Module):
+            raise self.refuse(f"`.{value.attr}`")
+        return (
+            [Let(name, "attribute", (self.operand(value.value),), value.attr, line)] if t is not None else []
+        )
+
+    def _call(self, name: str, value: Any, line: int) -> list[Stmt]:
+        if value.varkwarg is not None:
+            raise self.refuse("a call with **arguments")
+        args = [self.operand(a) for a in value.args]
+        setup: list[Stmt] = []
+        if value.vararg is not None:
+            rest = self.operand(value.vararg)
+            for k, t in enumerate(self.typemap[value.vararg.name]):
+                part = self.fresh("part", t)
+                setup.append(Let(part, "item", (rest, Const(k)), None, line))
+                args.append(Var(part))
+        keywords = tuple(key for key, _ in value.kws)
+        args += [self.operand(a) for _, a in value.kws]
+        callee = self.as_compiled(self.operand(value.func), args, keywords)
+        if isinstance(value_of(callee), LiftedCode):
+            raise self.refuse("`with objmode`")
+        if _name(callee) == "mark_try_block":
+            raise self.refuse("`try`")
+        if callee == Const(divmod):
+            parts = [self.fresh("part", t) for t in self.typemap[self.target]]
+            symbols = zip(parts, ("//", "%"), strict=True)
+            setup += [Let(part, "binary", tuple(args), symbol, line) for part, symbol in symbols]
+            return [*setup, Let(name, "tuple", tuple(map(Var, parts)), None, line)]
+        if callee == Const(slice):
+            return [*setup, Let(name, "slice", tuple(args), None, line)]
+        return [*setup, Let(name, "call", (callee, *args), keywords, line)]
+
+    def as_compiled(self, callee: Operand, args: list[Operand], keywords: tuple[str, ...]) -> Operand:
+        """What is called where compiled code calls `callee`: another function if there is an overload of it."""
+        f = value_of(callee)
+        if not is_plain(f):
+            return callee
+        kinds = [self.types[a.name] if isinstance(a, Var) else type_of_value(a.value) for a in args]
+        try:
+            found = implementation(f, [types.unliteral(t) for t in kinds], keywords)
+        except Exception as error:  # whatever the overload raises for types that it was not asked for
+            raise self.refuse(f"the overload of `{f.__name__}`") from error
+        return callee if found is None else Ref(dispatcher_of(found), found.__name__)
+
+    def _raise(self, end: Any) -> Raise:
+        if isinstance(end, (ir.StaticRaise, ir.DynamicRaise)):
+            given = end.exc_args or ()
+            args = tuple(self.operand(a) if isinstance(a, ir.Var) else Const(a) for a in given)
+            return Raise(end.exc_class or RuntimeError, args, end.loc.line)
+        found = self.ir.get_definition(end.exception)
+        if isinstance(found, ir.Expr) and found.op == "call":
+            cls = self.operand(found.func)
+            return Raise(cls.value, tuple(map(self.operand, found.args)), end.loc.line)
+        cls = self.operand(end.exception)
+        if isinstance(cls, (Ref, Const)):
+            return Raise(cls.value, (), end.loc.line)
+        raise self.refuse("this raise")
+
+    def _with_methods(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
+        """`body` in which calls of attributes are "method"s; `definitions`: variable -> what assigns it."""
+        out: list[Stmt] = []
+        for s in body:
+            if isinstance(s, Let) and s.op == "call" and isinstance(s.args[0], Var):
+                found = definitions.get(s.args[0].name)
+                if found is None or found.op != "attribute":
+                    self.line = s.line
+                    raise self.refuse("a call of a function that is computed")
+                owner = found.args[0]
+                if found.detail == "conjugate" and isinstance(self.type_of(owner), types.Complex):
+                    s = Let(s.target, "call", (Ref(np.conj, "conj"), owner), (), s.line)
+                else:
+                    s = Let(s.target, "method", (owner, *s.args[1:]), (found.detail, s.detail), s.line)
+            elif (
+                isinstance(s, Let)
+                and s.op == "attribute"
+                and isinstance(self.types.get(s.target), types.BoundFunction)
+            ):
+                continue
+            elif isinstance(s, If):
+                then, orelse = (
+                    self._with_methods(s.then, definitions),
+                    self._with_methods(s.orelse, definitions),
+                )
+                s = If(s.test, then, orelse, s.line)
+            elif isinstance(s, Loop):
+                s = Loop(self._with_methods(s.body, definitions), s.line)
+            out.append(s)
+        return out
+
+
+PRINTED = frozenset((int, float, complex, bool, str))
+
+
+def constant(value: Any, name: str) -> Operand:
+    """An object outside the program: a constant if it prints itself, else a reference."""
+    if value is numba.prange:
+        return Const(range)  # the derivative is serial
+    if value is None or is_among(type(value), PRINTED):
+        return Const(value)
+    if isinstance(value, type) or callable(value):
+        if getattr(builtins, getattr(value, "__name__", ""), None) is value:
+            return Const(value)
+    return Ref(value, name)
+
+
+def _name(a: Operand) -> str | None:
+    return getattr(value_of(a), "__name__", None)
+
+
+def _without_moves_of_nothing(tree: list[Stmt], params: set[str]) -> list[Stmt]:
+    """`tree` without copies of variables that never get a value."""
+    before = -1
+    while before != (before := sum(1 for _ in statements(tree))):
+        tree = _without_copies(
+            tree, {s.target for s in statements(tree) if isinstance(s, (Let, For))} | params
+        )
+    return tree
+
+
+def _without_copies(body: list[Stmt], assigned: set[str]) -> list[Stmt]:
+    """`body` without copies of variables that are not among `assigned`."""
+    return [
+        with_inner(s, lambda inner: _without_copies(inner, assigned))
+        for s in body
+        if not (
+            isinstance(s, Let)
+            and s.op == "copy"
+            and isinstance(s.args[0], Var)
+            and s.args[0].name not in assigned
+        )
+    ]

@@ -1,0 +1,236 @@
+"""From a function and argument types to Numba's typed IR: its own front end, stopped before it optimises or compiles.
+
+Numba decodes the bytecode, inlines closures, prunes branches, brings the program into SSA form and infers types.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import compiler, ir, ir_utils, types
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
+from numba.core.errors import NumbaWarning
+from numba.core.interpreter import Interpreter
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
+
+from plaingrad.critical import closing, guard_at_fork
+from plaingrad.errors import NativeError
+from plaingrad.native.frontend.current import with_compiled_callees
+from plaingrad.native.frontend.lost_writes import Deadness, writes
+from plaingrad.native.program.dispatchers import python_function, reached_from
+
+guard_at_fork(global_compiler_lock._lock, 60.0)  # a child could not compile anything if it were held
+
+
+class _Taken(Exception):
+    """Carries the typed IR out of Numba's pipeline."""
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _TakeTypedIR(AnalysisPass):
+    _name = "plaingrad_take_typed_ir"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        raise _Taken(state.func_ir, state.typemap, state.return_type)
+
+
+class _Interpreter(Interpreter):
+    """Numba's decoder of bytecode, which takes no assignment for that of a new variable where a loop goes on behind it.
+
+    Numba (0.68) does so in blocks that every way through the function passes and that are in no loop; but the only way
+    out of a `while True` stands inside its loop, and what follows it there would use the new variable, the top the old.
+    """
+
+    @property
+    def cfa(self) -> Any:
+        return self._cfa
+
+    @cfa.setter
+    def cfa(self, cfa: Any) -> None:
+        spans = (
+            [(loop.header, max(loop.body)) for loop in cfa.graph.loops().values()] if cfa is not None else []
+        )
+        if spans:
+            cfa._backbone = {b for b in cfa.backbone if not any(top < b < end for top, end in spans)}
+        self._cfa = cfa
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Decode(FunctionPass):
+    _name = "plaingrad_decode"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        state["func_ir"] = _Interpreter(state["func_id"]).interpret(state["bc"])
+        return True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InlineClosures(InlineClosureLikes):
+    """Numba's pass, refused where it loses a write that is wanted; numbers drawn that nothing reads are drawn still."""
+
+    _name = "plaingrad_inline_closures"
+
+    def run_pass(self, state: Any) -> bool:
+        before, deadness = writes(state.func_ir), Deadness(state.func_ir)
+        changed = _draws_kept(super().run_pass, state)
+        left = {id(s) for s in writes(state.func_ir)}
+        for s in before:
+            if id(s) not in left and not deadness.is_dead(s):
+                raise ValueError(
+                    f"Numba loses the write `{s}` at line {s.loc.line} when it inlines the closures"
+                )
+        return bool(changed)
+
+
+def _draws_kept(run_pass: Callable[[Any], Any], state: Any) -> Any:
+    """Numba takes np.random.random() for nothing where its result is not read; the draws that follow depend on it."""
+    handlers, dropping = ir_utils.remove_call_handlers, ir_utils.remove_dead_random_call
+    was_there = dropping in handlers
+
+    def without() -> Any:
+        if was_there:
+            handlers.remove(dropping)
+        return run_pass(state)
+
+    def end() -> None:
+        if was_there and dropping not in handlers:
+            handlers.append(dropping)
+
+    with global_compiler_lock:
+        return closing(without, end)
+
+
+OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
+
+
+class _FrontEnd(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
+        passes.passes = [(OURS.get(step, step), why) for step, why in passes.passes]
+        passes.add_pass(NopythonTypeInference, "type inference")
+        passes.add_pass(_TakeTypedIR, "take the typed IR")
+        passes.finalize()
+        return [passes]
+
+
+def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, dict[str, Any], Any]:
+    """(IR, type of every variable, type of the result) of the Python function `f` for these argument types."""
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
+    flags = compiler.Flags()
+    flags.nrt = True
+    try:
+        with warnings.catch_warnings():  # Numba gives its warnings where the user compiles the function
+            warnings.simplefilter("ignore", NumbaWarning)
+            compiler.compile_extra(
+                cpu_target.typing_context,
+                cpu_target.target_context,
+                f,
+                signature,
+                None,
+                flags,
+                {},
+                pipeline_class=_FrontEnd,
+            )
+    except _Taken as taken:
+        return taken.args
+    except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
+        raise _not_compiled(f, signature, error) from error
+    raise AssertionError("the front end did not stop")
+
+
+ESCAPES = re.compile("\x1b\\[[0-9;]*m")  # colours
+
+
+def in_short(error: BaseException) -> str:
+    """The first sentence of Numba's own text that says what is wrong."""
+    for line in ESCAPES.sub("", str(error)).splitlines():
+        line = line.strip()
+        if line and not line.startswith(("Failed in ", "-", "During: ")):
+            return line if len(line) <= 300 else f"{line[:300]} ..."
+    return type(error).__name__
+
+
+def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
+    code = getattr(f, "__code__", None)
+    where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+    return NativeError(
+        f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
+        f"  {in_short(error)}\n  To go on: tier='plain' differentiates it as it is.\n"
+        "  See docs: errors#native"
+    )
+
+
+def typed_ir_of(f: Any, signature: tuple[Any, ...]) -> tuple[FunctionType, Any, dict[str, Any], Any]:
+    """(the Python function of `f`, its callees compiled; the three of `typed_ir`)."""
+    function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+    for other in reached_from(function):
+        if other.py_func.__code__ is function.__code__:
+            try:  # Numba's type inference of a recursive function wants it begun already
+                other.compile(signature)
+            except Exception as error:
+                raise _not_compiled(function, signature, error) from error
+    return function, *typed_ir(function, signature)
+
+
+def listing(f: Callable[..., Any], signature: tuple[Any, ...]) -> str:
+    """The typed IR of `f` as text: block by block, with the types of variables and the lines of `f`."""
+    _, typed, kinds, _ = typed_ir_of(f, signature)
+    lines, last = [], 0
+    for label, block in sorted(typed.blocks.items()):
+        lines.append(f"block {label}:")
+        for statement in block.body:
+            text = str(statement)
+            if isinstance(statement, ir.Assign):
+                kind = kinds.get(statement.target.name)
+                shown = "" if isinstance(kind, (types.Callable, types.Module)) else f": {kind}"
+                text = f"{statement.target.name}{shown} = {_value_text(statement.value)}"
+            mark = f"  # line {statement.loc.line}" if statement.loc.line != last else ""
+            last = statement.loc.line
+            lines.append(f"    {text}{mark}")
+    return "\n".join(lines) + "\n"
+
+
+def _value_text(value: Any) -> str:
+    """The right-hand side of an assignment of the IR, without what Numba repeats."""
+    if isinstance(value, (ir.Global, ir.FreeVar)):
+        return f"global {value.name}"
+    if isinstance(value, ir.Expr) and value.op == "call":
+        named = [f"{name}={x.name}" for name, x in value.kws]
+        return f"{value.func.name}({', '.join([x.name for x in value.args] + named)})"
+    if isinstance(value, ir.Expr) and value.op == "phi":
+        pairs = zip(value.incoming_values, value.incoming_blocks, strict=True)
+        return "phi(" + ", ".join(f"{getattr(x, 'name', x)} from {label}" for x, label in pairs) + ")"
+    return str(value)
+
+
+def type_of_value(value: Any) -> Any:
+    """The Numba type of a constant, or of a module."""
+    return types.Module(value) if isinstance(value, ModuleType) else numba.typeof(value)
+
+
+def type_of_captured(a: Any) -> Any:
+    """The Numba type of an operand that is a global or captured array; None of any other."""
+    value = getattr(a, "value", None)
+    return numba.typeof(value) if isinstance(value, np.ndarray) else None
+
+
+def settled(t: Any) -> Any:
+    """A type as a function is compiled for it: of a number, not of this number."""
+    return t if isinstance(t, types.LiteralStrKeyDict) else types.unliteral(t)

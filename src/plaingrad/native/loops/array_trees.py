@@ -1,0 +1,353 @@
+"""An elementwise expression as one loop forward and one back (see `array_loops`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba.core import types
+
+from plaingrad.native.loops.element_loops import ElementLoops, at_once, is_expensive, plus, unsafe
+from plaingrad.native.lowering.fused_reductions import of_numbers
+from plaingrad.native.program.ir import (
+    Const,
+    Do,
+    For,
+    Let,
+    Operand,
+    Parts,
+    Ref,
+    Stmt,
+    Var,
+    free_reads,
+    operands,
+)
+from plaingrad.native.reverse import cotangent_arrays
+from plaingrad.native.runtime import workspace
+from plaingrad.native.runtime.array_helpers import along, folded, room_along
+
+if TYPE_CHECKING:
+    from plaingrad.native.reverse.reverse import Reverse
+
+
+@dataclass(slots=True)
+class _Side:
+    """An operand in one of the two loops.
+
+    Attributes:
+        array: what is indexed.
+        index: its places in the loop.
+    """
+
+    array: Var
+    index: tuple[Operand, ...]
+
+
+class Tree(ElementLoops):
+    """An elementwise expression.
+
+    Attributes:
+        nodes: its statements.
+        root: the statement whose result is wanted: the last of them, or what comes behind.
+        end: the array whose elements the statements lead to; where it is not the result of the root, it is not made.
+        between: the statements whose results are not made.
+        leaves: the arrays that it takes its elements from.
+        is_kept: whether elements of the end are read, rather than computed again, if the way back needs them.
+        lengths: of the loops, if the way back takes them over.
+        to_cut: the nodes that must be arrays; where there are any, no loop is made of this tree.
+    """
+
+    def __init__(self, rt: Reverse, nodes: list[Let], root: Let, end: Var | None = None) -> None:
+        super().__init__(rt, root.line)
+        self.nodes, self.root = nodes, root
+        self.end = Var(root.target) if end is None else end
+        self.between = nodes[:-1] if end is None else nodes
+        self.is_kept = end is None and is_expensive(root)
+        self.ndim = rt.types[self.end.name].ndim
+        self.lengths: list[Operand] = []
+        inside = {s.target for s in nodes}
+        self.leaves: list[Var] = []
+        for s in nodes or [root]:
+            for a in operands(s):
+                is_leaf = isinstance(a, Var) and isinstance(rt.types.get(a.name), types.Array)
+                if is_leaf and a.name not in inside and a not in self.leaves:  # type: ignore[union-attr]
+                    self.leaves.append(a)  # type: ignore[arg-type]
+        self.each: dict[Operand, Operand] = {x: self.element(x) for x in self.leaves}
+        numbers: list[Let] = []
+        for s in nodes:
+            element = self.element(Var(s.target))
+            numbers.append(of_numbers(s, element.name, self.each))
+            self.each[Var(s.target)] = element
+        self.numbers: list[Let] = numbers
+        self.parts = rt.body(list(numbers))
+        self.needed = self.computed_again()
+        self.to_cut = self.expensive() | unsafe(rt, nodes) | {x.target for x in self.between if at_once(x)}
+
+    # -- what is computed again ----------------------------------------------------------------------------------------
+
+    def computed_again(self) -> set[str]:
+        """The numbers that the way back reads, with those that they are computed from."""
+        made = {s.target: s for s in self.parts.forward if isinstance(s, Let)}
+        leaves = {self.each[x].name for x in self.leaves}  # type: ignore[union-attr]
+        end = self.each[self.end].name  # type: ignore[union-attr]
+        found: set[str] = set()
+        todo = [name for name in free_reads(self.parts.backward, set()) if name in made or name in leaves]
+        while todo:
+            name = todo.pop()
+            if name in found:
+                continue
+            found.add(name)
+            if name in made and not (name == end and self.is_kept):
+                todo += [
+                    a.name
+                    for a in made[name].args
+                    if isinstance(a, Var) and (a.name in made or a.name in leaves)
+                ]
+        return found
+
+    def expensive(self) -> set[str]:
+        """The arrays that are not made, but needed on the way back and expensive."""
+        return {
+            s.target for s in self.between if is_expensive(s) and self.each[Var(s.target)].name in self.needed
+        }  # type: ignore[union-attr]
+
+    # -- the two loops -------------------------------------------------------------------------------------------------
+
+    def reverse(self) -> Parts:
+        """The parts that stand for the statements."""
+        rt, root = self.rt, Var(self.root.target)
+        forward: list[Stmt] = []
+        lengths, sides = self.sides(forward, {x: x for x in self.leaves}, None)
+        shape = Var(rt.fresh("shape"))
+        rt.types[shape.name] = types.UniTuple(types.int64, self.ndim)
+        kept: dict[Var, Var] = {}
+        for x in self.leaves:
+            if self.each[x].name in self.needed:  # type: ignore[union-attr]
+                kept[x] = rt.kept(x, forward, self.line)  # type: ignore[assignment]
+        forward.append(Let(shape.name, "tuple", tuple(lengths), None, self.line))
+        forward.append(self.made(shape))
+        counters = self.counters()
+        inner = self.loads(self.leaves, sides, counters)
+        each = at_once(self.root)
+        end = self.numbers[-1]
+        inner += self.numbers if each is None else self.numbers[:-1]
+        self.store(inner, root, tuple(counters), self.each[root] if each is None else end.args[1])
+        behind = [] if each is None else self.computed_at_once(each, counters, lengths)
+        forward += self.nest(counters, lengths, inner, [], behind)
+        bar = Var(f"{root.name}_b")
+        if self.each[root].name in self.needed and self.is_kept:  # type: ignore[union-attr]
+            kept[root] = rt.kept(root, forward, self.line)  # type: ignore[assignment]
+        back = self.backward(bar, kept)
+        if root.name in rt.values.owned:
+            return Parts(forward, [*back, cotangent_arrays.clear(bar)])
+        return Parts([*forward, rt.zeros(root.name)], [*back, *rt.cleared(root.name)])
+
+    def computed_at_once(self, each: Ref, counters: list[Operand], lengths: list[Operand]) -> list[Stmt]:
+        """A function of all elements in one row of the root, in which its arguments are."""
+        out: list[Stmt] = []
+        row = Var(self.root.target)
+        if self.ndim > 1:
+            row = Var(self.rt.fresh("row"))
+            self.rt.types[row.name] = types.Array(types.float64, 1, "C")
+            index = self.index(out, tuple(counters[:-1]))
+            out.append(Let(row.name, "item", (Var(self.root.target), index), None, self.line))
+        out.append(Do(Let("_", "call", (each, row, lengths[-1]), (), self.line), self.line))
+        return out
+
+    def made(self, shape: Var) -> Let:
+        """The statement that makes the root: in the arena, unless it may be part of the result or there may be many."""
+        rt = self.rt
+        dtype = Ref(np.float64, "float64")
+        if not rt.may_be_in_arena(self.root):
+            return Let(self.root.target, "call", (Ref(np.empty, "empty"), shape, dtype), (), self.line)
+        return Let(
+            self.root.target, "call", (Ref(workspace.room, "room"), rt.arena, shape, dtype), (), self.line
+        )
+
+    def backward(self, bar: Var, kept: dict[Var, Var]) -> list[Stmt]:
+        """The loop of the way back."""
+        rt = self.rt
+        active = [x for x in self.leaves if rt.is_active(x)]
+        same = [x for x in active if x.name in rt.values.owned and self.is_alike(x)]
+        adding = self.back_loop(bar, kept, active, [])
+        if not same:
+            return adding
+        assigning = self.back_loop(bar, kept, active, same)
+        choice = cotangent_arrays.Choice(frozenset(f"{x.name}_b" for x in same), frozenset())
+        return [cotangent_arrays.choose(choice, assigning, adding, self.line)]
+
+    def is_alike(self, x: Var) -> bool:
+        """Whether a leaf surely has the shape of the end."""
+        roots = self.rt.values.root
+        return roots.get(x.name, x.name) == roots.get(self.end.name, self.end.name)
+
+    def back_loop(self, bar: Var, kept: dict[Var, Var], active: list[Var], assigned: list[Var]) -> list[Stmt]:
+        """The loop that adds to the cotangents of the leaves, or assigns those of `assigned`."""
+        rt, line = self.rt, self.line
+        out: list[Stmt] = []
+        values = {x: name for x, name in kept.items() if x in self.leaves}
+        lengths, sides = self.sides(out, values, bar)
+        bars = {x: Var(f"{x.name}_b") for x in active}
+        targets, end = self.targets(out, bars, lengths)
+        _, places = self.sides(out, bars, bar, targets)
+        counters = self.counters()
+        inner = self.loads(list(values), sides, counters)
+        root = Var(self.root.target)
+        made_by_load = {self.each[x].name for x in kept}  # type: ignore[union-attr]
+        if root in kept:
+            inner.append(
+                Let(
+                    self.each[root].name, "item", (kept[root], self.index(inner, tuple(counters))), None, line
+                )
+            )  # type: ignore[union-attr]
+        inner += [
+            s for s in self.parts.forward if isinstance(s, Let) and s.target in self.needed - made_by_load
+        ]
+        numbers = [e.name for e in self.each.values() if isinstance(e, Var) and e.name in rt.active]
+        inner += [Let(f"{name}_b", "copy", (Const(0.0),), None, line) for name in numbers]
+        inner.append(self.arrived(bar, counters, inner))
+        inner += [self.added(s, set(numbers)) for s in self.parts.backward]
+        before: list[Stmt] = []
+        behind: list[Stmt] = []
+        for x in active:
+            term = Var(f"{self.each[x].name}_b")  # type: ignore[union-attr]
+            if x in assigned:
+                self.store(inner, bars[x], tuple(counters), term)
+            elif self.is_column(x):
+                total = Var(rt.fresh("column"))
+                rt.types[total.name] = types.float64
+                before.append(Let(total.name, "copy", (Const(0.0),), None, line))
+                inner.append(plus(total.name, total, term, line))
+                self.add_at(behind, places[x].array, self.placed(places[x], counters, behind), total)
+            else:
+                self.add_at(inner, places[x].array, self.placed(places[x], counters, inner), term)
+        return [*out, *self.nest(counters, lengths, inner, before, behind), *end]
+
+    def arrived(self, bar: Var, counters: list[Operand], out: list[Stmt]) -> Let:
+        """The cotangent of an element of the end."""
+        name = self.each[self.end].name  # type: ignore[union-attr]
+        return Let(f"{name}_b", "item", (bar, self.index(out, tuple(counters))), None, self.line)
+
+    def targets(
+        self, out: list[Stmt], bars: dict[Var, Var], lengths: list[Operand]
+    ) -> tuple[dict[Var, Var], list[Stmt]]:
+        """(for each leaf what is added into, what is done behind the loop)."""
+        found: dict[Var, Var] = {}
+        end: list[Stmt] = []
+        for x, bar in bars.items():
+            found[x] = bar
+            if self.is_column(x) or self.is_alike(x) or len(self.leaves) == 1:
+                continue
+            room = Var(self.rt.fresh(f"{x.name}_room"))
+            self.rt.types[room.name] = self.rt.types[x.name]
+            out.append(
+                Let(room.name, "call", (Ref(room_along, "room_along"), bar, lengths[-1]), (), self.line)
+            )
+            end.append(Do(Let("_", "call", (Ref(folded, "folded"), bar, room), (), self.line), self.line))
+            found[x] = room
+        return found, end
+
+    def sides(
+        self, out: list[Stmt], arrays: dict[Var, Var], like: Var | None, instead: dict[Var, Var] | None = None
+    ) -> tuple[list[Operand], dict[Var, _Side]]:
+        """(the lengths of the loops, how each leaf is indexed).
+
+        Args:
+            out: where statements go that have to be done first.
+            arrays: leaf -> what is read of it, or added to, in this loop.
+            like: an array of the shape of the result; None where that is yet to be found.
+            instead: leaf -> what is indexed in place of `arrays`, of the same shape but for its last axis.
+        """
+        shapes: dict[Var, list[Operand]] = {}
+        for x, array in arrays.items():
+            if like is None or (len(self.leaves) > 1 and not self.is_alike(x)):
+                shapes[x] = self.shape(array, out)
+        if like is None:
+            lengths = self.together(shapes, out)
+        else:
+            lengths = self.lengths or self.shape(like, out)
+        found: dict[Var, _Side] = {}
+        for x, array in arrays.items():
+            ndim = self.rt.types[x.name].ndim
+            steps: list[Operand] = [Const(1)] * ndim
+            if len(self.leaves) > 1 and not self.is_alike(x):
+                steps = [self.step(n, out) for n in shapes[x][:-1]]
+                steps.append(Const(0 if self.is_column(x) else 1))
+                if not self.is_column(x) and instead is None:
+                    copy = Var(self.rt.fresh(f"{x.name}_along"))
+                    self.rt.types[copy.name] = self.rt.types[x.name]
+                    out.append(
+                        Let(copy.name, "call", (Ref(along, "along"), array, lengths[-1]), (), self.line)
+                    )
+                    array = copy
+            found[x] = _Side(array if instead is None else instead[x], tuple(steps))
+        return lengths, found
+
+    def together(self, shapes: dict[Var, list[Operand]], out: list[Stmt]) -> list[Operand]:
+        """The lengths of the result."""
+        order = sorted(shapes, key=lambda x: (self.is_column(x), -self.rt.types[x.name].ndim))
+        lengths = list(shapes[order[0]])
+        if len(lengths) < self.ndim:  # the one with the most axes is a column
+            order.sort(key=lambda x: -self.rt.types[x.name].ndim)
+            lengths = list(shapes[order[0]])
+        for x in order[1:]:
+            mine = shapes[x]
+            start = self.ndim - len(mine)
+            for k, n in enumerate(mine):
+                lengths[start + k] = self.common(lengths[start + k], n, out)
+        return lengths
+
+    def is_column(self, x: Var) -> bool:
+        """Whether a leaf surely has 1 for the length of its last axis, and another leaf may have more."""
+        known = self.rt.array_loops.is_column
+        return known(x) and not all(map(known, self.leaves))
+
+    # -- pieces --------------------------------------------------------------------------------------------------------
+
+    def counters(self) -> list[Operand]:
+        """New variables for the loops."""
+        found: list[Operand] = []
+        for _ in range(self.ndim):
+            name = self.rt.fresh("k")
+            self.rt.types[name] = types.int64
+            found.append(Var(name))
+        return found
+
+    def placed(self, side: _Side, counters: list[Operand], out: list[Stmt]) -> tuple[Operand, ...]:
+        """The places along the axes of a leaf."""
+        mine = counters[len(counters) - len(side.index) :]
+        return tuple(
+            k
+            if step == Const(1)
+            else Const(0)
+            if step == Const(0)
+            else self.whole_number(out, "binary", (k, step), "*")
+            for k, step in zip(mine, side.index, strict=True)
+        )
+
+    def loads(self, leaves: list[Var], sides: dict[Var, _Side], counters: list[Operand]) -> list[Stmt]:
+        """The elements of leaves."""
+        out: list[Stmt] = []
+        for x in leaves:
+            index = self.index(out, self.placed(sides[x], counters, out))
+            out.append(Let(self.each[x].name, "item", (sides[x].array, index), None, self.line))  # type: ignore[union-attr]
+        return out
+
+    def nest(
+        self,
+        counters: list[Operand],
+        lengths: list[Operand],
+        inner: list[Stmt],
+        before: list[Stmt],
+        behind: list[Stmt],
+    ) -> list[Stmt]:
+        """Loops of these lengths, with statements around the innermost."""
+        for k, length in reversed(list(zip(counters, lengths, strict=True))):
+            inner = [For(k.name, Const(0), length, Const(1), inner, self.line)]  # type: ignore[union-attr]
+            if k is counters[-1]:
+                inner = [*before, *inner, *behind]
+        return inner
+
+
+__all__ = ["Tree"]

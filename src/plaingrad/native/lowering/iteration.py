@@ -1,0 +1,404 @@
+"""Iteration made counted loops: over ranges, arrays, tuples, lists, several of them at once, and over indices.
+
+In the tree that Numba's IR becomes first, a `for` loop is a general loop around `iternext`, `pair_first` (the item) and
+`pair_second` (whether there is one), of what `getiter` has made.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numba.core import types
+
+from plaingrad.native.lowering.list_names import ListNames
+from plaingrad.native.program.builder import Draft
+from plaingrad.native.program.ir import (
+    Break,
+    Const,
+    Do,
+    For,
+    If,
+    Let,
+    Loop,
+    Operand,
+    Ref,
+    Stmt,
+    Var,
+    breaks,
+    operands,
+    statements,
+    value_of,
+)
+from plaingrad.native.runtime.helpers import trips
+
+STEPS = ("iternext", "pair_first", "pair_second")
+PURE = ("binary", "unary", "compare", "copy")
+OVER_INDICES = (np.ndindex, np.ndenumerate)
+
+
+def counted(draft: Draft, body: list[Stmt]) -> list[Stmt]:
+    """`body`, with calls of methods recognised, whose iterations are counted loops.
+
+    Raises:
+        NativeError: something is iterated over that is not taken natively.
+    """
+    return _Iteration(draft, body).body(body)
+
+
+class _Iteration:
+    """The iterations of one program.
+
+    Attributes:
+        draft: the program.
+        definitions: variable -> what assigns it.
+        lists: what the names of lists may stand for.
+        reads: variable -> how often it is read.
+    """
+
+    def __init__(self, draft: Draft, body: list[Stmt]) -> None:
+        self.draft = draft
+        self.definitions = {s.target: s for s in statements(body) if isinstance(s, Let)}
+        self.lists = ListNames(draft, body)
+        self.assigned = Counter(s.target for s in statements(body) if isinstance(s, (Let, For)))
+        self.reads = Counter(a.name for s in statements(body) for a in operands(s) if isinstance(a, Var))
+
+    def body(self, body: list[Stmt]) -> list[Stmt]:
+        """`body` with iteration made counted loops, and what only served it left out."""
+        out: list[Stmt] = []
+        if any(isinstance(s, Let) and s.op == "iternext" for s in body):
+            body = self._begun_once(body)
+        for s in body:
+            if isinstance(s, If):
+                s = If(s.test, self.body(s.then), self.body(s.orelse), s.line)
+            elif isinstance(s, Loop):
+                out += self._loop(s)
+                continue
+            elif isinstance(s, Let) and self._only_iterates(s):
+                continue
+            elif (
+                isinstance(s, Let)
+                and s.op == "call"
+                and getattr(value_of(s.args[0]), "__name__", "") == "length_of_iterator"
+            ):
+                _, setup, bounds, _ = self._iterated(s.args[1], None)
+                out += [*setup, Let(s.target, "call", (Ref(trips, "trips"), *bounds), (), s.line)]
+                continue
+            out.append(s)
+        return out
+
+    def _begun_once(self, body: list[Stmt]) -> list[Stmt]:
+        """`body` of which parts are `for` loops whose body always leaves them: it runs once, if there are items."""
+        steps = {(s.op, s.args[0]): s.target for s in body if isinstance(s, Let) and s.op in STEPS}
+        out: list[Stmt] = []
+        bound: dict[Operand, list[Stmt]] = {}  # whether there is an item -> what takes it
+        for s in body:
+            if isinstance(s, Let) and s.op == "iternext":
+                self.draft.line = s.line
+                item, test = steps.get(("pair_first", Var(s.target))), steps["pair_second", Var(s.target)]
+                k, setup, bounds, bind = self._iterated(s.args[0], item)
+                bound[Var(test)] = [Let(k, "copy", bounds[:1], None, s.line), *bind]
+                n = self.draft.fresh("n", types.int64)
+                out += [*setup, Let(n, "call", (Ref(trips, "trips"), *bounds), (), s.line)]
+                out.append(Let(test, "compare", (Const(0), Var(n)), "<", s.line))
+            elif isinstance(s, If) and s.test in bound:
+                out.append(If(s.test, [*bound[s.test], *s.then], s.orelse, s.line))
+            elif not (isinstance(s, Let) and s.op in STEPS):
+                out.append(s)
+        return out
+
+    def _begins_inside(self, iterator: Operand, body: list[Stmt]) -> bool:
+        """Whether an iterator is made by one of the statements of `body`."""
+        inside = {id(s) for s in body}
+        while isinstance(iterator, Var) and (made := self.definitions.get(iterator.name)) is not None:
+            if id(made) in inside:
+                return True
+            if made.op != "copy":
+                return False
+            iterator = made.args[0]
+        return False
+
+    def _only_iterates(self, s: Let) -> bool:
+        """Whether a statement makes what a counted loop has made superfluous: a range, an iterator."""
+        if s.op == "copy" or (s.op == "call" and s.args[0] in (Const(enumerate), Const(zip))):
+            return isinstance(self.draft.types.get(s.target), types.IteratorType)
+        made = value_of(s.args[0]) if s.op == "call" else None
+        return s.op == "getiter" or made is range or made in OVER_INDICES
+
+    def _loop(self, loop: Loop) -> list[Stmt]:
+        """A general loop: a counted one if it iterates."""
+        parts = {s.op: s for s in loop.body if isinstance(s, Let) and s.op in STEPS}
+        if "iternext" not in parts or self._begins_inside(parts["iternext"].args[0], loop.body):
+            return [Loop(self.body(loop.body), loop.line)]
+        self.draft.line = loop.line
+        rest = [s for s in loop.body if s not in parts.values()]
+        last = rest[-1] if rest else None
+        if not (
+            isinstance(last, If)
+            and last.test == Var(parts["pair_second"].target)
+            and _ends_in_break(last.orelse)
+        ):
+            raise self.draft.refuse("this loop")
+        sunk = rest[:-1]
+        if sunk and not self._may_sink(sunk, last.then):
+            return self._general(loop, parts)
+        item = parts["pair_first"].target if "pair_first" in parts else None
+        if self._changes_its_list(parts["iternext"].args[0], last.then, loop):
+            return self._general(loop, parts, grows=True)
+        inner = self.body([*sunk, *last.then])
+        target, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item)
+        after = last.orelse[:-1]
+        inner = [*bind, *inner]
+        if after and breaks(inner):
+            flag, other = (
+                self.draft.fresh("broke", types.boolean),
+                self.draft.fresh("finished", types.boolean),
+            )
+            inner = _flagged(inner, flag)
+            return [
+                *setup,
+                Let(flag, "copy", (Const(False),), None, loop.line),
+                For(target, start, stop, step, inner, loop.line),
+                Let(other, "unary", (Var(flag),), "not", loop.line),
+                If(Var(other), self.body(after), [], loop.line),
+            ]
+        return [*setup, For(target, start, stop, step, inner, loop.line), *self.body(after)]
+
+    def _changes_its_list(self, iterator: Operand, body: list[Stmt], loop: Loop) -> bool:
+        """Whether the body of a loop over a list may change its length, so that it is not a counted loop."""
+        under, seen, lists = [iterator], set(), []
+        while under:
+            a = under.pop()
+            if a in seen:  # variables that change names in a loop
+                continue
+            seen.add(a)
+            t = self.draft.type_of(a)
+            made = self.definitions.get(a.name) if isinstance(a, Var) else None
+            if isinstance(t, types.List):
+                lists.append(a)
+            elif made is not None and (made.op in ("copy", "getiter") or isinstance(t, types.IteratorType)):
+                under += made.args
+        for s in statements(body) if lists else ():
+            call = s.call if isinstance(s, Do) else s
+            if (
+                isinstance(call, Let)
+                and call.op in ("call", "method")
+                and not isinstance(call.args[0], Const)
+            ):
+                given = [a for a in call.args if isinstance(self.draft.type_of(a), types.List)]
+                if any(self.lists.may_be_one(a, b, loop) for a in given for b in lists):
+                    self.draft.line = s.line
+                    return True
+        return False
+
+    def _may_sink(self, before: list[Stmt], then: list[Stmt]) -> bool:
+        """Whether statements before the test of a loop may as well stand behind it, at the top of the body."""
+        inside = Counter(
+            a.name for s in statements([*before, *then]) for a in operands(s) if isinstance(a, Var)
+        )
+        return all(
+            isinstance(s, Let) and s.op in PURE and self.reads[s.target] == inside[s.target] for s in before
+        )
+
+    def _general(self, loop: Loop, parts: dict[str, Let], grows: bool = False) -> list[Stmt]:
+        """A `for` loop with statements before its test, which run once more than its body: it counts for itself.
+
+        Where it `grows`, the length of the list is asked for before every iteration.
+        """
+        item = parts["pair_first"].target if "pair_first" in parts else None
+        k, setup, (start, stop, step), bind = self._iterated(parts["iternext"].args[0], item)
+        n, count, up = (self.draft.fresh(name, types.int64) for name in ("n", "count", "up"))
+        shift = self.draft.fresh("shift", types.int64)
+        line = loop.line
+        test = Let(parts["pair_second"].target, "compare", (Var(count), Var(n)), "<", line)
+        length = Let(n, "call", (Ref(trips, "trips"), start, stop, step), (), line)
+        if grows and (len(setup) != 1 or step != Const(1)):
+            raise self.draft.refuse("a change of a list inside a loop over it and others")
+        body: list[Stmt] = [*setup, length, test] if grows else [test]
+        for s in loop.body:
+            if isinstance(s, If) and s.test == Var(test.target):
+                top = [
+                    Let(shift, "binary", (Var(count), step), "*", line),
+                    Let(k, "binary", (start, Var(shift)), "+", line),
+                    *bind,
+                    Let(up, "binary", (Var(count), Const(1)), "+", line),
+                    Let(count, "copy", (Var(up),), None, line),
+                ]
+                s = If(s.test, [*top, *s.then], s.orelse, s.line)
+            elif s in parts.values():
+                continue
+            body.append(s)
+        before: list[Stmt] = [] if grows else [*setup, length]
+        return [*before, Let(count, "copy", (Const(0),), None, line), Loop(self.body(body), line)]
+
+    def _iterated(self, iterator: Operand, item: str | None) -> Any:
+        """(loop variable, statements before, (start, stop, step), statements at the top of the body)."""
+        found = self.definitions[iterator.name] if isinstance(iterator, Var) else None
+        while found is not None and found.op in ("copy", "getiter"):
+            source = found.args[0]
+            if found.op == "getiter":
+                made = self.definitions.get(source.name) if isinstance(source, Var) else None
+                if made is not None and made.op == "call" and made.args[0] == Const(range):
+                    return item or self.draft.fresh("k", types.int64), [], _bounds(made), []
+                if made is not None and made.op == "call" and isinstance(made.args[0], Const):
+                    return self._over_pairs(made, item)
+                if made is not None and made.op == "call" and value_of(made.args[0]) in OVER_INDICES:
+                    return self._over_indices(made, item)
+                return self._over_items(source, item)
+            found = self.definitions.get(source.name) if isinstance(source, Var) else None
+        raise self.draft.refuse("this iteration")
+
+    def _over_items(self, source: Operand, item: str | None) -> Any:
+        """The items of an array, a tuple of like items, or a list."""
+        t = self.draft.type_of(source)
+        alike = isinstance(t, types.BaseTuple) and len({types.unliteral(part) for part in t.types}) == 1
+        if not alike and not isinstance(t, (types.Array, types.UniTuple, types.List)):
+            raise self.draft.refuse(f"iteration over {t}")
+        k, n = self.draft.fresh("k", types.int64), self.draft.fresh("n", types.int64)
+        setup = [Let(n, "call", (Const(len), source), (), self.draft.line)]
+        bind = [Let(item, "item", (source, Var(k)), None, self.draft.line)] if item else []
+        return k, setup, (Const(0), Var(n), Const(1)), bind
+
+    def _over_indices(self, made: Let, item: str | None) -> Any:
+        """np.ndindex(shape) or np.ndindex(n, ...), and np.ndenumerate(array): the last index runs fastest."""
+        line = self.draft.line
+        setup: list[Stmt] = []
+        array = made.args[1] if value_of(made.args[0]) is np.ndenumerate else None
+        given = made.args[1]
+        if array is not None:
+            shape = self.draft.fresh("shape", types.UniTuple(types.int64, self.draft.type_of(array).ndim))
+            setup.append(Let(shape, "attribute", (array,), "shape", line))
+            given = Var(shape)
+        t: Any = self.draft.type_of(given)
+        dims: list[Operand] = list(made.args[1:])
+        if isinstance(t, types.BaseTuple):
+            dims = [Var(self.draft.fresh("n", types.int64)) for _ in range(t.count)]
+            setup += [Let(d.name, "item", (given, Const(k)), None, line) for k, d in enumerate(dims)]
+        n: Operand = Const(1)
+        for d in dims:
+            size = self.draft.fresh("size", types.int64)
+            setup.append(Let(size, "binary", (n, d), "*", line))
+            n = Var(size)
+        k = self.draft.fresh("k", types.int64)
+        bind: list[Stmt] = []
+        rest: Operand = Var(k)
+        places: list[Operand] = []
+        for d in reversed(dims):
+            place, left = self.draft.fresh("at", types.int64), self.draft.fresh("left", types.int64)
+            bind.append(Let(place, "binary", (rest, d), "%", line))
+            bind.append(Let(left, "binary", (rest, d), "//", line))
+            places.insert(0, Var(place))
+            rest = Var(left)
+        if item and array is None:
+            bind.append(Let(item, "tuple", tuple(places), None, line))
+        elif item:
+            where, value = (
+                self.draft.fresh("where", types.UniTuple(types.int64, len(dims))),
+                self.draft.fresh("part"),
+            )
+            self.draft.types[value] = self.draft.type_of(array).dtype
+            bind.append(Let(where, "tuple", tuple(places), None, line))
+            bind.append(Let(value, "item", (array, Var(where)), None, line))
+            bind.append(Let(item, "tuple", (Var(where), Var(value)), None, line))
+        return k, setup, (Const(0), n, Const(1)), bind
+
+    def _over_pairs(self, made: Let, item: str | None) -> Any:
+        """enumerate(items[, start]) and zip(items, ...), of arrays, tuples, lists, ranges, or of one another."""
+        k = self.draft.fresh("k", types.int64)
+        setup, n, bind, found = self._numbered(made, Var(k))
+        if item:
+            bind.append(Let(item, "copy", (found,), None, self.draft.line))
+        return k, setup, (Const(0), n, Const(1)), bind
+
+    def _numbered(self, made: Let, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
+        """(statements before, the number of items, statements that make item `k`, that item) of a call."""
+        line, function = self.draft.line, made.args[0]
+        if function == Const(range):
+            bounds = _bounds(made)
+            n, shift = (self.draft.fresh(name, types.int64) for name in ("n", "shift"))
+            found = self.draft.fresh("at", types.int64)
+            setup: list[Stmt] = [Let(n, "call", (Ref(trips, "trips"), *bounds), (), line)]
+            bind: list[Stmt] = [Let(shift, "binary", (k, bounds[2]), "*", line)]
+            bind.append(Let(found, "binary", (bounds[0], Var(shift)), "+", line))
+            return setup, Var(n), bind, Var(found)
+        sources = list(made.args[1:])
+        if function not in (Const(enumerate), Const(zip)) or not sources:
+            raise self.draft.refuse("this iteration")
+        parts: list[Operand] = []
+        if function == Const(enumerate):
+            place = self.draft.fresh("at", types.int64)
+            begin = sources.pop() if len(sources) == 2 else Const(0)
+            bind = [Let(place, "binary", (k, begin), "+", line)]
+            parts.append(Var(place))
+        else:
+            bind = []
+        setup, stop = [], None
+        for source in sources:
+            more, end, steps, part = self._numbered_source(source, k)
+            setup += more
+            bind += steps
+            parts.append(part)
+            if stop is None:
+                stop = end
+            else:
+                shorter = self.draft.fresh("n", types.int64)
+                setup.append(Let(shorter, "call", (Const(min), stop, end), (), line))
+                stop = Var(shorter)
+        assert stop is not None
+        kinds = [self.draft.type_of(part) for part in parts]
+        found = self.draft.fresh("items", types.BaseTuple.from_types(kinds))
+        bind.append(Let(found, "tuple", tuple(parts), None, line))
+        return setup, stop, bind, Var(found)
+
+    def _only_definition(self, x: Operand) -> Let | None:
+        """The statement that assigns a variable; None if there are several, or none."""
+        return self.definitions.get(x.name) if isinstance(x, Var) and self.assigned[x.name] == 1 else None
+
+    def _numbered_source(self, source: Operand, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
+        """`_numbered` of one of the things that enumerate and zip go through."""
+        made = self._only_definition(source)
+        while made is not None and made.op == "copy":
+            made = self._only_definition(made.args[0])
+        if made is not None and made.op == "getiter":
+            return self._numbered_source(made.args[0], k)
+        if (
+            made is not None
+            and made.op == "call"
+            and made.args[0] in (Const(range), Const(enumerate), Const(zip))
+        ):
+            return self._numbered(made, k)
+        part = self.draft.fresh("part")
+        _, setup, (_, n, _), _ = self._over_items(source, None)
+        self.draft.types[part] = item_type(self.draft.type_of(source))
+        return setup, n, [Let(part, "item", (source, k), None, self.draft.line)], Var(part)
+
+
+def _bounds(made: Let) -> tuple[Operand, Operand, Operand]:
+    """(start, stop, step) of a call of `range`."""
+    given = made.args[1:]
+    start, stop = (Const(0), given[0]) if len(given) == 1 else given[:2]
+    return start, stop, given[2] if len(given) == 3 else Const(1)
+
+
+def item_type(t: Any) -> Any:
+    """The type of an item of an array or tuple."""
+    if isinstance(t, types.Array):
+        return t.dtype if t.ndim == 1 else t.copy(ndim=t.ndim - 1, layout="C" if t.layout == "C" else "A")
+    return t.dtype
+
+
+def _ends_in_break(body: list[Stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], Break)
+
+
+def _flagged(body: list[Stmt], flag: str) -> list[Stmt]:
+    """`body` that sets `flag` before it leaves its loop."""
+    if not body:
+        return body
+    last = body[-1]
+    if isinstance(last, Break):
+        return [*body[:-1], Let(flag, "copy", (Const(True),), None, last.line), last]
+    if isinstance(last, If):
+        return [*body[:-1], If(last.test, _flagged(last.then, flag), _flagged(last.orelse, flag), last.line)]
+    return body

@@ -1,0 +1,35 @@
+"""What is done to a user's program before it is differentiated: each pass takes a program and returns a better one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from plaingrad.native.analysis.shapes import with_shapes_of_roots
+from plaingrad.native.lowering.array_lists import with_references_counted
+from plaingrad.native.lowering.constant_keys import without_keys
+from plaingrad.native.lowering.fused_reductions import in_loops
+from plaingrad.native.lowering.inline import inlined
+from plaingrad.native.lowering.invariant_loads import cells_first
+from plaingrad.native.lowering.lists import without_lists
+from plaingrad.native.lowering.row_indexing import without_rows
+from plaingrad.native.lowering.tuple_lists import without_tuple_lists
+from plaingrad.native.program.ir import Program
+
+PASSES: tuple[Callable[[Program], Program], ...] = (
+    inlined,
+    without_tuple_lists,
+    with_references_counted,
+    without_lists,
+    in_loops,
+    without_rows,
+    without_keys,
+    with_shapes_of_roots,
+    cells_first,
+)
+
+
+def prepared(program: Program) -> Program:
+    """`program` as the transforms take it."""
+    for step in PASSES:
+        program = step(program)
+    return program
