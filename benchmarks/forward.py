@@ -18,7 +18,7 @@ import numpy as np
 import plaingrad
 from benchmarks import plain
 from benchmarks.plain import Figure, best_times, report
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 
 CHUNK = 8
 

@@ -31,7 +31,7 @@ from plaingrad import (
     value_and_grad,
     vjp,
 )
-from plaingrad.engine import watch
+from plaingrad.engine.refusals import watch
 from plaingrad.testing import checked
 
 X = np.array([0.5, -1.5, 2.0])

@@ -109,8 +109,8 @@ def test_the_map_of_linearize_inside_another_derivative(f, outer):
 
 
 def test_a_rule_of_ours_that_engine_code_calls_does_not_depend_on_what_ran_before():
-    from plaingrad.engine import calls
-    from plaingrad.engine.paired_steps import plain_slope_back
+    from plaingrad.engine.calls import calls
+    from plaingrad.engine.fusion.reverse_in_forward_steps import plain_slope_back
 
     f = CUBES["a list"]
     grad(lambda x: vjp(f, x)[1](1.0)[0])(0.7)

@@ -12,8 +12,8 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, vjp
-from plaingrad.engine.level import Level
-from plaingrad.engine.segment import Segment
+from plaingrad.engine.calls.level import Level
+from plaingrad.engine.checkpoints.segment import Segment
 from tests.hunts.injected import MODULE_LOCKS, State, free_locks
 
 pytestmark = [

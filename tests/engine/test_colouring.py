@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaingrad.engine.colouring import cheapest, colour_both, colour_columns, colour_rows, colour_symmetric
+from plaingrad.engine.sparsity.colouring import cheapest, colour_both, colour_columns, colour_rows, colour_symmetric
 
 
 def compressed(dense):

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.forward.push import push
 
 
 def watched(sizes):

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 import plaingrad
 from plaingrad import rulebook
-from plaingrad.engine import fused
-from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.push import push
-from plaingrad.engine.reverse import ReverseLevel
-from plaingrad.engine.straight import Straight
+from plaingrad.engine.fusion import fused
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.forward.push import push
+from plaingrad.engine.reverse.reverse import ReverseLevel
+from plaingrad.engine.fusion.straight import Straight
 from plaingrad.rewrite.fusion import FUNCTIONS
 
 DOMAINS = {"acosh": (1.2, 3.4), "asin": (-0.7, 0.6), "acos": (-0.7, 0.6), "atanh": (-0.7, 0.6)}

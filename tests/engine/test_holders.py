@@ -5,8 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from plaingrad.engine.holders import Inside, fingerprint
-from plaingrad.engine.tape import STEP, ArraySlot, RuleStep, Tree
+from plaingrad.engine.memory.holders import Inside, fingerprint
+from plaingrad.engine.memory.tape import STEP, ArraySlot, RuleStep, Tree
 from plaingrad.rulebook import Rule
 
 RULE = Rule(abs, "full")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from plaingrad.engine import index_sets
-from plaingrad.engine.index_sets import IndexSets
+from plaingrad.engine.sparsity import index_sets
+from plaingrad.engine.sparsity.index_sets import IndexSets
 
 N = 9
 

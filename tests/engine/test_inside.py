@@ -5,7 +5,7 @@ import pytest
 from numpy.lib.stride_tricks import sliding_window_view
 
 import plaingrad
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 
 X = np.array([0.7, -1.2, 0.4, 1.9, -0.3])
 V = np.array([1.0, 0.5, -0.25, 2.0, -1.5])

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from plaingrad.engine.patterns import find_pattern
+from plaingrad.engine.sparsity.patterns import find_pattern
 
 X = np.array([0.7, 1.3, -0.4, 2.2, 0.9, -1.6])
 

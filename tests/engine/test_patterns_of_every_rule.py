@@ -8,7 +8,7 @@ from tests.rules.numpy.checks import leaves
 from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
 from tests.rules.numpy.test_through_the_engine import SAMPLES, moved, name_of
 
-from plaingrad.engine.patterns import find_pattern
+from plaingrad.engine.sparsity.patterns import find_pattern
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaingrad import jacobian
-from plaingrad.engine.patterns import find_pattern
+from plaingrad.engine.sparsity.patterns import find_pattern
 
 N = 6
 PLACES = np.arange(N)

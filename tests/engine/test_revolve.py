@@ -6,7 +6,7 @@ import math
 import pytest
 
 from plaingrad import checkpoint_sequence, grad
-from plaingrad.engine.revolve import first_part, least_advances, repetitions
+from plaingrad.engine.checkpoints.revolve import first_part, least_advances, repetitions
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from plaingrad.engine import series
+from plaingrad.engine.taylor import series
 
 ORDER = 40
 

@@ -14,12 +14,23 @@ import numpy as np
 
 import plaingrad
 from plaingrad import critical
-from plaingrad.engine import adopt, codes, inputs, segment
+from plaingrad.engine.users_code import adopt, codes
+from plaingrad.engine.reverse import inputs
+from plaingrad.engine.checkpoints import segment
 from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
 
 HOME = str(Path(plaingrad.__file__).parent)
 #: What opens and closes: here every instruction is tried, elsewhere some.
-OPENING = ("critical", "rewrite/hooks", "engine/run", "engine/inputs", "engine/adopt", "engine/codes", "engine/push")
+OPENING = (
+    "critical",
+    "rewrite/hooks",
+    "engine/reverse/run",
+    "engine/reverse/inputs",
+    "engine/users_code/adopt",
+    "engine/users_code/codes",
+    "engine/forward/push",
+)
+OPENING_IN_PART = ("engine/calls/level", "engine/calls/calls", "engine/checkpoints/segment")
 OPENING_METHODS = ("run", "close", "_hand_over", "closed", "during", "_opened", "_end")
 MODULE_LOCKS = (codes.lock, inputs._lock, segment._lock)
 
@@ -36,7 +47,7 @@ def is_ours(code: CodeType) -> bool:
 def opens(code: CodeType) -> bool:
     """Whether `code` is part of opening or closing a level."""
     name = code.co_filename[len(HOME) + 1 : -3]
-    return name in OPENING or (name in ("engine/level", "engine/calls", "engine/segment") and code.co_name in OPENING_METHODS)
+    return name in OPENING or (name in OPENING_IN_PART and code.co_name in OPENING_METHODS)
 
 
 class Tracer:

@@ -32,7 +32,7 @@ from unittest import mock
 import numpy as np
 
 import plaingrad
-from plaingrad.engine import adopt, codes
+from plaingrad.engine.users_code import adopt, codes
 from plaingrad.rewrite import is_rewritten
 
 SOURCE = Path(__file__).with_name("patched.py")

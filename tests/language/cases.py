@@ -10,9 +10,9 @@ import numpy as np
 
 import plaingrad
 from plaingrad.api.leaves import leaf_values, structures_of
-from plaingrad.engine.patterns import find_pattern
-from plaingrad.engine.jets import JetLevel
-from plaingrad.engine.push import push
+from plaingrad.engine.sparsity.patterns import find_pattern
+from plaingrad.engine.taylor.jets import JetLevel
+from plaingrad.engine.forward.push import push
 
 RTOL = 1e-12
 

@@ -10,7 +10,7 @@ from tests.rules.test_elementwise import COMPLEX_ROWS, COMPLEX_SAMPLES, IN_DOUBL
 
 import plaingrad
 from plaingrad import rulebook
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 from plaingrad.rules import elementwise, special
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -9,7 +9,7 @@ from tests.rules.numpy.composed_samples import COMPOSED, RANDOM
 from tests.rules.numpy.test_through_the_engine import PUBLIC, REAL_ONLY, SAMPLES, moved, name_of
 
 import plaingrad
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from plaingrad.api.leaves import check_callable, described, wraps
-from plaingrad.engine.checkpoint import checkpointed_call
-from plaingrad.engine.revolve import repeated
+from plaingrad.engine.checkpoints.checkpoint import checkpointed_call
+from plaingrad.engine.checkpoints.revolve import repeated
 from plaingrad.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])

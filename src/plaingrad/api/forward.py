@@ -35,11 +35,11 @@ from plaingrad.api.leaves import (
     with_leaves,
     wraps,
 )
-from plaingrad.engine.jets import JetLevel
-from plaingrad.engine.kinds import NUMBER, kind_of
-from plaingrad.engine.mixed import push_inside
-from plaingrad.engine.push import push
-from plaingrad.engine.reverse import ReverseLevel
+from plaingrad.engine.forward.mixed import push_inside
+from plaingrad.engine.forward.push import push
+from plaingrad.engine.memory.kinds import NUMBER, kind_of
+from plaingrad.engine.reverse.reverse import ReverseLevel
+from plaingrad.engine.taylor.jets import JetLevel
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 

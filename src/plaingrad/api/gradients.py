@@ -20,10 +20,10 @@ from plaingrad.api.leaves import (
     structure_of,
 )
 from plaingrad.critical import imported
-from plaingrad.engine.borrowed import of_their_own
-from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.engine.refuse import refuse
-from plaingrad.engine.run import Run
+from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.refusals.refuse import refuse
+from plaingrad.engine.reverse.run import Run
+from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ArgumentError, ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 

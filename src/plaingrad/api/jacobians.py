@@ -32,12 +32,12 @@ from plaingrad.api.leaves import (
 )
 from plaingrad.class_keys import is_instance
 from plaingrad.critical import imported
-from plaingrad.engine.calls import slot_names
-from plaingrad.engine.inputs import entries_of, has_fields, put
-from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.memo import several_runs
-from plaingrad.engine.push import push
-from plaingrad.engine.run import Run
+from plaingrad.engine.calls.calls import slot_names
+from plaingrad.engine.calls.memo import several_runs
+from plaingrad.engine.forward.push import push
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.reverse.inputs import entries_of, has_fields, put
+from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError, NotHolomorphicError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
@@ -113,7 +113,7 @@ def jacobian(
 
 
 def natively(tier: Tier, f: Callable[..., Any]) -> Any:
-    """`plaingrad.native.border.operators` if whole derivatives of `f` are to be tried natively first, here and now; or None."""
+    """`plaingrad.native.border.operators` if whole derivatives of `f` are to be tried natively first; or None."""
     if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
         return None
     return imported("plaingrad.native.border.operators")

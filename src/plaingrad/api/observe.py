@@ -13,8 +13,8 @@ from plaingrad.api import recorded
 from plaingrad.api.gradients import Tier, chosen
 from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
 from plaingrad.class_keys import is_among
-from plaingrad.engine import watch
-from plaingrad.engine.calls import EXACT
+from plaingrad.engine.calls.calls import EXACT
+from plaingrad.engine.refusals import watch
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe
 from plaingrad.tangents import ZeroTangent

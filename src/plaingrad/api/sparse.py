@@ -29,13 +29,19 @@ from plaingrad.api.leaves import (
     structures_of,
 )
 from plaingrad.critical import exclusively, shared_lock
-from plaingrad.engine import dependence
-from plaingrad.engine.colouring import Colouring, cheapest, colour_columns, colour_rows, colour_symmetric
-from plaingrad.engine.index_sets import distinct
-from plaingrad.engine.memo import several_runs
-from plaingrad.engine.patterns import find_pattern
-from plaingrad.engine.push import push
-from plaingrad.engine.run import Run
+from plaingrad.engine.calls.memo import several_runs
+from plaingrad.engine.forward.push import push
+from plaingrad.engine.reverse.run import Run
+from plaingrad.engine.sparsity import dependence
+from plaingrad.engine.sparsity.colouring import (
+    Colouring,
+    cheapest,
+    colour_columns,
+    colour_rows,
+    colour_symmetric,
+)
+from plaingrad.engine.sparsity.index_sets import distinct
+from plaingrad.engine.sparsity.patterns import find_pattern
 from plaingrad.errors import ArgumentError, NativeError, PatternError
 
 MOST = 64  # sweeps made together, unless their seeds need more room than a task gives them

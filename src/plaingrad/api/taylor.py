@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.leaves import TANGENT, check_callable, described, filled, here, leaf_values, structure_of
-from plaingrad.engine import jet_rows
-from plaingrad.engine.jets import JetLevel
-from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
+from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.taylor import jet_rows
+from plaingrad.engine.taylor.jets import JetLevel
 from plaingrad.errors import ArgumentError
 
 

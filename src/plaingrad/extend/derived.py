@@ -13,10 +13,10 @@ import numpy as np
 
 from plaingrad import define, rulebook
 from plaingrad.api.leaves import COTANGENT, TANGENT, here, kept
-from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.inputs import Inputs, with_fresh
-from plaingrad.engine.kinds import SEQUENCE, is_heap, kind_of
-from plaingrad.engine.run import Run
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.memory.kinds import SEQUENCE, is_heap, kind_of
+from plaingrad.engine.reverse.inputs import Inputs, with_fresh
+from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, RuleError
 from plaingrad.extend.updates import Updates
 from plaingrad.rewrite import CURRENT

@@ -12,8 +12,8 @@ import numpy as np
 
 from plaingrad import define, rulebook
 from plaingrad.define import Updating
-from plaingrad.engine import adopt
-from plaingrad.engine.stop import stopped
+from plaingrad.engine.calls.stop import stopped
+from plaingrad.engine.users_code import adopt
 from plaingrad.errors import RuleError
 from plaingrad.extend.annotations import types_of
 from plaingrad.extend.derived import WRITTEN, DerivedRule, Opened, apply_frule, apply_rrule

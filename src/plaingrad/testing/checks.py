@@ -18,12 +18,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad.copying import deep_copy
-from plaingrad.engine import watch
-from plaingrad.engine.forward import ForwardLevel
-from plaingrad.engine.memory import owner_of
-from plaingrad.engine.push import unobserved as push_unobserved
-from plaingrad.engine.refuse import name_of
-from plaingrad.engine.run import Run
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.forward.push import unobserved as push_unobserved
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.refusals import watch
+from plaingrad.engine.refusals.refuse import name_of
+from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import CheckError, PlaingradError
 from plaingrad.tangents import is_zero
 from plaingrad.testing.case import as_real, identities, merged

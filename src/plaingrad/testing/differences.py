@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.kinds import ARRAY, NUMBER, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.testing.structures import (
     copied,
     flat,

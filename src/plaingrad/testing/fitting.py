@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.kinds import MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, is_zero, project, unthunk
 from plaingrad.testing.structures import (
     flat,

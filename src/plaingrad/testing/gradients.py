@@ -11,8 +11,8 @@ import numpy as np
 from plaingrad.api import vjp
 from plaingrad.api.leaves import check_callable, described
 from plaingrad.copying import deep_copy
-from plaingrad.engine.inputs import entries_of, has_fields, put
-from plaingrad.engine.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.reverse.inputs import entries_of, has_fields, put
 from plaingrad.errors import ArgumentError
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the size of the entry

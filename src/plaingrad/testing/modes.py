@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import jvp, vjp
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 from plaingrad.testing.case import Case
 from plaingrad.testing.differences import along
 from plaingrad.testing.fitting import exactly, near

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import vjp
-from plaingrad.engine.kinds import NUMBER, kind_of
+from plaingrad.engine.memory.kinds import NUMBER, kind_of
 from plaingrad.tangents import Thunk, ZeroTangent
 from plaingrad.testing.case import Case, identities
 from plaingrad.testing.fitting import alike, exactly

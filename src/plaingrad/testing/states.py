@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.inputs import fields_of, has_fields
-from plaingrad.engine.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.reverse.inputs import fields_of, has_fields
 from plaingrad.tangents import Tangent
 from plaingrad.tangents.project import for_numpy
 from plaingrad.testing.structures import DEPTH, inner_path, parts_of

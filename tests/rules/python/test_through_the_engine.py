@@ -30,7 +30,7 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, value_and_grad
-from plaingrad.engine.push import push
+from plaingrad.engine.forward.push import push
 from plaingrad.errors import PlaingradError
 
 X = 1.7

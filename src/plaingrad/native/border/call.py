@@ -12,9 +12,9 @@ import numpy as np
 from numba.core import types
 from numba.core.errors import NumbaError
 
-from plaingrad.engine.borrowed import is_lent, of_their_own
-from plaingrad.engine.memory import owner_of
-from plaingrad.engine.run import fingerprint, refuse_changed
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.reverse.run import fingerprint, refuse_changed
+from plaingrad.engine.values.borrowed import is_lent, of_their_own
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native.analysis.activity import has_own_rule, has_tangent, part_types
 from plaingrad.native.analysis.effects import effects_of

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.core import sigutils, types
 
-from plaingrad.engine.borrowed import of_their_own
+from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native.analysis.activity import is_array
 from plaingrad.native.analysis.effects import effects_of

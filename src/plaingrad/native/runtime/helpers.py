@@ -7,7 +7,7 @@ import numpy as np
 from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 
-from plaingrad.engine.memory import overwrites_unread
+from plaingrad.engine.memory.memory import overwrites_unread
 from plaingrad.errors import NativeError
 from plaingrad.native.runtime.declare import overload, register_jitable
 from plaingrad.native.runtime.vector.simd import native

@@ -1,0 +1,363 @@
+"""Code that runs outside the frames of a level: threads, pools, event loops, other processes, callbacks held by C code.
+
+A level is found through the context. What another thread runs is handed over bound to the level and keeps the
+context of its thread, as in plain Python. What C code keeps to call later stays the object it was, since programs
+ask for it back and compare it: its code is swapped for the rewritten code, which finds the level by itself.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from plaingrad.class_keys import is_among
+from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
+from plaingrad.engine.users_code import adopt, earlier_frames
+from plaingrad.engine.values import texts
+from plaingrad.errors import PlaingradError, RoundTripError
+from plaingrad.rewrite import in_force
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.level import Level
+
+Maker = Callable[["Level", Any], Callable[..., Any]]
+
+
+def callback(level: Level, caller: Any, f: Any) -> Callable[..., Any]:
+    """`f` for a C function `caller` that has no rule: rewritten, and refused when it returns an active value."""
+    instead = level.prep(f)
+
+    def called_back(*args: Any, **kwargs: Any) -> Any:
+        try:
+            result = instead(*args, **kwargs)
+            if level.calls.finds_active(result):
+                missing_rule(caller, f"It calls `{name_of(f)}`, which returns a differentiated value to it.")
+            if level.texts:
+                texts.check_returned(level, f, result)
+        except PlaingradError as refusal:
+            _keep_refusal(level, refusal)  # the C code may only print it
+            raise
+        return result
+
+    return called_back
+
+
+def at_level(level: Level, f: Any) -> Callable[..., Any]:
+    """`f`, rewritten, to be run with `level` in force whatever the context it is called in."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return in_force(level, level.prep(f), *args, **kwargs)
+
+    return run
+
+
+class Stepped:
+    """The items of `items`, each made with `level` in force wherever the next one is asked for; `look` sees them."""
+
+    def __init__(self, level: Level, items: Iterable[Any], look: Callable[[Any], None]) -> None:
+        self.step = at_level(level, iter(level.iterable(items)).__next__)
+        self.look = look
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item = self.step()
+        self.look(item)
+        return item
+
+
+# -- threads ------------------------------------------------------------------------------------------------------
+
+
+def _start_thread(level: Level, start: Any) -> Callable[..., Any]:
+    """A thread begins at the level that starts it."""
+
+    def start_thread(function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return start(at_level(level, function), *args, **kwargs)
+
+    return start_thread
+
+
+def _end_thread(level: Level, report: Any) -> Callable[..., Any]:
+    """An error that ends a thread is only printed: a refusal is raised where the level ends, too."""
+
+    def report_error(thread: Any) -> None:
+        _keep_refusal(level, sys.exc_info()[1])
+        level.calls.inside(report)(thread)
+
+    return report_error
+
+
+def _keep_refusal(level: Level, error: Any) -> None:
+    if isinstance(error, PlaingradError) and level.refusal is None:
+        level.refusal = error
+
+
+def _submit(level: Level, submit: Any) -> Callable[..., Any]:
+    """Work for a pool of threads."""
+
+    def submit_at_level(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if any(cls.__name__ == "InterpreterPoolExecutor" for cls in type(executor).__mro__):
+            return _submit_to_process(level, submit)(executor, f, *args, **kwargs)
+        return submit(executor, at_level(level, f), *args, **kwargs)
+
+    return submit_at_level
+
+
+def _make_pool(level: Level, make: Any) -> Callable[..., Any]:
+    """A pool of threads, or its `__init__`: each thread begins with the initializer."""
+    place = 2 if isinstance(make, type) else 3
+
+    def make_pool(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > place and args[place] is not None:
+            args = (*args[:place], at_level(level, args[place]), *args[place + 1 :])
+        elif kwargs.get("initializer") is not None:
+            kwargs["initializer"] = at_level(level, kwargs["initializer"])
+        return make(*args, **kwargs)
+
+    return make_pool
+
+
+def _add_done_callback(level: Level, add: Any) -> Callable[..., Any]:
+    """A callback of a pool's future runs in whichever thread finishes it; its errors are only logged."""
+
+    def add_done_callback(future: Any, f: Any) -> None:
+        run = at_level(level, f)
+
+        def done(future: Any) -> None:
+            try:
+                run(future)
+            except PlaingradError as refusal:
+                _keep_refusal(level, refusal)
+                raise
+
+        add(future, done)
+
+    return add_done_callback
+
+
+# -- contexts and event loops ---------------------------------------------------------------------------------------
+
+
+def _context_run(level: Level, run: Any) -> Callable[..., Any]:
+    """context.run(f): the context is the user's, the level is the caller's."""
+
+    def run_at_level(context: contextvars.Context, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        owner = getattr(f, "__self__", None)
+        if type(f) is not MethodType and hasattr(type(owner), "get_coro"):  # a step of a task, in C
+            _check_coroutine(level, owner.get_coro(), args)
+            return run(context, in_force, level, f, *args)
+        return run(context, at_level(level, f), *args, **kwargs)
+
+    return run_at_level
+
+
+def _check_coroutine(level: Level, coroutine: Any, futures: tuple[Any, ...]) -> None:
+    """Refuse a step of a coroutine from outside the level that can see active values, or is about to receive one."""
+    while earlier_frames.is_generator(type(coroutine)):
+        if earlier_frames.is_foreign(coroutine):
+            earlier_frames.check(level, coroutine)
+            for future in futures:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    if level.calls.finds_active(future.result()):
+                        missing_rule(
+                            coroutine,
+                            "It began outside the differentiated call and awaits a differentiated value.",
+                        )
+        coroutine = getattr(coroutine, "cr_await", None) or getattr(coroutine, "gi_yieldfrom", None)
+
+
+def _make_task(level: Level, cls: Any) -> Callable[..., Any]:
+    """Task(coroutine): one that began outside the level may not see active values."""
+
+    def make_task(*args: Any, **kwargs: Any) -> Any:
+        for coroutine in (*args[:1], *kwargs.values()):
+            _check_coroutine(level, coroutine, ())
+        return cls(*args, **kwargs)
+
+    return make_task
+
+
+def _handle_error(level: Level, handle: Any) -> Callable[..., Any]:
+    """An error in a callback of an event loop is only logged: a refusal among them ends the loop instead."""
+
+    def handle_error(loop: Any, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, PlaingradError):
+            _keep_refusal(level, error)
+            loop.stop()
+        level.calls.inside(handle)(loop, context)
+
+    return handle_error
+
+
+def _register(level: Level, register: Any) -> Callable[..., Any]:
+    """A C function that keeps callbacks for later."""
+
+    def register_callbacks(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            adopt_callback(x)
+        return register(*args, **kwargs)
+
+    return register_callbacks
+
+
+def _register_in_python(level: Level, register: Any) -> Callable[..., Any]:
+    return _register(level, level.calls.inside(register))
+
+
+def _refer(level: Level, refer: Any) -> Callable[..., Any]:
+    """A weak reference, whose callback runs when its object dies."""
+
+    def refer_to(x: Any, *callbacks: Any) -> Any:
+        for f in callbacks:
+            adopt_callback(f)
+        return refer(x, *callbacks)
+
+    return refer_to
+
+
+def adopt_callback(f: Any) -> None:
+    """Make `f`, which stays the object it is, run rewritten until the last open level closes."""
+    while type(f) is functools.partial or type(f) is MethodType:
+        f = f.func if type(f) is functools.partial else f.__func__
+    if type(f) is FunctionType:
+        adopt.adopt_function(f)
+    else:
+        adopt.adopt(type(f))
+
+
+def adopt_callbacks(values: Iterable[Any]) -> None:
+    """Make the functions among `values` run rewritten until the last open level closes."""
+    for x in values:
+        if is_among(type(x), adopt.PYTHON_CALLABLES):
+            adopt_callback(x)
+        elif isinstance(x, type):
+            adopt.adopt(x)
+
+
+# -- other processes --------------------------------------------------------------------------------------------------
+
+
+def _refuse_process(level: Level, f: Any, *values: Any) -> None:
+    """Refuse values on their way to another process if one of them is active: they go there as bytes."""
+    if any(_carries_active(level, x) for x in values):
+        refuse(
+            RoundTripError,
+            f"a differentiated value is handed to another process by `{f.__qualname__}`",
+            why="It goes there as bytes, and what comes back has lost its derivative.",
+            fix="use threads, or pass plaingrad.stop_gradient(x)",
+            anchor="round-trip",
+        )
+    if level.texts:
+        number = texts.first_number(level, values)
+        if number is not None:
+            texts.refuse_text(level, f, number)
+
+
+def _carries_active(level: Level, x: Any) -> bool:
+    finds_active = level.calls.finds_active
+    if type(x) is functools.partial:
+        return any(_carries_active(level, part) for part in (x.func, *x.args, *x.keywords.values()))
+    if type(x) is FunctionType:
+        return any(map(finds_active, _kept_by(x)))
+    return finds_active(x)
+
+
+def _kept_by(f: FunctionType) -> list[Any]:
+    """The defaults of a function and what its cells hold."""
+    kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    for cell in f.__closure__ or ():
+        try:
+            kept.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    return kept
+
+
+def _to_process(level: Level, f: Any) -> Callable[..., Any]:
+    def to_process(*args: Any, **kwargs: Any) -> Any:
+        target = getattr(args[0], "_target", None) if args else None
+        _refuse_process(level, f, target, *args, *kwargs.values())
+        return level.calls.inside(f)(*args, **kwargs)
+
+    return to_process
+
+
+def _submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
+    def submit_to_process(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+        _refuse_process(level, submit, getattr(executor, "_initargs", None), *args, *kwargs.values())
+        return submit(executor, *args, **kwargs)
+
+    return submit_to_process
+
+
+def _pool_work(level: Level, method: Any) -> Callable[..., Any]:
+    """Work for a `multiprocessing` pool, of threads or of processes; what it iterates over is walked by its threads."""
+    names = method.__code__.co_varnames[2 : method.__code__.co_argcount]
+
+    def pool_work(pool: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
+        call = {**dict(zip(names, args, strict=False)), **kwargs}
+
+        def look(x: Any) -> None:
+            if not threads:
+                _refuse_process(level, method, x)
+
+        for x in (f, call.get("args"), call.get("kwds")):
+            look(x)
+        if "iterable" in call:
+            items = Stepped(level, call["iterable"], look)
+            call["iterable"] = list(items) if method.__name__ == "_map_async" else items
+        for name in ("callback", "error_callback"):
+            if call.get(name) is not None:
+                call[name] = at_level(level, call[name])
+        return level.calls.inside(method)(pool, at_level(level, f) if threads else f, **call)
+
+    return pool_work
+
+
+#: What to call instead, by module and qualified name: naming the functions themselves would import their modules.
+FUNCTIONS: dict[tuple[str, str], Maker] = {
+    ("_thread", "start_new_thread"): _start_thread,
+    ("_thread", "start_new"): _start_thread,
+    ("_thread", "start_joinable_thread"): _start_thread,
+    ("threading", "_make_invoke_excepthook.<locals>.invoke_excepthook"): _end_thread,
+    ("concurrent.futures.thread", "ThreadPoolExecutor"): _make_pool,
+    ("concurrent.futures.thread", "ThreadPoolExecutor.__init__"): _make_pool,
+    ("concurrent.futures.thread", "ThreadPoolExecutor.submit"): _submit,
+    ("concurrent.futures._base", "Future.add_done_callback"): _add_done_callback,
+    ("_contextvars", "Context.run"): _context_run,
+    ("_asyncio", "Task"): _make_task,
+    ("_asyncio", "Future.add_done_callback"): _register,
+    ("_asyncio", "Task.add_done_callback"): _register,
+    ("asyncio.base_events", "BaseEventLoop.call_soon_threadsafe"): _register_in_python,
+    ("asyncio.base_events", "BaseEventLoop.call_exception_handler"): _handle_error,
+    ("_signal", "signal"): _register,
+    ("atexit", "register"): _register,
+    ("weakref", "ReferenceType"): _refer,
+    ("_weakref", "proxy"): _refer,
+    ("concurrent.futures.process", "ProcessPoolExecutor.submit"): _submit_to_process,
+    ("multiprocessing.process", "BaseProcess.start"): _to_process,
+    ("multiprocessing.reduction", "ForkingPickler.dumps"): _to_process,
+    ("multiprocessing.queues", "Queue.put"): _to_process,
+    ("multiprocessing.queues", "JoinableQueue.put"): _to_process,
+    ("multiprocessing.pool", "Pool.apply_async"): _pool_work,
+    ("multiprocessing.pool", "Pool._map_async"): _pool_work,
+    ("multiprocessing.pool", "Pool.imap"): _pool_work,
+    ("multiprocessing.pool", "Pool.imap_unordered"): _pool_work,
+}
+
+
+def special(f: Any, level: Level) -> Callable[..., Any] | None:
+    """What to call instead of `f` if it hands work to code outside the level, else None."""
+    module = getattr(f, "__module__", None) or getattr(getattr(f, "__objclass__", None), "__module__", None)
+    if type(module) is not str:
+        return None
+    make = FUNCTIONS.get((module, getattr(f, "__qualname__", "")))
+    return None if make is None else make(level, f)

@@ -1,0 +1,64 @@
+"""One differentiated call in forward mode: run the function at a new level, and read off the tangent of its value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.refusals import watch
+from plaingrad.engine.reverse.inputs import Inputs, with_fresh
+from plaingrad.rewrite import CURRENT
+from plaingrad.tangents import NoTangent, ZeroTangent
+
+
+def push(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    dots: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chunk: int | None = None,
+    level_class: type[ForwardLevel] = ForwardLevel,
+) -> tuple[Any, Any]:
+    """(y, y_dot): the value f(*args, **kwargs), and its tangent where the arguments have tangents `dots`.
+
+    Args:
+        f: the function.
+        args: its positional arguments.
+        dots: a tangent for each, of its structure; None or ZeroTangent: not differentiated.
+        kwargs: its keyword arguments.
+        chunk: every leaf of `dots`, and of the result, has a leading axis of this length.
+        level_class: what to carry along; see `engine.forward`.
+    """
+    observer = None if watch.observer is None else watch.looking_on()
+    if observer is not None:
+        return observer.pushed(unobserved, f, args, dots, kwargs, chunk, level_class)
+    return unobserved(f, args, dots, kwargs, chunk, level_class)
+
+
+def unobserved(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    dots: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    chunk: int | None,
+    level_class: type[ForwardLevel],
+) -> tuple[Any, Any]:
+    """`push`, whoever looks on."""
+    active = tuple(
+        [
+            n
+            for n, x_dot in enumerate(dots)
+            if not (x_dot is None or x_dot is ZeroTangent or x_dot is NoTangent)
+        ]
+    )
+    level = level_class(CURRENT.get(), chunk)
+
+    def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any]:
+        for n, node in zip(active, inputs.nodes, strict=True):
+            level.seed(node, inputs.args[n], dots[n])
+        value = level.run(f, inputs.args, kwargs)
+        return inputs, value, level.tangent_of(value)
+
+    inputs, value, y_dot = with_fresh(level, args, active, pushed)
+    return inputs.own(value), y_dot

@@ -1,0 +1,155 @@
+"""The structure of arguments and gradients: where the differentiated leaves of a nested argument are.
+
+A node mirrors one argument or one entry of it. Its `gradient` is ordinary Python, run one level out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from sys import getrefcount
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.memory.memory import Shadow
+from plaingrad.tangents import Tangent
+
+
+def _unshared_count() -> int:
+    bar = np.zeros(1)
+    return getrefcount(bar)
+
+
+UNSHARED = _unshared_count()  # what `getrefcount` says of an array that one local variable holds
+
+
+class NumberNode:
+    """A number: its gradient is a number of the same type, 0 where it had no influence."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: Any) -> None:
+        self.index = index
+        self.x = x
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """The cotangent of the number."""
+        bar = shadow.bars[self.index]
+        x = self.x
+        if bar is None:
+            return type(x)(0)
+        if type(x) is float:
+            return float(bar) if isinstance(bar, (np.floating, int)) else bar
+        if type(x) is complex:
+            return bar if type(bar) is complex else bar + 0j
+        if isinstance(x, np.generic):
+            return bar.astype(x.dtype) if isinstance(bar, np.generic) else type(x)(bar)
+        return bar
+
+
+class ArrayNode:
+    """An array: its gradient is a new array of the same shape and dtype."""
+
+    __slots__ = ("index", "x")
+
+    def __init__(self, index: int, x: np.ndarray) -> None:
+        self.index = index
+        self.x = x
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """The cotangent of the array, in memory of its own."""
+        bar = shadow.read(self.index, self.x)
+        if bar is None:
+            return np.zeros(self.x.shape, self.x.dtype)
+        if bar.base is None:
+            shadow.bars[self.index] = None
+            if getrefcount(bar) <= UNSHARED:  # nobody else holds it: hand it over
+                return bar
+        return np.array(bar)
+
+
+class SequenceNode:
+    """A list, tuple or namedtuple."""
+
+    __slots__ = ("entries", "x")
+
+    def __init__(self, x: Any, entries: list[Any]) -> None:
+        self.x = x
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """A sequence of the same type, entry by entry."""
+        x = self.x
+        if isinstance(x, tuple):
+            parts = [entry_gradient(node, shadow, made) for node in self.entries]
+            return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+        made[id(self)] = whole = []
+        whole.extend([entry_gradient(node, shadow, made) for node in self.entries])
+        return whole
+
+
+class MappingNode:
+    """A dictionary."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: dict[Any, Any]) -> None:
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """A dictionary with the same keys."""
+        made[id(self)] = whole = {}
+        for key, node in self.entries.items():
+            whole[key] = entry_gradient(node, shadow, made)
+        return whole
+
+
+class ObjectNode:
+    """An object with attributes or slots."""
+
+    __slots__ = ("cls", "entries")
+
+    def __init__(self, cls: type, entries: dict[str, Any]) -> None:
+        self.cls = cls
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """A `Tangent` with the same fields."""
+        fields: dict[str, Any] = {}
+        made[id(self)] = whole = Tangent(self.cls, fields)
+        for name, node in self.entries.items():
+            fields[name] = entry_gradient(node, shadow, made)
+        return whole
+
+
+def entry_gradient(node: Any, shadow: Shadow, made: dict[int, Any]) -> Any:
+    """The gradient of one entry; of one that was met before (shared, or a cycle) the same object again."""
+    if node is None:
+        return None
+    found = made.get(id(node))
+    return node.gradient(shadow, made) if found is None else found
+
+
+def all_moved(nodes: Iterable[Any], shadow: Shadow, seen: set[int] | None = None) -> bool:
+    """Whether the gradients are made of cotangents as they are: floats for floats."""
+    seen = set() if seen is None else seen
+    for node in nodes:
+        kind = type(node)
+        if kind is NumberNode:
+            if type(node.x) is not float or type(shadow.bars[node.index]) not in (float, NoneType):
+                return False
+        elif kind is SequenceNode:
+            if id(node) not in seen:
+                seen.add(id(node))
+                if not all_moved(node.entries, shadow, seen):
+                    return False
+        elif node is not None:
+            return False
+    return True
+
+
+def gradients(nodes: list[Any], shadow: Shadow) -> tuple[Any, ...]:
+    """The gradient of each argument."""
+    made: dict[int, Any] = {}
+    return tuple([entry_gradient(node, shadow, made) for node in nodes])

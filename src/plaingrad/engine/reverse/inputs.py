@@ -1,0 +1,491 @@
+"""Fresh inputs: every differentiated leaf becomes a new object on entry, and the caller's own comes back after.
+
+A new float or a copied array is nobody else's, so `f(x0)` where `f` also reads a global that is `x0`
+differentiates only the argument, and `[1.0, 1.0]` has two leaves. Lists, dictionaries and objects keep their own
+identity and are patched for the duration of the call; tuples are rebuilt.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import get_ident
+from collections import deque
+from collections.abc import Callable, Collection
+from contextvars import Context, copy_context
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from plaingrad.critical import exclusively, shared_lock
+from plaingrad.engine.calls.calls import fields_of, slot_names
+from plaingrad.engine.calls.level import Level, Twin
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
+from plaingrad.engine.memory.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
+from plaingrad.engine.refusals.refuse import users_frames
+from plaingrad.engine.values import subclasses
+from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
+from plaingrad.errors import ArgumentError, PlaingradError
+
+_lock = shared_lock()
+_patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
+_at_work: dict[
+    Any, tuple[Inputs, int]
+] = {}  # levels -> arguments that are made fresh for them now, their threads
+WAIT_SECONDS = 600.0
+
+
+class Inputs:
+    """The arguments of one differentiated call: `args` to call with, `nodes` that mirror the differentiated ones."""
+
+    def __init__(self, level: Level, args: tuple[Any, ...]) -> None:
+        self.level = level
+        # id of a container -> (the container, id of fresh -> (fresh, original))
+        self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
+        self.patched: list[tuple[Any, Any, Any]] = []
+        self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
+        self.attributes: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = []  # (original, copy, its own)
+        self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
+        self.containers: dict[int, Any] = {}
+        self.nodes: list[Any] = []
+        self.leaves = 0
+        self.args = list(args)
+
+    def make_fresh(self, argnums: tuple[int, ...]) -> None:
+        """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
+        args = tuple(self.args)
+        for n in argnums:
+            try:
+                self._collect(args[n], set())
+            except RecursionError:
+                raise too_deep(n) from None
+        acquire(self.level, self.containers)
+        memo: dict[int, Any] = {}
+        for n in argnums:
+            name = f"argument {n}"
+            leaves, seen = self.leaves, id(args[n]) in memo
+            try:
+                self.args[n], node = self._fresh(args[n], name, memo, as_real=True)
+            except RecursionError:
+                raise too_deep(n) from None
+            if self.leaves == leaves and not seen:
+                raise ArgumentError(
+                    f"{name} is {describe_type(args[n])}, which holds no real or complex number, so it has no "
+                    f"tangent.\n  {way_out(args[n])}\n  See docs: errors#argument"
+                )
+            self.nodes.append(node)
+        self._find_twins()
+        if self.patched:
+            self.level.patched = self.patched
+
+    # -- making fresh ----------------------------------------------------------------------------------------------
+
+    def _fresh(self, x: Any, name: str, memo: dict[int, Any], as_real: bool) -> tuple[Any, Any]:
+        """(what to pass instead of `x`, its node or None)."""
+        kind = kind_of(type(x))
+        level = self.level
+        if as_real and not isinstance(x, bool) and isinstance(x, (int, np.integer)):
+            x = float(x)
+            kind = NUMBER
+        if kind == NUMBER:
+            new = level.fresh_number(x)
+            self.originals[id(new)] = new, x
+            self.leaves += 1
+            return new, NumberNode(level.add_number(new), new)
+        if kind == ARRAY:
+            return self._fresh_array(x, name, as_real)
+        if id(x) in memo:
+            return memo[id(x)]
+        if kind == SEQUENCE:
+            return self._fresh_sequence(x, name, memo)
+        if kind == MAPPING:
+            entries = {}
+            memo[id(x)] = x, (node := MappingNode(entries))
+            for key, value in list(x.items()):
+                new, entries[key] = self._fresh(value, f"{name}[{key!r}]", memo, False)
+                if new is not value:
+                    self._patch(x, key, value, new)
+            return x, node
+        if kind == OBJECT and has_fields(x):
+            fields = fields_of(x)
+            leaves = self.leaves
+            entries = {}
+            memo[id(x)] = x, (node := ObjectNode(type(x), entries))
+            for key, value in fields.items():
+                new, entries[key] = self._fresh(value, f"{name}.{key}", memo, False)
+                if new is not value:
+                    self._patch(x, key, value, new)
+            if self.leaves == leaves and not any(node is not None for node in entries.values()):
+                memo[id(x)] = x, None
+                return x, None
+            return x, node
+        return x, None
+
+    def _fresh_array(self, x: np.ndarray, name: str, as_real: bool) -> tuple[Any, Any]:
+        level = self.level
+        if x.dtype.kind == "O":
+            raise ArgumentError(
+                f"{name} is an array of Python objects; pass a list, or an array of floats.\n"
+                "  See docs: errors#argument"
+            )
+        if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
+            return x, None
+        copy = level.outside(copied, x) if x.dtype.kind in "fc" else x.astype(float)
+        if type(x) is not np.ndarray:
+            self.attributes.append((x, copy, subclasses.attributes_of(copy)))
+        if not x.flags.writeable:
+            copy.flags.writeable = False
+        index = level.add_region(owner_of(copy))  # a masked array's copy is a view
+        self.leaves += 1
+        self.originals[id(copy)] = copy, x
+        level.twins.append(Twin(x, copy, name))
+        if x.base is not None or not x.flags.owndata:
+            owner = owner_of(x)
+            if is_lent(owner) and not is_private(owner):
+                level.twins[-1].lent = True
+        if overlaps_itself(x):  # the copy's elements have each their own memory
+            level.twins[-1].touched = True
+            level.twins[-1].other = "overlapping elements of itself"
+        level.fresh[index] = level.twins[-1]
+        self.arrays.append((x, copy, index))  # only now: `restore` asks for the twin
+        return copy, ArrayNode(index, copy)
+
+    def _fresh_sequence(self, x: Any, name: str, memo: dict[int, Any]) -> tuple[Any, Any]:
+        entries: list[Any] = []
+        mutable = isinstance(x, (list, deque))
+        if mutable:
+            memo[id(x)] = x, SequenceNode(x, entries)
+        values = []
+        changed = False
+        for key, value in enumerate(list(x)):
+            new, node = self._fresh(value, f"{name}[{key}]", memo, False)
+            entries.append(node)
+            values.append(new)
+            if new is not value:
+                changed = True
+                if mutable:
+                    self._patch(x, key, value, new)
+        if mutable:
+            return memo[id(x)]
+        node = SequenceNode(x, entries)
+        if changed:
+            new = type(x)(*values) if hasattr(x, "_fields") else type(x)(values)
+            self.originals[id(new)] = new, x
+            x = new
+        return x, node
+
+    def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
+        self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old  # before it is done
+        put(container, key, new)
+        self.patched.append((container, key, new))
+
+    def _find_twins(self) -> None:
+        """Arrays that the caller can reach under two names."""
+        level = self.level
+        twins = level.twins
+        for k, twin in enumerate(twins):
+            for other in twins[:k]:
+                if np.may_share_memory(twin.original, other.original):
+                    twin.touched = other.touched = True
+                    twin.other, other.other = other.name, twin.name
+            owner = owner_of(twin.original)
+            lender = lender_of(owner)
+            for memory in (owner,) if lender is None else (owner, lender):
+                if id(memory) not in level.index:
+                    level.index[id(memory)] = -1 - k
+                    level.arrays.append(memory)
+
+    # -- exclusive use of what is patched --------------------------------------------------------------------------
+
+    def _collect(self, x: Any, seen: set[int]) -> None:
+        """List the containers that may be patched."""
+        kind = kind_of(type(x))
+        if kind not in (SEQUENCE, MAPPING, OBJECT) or id(x) in seen:
+            return
+        seen.add(id(x))
+        if kind == OBJECT:
+            if not has_fields(x):
+                return
+            values: Any = fields_of(x).values()
+        else:
+            values = x.values() if kind == MAPPING else x
+        if not isinstance(x, tuple):
+            self.containers[id(x)] = x
+        for value in list(values):
+            self._collect(value, seen)
+
+    # -- afterwards ------------------------------------------------------------------------------------------------
+
+    def check_lent(self) -> None:
+        """Refuse arguments whose memory the function has changed by another way than as that array."""
+        for twin in self.level.twins:
+            if twin.lent and not twin.torn and is_there(twin.original):
+                if not np.array_equal(twin.original, twin.copy, equal_nan=True):
+                    twin.torn = True
+                    whose = describe(twin.original)
+                    refuse_lent(
+                        f"the array passed as {twin.name} lies in memory of {whose}, which was changed otherwise"
+                    )
+
+    def restore(self) -> None:
+        """Put the caller's own objects back, with what the function wrote into its arguments; it may be done twice."""
+        level = self.level
+        torn = any(twin.torn for twin in level.twins)
+        for original, copy, index in self.arrays:
+            if level.fresh[index].written and not torn:
+                level.outside(write_back, original, copy)
+        self.arrays = []
+        for original, copy, before in self.attributes:
+            subclasses.hand_back(original, copy, before)
+        self.attributes = []
+        for container, table in self.patches.values():
+            for key, value in entries_of(container):
+                found = table.get(id(value))
+                if found is not None and found[0] is value:
+                    put(container, key, found[1])
+        self._forget_lent()
+        self.patches = {}
+        release(level, self.containers)
+        self.containers = {}
+
+    def _forget_lent(self) -> None:
+        """Let go of memory that the caller may want to give back after the call."""
+        level = self.level
+        if any(twin.lent for twin in level.twins):
+            for k, owner in reversed(list(enumerate(level.arrays))):
+                i = level.index.get(id(owner))
+                if type(i) is int and i < 0:
+                    del level.index[id(owner)], level.arrays[k]
+            for index in [index for index, twin in level.fresh.items() if twin.lent]:
+                del level.fresh[index]
+            level.twins[:] = [twin for twin in level.twins if not twin.lent]
+            self.arrays.clear()
+
+    def own(self, y: Any) -> Any:
+        """The result, with fresh inputs in it replaced by the caller's own objects."""
+        found = self.originals.get(id(y))
+        if found is not None and found[0] is y:
+            return found[1]
+        if type(y) is tuple:
+            parts = [self.own(part) for part in y]
+            return y if all(a is b for a, b in zip(parts, y, strict=True)) else tuple(parts)
+        if type(y) is list or type(y) is dict:
+            for key, value in entries_of(y):
+                new = self.own(value)
+                if new is not value:
+                    put(y, key, new)
+        return y
+
+
+def with_fresh(
+    level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
+) -> Any:
+    """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
+    context = copy_context()
+    inputs = Inputs(level, args)
+    try:  # see `plaingrad.critical`
+        try:
+            try:
+                try:
+                    try:
+                        _at_work[level] = inputs, get_ident()
+                        inputs.make_fresh(argnums)
+                        result = work(inputs, *more)
+                        inputs.check_lent()
+                        return result
+                    finally:
+                        inputs.restore()
+                        _at_work.pop(level, None)
+                except BaseException as error:
+                    _leave(level, inputs, context, error)
+                    raise
+            except BaseException as error:
+                _leave(level, inputs, context, error)
+                raise
+        except BaseException as error:
+            _leave(level, inputs, context, error)
+            raise
+    except BaseException as error:
+        _leave(level, inputs, context, error)
+        error.__traceback__ = users_frames(error.__traceback__)
+        raise
+
+
+def _leave(level: Any, inputs: Inputs, context: Context, error: BaseException) -> None:
+    """Put everything back, after an exception."""
+    inputs.restore()
+    _at_work.pop(level, None)
+    if not isinstance(error, Exception):
+        restore_errors(context)
+
+
+def restore_errors(context: Context) -> None:
+    """After an asynchronous exception: NumPy's error handling as in `context`, where ours was left."""
+    now, before = np.geterr(), context.run(np.geterr)
+    if now != before and set(now.values()) == {"ignore"}:
+        np.seterr(**before)
+
+
+def acquire(level: Any, containers: dict[int, Any]) -> None:
+    """Wait until no other thread's derivative has one of `containers` (by identity) patched, and take them."""
+    if not containers:
+        return
+    around = levels_around(level)
+    deadline = time.monotonic() + WAIT_SECONDS
+    while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
+        if exclusively(_lock, _take, level, containers, around):
+            return
+        if time.monotonic() > deadline:
+            raise PlaingradError(
+                "an argument is being differentiated by another thread, which did not finish within "
+                f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
+            )
+        time.sleep(0.0005)
+
+
+def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
+    for i in containers:
+        for holder in set(_patched.get(i, ())) - around:
+            inputs, thread = _at_work.get(holder, (None, 0))
+            if thread == get_ident() and inputs is not None:  # left by an interrupted clean-up
+                inputs.restore()
+                _at_work.pop(holder, None)
+    if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
+        return False
+    for i in containers:
+        _patched.setdefault(i, []).append(level)
+    return True
+
+
+def release(level: Any, containers: dict[int, Any]) -> None:
+    """Let others patch `containers`; it may be done twice, and where not all of them were taken."""
+    if containers:
+        exclusively(_lock, _give_back, level, containers)
+
+
+def _give_back(level: Any, containers: dict[int, Any]) -> None:
+    for i in containers:
+        levels = _patched.get(i, [])
+        if level in levels:
+            levels.remove(level)
+        if not levels:
+            _patched.pop(i, None)
+
+
+def restore_others(kept: Collection[Any]) -> None:
+    """Put back what was patched for levels of threads that are no more: all but those of this thread and `kept`."""
+    here = get_ident()
+    for level, (inputs, thread) in list(_at_work.items()):
+        if thread != here and level not in kept:
+            inputs.restore()
+            _at_work.pop(level, None)
+    for i, patching in list(_patched.items()):
+        patching[:] = [level for level in patching if level in kept or level in _at_work]
+        if not patching:
+            del _patched[i]
+
+
+def levels_around(level: Any) -> set[Any]:
+    """`level`, those further out, and those that segments among them stand in for."""
+    found: set[Any] = set()
+    todo = [level]
+    while todo:
+        level = todo.pop()
+        if isinstance(level, Level) and level not in found:
+            found.add(level)
+            todo += [level.parent, getattr(level, "base", None)]
+    return found
+
+
+def copied(x: np.ndarray) -> np.ndarray:
+    """A copy of `x` in its own memory layout."""
+    return np.ndarray.copy(x, order="K")
+
+
+def write_back(original: np.ndarray, copy: np.ndarray) -> None:
+    """original[...] = copy."""
+    subclasses.bare(original)[...] = subclasses.bare(copy)
+
+
+def has_fields(x: Any) -> bool:
+    """Whether `x` is an instance of a user class, with attributes that may hold numbers."""
+    t = type(x)
+    if t is SimpleNamespace or t is CellType:
+        return True
+    if not is_heap(t) or isinstance(x, (FunctionType, MethodType, ModuleType, type)):
+        return False
+    return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))
+
+
+def entries_of(container: Any) -> list[tuple[Any, Any]]:
+    """(key, value) of every entry of a list, dictionary or object."""
+    kind = kind_of(type(container))
+    if kind == SEQUENCE:
+        return list(enumerate(container))
+    if kind == MAPPING:
+        return list(container.items())
+    return list(fields_of(container).items())
+
+
+def put(container: Any, key: Any, value: Any) -> None:
+    """Replace one entry of a list, dictionary or object, past any method of its own."""
+    kind = kind_of(type(container))
+    if kind == SEQUENCE:
+        (list if isinstance(container, list) else deque).__setitem__(container, key, value)
+    elif kind == MAPPING:
+        dict.__setitem__(container, key, value)
+    else:
+        fields = getattr(container, "__dict__", None)
+        if type(fields) is dict and key in fields:
+            fields[key] = value
+        else:
+            object.__setattr__(container, key, value)
+
+
+def too_deep(n: int) -> ArgumentError:
+    """The error for an argument that recursion cannot look through."""
+    return ArgumentError(
+        f"argument {n} is nested deeper than Python's stack (sys.getrecursionlimit()), so its numbers were not "
+        "reached.\n  Pass the numbers in a flat list or array.\n  See docs: errors#argument"
+    )
+
+
+def way_out(x: Any) -> str:
+    """What to pass instead of `x`, which holds no number with a tangent."""
+    parts = list(x.values()) if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else [x]
+    while isinstance(x, (list, tuple)) and parts and all(isinstance(part, (list, tuple)) for part in parts):
+        parts = [inner for part in parts for inner in part][:100]
+    if any(isinstance(part, (int, np.integer)) and not isinstance(part, bool) for part in parts):
+        example = reals(x)
+        return (
+            "Ints inside a structure are counts and indices, which have no derivative; write reals, "
+            f"{example if example is not None else 'such as 1.0 for 1'}."
+        )
+    if isinstance(x, np.ndarray) and x.dtype.names is not None:
+        return f"It is a structured array; pass its fields as arguments, such as a[{x.dtype.names[0]!r}]."
+    return "Differentiate another argument (argnums=...), or pass a float, an array or a structure of them."
+
+
+def reals(x: Any) -> str | None:
+    """`x` as it should be written, if that is short."""
+    try:
+        text = repr(with_reals(x))
+    except Exception:
+        return None
+    return text if len(text) <= 60 else None
+
+
+def with_reals(x: Any) -> Any:
+    """`x` with floats for ints."""
+    if type(x) is int:
+        return float(x)
+    if isinstance(x, dict):
+        return {key: with_reals(part) for key, part in x.items()}
+    return type(x)([with_reals(part) for part in x]) if type(x) is list or type(x) is tuple else x
+
+
+def describe_type(x: Any) -> str:
+    """ "a str", "an int"."""
+    name = type(x).__qualname__
+    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -1,0 +1,172 @@
+"""One differentiated call: run the function at a new level, then pull cotangents back through its tape."""
+
+from __future__ import annotations
+
+import contextvars
+import zlib
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plaingrad import critical
+from plaingrad.critical import closing
+from plaingrad.engine.checkpoints import forks as forks
+from plaingrad.engine.fusion.fused import may_pair
+from plaingrad.engine.memory.memory import Shadow
+from plaingrad.engine.memory.structure import all_moved, gradients
+from plaingrad.engine.memory.tape import CALLED, STEP, add_to, redo, reverse
+from plaingrad.engine.refusals import watch
+from plaingrad.engine.refusals.refuse import refuse
+from plaingrad.engine.reverse.inputs import Inputs, with_fresh
+from plaingrad.engine.reverse.nested_reverse import called_back, step_back
+from plaingrad.engine.reverse.reverse import ReverseLevel
+from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
+from plaingrad.errors import ChangedSinceError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+
+class Run:
+    """f(*args), recorded: its value, and the pullback from the value to the differentiated arguments.
+
+    Attributes:
+        value: what `f` returned.
+        slots: where the cotangent of the value goes (None: nothing in it depends on the inputs).
+    """
+
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        argnums: tuple[int, ...],
+        kwargs: dict[str, Any],
+        result: Callable[[Any], Any] = lambda value: value,
+    ) -> None:
+        observer = None if watch.observer is None else watch.looking_on()
+        if observer is None:
+            self.record(f, args, argnums, kwargs, result)
+        else:
+            observer.recorded(self, f, args, argnums, kwargs, result)
+
+    def record(
+        self, f: Callable[..., Any], args: Any, argnums: tuple[int, ...], kwargs: dict[str, Any], result: Any
+    ) -> None:
+        """Run the function at a level of its own."""
+        level = ReverseLevel(CURRENT.get())
+        self.level = level
+        inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)
+        self.nodes = inputs.nodes
+        self.value = inputs.own(value)
+        self.lock = critical.Lock()
+        self.watched: list[tuple[np.ndarray, tuple[Any, ...]]] = []
+
+    def _record(self, inputs: Inputs, f: Any, kwargs: dict[str, Any], result: Any) -> tuple[Inputs, Any]:
+        level = self.level
+        level.inputs = len(level.alive) + len(level.arrays)
+        value = level.run(f, inputs.args, kwargs)
+        self.slots = level.slot_of(result(value))  # before the caller's containers get their own entries back
+        return inputs, value
+
+    def pull(self, y_bar: Any) -> tuple[Any, ...]:
+        """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
+        self._check_unchanged()
+        # In a copy of the context, so that NumPy's error handling is as before however this ends.
+        return self.lock.hold(contextvars.copy_context().run, self._pull, y_bar)
+
+    def _pull(self, y_bar: Any) -> tuple[Any, ...]:
+        outer = CURRENT.get()
+        with np.errstate(all="ignore"):
+            if outer is PLAIN:
+                return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+            if watch.observer is not None:
+                watch.observer.went_inside()
+            return pull_back_inside(outer, self.level, self.slots, y_bar, self.nodes)
+
+    def watch(self) -> None:
+        """Remember what the arrays that the pullback will read again contain, so that a change is noticed."""
+        for owner in self.level.captured.values():
+            if isinstance(owner, np.ndarray):
+                self.watched.append((owner, fingerprint(owner)))
+
+    def _check_unchanged(self) -> None:
+        for array, before in self.watched:
+            if fingerprint(array) != before:
+                refuse_changed(array)
+
+
+def refuse_changed(array: np.ndarray) -> NoReturn:
+    """Say that an array that a pullback reads was changed."""
+    refuse(
+        ChangedSinceError,
+        f"an array of shape {array.shape} that this pullback reads was changed since the call",
+        why="The pullback would use the new contents, and its result would be the derivative of nothing.",
+        fix="pull back before changing the array, or change a copy",
+        anchor="changed-since",
+    )
+
+
+def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
+    """Seed, reverse, read off the gradients; memory is left as it was found."""
+    shadow = Shadow(size)
+    undone: list[Any] = []
+    return closing(_pulled, lambda: redo(undone), tape, shadow, undone, slots, y_bar, nodes)
+
+
+def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any) -> tuple[Any, ...]:
+    add_to(shadow, slots, y_bar)
+    reverse(tape, shadow, undone)
+    return gradients(nodes, shadow)
+
+
+def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
+    """`pull_back` of what `level` recorded under another derivative: its steps run rewritten at level `outer`.
+
+    The loop itself moves numbers only.
+    """
+    inside = outer.calls.inside
+    shadow = Shadow(level.new_index())
+    undone: list[Any] = []
+    reverse_numbers = reverse_pairs if outer is level.parent and may_pair(level) else reverse_inside
+
+    def pulled() -> tuple[Any, ...]:
+        inside(add_to)(shadow, slots, y_bar)
+        reverse_numbers(outer, level, shadow, undone)
+        return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
+
+    return closing(pulled, lambda: inside(redo)(undone))
+
+
+def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
+    """The reverse pass at level `outer`, whose hooks do the arithmetic of a triple."""
+    inside = outer.calls.inside
+    bars = shadow.bars
+    back = reversed(level.tape)
+    for partial, i, o in zip(back, back, back, strict=True):
+        if i >= 0:
+            z_bar = bars[o]
+            if z_bar is not None:
+                term = outer.mul(z_bar, partial)
+                x_bar = bars[i]
+                bars[i] = term if x_bar is None else outer.add(x_bar, term)
+        elif i == CALLED:
+            called_back(outer, partial, shadow, o)
+        elif i == STEP:
+            step_back(outer, partial, shadow, undone)
+        else:  # recorded together with tangents at `level.parent`, in another setting than this one
+            paired = partial.paired
+            if level.parent.calls.open:
+                for at, dot_at in paired.dotted:
+                    file_tangent(level.parent, o[at], o[dot_at])
+            inside(paired.plain)(shadow, *o[: paired.count])
+
+
+def fingerprint(a: np.ndarray) -> tuple[Any, ...]:
+    """What changes when `a` becomes another array, by its contents or by its layout."""
+    return a.dtype, a.shape, a.strides, checksum(a)
+
+
+def checksum(a: np.ndarray) -> int:
+    """A number that changes when the contents of `a` do."""
+    if a.dtype.kind == "O":
+        return hash(tuple(map(id, a.flat)))
+    return zlib.crc32(np.ascontiguousarray(a).view(np.uint8).reshape(-1).data) if a.size else 0

@@ -1,0 +1,632 @@
+"""Text that carries differentiated numbers: what was written, and where it is read again.
+
+Formatting, printing and logging are free. What is remembered of a formatted number is its value and its digits, so
+that it is recognised in edited text too: with a sign or an exponent put before or behind it, with the point moved or
+left out, split at the point. Functions that read numbers from text are asked to look first; C code without a rule may
+read or run the text that it is given, and gets none in which such digits stand.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import datetime
+import io
+import itertools
+import math
+import mmap
+import operator
+import os
+import re
+import stat
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from types import BuiltinFunctionType, GeneratorType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from plaingrad.class_keys import is_among
+from plaingrad.engine.calls.memo import open_levels
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.tape import Tree
+from plaingrad.engine.refusals.answered import is_expected
+from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse, user_frame
+from plaingrad.engine.users_code import earlier_frames
+from plaingrad.engine.values import subclasses
+from plaingrad.errors import RoundTripError, TruncationWarning
+from plaingrad.rewrite import PLAIN
+from plaingrad.tangents.fields import fields_of
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.level import Level
+
+LITERAL = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+POINT = "."
+MOST = 100_000  # so many numbers are remembered; after that, every long number in text may be one of them
+FEWEST_DIGITS = 6  # of a number that is recognised with its point moved or left out
+LAST_SPLIT = 9  # behind so many digits text may be split
+SHORT_DIGITS = 3  # of one that is recognised by all its digits, where a whole number is read
+TEXT = (str, bytes, bytearray, memoryview)
+TEXT_DTYPES = "SUT"
+STEPPED = frozenset(
+    map(type, (*map(iter, ((), [], {}, set(), {}.values(), {}.items())), reversed([]), reversed({})))
+)  # iterators of containers
+
+#: C code that moves, compares, prints or hashes text, and reads no number from it. By module.
+MOVING = frozenset(
+    """builtins _io io os posix nt sys _sre re _operator operator itertools _functools functools _collections
+    _collections_abc _string _locale time _warnings _thread _weakref _abc _stat unicodedata _bisect _heapq
+    _contextvars _asyncio _queue gc atexit faulthandler _signal signal syslog _tracemalloc _csv _random _uuid
+    _hashlib _md5 _sha1 _sha2 _sha3 _sha256 _sha512 _blake2 select fcntl termios pwd grp errno _json _pickle marshal
+    _struct array types typing _typing _tokenize _symtable _ast _imp pyexpat _elementtree math cmath mmap
+    _opcode""".split()
+)
+#: And of those modules, the functions that do.
+READING = frozenset(
+    """putenv system popen execv execve posix_spawn posix_spawnp fork_exec from_bytes fromhex fromisoformat""".split()
+)
+#: Functions that make other text, or bytes, of text: free if the digits can still be seen.
+RECODING = frozenset("_codecs zlib binascii _bz2 _lzma _multibytecodec _compression _zstd".split())
+#: Functions that keep text as text, or make arrays of numbers of it, which are looked at.
+CONVERTING = tuple(
+    f"pandas._libs.{name}"
+    for name in """lib algos arrays groupby hashing hashtable index indexing internals interval join missing ops
+    ops_dispatch properties reshape sort writers""".split()
+)
+CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
+SPANS = (datetime.timedelta, datetime.datetime, datetime.date, np.timedelta64, np.datetime64)
+# Where a whole number beside a time becomes one; as a factor it is a count.
+SUMS = {"add", "sub", "iadd", "isub", operator.add, operator.sub, np.add, np.subtract}
+
+
+class Texts(dict[str, float]):
+    """The numbers that left as text while they depended on the inputs of an open level, by what they round to.
+
+    Attributes:
+        digits: the same, and what is left of them where the text is split, with the point before the first digit.
+        pending: those whose digits nobody has asked for yet.
+        short: all digits of those that have few.
+        files: paths of files that such text was written to.
+        truncated: whole numbers that were made of such numbers.
+        overflowed: not all are here.
+    """
+
+    __slots__ = ("digits", "files", "overflowed", "pending", "short", "truncated")
+
+    def __init__(self) -> None:
+        self.digits: dict[str, float] = {}
+        self.short: set[str] = set()
+        self.pending: list[float] = []
+        self.files: set[str] = set()
+        self.truncated: set[int] = set()
+        self.overflowed = False
+
+    def remember(self, x: Any) -> None:
+        """The number `x` is about to leave as text."""
+        for part in (x.real, x.imag) if isinstance(x, complex) else (x,):
+            value = abs(float(part))
+            if math.isfinite(value):
+                self._remember(value)
+
+    def _remember(self, value: float) -> None:
+        if len(self) >= MOST:
+            self.overflowed = True
+        elif value.is_integer():
+            if value > 1.0:  # 0.0 and 1.0 are written everywhere
+                self[f"{value:.5e} whole"] = value
+                if len(digits_of(value)) >= FEWEST_DIGITS:
+                    self.pending.append(value)
+        else:
+            self[key_of(value)] = value
+            written = digits_of(value)
+            if len(written) <= FEWEST_DIGITS:
+                self.short.add(written)
+            self.pending.append(value)
+
+    def find(self, text: str, fewest: int = FEWEST_DIGITS) -> str | None:
+        """The first number in `text` that was written out; None if there is none.
+
+        Args:
+            text: what is about to be read.
+            fewest: how many digits make a number known by all its digits, wherever its point is.
+        """
+        for literal in LITERAL.findall(text):
+            if len(literal) < SHORT_DIGITS and POINT not in literal:
+                continue
+            mantissa = literal.partition("e")[0].partition("E")[0]
+            if mantissa == literal and len(literal) < FEWEST_DIGITS and POINT not in literal:
+                if len(literal) >= fewest and literal.lstrip("0") in self.short:
+                    return literal
+                continue
+            value = float(mantissa)
+            if value and (self.holds(value, POINT in mantissa) or self._knows_digits(mantissa, fewest)):
+                return literal
+            if mantissa != literal and self.holds(float(literal), True):
+                return literal
+        return None
+
+    def holds(self, value: float, pointed: bool = False) -> bool:
+        """Whether a number that agrees with `value` to a millionth was written; a whole one only if `pointed`."""
+        value = abs(value)
+        if not 0.0 < value < math.inf:
+            return False
+        if pointed and value.is_integer():
+            found = self.get(f"{value:.5e} whole")
+            if found is not None and abs(value - found) <= value * 1e-6:
+                return True
+        return is_near(self, value, value * 1e-6)
+
+    def _knows_digits(self, mantissa: str, fewest: int) -> bool:
+        written = mantissa.replace(POINT, "").lstrip("0")
+        digits = written.rstrip("0")
+        n = len(digits)
+        if n > FEWEST_DIGITS + 3 and self.overflowed:
+            return True
+        if n >= FEWEST_DIGITS + max(0, len(str(len(self))) - 2):  # among many numbers, more must agree
+            self._look_at_pending()
+            value = float("0." + digits)
+            return is_near(self.digits, value, max(value * 1e-6, 10.0**-n))
+        if len(written) > FEWEST_DIGITS and POINT in mantissa and self.holds(float(mantissa) / 100.0):
+            return True  # percent
+        return n >= fewest and (n == len(written) or len(written) >= FEWEST_DIGITS) and digits in self.short
+
+    def _look_at_pending(self) -> None:
+        """Enter the digits of numbers written since the last look, and what is left of them after each of the first."""
+        while self.pending:
+            written = digits_of(self.pending.pop())
+            for k in range(LAST_SPLIT):
+                rest = written[k:].lstrip("0")
+                if len(rest) < FEWEST_DIGITS:
+                    break
+                digits = float("0." + rest)
+                self.digits[key_of(digits)] = digits
+
+
+def digits_of(value: float) -> str:
+    """The digits of `value` that count, as `repr` writes them."""
+    return repr(value).partition("e")[0].replace(POINT, "").strip("0")
+
+
+def texts_for(parent: Any) -> Texts:
+    """What a level inside `parent` remembers: the same, since what one wrote another may read."""
+    return Texts() if parent is PLAIN else parent.texts
+
+
+def key_of(value: float) -> str:
+    """Numbers that agree to a millionth share this key, or that of a neighbour a millionth away."""
+    return f"{value:.5e}"
+
+
+def is_near(table: dict[str, float], value: float, step: float) -> bool:
+    """Whether `table` has a number at most `step` from `value`."""
+    for nearby in (value, value + step, value - step):
+        found = table.get(key_of(nearby))
+        if found is not None and abs(value - found) <= step * (1.0 + 1e-9):
+            return True
+    return False
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def remember(level: Level, o: Any) -> None:
+    """Remember the numbers in `o` that depend on the inputs of an open level: they are about to leave as text."""
+    kind = kind_of(type(o))
+    if kind == NOTHING:
+        return
+    if kind == SEQUENCE or kind == MAPPING:
+        level.calls.meet_elements(o)
+    elif kind != NUMBER and kind != ARRAY:
+        level.meet(o)
+    for outer in open_levels(level):
+        _remember(outer, o, kind)
+
+
+def _remember(level: Level, o: Any, kind: int) -> None:
+    if kind == NUMBER:
+        if id(o) in level.index:
+            level.texts.remember(o)
+    elif kind == ARRAY and o.dtype.kind != "O":
+        if level.region(o) is not None:
+            for value in printed_part(subclasses.bare(o)).ravel().tolist():
+                level.texts.remember(value)
+    else:
+        if isinstance(o, BaseException):
+            _remember(level, o.args, SEQUENCE)
+        _remember_slot(level, level.slot_of(o))
+
+
+def _remember_slot(level: Level, slot: Any) -> None:
+    if type(slot) is Tree:
+        for inner in slot.slots.values():
+            _remember_slot(level, inner)
+    elif slot is not None:
+        _remember(level, slot.x, kind_of(type(slot.x)))
+
+
+def remember_elements(level: Level, a: np.ndarray) -> None:
+    """Remember all elements of an array that is converted to text."""
+    for value in subclasses.bare(a).ravel()[:MOST].tolist():
+        level.texts.remember(value)
+    level.texts.overflowed |= a.size > MOST
+
+
+def printed_part(a: np.ndarray) -> np.ndarray:
+    """What the text of an array shows of it: the corners of a large one."""
+    options = np.get_printoptions()
+    if a.size <= max(options["threshold"], 1):
+        return a
+    edge = options["edgeitems"]
+    for axis, n in enumerate(a.shape):
+        if n > 2 * edge:
+            a = np.take(a, [*range(edge), *range(n - edge, n)], axis)
+    return a
+
+
+def remembered_rows(level: Level, rows: Iterable[Any]) -> Iterator[Any]:
+    """Rows on their way to a writer in C code, each with its numbers remembered."""
+    for row in level.iterable(rows):
+        yield remembered_row(level, row)
+
+
+ROWS = frozenset((list, tuple, str))
+
+
+def remembered_row(level: Level, row: Any) -> Any:
+    """A row on its way to a writer in C code, as a list where it is an iterator; its numbers are remembered."""
+    if not is_among(type(row), ROWS) and hasattr(type(row), "__iter__"):
+        row = list(level.iterable(row))
+    remember(level, row)
+    return row
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def check(level: Level, text: Any, fewest: int = FEWEST_DIGITS) -> None:
+    """Refuse text, about to be read, in which a number stands that was written out."""
+    found = level.texts.find(decoded(text), fewest)
+    if found is not None:
+        refuse_number(level, found)
+
+
+def check_number(level: Level, x: Any) -> None:
+    """Refuse a number, or one in a container, that was read from text and is one that was written out."""
+    texts = level.texts
+    t = type(x)
+    if t is float:
+        if texts.holds(x, True) or texts.find(repr(x)):
+            refuse_number(level, repr(x))
+    elif t is int:
+        if abs(x) >= 10**FEWEST_DIGITS and texts.find(str(x)):
+            refuse_number(level, str(x))
+    elif t is complex:
+        check_number(level, x.real)
+        check_number(level, x.imag)
+    elif t is list or t is tuple:
+        for part in x:
+            check_number(level, part)
+    elif t is dict:
+        for part in x.values():
+            check_number(level, part)
+    elif isinstance(x, np.generic) and x.dtype.kind in "fc":
+        check_number(level, x.item())
+    elif isinstance(x, np.ndarray) and x.dtype.kind in "fc":
+        for part in subclasses.bare(x).ravel()[:MOST].tolist():
+            check_number(level, part)
+
+
+def check_conversion(level: Level, x: Any, y: Any) -> None:
+    """Refuse numbers `y` that C code has read from the text in `x`."""
+    if type(y) is tuple:
+        for part in y:
+            check_conversion(level, x, part)
+        return
+    if isinstance(y, (np.ndarray, np.generic)):
+        kind = y.dtype.kind
+    else:
+        kind = "f" if kind_of(type(y)) == NUMBER else "O"
+    if kind in "fcmM":
+        found = first_number(level, x)
+        if found is not None:
+            refuse_number(level, found)
+    elif kind in "iu":
+        check_number(level, np.ravel(y)[:MOST].tolist())
+    elif kind == "V" and y.dtype.names:
+        for name in y.dtype.names:
+            check_conversion(level, x, y[name])
+
+
+def refuse_number(level: Level, number: str) -> NoReturn:
+    """Refuse `number`, which was read from text or bytes."""
+    _refuse(
+        level,
+        f"the number {number} came back from text or bytes",
+        "It depended on the inputs when it was written out, so its derivative is lost.",
+        "pass the number itself, or plaingrad.stop_gradient(x) before it is written out",
+    )
+
+
+def _refuse(level: Level, what: str, why: str, fix: str) -> NoReturn:
+    """Refuse, and remember that: whoever swallows it would go on with a constant (an `except Exception`, say)."""
+    try:
+        refuse(RoundTripError, what, why=why, fix=fix, anchor="round-trip")
+    except RoundTripError as refusal:
+        if level.refusal is None and not is_expected():
+            level.refusal = refusal
+        raise
+
+
+def decoded(x: Any) -> str:
+    """Text or bytes as text."""
+    if type(x) is str:
+        return x
+    if isinstance(x, str):
+        return str.__str__(x)
+    return bytes(x).decode("latin-1") if not (isinstance(x, memoryview) and x.format not in "Bbc") else ""
+
+
+def holds_text(x: Any) -> bool:
+    """Whether NumPy would read numbers from text in `x`."""
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind in TEXT_DTYPES or (x.dtype.kind == "O" and any(map(holds_text, x.flat[:1000])))
+    if isinstance(x, (list, tuple)):
+        return any(map(holds_text, x[:1000]))
+    return isinstance(x, (str, bytes))
+
+
+def first_number(level: Level, x: Any, fewest: int = FEWEST_DIGITS) -> str | None:
+    """The first number that was written out in the text that `x` is or holds."""
+    find = level.texts.find
+    for text in itertools.islice(texts_in(x), MOST):
+        found = find(text, fewest)
+        if found is not None:
+            return found
+    return None
+
+
+def texts_in(x: Any) -> Iterator[str]:
+    """The strings and bytes in containers, arrays, streams and objects."""
+    todo: deque[Any] = deque((x,))
+    seen: set[int] = set()
+    while todo and len(seen) < MOST:
+        x = todo.popleft()
+        t = type(x)
+        if isinstance(x, TEXT):
+            yield decoded(x)
+            continue
+        kind = kind_of(t)
+        if kind in (NOTHING, NUMBER) or id(x) in seen or isinstance(x, type):
+            continue
+        seen.add(id(x))
+        if kind == ARRAY:
+            if x.dtype.kind == "O" or x.dtype.kind in TEXT_DTYPES:
+                todo.extend(np.ravel(x).tolist())
+        elif kind == MAPPING:
+            todo.extend(itertools.chain.from_iterable(x.items()))
+        elif kind == SEQUENCE or t is set or t is frozenset:
+            todo.extend(x)
+        elif t is io.StringIO or t is io.BytesIO:
+            if not x.closed:
+                yield decoded(x.getvalue())
+        elif isinstance(x, (ctypes.Array, array.array, mmap.mmap)):
+            yield in_memory(x)
+        elif isinstance(x, ctypes.c_char_p | ctypes.c_wchar_p):
+            todo.append(x.value)
+        elif not callable(x) and type(getattr(x, "__dict__", None)) is dict:
+            todo.extend(fields_of(x).values())
+
+
+def in_memory(x: Any) -> str:
+    """The beginning of a block of memory, as text."""
+    try:
+        with memoryview(x) as view:
+            return bytes(view.cast("B")[:MOST]).decode("latin-1") if view.nbytes else ""
+    except (TypeError, ValueError, BufferError):
+        return ""
+
+
+# -- C code without a rule --------------------------------------------------------------------------------------------
+
+
+def reader_kind(f: Any) -> str:
+    """What a C function without a rule may do with text: "moving", "recoding", "converting", "writing" or "reading"."""
+    if isinstance(f, type):  # what its C code does, which a class of the program inherits
+        f = next((base for base in f.__mro__[:-1] if not is_heap(base)), f)
+    owner = getattr(f, "__objclass__", None)
+    if owner is None and not isinstance(f, type):
+        owner = getattr(f, "__self__", None)
+        owner = owner if isinstance(owner, type) or owner is None else type(owner)
+    module = getattr(f, "__module__", None)
+    if type(module) is not str:
+        module = getattr(owner, "__module__", None)
+        if owner is None and type(f) is not BuiltinFunctionType:
+            module = type(f).__module__
+    module = module if type(module) is str else ""
+    name = getattr(f, "__name__", "")
+    root = module.partition(".")[0]
+    if root == "numpy" or module.startswith(CONVERTING):
+        return "converting"
+    if name in READING:
+        return "reading"
+    if root in ("posix", "nt", "_io") and name in ("write", "writev", "pwrite", "writelines"):
+        return "writing"
+    if module in RECODING:
+        return "moving" if name in CHECKSUMS else "recoding"
+    if module in MOVING or name.startswith("is_"):
+        return "moving"
+    return "reading"
+
+
+def check_arguments(level: Level, f: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse text that carries a differentiated number on its way to C code that may read it."""
+    if kind == "reading" or kind == "writing":
+        values = [*args, *kwargs.values()]
+        found = first_number(level, values)
+        if found is None:
+            if kind == "reading" and level.texts.files:
+                for x in itertools.chain(values, texts_in(values)):
+                    if path_of(x) in level.texts.files:
+                        refuse_text(level, f, f"of a differentiated value, in the file {path_of(x)!r},")
+        elif kind == "reading" or (args and is_pipe(args[0])):
+            refuse_text(level, f, found)
+        elif args:
+            wrote(level, args[0])
+
+
+def check_result(level: Level, f: Any, kind: str, args: tuple[Any, ...], result: Any) -> None:
+    """Refuse what C code made of text that carries a differentiated number, if it is that number or hides it."""
+    if kind == "recoding":
+        found = first_number(level, args)
+        if found is not None and first_number(level, result) is None:
+            refuse_text(level, f, found)
+    elif kind == "converting":
+        check_conversion(level, args, result)
+    if any(map(may_read_text, args)):
+        check_number(level, result)
+
+
+def refuse_text(level: Level, f: Any, number: str) -> NoReturn:
+    """Refuse to give text with `number` to the C function `f`."""
+    _refuse(
+        level,
+        f"`{name_of(f)}` is given text in which the number {number} stands",
+        "The number depends on the inputs, and C code without a rule may read it from the text (or run the text, or "
+        "send it away), which loses its derivative.",
+        "pass the number itself; or plaingrad.stop_gradient(x) before it is written out, if it does not matter",
+    )
+
+
+def wrote(level: Level, file: Any) -> None:
+    """Text with a differentiated number may have been written to `file`."""
+    path = path_of(file)
+    if path is not None:
+        level.texts.files.add(path)
+
+
+def path_of(x: Any) -> str | None:
+    """Where the file that `x` is or names lies; None if it names none."""
+    name = x if isinstance(x, (str, os.PathLike)) else getattr(x, "name", None)
+    try:
+        return os.path.abspath(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else None
+    except (TypeError, ValueError, OSError):
+        return None
+
+
+def check_returned(level: Level, f: Any, result: Any) -> None:
+    """Refuse text with a differentiated number that the callback `f` returns to C code."""
+    if not isinstance(result, (str, bytes, list, tuple, dict, np.ndarray)):
+        return
+    found = first_number(level, result)
+    if found is not None:
+        _refuse(
+            level,
+            f"`{name_of(f)}` is called by C code without a rule, and returns text in which the number {found} stands",
+            "The number depends on the inputs, and the C code may read it from the text.",
+            "pass the number itself; or plaingrad.stop_gradient(x) before it is written out, if it does not matter",
+        )
+
+
+def is_pipe(file: Any) -> bool:
+    """Whether what is written to a file, or descriptor, goes to somebody else: a pipe or a socket, not our output."""
+    try:
+        fd = file if type(file) is int else file.fileno()
+        mode = os.fstat(fd).st_mode
+    except (OSError, ValueError):  # closed, or no file of the system
+        return False
+    return fd not in (1, 2) and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
+
+
+def checked_items(level: Level, f: Any, it: Iterable[Any]) -> Iterator[Any]:
+    """The items of an iterator for the C function `f`: none may be differentiated, or text with such a number."""
+    for x in level.iterable(it):
+        if level.calls.open:
+            if level.calls.finds_active(x):
+                missing_rule(
+                    f, "It is given an iterator, an item of which depends on the differentiated inputs."
+                )
+            if level.texts:
+                found = first_number(level, x)
+                if found is not None:
+                    refuse_text(level, f, found)
+        yield x
+
+
+def is_stepped(x: Any) -> bool:
+    """Whether `x` is an iterator that runs Python code, or moves what is behind it, at every step."""
+    return type(x) is GeneratorType or earlier_frames.is_iterator(type(x)) or is_among(type(x), STEPPED)
+
+
+def may_read_text(x: Any) -> bool:
+    """Whether C code may get numbers from text out of `x`: text, a file or its path, an iterator."""
+    return isinstance(x, TEXT) or any(hasattr(type(x), name) for name in ("__next__", "read", "__fspath__"))
+
+
+# -- whole numbers that become times ----------------------------------------------------------------------------------
+
+
+def is_span(f: Any) -> bool:
+    """Whether `f` makes times or time spans of numbers."""
+    if isinstance(f, type):
+        return any(issubclass(f, cls) for cls in SPANS)
+    return getattr(f, "__name__", "") in ("fromtimestamp", "utcfromtimestamp", "fromordinal")
+
+
+def spans(level: Level, f: Callable[..., Any], make: Callable[..., Any]) -> Callable[..., Any]:
+    """The class `f` of times or time spans: warn if it is given a whole number made of a differentiated one."""
+
+    def make_span(*args: Any, **kwargs: Any) -> Any:
+        if level.texts.truncated:
+            warn_of_truncated(level, f, (*args, *kwargs.values()))
+        return make(*args, **kwargs)
+
+    return make_span
+
+
+def is_time(x: Any) -> bool:
+    """Whether `x` is a time or a time span of Python or NumPy, or an array of these."""
+    return (x.dtype.kind in "mM") if isinstance(x, (np.ndarray, np.generic)) else isinstance(x, SPANS)
+
+
+def check_times(level: Level, made: Any, values: Iterable[Any]) -> None:
+    """Warn if `made` is, or holds, times that were made of a whole number made of a differentiated one."""
+    if is_time(made):
+        kind = made.dtype.type if isinstance(made, np.ndarray) else type(made)
+        warn_of_truncated(level, kind, values)
+
+
+def warn_of_truncated(level: Level, f: Any, values: Iterable[Any]) -> None:
+    """Warn of the first whole number in `values` that was made of a differentiated one; `f` makes times of them."""
+    found = level.texts.truncated.intersection(itertools.islice(whole_numbers(values), MOST))
+    if found:
+        warn_truncated(f, min(found))
+
+
+def whole_numbers(x: Any) -> Iterator[int]:
+    """The whole numbers in lists, tuples and arrays."""
+    if isinstance(x, (int, np.integer)):
+        if not isinstance(x, (bool, np.timedelta64)):
+            yield int(x)
+    elif isinstance(x, np.ndarray):
+        if x.dtype.kind in "iu":
+            yield from x.ravel()[:MOST].tolist()
+    elif isinstance(x, (list, tuple)):
+        for part in x[:MOST]:
+            yield from whole_numbers(part)
+
+
+def warn_truncated(f: Any, x: Any) -> None:
+    """Warn that the derivative ends at the whole number `x`."""
+    frame = user_frame()
+    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("<unknown>", 0)
+    warnings.warn_explicit(
+        f"{name_of(f)} is given the whole number {x}, which was made of a number that depends on the inputs, at "
+        f"{file}:{line}.\n  Times have no derivative, and whole numbers have none: the result is a constant.\n"
+        "  To go on: keep the number a float; or plaingrad.stop_gradient(x) before it is rounded.\n"
+        "  See docs: errors#round-trip",
+        TruncationWarning,
+        file,
+        line,
+    )
