@@ -287,7 +287,7 @@ def test_numbers_near_the_limits_are_no_disagreement():
 def test_the_environment_asks_for_it(value, is_on):
     code = """
 import plaingrad
-from plaingrad.engine import watch
+from plaingrad.engine.refusals import watch
 def f(x): return x * plaingrad.nestlevel()
 try:
     plaingrad.grad(f)(2.0)

@@ -215,7 +215,7 @@ FIRST = """
 import os, time
 from benchmarks.native.measure import WORKLOADS, numba
 os.environ["PLAINGRAD_CACHE_DIR"] = {folder!r}
-from plaingrad.native import cache
+from plaingrad.native.compile import cache
 cache.key_of = lambda *args: None  # programs are derived anew; the helpers that they call are kept
 numba.njit(lambda x: x + 1.0)(1.0)  # Numba's own start is nobody's first call
 case = WORKLOADS[{name!r}]()

@@ -48,7 +48,8 @@ def recursive(x, n):
 RUN = """
 import sys
 import numpy as np
-from plaingrad.native import build, call
+from plaingrad.native.border import call
+from plaingrad.native.compile import build
 import model, plaingrad
 if sys.argv[1] == "second":
     def refused(*args):

@@ -20,7 +20,7 @@ HERE = os.pathsep.join((str(Path(plaingrad.__file__).parents[1]), os.environ.get
 RUN = """
 import numpy as np, plaingrad
 from numba.core import event
-from plaingrad.native import cache
+from plaingrad.native.compile import cache
 cache.key_of = lambda *args: None  # programs themselves are derived anew
 
 def f(x, n):

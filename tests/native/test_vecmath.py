@@ -169,7 +169,7 @@ def test_the_c_library_is_told_by_its_values():
 @pytest.mark.skipif(not vecmath.is_exact("exp"), reason="no fused multiply-add")
 def test_the_c_library_without_fused_multiply_add_is_another_one():
     done = subprocess.run(
-        [sys.executable, "-c", "from plaingrad.native import c_library; print(c_library.fingerprint())"],
+        [sys.executable, "-c", "from plaingrad.native.machine import c_library; print(c_library.fingerprint())"],
         env={**os.environ, "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4", "PYTHONPATH": HERE},
         capture_output=True,
         text=True,

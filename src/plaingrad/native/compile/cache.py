@@ -311,7 +311,7 @@ def keep(
     lines += [f"{fact} = {value!r}" for fact, value in {"NAMES": tuple(options), **facts}.items()]
     body = (
         '"""A derived program, written by plaingrad; it may be deleted at any time."""\n'
-        "from plaingrad.native import cache as _cache\n"
+        "from plaingrad.native.compile import cache as _cache\n"
         + "".join(f"{line}\n" for line in lines)
         + f"{START}{text}{END}"
         + "".join(f"{name} = _cache.compiled({name}, {given!r})\n" for name, given in options.items())
