@@ -472,7 +472,7 @@ def test_called_twice_the_result_is_the_same():
 
 
 def test_colourings_are_kept_within_bounds(monkeypatch):
-    from plaingrad.api import sparse as door
+    from plaingrad.api import kept_colourings as door
 
     monkeypatch.setattr(door, "KEPT", 20_000)
     for n in range(20, 60):

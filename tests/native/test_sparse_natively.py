@@ -37,7 +37,7 @@ def no_plain_sweeps(monkeypatch):
     def refused(*args, **kwargs):
         raise AssertionError("the plain tier was taken")
 
-    monkeypatch.setattr("plaingrad.api.sparse.push", refused)
+    monkeypatch.setattr("plaingrad.api.sparse_task.push", refused)
 
 
 @pytest.mark.parametrize("f", [neighbours, numba.njit(neighbours)], ids=["python", "compiled"])

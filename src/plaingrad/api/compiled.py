@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.api.gradients import chosen
 from plaingrad.api.leaves import Argnums, check_callable, positions_in, positions_of
+from plaingrad.api.tiers import chosen
 from plaingrad.critical import imported
 
 

@@ -10,16 +10,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import Tier, check_tier, chosen, in_tier, vjp
-from plaingrad.api.jacobians import (
-    FEW_DIRECTIONS,
-    Snapshot,
-    check_holomorphic,
-    direction_type,
-    is_whole_numbers,
-    natively,
-    unit_directions,
-)
+from plaingrad.api.gradients import vjp
+from plaingrad.api.jacobian_entries import check_holomorphic
 from plaingrad.api.leaves import (
     Leaf,
     check_callable,
@@ -29,12 +21,17 @@ from plaingrad.api.leaves import (
     fitting_tangents,
     here,
     is_plain,
+    is_whole_numbers,
     kept,
     leaf_values,
     structure_of,
     with_leaves,
     wraps,
 )
+from plaingrad.api.seeds import direction_type, unit_directions
+from plaingrad.api.snapshots import Snapshot
+from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier, natively
+from plaingrad.api.whole import FEW_DIRECTIONS
 from plaingrad.engine.forward.mixed import push_inside
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.kinds import NUMBER, kind_of
@@ -232,29 +229,19 @@ def derivative(
         True
     """
     check_callable(f, "derivative")
-    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
-        raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
-    order = int(order)
+    order = checked_order(order)
     check_tier(tier)
 
     @derives(f)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
-        if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-            x = float(x)
-        if kind_of(type(x)) != NUMBER:
-            hint = "; for an array use jacobian or jvp" if isinstance(x, np.ndarray) else ""
-            raise ArgumentError(
-                f"derivative is by one number, not {described(x)}{hint}.\n  See docs: errors#argument"
-            )
+        x = as_number(x)
         if order == 0:
             y = f(x, *others, **kwargs)
             return (y, y) if value else y
         native = natively(tier, f)
         try:
-            if native is None:
-                y, d = nth(f, x, order, others, kwargs)
-            else:
-                y, d = natively_nth(native, f, x, order, others, kwargs)
+            found = nth if native is None else partial(natively_nth, native)
+            y, d = found(f, x, order, others, kwargs)
         except NativeError:
             if tier == "native":
                 raise
@@ -267,6 +254,25 @@ def derivative(
         return (y, d) if value else d
 
     return derivative_of
+
+
+def checked_order(order: Any) -> int:
+    """The order of a derivative, if it is a natural number."""
+    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
+        raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
+    return int(order)
+
+
+def as_number(x: Any) -> Any:
+    """The number by which `derivative` differentiates; an int is taken as a real number."""
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        return float(x)
+    if kind_of(type(x)) != NUMBER:
+        hint = "; for an array use jacobian or jvp" if isinstance(x, np.ndarray) else ""
+        raise ArgumentError(
+            f"derivative is by one number, not {described(x)}{hint}.\n  See docs: errors#argument"
+        )
+    return x
 
 
 def natively_nth(

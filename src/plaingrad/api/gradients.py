@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,15 @@ from plaingrad.api.leaves import (
     positions_of,
     structure_of,
 )
+from plaingrad.api.seeds import unit_cotangent
+from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier
+from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
-from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.run import Run
 from plaingrad.engine.values.borrowed import of_their_own
-from plaingrad.errors import ArgumentError, ChangedSinceError, NativeError, NonScalarOutputError
+from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
-
-Tier = Literal["auto", "plain", "native"]
 
 
 def grad(
@@ -109,8 +109,6 @@ def value_and_grad(
             except NativeError:
                 pass  # the level differentiates the plain tier
         if getattr(f, "__plaingrad_mode__", None) == "forward":
-            from plaingrad.api.jacobians import pushed_gradient
-
             found = pushed_gradient(f, args, kwargs, at, has_aux)
             if found is not None:
                 return found[0], found[1] if isinstance(argnums, tuple) else found[1][0]
@@ -124,40 +122,6 @@ def value_and_grad(
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient
-
-
-def check_tier(tier: Any) -> None:
-    """Refuse what is no tier."""
-    if tier not in ("auto", "plain", "native"):
-        raise ArgumentError(
-            f'tier must be "auto", "plain" or "native", not {tier!r}.\n  See docs: errors#argument'
-        )
-
-
-def chosen(tier: Tier, f: Callable[..., Any]) -> Any:
-    """The native tier, if it is to be tried first for `f`; None for the plain tier.
-
-    A function that computes derivatives is for the plain tier, whatever was asked for; what it differentiates has a
-    tier of its own, and is one step.
-    """
-    if tier == "plain" or getattr(f, "__plaingrad_derivative__", False):
-        return None
-    if tier == "auto" and not type(f).__module__.startswith("numba."):
-        return None
-    try:
-        return imported("plaingrad.native.border.call")
-    except ImportError as error:
-        raise NativeError(
-            'tier="native" needs Numba: pip install "plaingrad[native]".\n  See docs: errors#native'
-        ) from error
-
-
-def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str) -> Callable[..., Any]:
-    """`f` as the engine differentiates it in this tier: what Numba compiles is one native step."""
-    native = chosen(tier, f)
-    if tier == "plain":
-        return getattr(f, "py_func", f) if type(f).__module__.startswith("numba.") else f
-    return f if tier == "auto" or native is None else native.compiled_form(f, args, mode)
 
 
 def vjp(
@@ -242,28 +206,3 @@ def _same(value: Any) -> Any:
 
 def _first(value: Any) -> Any:
     return value[0] if type(value) is tuple and value else None
-
-
-def unit_cotangent(y: Any, f: Any) -> Any:
-    """1 as a cotangent of the scalar `y`."""
-    kind = kind_of(type(y))
-    name = getattr(f, "__name__", "the function")
-    if kind == NUMBER and not isinstance(y, (complex, np.complexfloating)):
-        return 1.0 if isinstance(y, (float, np.floating)) else type(y)(1)
-    if kind == ARRAY and y.shape == () and y.dtype.kind in "fiu":
-        return np.ones((), y.dtype if y.dtype.kind == "f" else float)
-    truth = isinstance(y, (bool, np.bool_)) or (kind == ARRAY and y.dtype.kind == "b")
-    if isinstance(y, (int, np.integer)) and not truth:
-        return 1.0
-    if isinstance(y, (complex, np.complexfloating)) or (kind == ARRAY and y.dtype.kind == "c"):
-        hint = "return its real part or its absolute value, or use vjp with the cotangent you mean"
-    elif y is None:
-        hint = "is a `return` missing?"
-    elif truth:
-        hint = "a truth value changes by jumps only; return the number that was compared"
-    else:
-        hint = "reduce it to one number (sum, mean, an entry), or use vjp with a cotangent of its shape"
-    raise NonScalarOutputError(
-        f"grad needs one real number, but {name} returned {described(y)}.\n  To go on: {hint}.\n"
-        "  See docs: errors#non-scalar-output"
-    )

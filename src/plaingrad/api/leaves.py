@@ -115,6 +115,11 @@ def is_int(x: Any) -> bool:
     return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
+def is_whole_numbers(x: Any) -> bool:
+    """Whether `x` is an int, or an array of ints."""
+    return is_int(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub")
+
+
 # -- what fits what ----------------------------------------------------------------------------------------------------
 
 

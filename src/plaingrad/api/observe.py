@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import Tier, chosen
 from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.api.tiers import Tier, chosen
 from plaingrad.class_keys import is_among
 from plaingrad.engine.calls.calls import EXACT
 from plaingrad.engine.refusals import watch
