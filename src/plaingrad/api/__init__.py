@@ -8,6 +8,7 @@ from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
+from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
 
 __all__ = [
     "checkpoint",

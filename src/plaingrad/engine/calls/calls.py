@@ -31,7 +31,6 @@ from plaingrad.class_keys import all_among, any_among, classes_of, is_among, is_
 from plaingrad.critical import imported
 from plaingrad.engine.calls import elsewhere, frames
 from plaingrad.engine.calls.memo import Memos
-from plaingrad.engine.forward.pushing import attribute
 from plaingrad.engine.memory.kinds import (
     ARRAY,
     MAPPING,
@@ -43,10 +42,19 @@ from plaingrad.engine.memory.kinds import (
     is_listed,
     kind_of,
 )
+from plaingrad.engine.memory.linear_maps import attribute
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code import adopt, codes, compilers, earlier_frames
-from plaingrad.engine.values import layouts, subclasses, texts
+from plaingrad.engine.users_code.class_attributes import (
+    DESCRIPTORS,
+    PYTHON_ATTRIBUTES,
+    c_descriptor,
+    is_python_attribute,
+    lookup,
+    makers,
+)
+from plaingrad.engine.values import layouts, subclasses, texts, truncated
 from plaingrad.errors import NativeError
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
@@ -111,32 +119,12 @@ CALLED_BY_NAME = (
     "predicate",
     "callback",
 )  # and those that they call
-INTEGER_LIMIT = 2.0**52  # beyond it int(x) keeps every digit of x, and code takes numbers apart that way
 
 
 def is_own(f: Any) -> bool:
     """Whether `f` is engine code, which runs as it is."""
     module = getattr(f, "__module__", None)
     return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
-
-
-# Attributes of functions, exceptions, cells and objects that C code keeps as they are given.
-KEEPING = (
-    *("__dict__", "__class__", "args", "__cause__", "__context__"),
-    *("__defaults__", "__kwdefaults__", "cell_contents"),
-)
-PYTHON_ATTRIBUTES = frozenset((type(None), FunctionType, types.MemberDescriptorType))
-
-
-def is_python_attribute(descriptor: Any) -> bool:
-    """Whether writing through this class attribute keeps the value itself."""
-    if type(descriptor) is property:
-        return descriptor.fset is None or isinstance(descriptor.fset, FunctionType)
-    if type(descriptor) is types.GetSetDescriptorType:
-        return descriptor.__name__ in KEEPING
-    return (
-        not hasattr(type(descriptor), "__set__") or type(lookup(type(descriptor), "__set__")) is FunctionType
-    )
 
 
 _ours: dict[FunctionType, FunctionType] = {}  # functions of plaingrad's modules -> their rewritten forms
@@ -601,7 +589,7 @@ class Calls:
             if level.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(level, args, y)
             if level.texts.truncated:
-                texts.check_times(level, y, (*args, *kwargs.values()))
+                truncated.check_times(level, y, (*args, *kwargs.values()))
             return y
 
         return composed
@@ -711,7 +699,7 @@ class Calls:
                 texts.check_result(level, f, reads, args, result)
             return result
 
-        return texts.spans(level, f, opaque) if texts.is_span(f) else opaque
+        return truncated.spans(level, f, opaque) if truncated.is_span(f) else opaque
 
     def _refuse_writes(self, f: Any, args: Any, kwargs: Any) -> None:
         """An unknown C function may write an array that a pullback reads: let it have a read-only look only."""
@@ -792,10 +780,14 @@ class Calls:
                     return result
                 kind = kind_of(type(x))
                 if kind == NUMBER and self.finds_active(x):
-                    if not isinstance(x, complex) and abs(x) >= INTEGER_LIMIT and abs(x) != float("inf"):
-                        frames.refuse_digits(f.__name__)
+                    if (
+                        not isinstance(x, complex)
+                        and abs(x) >= truncated.INTEGER_LIMIT
+                        and abs(x) != float("inf")
+                    ):
+                        truncated.refuse_digits(f.__name__)
                     result = f(*args, **kwargs) if kwargs else f(*args)
-                    if type(result) is int and len(level.texts.truncated) < texts.MOST:
+                    if type(result) is int and len(level.texts.truncated) < truncated.MOST:
                         level.texts.truncated.add(result)
                     return result
                 elif kind == OBJECT:
@@ -909,7 +901,7 @@ class Calls:
                 adopt.adopt(o)
             return self.prep(getattr(o, name))
         descriptor = lookup(t, name)
-        if is_among(type(descriptor), subclasses.DESCRIPTORS):
+        if is_among(type(descriptor), DESCRIPTORS):
             adopt.adopt(t)
             if t is memoryview and self.finds_active(o) and name not in VIEWING:
                 missing_rule(descriptor, "It reads differentiated numbers out of raw memory.")
@@ -1089,52 +1081,3 @@ class Calls:
                             adopt.adopt(t)
                     elif type(entry) is np.ndarray:
                         break
-
-
-def lookup(cls: type, name: str) -> Any:
-    """The attribute `name` as it stands in the dictionary of `cls` or a base, unbound; None if absent."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None
-
-
-def is_own_method(method: Any) -> bool:
-    """Whether a special method found on a class is the user's code, not C code nor something with a rule."""
-    if method is None or is_among(type(method), subclasses.DESCRIPTORS):
-        return False
-    rule = rulebook.find(method) if type(method) is FunctionType else None
-    return rule is None or rule.users
-
-
-def has_own_method(cls: type, name: str) -> bool:
-    """Whether `cls` defines `name` in the user's code."""
-    return is_heap(cls) and is_own_method(lookup(cls, name))
-
-
-def c_descriptor(cls: type, name: str) -> Any:
-    """The C method `name` of `cls`, past Python overrides: what a bound C method got through `super()` is."""
-    for base in cls.__mro__:
-        found = base.__dict__.get(name)
-        if found is not None and type(found) is not FunctionType:
-            return found
-    return None
-
-
-def makers(cls: type) -> list[type]:
-    """The C classes whose `__new__` or `__init__` a call of `cls` reaches first; none if both are Python code."""
-    found = []
-    new = lookup(cls, "__new__")
-    if isinstance(new, BuiltinFunctionType):
-        found.append(new.__self__)
-    elif type(getattr(new, "__func__", new)) is not FunctionType:
-        found.append(cls)  # compiled Python, as Cython makes it
-    init = lookup(cls, "__init__")
-    if type(init) is types.WrapperDescriptorType:
-        found.append(init.__objclass__)
-    elif type(init) is not FunctionType:
-        found.append(cls)  # compiled Python, as Cython makes it
-    metaclass_call = lookup(type(cls), "__call__")
-    if type(metaclass_call) is not types.WrapperDescriptorType and type(metaclass_call) is not FunctionType:
-        found.append(cls)
-    return found

@@ -22,14 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plaingrad import rulebook
 from plaingrad.class_keys import is_subclass
 from plaingrad.engine.calls import caution
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, OBJECT, kind_of
-from plaingrad.engine.refusals.refuse import refuse
-from plaingrad.engine.users_code import earlier_frames
+from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
-from plaingrad.engine.values import texts
-from plaingrad.errors import RoundTripError
+from plaingrad.engine.users_code.class_attributes import has_own_method
+from plaingrad.engine.values import texts, truncated
 from plaingrad.rewrite import rewrite_function, rewritten
 from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
 
@@ -294,9 +294,6 @@ def _parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """float(x), complex(x): the rule for numbers; a string is compared with what left as text."""
 
     def make(level: Level) -> Callable[..., Any]:
-        from plaingrad import rulebook
-        from plaingrad.engine.calls.calls import has_own_method
-
         rule = rulebook.find(f)
         of_numbers = level.calls.applier(rule, f) if rule is not None else level.calls.guarded(f)
 
@@ -331,9 +328,6 @@ def _reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """A function that takes text apart itself: the text is looked at first."""
 
     def make(level: Level) -> Callable[..., Any]:
-        from plaingrad import rulebook
-        from plaingrad.engine.users_code import adopt
-
         rule = rulebook.find(f)
         if rule is not None:
             guarded = level.calls.applier(rule, f)
@@ -370,9 +364,6 @@ def _from_file(level: Level) -> Callable[..., Any]:
 
 def _astype(level: Level, astype: Any) -> Callable[..., Any]:
     """a.astype(dtype): to text, the numbers are remembered; to integers that keep every digit, refused."""
-    from plaingrad import rulebook
-    from plaingrad.engine.calls.calls import INTEGER_LIMIT
-
     rule = rulebook.find(astype)
     of_numbers = level.calls.applier(rule, astype) if rule is not None else level.calls.guarded(astype)
 
@@ -382,8 +373,8 @@ def _astype(level: Level, astype: Any) -> Callable[..., Any]:
             kind = np.dtype(dtype).kind
             if kind in texts.TEXT_DTYPES:
                 texts.remember_elements(level, a)
-            elif kind in "iu" and np.any((abs(a) >= INTEGER_LIMIT) & np.isfinite(a)):
-                refuse_digits("astype")
+            elif kind in "iu" and np.any((abs(a) >= truncated.INTEGER_LIMIT) & np.isfinite(a)):
+                truncated.refuse_digits("astype")
             elif kind in "iu" and a.size <= 1000:
                 whole = of_numbers(a, *args, **kwargs)
                 level.texts.truncated.update(np.ravel(whole).tolist())
@@ -391,17 +382,6 @@ def _astype(level: Level, astype: Any) -> Callable[..., Any]:
         return of_numbers(a, *args, **kwargs)
 
     return converted
-
-
-def refuse_digits(name: str) -> None:
-    """Refuse to make an integer that keeps every digit of a differentiated number."""
-    refuse(
-        RoundTripError,
-        f"`{name}` is taken of a differentiated number beyond 2**52",
-        why="All its digits go into the integer, which has no derivative.",
-        fix="keep the number a float, or write a rule for the function that does this",
-        anchor="round-trip",
-    )
 
 
 def _next(level: Level) -> Callable[..., Any]:
@@ -437,8 +417,6 @@ def _checks_class(f: Any) -> Callable[[Level], Any]:
 
 
 def _power(level: Level) -> Callable[..., Any] | None:
-    from plaingrad import rulebook
-
     rule = rulebook.find(pow)
     if rule is None or not rule.own:
         return None  # the program's own rule is for all of its calls

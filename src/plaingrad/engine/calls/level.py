@@ -23,7 +23,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among, is_instance, is_subclass
 from plaingrad.critical import exclusively, if_free
-from plaingrad.engine.calls.calls import Calls, fields_of, is_own_method, lookup
+from plaingrad.engine.calls.calls import Calls
 from plaingrad.engine.calls.comparisons import comparisons
 from plaingrad.engine.calls.frames import CsvReader
 from plaingrad.engine.calls.operands import in_place_with_object, with_object
@@ -41,7 +41,8 @@ from plaingrad.engine.memory.tape import ARRAY_ARITHMETIC, ArraySlot, NumberSlot
 from plaingrad.engine.refusals.answered import settled
 from plaingrad.engine.refusals.refuse import missing_rule, name_of_object, refuse, where
 from plaingrad.engine.users_code import adopt, earlier_frames
-from plaingrad.engine.values import records, subclasses, texts
+from plaingrad.engine.users_code.class_attributes import is_own_method, lookup
+from plaingrad.engine.values import records, subclasses, texts, truncated
 from plaingrad.engine.values.borrowed import Borrowed, describe, refuse_write
 from plaingrad.engine.values.users_numbers import by_value, constant, is_users
 from plaingrad.errors import AliasError, RuleError
@@ -50,7 +51,7 @@ from plaingrad.rewrite.hooks import BINARY, IN_PLACE, Hooks, set_hooks, setter
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
 from plaingrad.tangents import has_tangent_space
-from plaingrad.tangents.fields import parts_of
+from plaingrad.tangents.fields import fields_of, parts_of
 
 HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
 FLOAT64 = np.dtype(float)
@@ -541,8 +542,8 @@ class Level(Hooks):
             y = self.native(f, args, kwargs)
             if self.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(self, args, y)
-            if self.texts.truncated and (rule.kind != "scalar" or f in texts.SUMS):
-                texts.check_times(self, y, args)
+            if self.texts.truncated and (rule.kind != "scalar" or f in truncated.SUMS):
+                truncated.check_times(self, y, args)
             return y
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
         if y is None and rule.users:
@@ -638,9 +639,9 @@ class Level(Hooks):
                 return f(a, b)
         if ka in (NUMBER, ARRAY) or kb in (NUMBER, ARRAY):
             return self._arithmetic(name, f, a, b, ka, kb)
-        if self.texts.truncated and ta is not tb and name in texts.SUMS:
-            texts.check_times(self, a, (b,))
-            texts.check_times(self, b, (a,))
+        if self.texts.truncated and ta is not tb and name in truncated.SUMS:
+            truncated.check_times(self, a, (b,))
+            truncated.check_times(self, b, (a,))
         if ka >= OBJECT or kb >= OBJECT:
             self.calls.meet(a)
             self.calls.meet(b)
@@ -741,8 +742,8 @@ class Level(Hooks):
                 b = self.prep(np.array)(b)
             if type(a) is not np.ndarray or subclasses.is_subclassed(b):
                 return subclasses.in_place(self, name, a, b)
-            if self.texts.truncated and name in texts.SUMS:
-                texts.check_times(self, a, (b,))
+            if self.texts.truncated and name in truncated.SUMS:
+                truncated.check_times(self, a, (b,))
             return self.in_place_array(name, a, b)
         kb = kind_of(type(b))
         if ka == NUMBER or (kb in (NUMBER, ARRAY) and ka == NOTHING):
@@ -752,8 +753,8 @@ class Level(Hooks):
         f = getattr(operator, name)
         if ka == SEQUENCE and kb == ARRAY:  # arrays have the say: a list has no arithmetic of its own
             return getattr(self, without_assignment(name))(a, b)
-        if self.texts.truncated and ta is not type(b) and name in texts.SUMS:
-            texts.check_times(self, a, (b,))
+        if self.texts.truncated and ta is not type(b) and name in truncated.SUMS:
+            truncated.check_times(self, a, (b,))
         self.calls.meet(a)
         self.calls.meet(b)
         if ka == OBJECT or kb == OBJECT or self.parent is PLAIN:

@@ -22,7 +22,7 @@ from plaingrad.class_keys import all_among, is_among
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.users_code import adopt
 from plaingrad.engine.users_code.adopt import LruCached
-from plaingrad.rewrite import PLAIN
+from plaingrad.engine.values.nesting import outwards
 from plaingrad.tangents.fields import parts_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class Memos:
     def info(self, f: Any) -> Any:
         """f.cache_info(): the calls with active arguments count, too."""
         info = f.cache_info()
-        for level in open_levels(self.level):
+        for level in outwards(self.level):
             memo = level.calls.memos.of_function(f)
             size = info.currsize + len(memo.entries)
             info = info._replace(
@@ -111,7 +111,7 @@ class Memos:
     def forget(self, f: Any) -> None:
         """f.cache_clear()."""
         f.cache_clear()
-        for level in open_levels(self.level):
+        for level in outwards(self.level):
             memo = level.calls.memos.of_function(f)
             memo.entries.clear()
             memo.hits = memo.misses = 0
@@ -167,7 +167,7 @@ class Memo:
         if active:
             depth = min(active)[0]
             if depth:  # it depends on the inputs of a level further out only
-                level = next(itertools.islice(open_levels(level), depth, None))
+                level = next(itertools.islice(outwards(level), depth, None))
                 return level.calls.memos.of_function(f).remembered(self.level, f, args, kwargs, active)
         elif self.native or not self._sees_active(f, args, kwargs):
             if self.in_several:
@@ -186,7 +186,7 @@ class Memo:
             return value
         for made in level.calls.memos.made:
             found = made.get(id(value))
-            if found is not None and found[0] is value and found[1] not in open_levels(level):
+            if found is not None and found[0] is value and found[1] not in outwards(level):
                 return self.remembered(level, f, args, kwargs, ())
         return value
 
@@ -253,14 +253,6 @@ def bound_to(body: Any) -> list[Any]:
     return found
 
 
-def open_levels(level: Level) -> Iterator[Level]:
-    """`level` and those further out."""
-    at: Any = level
-    while at is not PLAIN:
-        yield at
-        at = at.parent
-
-
 def active_parts(level: Level, x: Any) -> Iterator[tuple[int, int]]:
     """The active numbers by which `x` is compared with others: how many levels further out, and the identity."""
     seen: dict[int, Any] = {}
@@ -269,7 +261,7 @@ def active_parts(level: Level, x: Any) -> Iterator[tuple[int, int]]:
         x = todo.pop()
         kind = kind_of(type(x))
         if kind == NUMBER:
-            for depth, outer in enumerate(open_levels(level)):
+            for depth, outer in enumerate(outwards(level)):
                 if id(x) in outer.index:
                     yield depth, id(x)
                     break

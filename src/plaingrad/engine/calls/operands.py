@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.calls.calls import is_own_method, lookup
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, OBJECT, is_heap, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.engine.users_code import adopt
+from plaingrad.engine.users_code.class_attributes import has_python_operator, is_own_method, lookup
 
 LIKE_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__getitem__", "__buffer__")
 PYTHONS = {"f": float, "c": complex}  # what NumPy makes of its numbers where it meets objects
@@ -98,9 +97,3 @@ def _by_elements(level: Any, name: str, a: Any, b: Any) -> Any:
         )
     a, b = (other, x) if is_left else (x, other)
     return level._elementwise(f, a, b) if isinstance(x, np.ndarray) else f(a, b)
-
-
-def has_python_operator(cls: type, name: str) -> bool:
-    """Whether `cls` defines the binary operator `name` in Python code."""
-    name = name.rstrip("_")
-    return any(adopt.is_python_special(lookup(cls, f"__{prefix}{name}__")) for prefix in ("", "r", "i"))

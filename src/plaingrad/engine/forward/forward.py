@@ -37,8 +37,9 @@ from plaingrad.engine.memory.regions import Region
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.refusals.rule_faults import here, name_rule
+from plaingrad.engine.reverse.run import Run
 from plaingrad.engine.reverse.transpose import pushforward_of
-from plaingrad.engine.values import records, texts
+from plaingrad.engine.values import records, texts, truncated
 from plaingrad.errors import RuleError
 from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
@@ -339,7 +340,7 @@ class ForwardLevel(Level):
         return y
 
     def _transposed(self, pullback: Any, y: Any, positions: Any, xs: Any, dots: Any, rule: Rule) -> Any:
-        push = pushforward_of(pullback, y, positions, xs, rule.name, rule.users)
+        push = pushforward_of(Run, pullback, y, positions, xs, rule.name, rule.users)
         if not self.lead:
             return push(dots)
         each = [push([self.outside(pushing.chosen, x_dot, k) for x_dot in dots]) for k in range(self.lead[0])]
@@ -462,7 +463,7 @@ class ForwardLevel(Level):
         self._meet_write(a if a.base is None else owner_of(a), a)
         if region is None and slot is None:
             if self.texts.truncated:
-                texts.check_times(self, a, (v,))
+                truncated.check_times(self, a, (v,))
             self._native_write(v, a, k)
             return
         v_dot = None if slot is None else self.dot_at(slot, v)

@@ -164,8 +164,3 @@ def array_tangent(x_dot: Any, x: np.ndarray, lead: Any) -> Any:
     if type(x_dot) is not np.ndarray or x_dot.dtype != x.dtype:
         return np.asarray(x_dot, dtype=x.dtype)
     return x_dot
-
-
-def attribute(name: str, o: Any) -> Any:
-    """o.name, with the name first: what a rule for a computed attribute is applied to."""
-    return getattr(o, name)

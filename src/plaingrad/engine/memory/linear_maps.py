@@ -95,3 +95,8 @@ def opened(y_dot: Any) -> Any:
     if isinstance(y_dot, (list, tuple)):
         return [opened(part) for part in y_dot]
     return y_dot
+
+
+def attribute(name: str, o: Any) -> Any:
+    """o.name, with the name first: what a rule for a computed attribute is applied to."""
+    return getattr(o, name)

@@ -53,8 +53,8 @@ from plaingrad.engine.memory.tape import (
 )
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
-from plaingrad.engine.reverse.transpose import pullback_of
-from plaingrad.engine.values import records, texts
+from plaingrad.engine.reverse.transpose import Recorder, pullback_of
+from plaingrad.engine.values import records, texts, truncated
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
@@ -70,6 +70,7 @@ class ReverseLevel(Level):
 
     has_own_table: ClassVar[bool] = True
     takes_native_rules: ClassVar[bool] = True
+    record: ClassVar[Recorder]  # the class `Run`, which enters itself; it turns rules round
 
     def __init__(self, parent: Any) -> None:
         self.tape: list[Any] = []
@@ -129,7 +130,7 @@ class ReverseLevel(Level):
             positions = [position for position, _ in inputs]
             xs = [argument_at(rule, position, args, kwargs) for position in positions]
             pullback = pullback_of(
-                push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name
+                self.record, push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name
             )
         elif self.parent is PLAIN and rule.own:
             y, pullback = rrule(*args, **kwargs)
@@ -485,7 +486,7 @@ class ReverseLevel(Level):
             v_slot = None
         if i is None and v_slot is None:
             if self.texts.truncated:
-                texts.check_times(self, a, (v,))
+                truncated.check_times(self, a, (v,))
             save = self._save(a, k)
             self._native_write(v, a, k)
             self._saved(save)

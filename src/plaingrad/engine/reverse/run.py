@@ -11,7 +11,6 @@ import numpy as np
 
 from plaingrad import critical
 from plaingrad.critical import closing
-from plaingrad.engine.checkpoints import forks as forks
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.structure import all_moved, gradients
@@ -92,6 +91,9 @@ class Run:
         for array, before in self.watched:
             if fingerprint(array) != before:
                 refuse_changed(array)
+
+
+ReverseLevel.record = Run
 
 
 def refuse_changed(array: np.ndarray) -> NoReturn:

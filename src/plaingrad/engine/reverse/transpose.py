@@ -2,6 +2,9 @@
 
 The pullback of a rule is linear in the cotangent, so reverse mode of it, at any cotangent, is the pushforward; and
 the other way round. It costs a recorded run of the map for each call of the rule, once for a whole chunk.
+
+`record`, here, is the class `Run`, which records the run of a function. It is handed in, because runs are made of
+reverse levels, and these turn rules round.
 """
 
 from __future__ import annotations
@@ -18,8 +21,12 @@ from plaingrad.errors import MissingRuleError
 from plaingrad.tangents import ZeroTangent, has_tangent_space
 from plaingrad.tangents.fields import parts_of
 
+#: record(f, args, argnums, kwargs): f(*args, **kwargs) with what can be pulled back through it.
+Recorder = Callable[[Callable[..., Any], tuple[Any, ...], tuple[int, ...], dict[str, Any]], Any]
+
 
 def pushforward_of(
+    record: Recorder,
     pullback: Callable[[Any], Any],
     y: Any,
     positions: list[int],
@@ -31,21 +38,25 @@ def pushforward_of(
     if not has_tangent_space(y):
         return lambda dots: ZeroTangent
     run = _recorded(
-        functools.partial(pulled, pullback, positions, xs, name, y, strict), (unit_like(y),), "forward", name
+        record,
+        functools.partial(pulled, pullback, positions, xs, name, y, strict),
+        (unit_like(y),),
+        "forward",
+        name,
     )
     return lambda dots: run.pull(dots)[0]
 
 
 def pullback_of(
-    push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, name: str
+    record: Recorder, push: Callable[[Any], Any], positions: list[int], xs: list[Any], count: int, name: str
 ) -> Any:
     """`pullback(y_bar) -> cotangents` for the linear map `push`; a tuple with `count` entries."""
 
     def transposed_pullback(y_bar: Any) -> tuple[Any, ...]:
         units = tuple([unit_like(x) for x in xs])
-        found = _recorded(functools.partial(pushed, push, positions, xs, count), units, "reverse", name).pull(
-            y_bar
-        )
+        found = _recorded(
+            record, functools.partial(pushed, push, positions, xs, count), units, "reverse", name
+        ).pull(y_bar)
         x_bars: list[Any] = [ZeroTangent] * count
         for position, x_bar in zip(positions, found, strict=True):
             x_bars[position] = x_bar
@@ -54,11 +65,9 @@ def pullback_of(
     return transposed_pullback
 
 
-def _recorded(linear_map: Any, units: tuple[Any, ...], mode: str, name: str) -> Any:
-    from plaingrad.engine.reverse.run import Run  # which is made of levels, which are made of this
-
+def _recorded(record: Recorder, linear_map: Any, units: tuple[Any, ...], mode: str, name: str) -> Any:
     try:
-        return Run(linear_map, units, tuple(range(len(units))), {})
+        return record(linear_map, units, tuple(range(len(units))), {})
     except MissingRuleError as error:
         raise MissingRuleError(
             f"the rule for {name} is given in one mode only and cannot be turned round for {mode} mode:\n  {error}"

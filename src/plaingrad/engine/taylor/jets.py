@@ -23,6 +23,7 @@ from plaingrad.engine.forward import pushing
 from plaingrad.engine.forward.forward import QUIET, ForwardLevel
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.reverse.run import Run
 from plaingrad.engine.reverse.transpose import pushforward_of
 from plaingrad.engine.taylor import jet_rows
 from plaingrad.engine.taylor.jet_rows import DIRECT, JETS, MULTILINEAR
@@ -262,7 +263,7 @@ class JetLevel(ForwardLevel):
             if self._is_settled(y, args, rule):
                 return y, None
             with np.errstate(**QUIET):
-                return y, pushforward_of(pullback, y, positions, xs, rule.name, rule.users)(dots)
+                return y, pushforward_of(Run, pullback, y, positions, xs, rule.name, rule.users)(dots)
         y, push = pair_of(rule, inside(rule.frule)(*args, **kwargs), "frule", "pushforward")
         if self._is_settled(y, args, rule):
             return y, None

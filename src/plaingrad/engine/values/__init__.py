@@ -1,1 +1,5 @@
-"""values."""
+"""Values with a life of their own: subclasses of arrays and numbers, text, borrowed memory, records, streams.
+
+In comes a value that an operation has met and the level around it; out goes what the plain call would have made of
+it, with its derivative kept, or a refusal where that would be lost. Called by `calls` and the modes.
+"""

@@ -31,6 +31,7 @@ from plaingrad import rulebook
 from plaingrad.class_keys import all_among, classes_of, is_among, is_own_key
 from plaingrad.engine.memory.kinds import OBJECT, is_heap, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
+from plaingrad.engine.users_code.class_attributes import DESCRIPTORS, lookup
 from plaingrad.errors import MissingRuleError
 from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 ArrayFunction = type(np.sum)
-DESCRIPTORS = frozenset((types.MethodDescriptorType, types.WrapperDescriptorType))
 CODES_OF_PYTHON = frozenset((types.BuiltinFunctionType, FunctionType))
 BINARY_OPERATORS = {
     getattr(operator, name): name.rstrip("_")
@@ -246,14 +246,6 @@ def is_numpys(f: Any) -> bool:
 def of_mathematics(f: Any) -> bool:
     """Whether `f` is a function of `math`, which makes a float of its argument first."""
     return type(f) is types.BuiltinFunctionType and f.__module__ == "math"
-
-
-def lookup(cls: type, name: str) -> Any:
-    """The attribute `name` as it stands in the dictionary of `cls` or a base; None if absent."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None
 
 
 def overrides(cls: type, name: str) -> bool:

@@ -10,32 +10,29 @@ from __future__ import annotations
 
 import array
 import ctypes
-import datetime
 import io
 import itertools
 import math
 import mmap
-import operator
 import os
 import re
 import stat
-import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import BuiltinFunctionType, GeneratorType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.calls.memo import open_levels
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import Tree
 from plaingrad.engine.refusals.answered import is_expected
-from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse, user_frame
+from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
 from plaingrad.engine.users_code import earlier_frames
 from plaingrad.engine.values import subclasses
-from plaingrad.errors import RoundTripError, TruncationWarning
+from plaingrad.engine.values.nesting import outwards
+from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
 
@@ -76,9 +73,6 @@ CONVERTING = tuple(
     ops_dispatch properties reshape sort writers""".split()
 )
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
-SPANS = (datetime.timedelta, datetime.datetime, datetime.date, np.timedelta64, np.datetime64)
-# Where a whole number beside a time becomes one; as a factor it is a count.
-SUMS = {"add", "sub", "iadd", "isub", operator.add, operator.sub, np.add, np.subtract}
 
 
 class Texts(dict[str, float]):
@@ -220,7 +214,7 @@ def remember(level: Level, o: Any) -> None:
         level.calls.meet_elements(o)
     elif kind != NUMBER and kind != ARRAY:
         level.meet(o)
-    for outer in open_levels(level):
+    for outer in outwards(level):
         _remember(outer, o, kind)
 
 
@@ -562,71 +556,3 @@ def is_stepped(x: Any) -> bool:
 def may_read_text(x: Any) -> bool:
     """Whether C code may get numbers from text out of `x`: text, a file or its path, an iterator."""
     return isinstance(x, TEXT) or any(hasattr(type(x), name) for name in ("__next__", "read", "__fspath__"))
-
-
-# -- whole numbers that become times ----------------------------------------------------------------------------------
-
-
-def is_span(f: Any) -> bool:
-    """Whether `f` makes times or time spans of numbers."""
-    if isinstance(f, type):
-        return any(issubclass(f, cls) for cls in SPANS)
-    return getattr(f, "__name__", "") in ("fromtimestamp", "utcfromtimestamp", "fromordinal")
-
-
-def spans(level: Level, f: Callable[..., Any], make: Callable[..., Any]) -> Callable[..., Any]:
-    """The class `f` of times or time spans: warn if it is given a whole number made of a differentiated one."""
-
-    def make_span(*args: Any, **kwargs: Any) -> Any:
-        if level.texts.truncated:
-            warn_of_truncated(level, f, (*args, *kwargs.values()))
-        return make(*args, **kwargs)
-
-    return make_span
-
-
-def is_time(x: Any) -> bool:
-    """Whether `x` is a time or a time span of Python or NumPy, or an array of these."""
-    return (x.dtype.kind in "mM") if isinstance(x, (np.ndarray, np.generic)) else isinstance(x, SPANS)
-
-
-def check_times(level: Level, made: Any, values: Iterable[Any]) -> None:
-    """Warn if `made` is, or holds, times that were made of a whole number made of a differentiated one."""
-    if is_time(made):
-        kind = made.dtype.type if isinstance(made, np.ndarray) else type(made)
-        warn_of_truncated(level, kind, values)
-
-
-def warn_of_truncated(level: Level, f: Any, values: Iterable[Any]) -> None:
-    """Warn of the first whole number in `values` that was made of a differentiated one; `f` makes times of them."""
-    found = level.texts.truncated.intersection(itertools.islice(whole_numbers(values), MOST))
-    if found:
-        warn_truncated(f, min(found))
-
-
-def whole_numbers(x: Any) -> Iterator[int]:
-    """The whole numbers in lists, tuples and arrays."""
-    if isinstance(x, (int, np.integer)):
-        if not isinstance(x, (bool, np.timedelta64)):
-            yield int(x)
-    elif isinstance(x, np.ndarray):
-        if x.dtype.kind in "iu":
-            yield from x.ravel()[:MOST].tolist()
-    elif isinstance(x, (list, tuple)):
-        for part in x[:MOST]:
-            yield from whole_numbers(part)
-
-
-def warn_truncated(f: Any, x: Any) -> None:
-    """Warn that the derivative ends at the whole number `x`."""
-    frame = user_frame()
-    file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("<unknown>", 0)
-    warnings.warn_explicit(
-        f"{name_of(f)} is given the whole number {x}, which was made of a number that depends on the inputs, at "
-        f"{file}:{line}.\n  Times have no derivative, and whole numbers have none: the result is a constant.\n"
-        "  To go on: keep the number a float; or plaingrad.stop_gradient(x) before it is rounded.\n"
-        "  See docs: errors#round-trip",
-        TruncationWarning,
-        file,
-        line,
-    )

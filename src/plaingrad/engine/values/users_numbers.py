@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.calls.operands import has_python_operator
 from plaingrad.engine.memory.kinds import is_heap
+from plaingrad.engine.users_code.class_attributes import has_python_operator
 from plaingrad.rewrite import PLAIN
 
 BY_VALUE = (

@@ -1,0 +1,19 @@
+"""Derivatives of derivatives: the levels around one, from the inside out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from plaingrad.rewrite import PLAIN
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.level import Level
+
+
+def outwards(level: Level) -> Iterator[Level]:
+    """`level` and those further out."""
+    at: Any = level
+    while at is not PLAIN:
+        yield at
+        at = at.parent
