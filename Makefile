@@ -54,7 +54,8 @@ layers: $(VENV)/.lint
 	$(VENV)/bin/lint-imports
 
 docs: $(VENV)/.docs
-	$(PY) -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
+	$(PY) docs/check_pages.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 bench: $(VENV)/.bench

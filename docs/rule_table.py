@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,29 @@ import plaingrad
 from plaingrad import rulebook
 
 PACKAGE = Path(plaingrad.__file__).parent
+# What a reader looks for, and the files of rules about it: a path inside `plaingrad/rules`, or how such paths begin.
+TOPICS = {
+    "Elementwise mathematics": ("elementwise", "special", "numpy/entire", "numpy/interpolation"),
+    "Ufuncs and their methods": ("numpy/ufuncs",),
+    "Sums, products, extremes, statistics": ("numpy/reductions", "python/averages"),
+    "Matrix products and einsum": ("numpy/products",),
+    "Linear algebra": ("numpy/linalg",),
+    "Fourier transforms": ("numpy/fourier",),
+    "Indexing, selecting, sorting": ("numpy/indexing",),
+    "Shapes and views": ("numpy/shapes",),
+    "New arrays": ("numpy/creation",),
+    "Masked arrays": ("numpy/masked",),
+    "Random numbers": ("numpy/random_numbers", "python/randomness"),
+    "Operators of arrays, and other functions of NumPy": ("numpy/",),
+    "Numbers": ("python/arithmetic", "python/constructors"),
+    "Operators as functions": ("python/operators", "python/calls"),
+    "Containers and iteration": ("python/containers", "python/iteration"),
+    "Classes, objects, references": ("python/objects", "internals"),
+    "Text and bytes": ("python/text",),
+    "Tasks, threads, signals": ("concurrency",),
+}
+# As in `Fraction._operator_fallbacks.<locals>.forward`, whose name is `__add__`.
+MADE_INSIDE = re.compile(r"\.\w+\.<locals>\.\w+$")
 MEANING = {
     "scalar": "partial derivatives",
     "linear": "linear",
@@ -25,20 +49,20 @@ MEANING = {
 
 
 def rule_table() -> str:
-    """One section for each file of rules, one line for each row in it, with all the functions that the row is about."""
-    files: dict[str, dict[tuple[int, str], list[rulebook.Rule]]] = {}
+    """One section for each topic, one line for each row about it, with all the functions that the row is about."""
+    topics: dict[str, dict[tuple[str, int, str], list[rulebook.Rule]]] = {name: {} for name in TOPICS}
     for rule in shipped():
         file, _, line = rule.source.rpartition(":")
-        files.setdefault(file, {}).setdefault((int(line), rule.kind), []).append(rule)
+        topics[topic(file)].setdefault((file, int(line), rule.kind), []).append(rule)
     lines = []
-    for file, rows in sorted(files.items()):
+    for name, rows in topics.items():
         lines += [
-            f"## {title(file)}",
+            f"### {name}",
             "",
             "| functions | given as | forward | derivative |",
             "|---|---|---|---|",
         ]
-        for (_, kind), rules in sorted(rows.items()):
+        for (_, _, kind), rules in sorted(rows.items()):
             names = ", ".join(code(name) for name in sorted({name_of(rule.function) for rule in rules}))
             formulas = ", ".join(code(text) for text in sorted({formula(rule) for rule in rules}) if text)
             halves = ", ".join(sorted({forward(rule) for rule in rules}))
@@ -48,20 +72,24 @@ def rule_table() -> str:
 
 
 def shipped() -> list[rulebook.Rule]:
-    """The rules that are part of plaingrad, not those that a program has added."""
-    return [rule for rule in rulebook.rules() if PACKAGE in Path(rule.source.rpartition(":")[0]).parents]
+    """plaingrad's rules, not a program's; and those for functions of others, not for helpers of other rules."""
+    ours = [rule for rule in rulebook.rules() if PACKAGE in Path(rule.source.rpartition(":")[0]).parents]
+    return [rule for rule in ours if not name_of(rule.function).startswith("plaingrad.")]
 
 
-def title(file: str) -> str:
-    """The path of a file of rules inside the package."""
-    return f"`{Path(file).relative_to(PACKAGE).as_posix()}`"
+def topic(file: str) -> str:
+    """The first topic that names a file of rules."""
+    path = Path(file).relative_to(PACKAGE / "rules").with_suffix("").as_posix()
+    return next(name for name, paths in TOPICS.items() if path.startswith(paths))
 
 
 def name_of(function: object) -> str:
     """The name by which a user knows `function`."""
     if isinstance(function, np.ufunc):
         return f"numpy.{function.__name__}"
+    function = getattr(function, "__func__", function)  # of a static method
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
+    name = MADE_INSIDE.sub(f".{getattr(function, '__name__', '')}", name)
     owner = getattr(function, "__objclass__", None)
     module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or ""
     module = module.removeprefix("_")
@@ -83,7 +111,8 @@ def formula(rule: rulebook.Rule) -> str:
     """What the row says, as it is written there."""
     file, _, line = rule.source.rpartition(":")
     if rule.kind in ("full", "composed"):
-        return getattr(rule.rrule or rule.definition, "__name__", "")
+        name = getattr(rule.rrule or rule.definition, "__name__", "")
+        return "" if name == "<lambda>" else name
     if rule.kind in ("no_tangent", "mover"):
         return ""
     call = calls_in(file).get(int(line))

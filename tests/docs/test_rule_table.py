@@ -16,7 +16,7 @@ def module():
 def test_every_rule_we_ship_has_a_line():
     printer = module()
     table = printer.rule_table()
-    assert table.count("\n## ") >= 2  # files of rules
+    assert table.count("\n### ") >= 2  # topics
     names = [printer.name_of(rule.function) for rule in printer.shipped()]
     assert [name for name in names if printer.code(name) not in table] == []
 
@@ -34,3 +34,14 @@ def test_it_says_where_the_forward_half_comes_from():
 
 def test_a_bar_in_a_cell_does_not_split_it():
     assert module().code("a | b") == "`a \\| b`"
+
+
+def test_topics_are_subjects_not_files():
+    table = module().rule_table()
+    assert [line for line in table.splitlines() if line.startswith("#") and (".py" in line or "/" in line)] == []
+    assert all(part.strip() for part in table.split("### ")[1:])
+
+
+def test_no_line_shows_what_only_we_call_so():
+    table = module().rule_table()
+    assert [line for line in table.splitlines() if "plaingrad." in line or "<locals>" in line or " at 0x" in line] == []

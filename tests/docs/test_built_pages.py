@@ -1,0 +1,56 @@
+"""The pages as a reader sees them. `make docs`, which .ci/run calls, builds them and looks for the same faults."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def checker():
+    spec = importlib.util.spec_from_file_location("check_pages", ROOT / "docs" / "check_pages.py")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def test_the_built_pages_have_no_fault(checker, tmp_path):
+    for package in ("sphinx", "myst_parser", "furo"):
+        pytest.importorskip(package, reason=f"{package} is not installed: `make docs` builds and checks the pages")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", str(ROOT / "docs"), str(tmp_path)]
+    subprocess.run(command, check=True)
+    assert checker.faults(tmp_path) == []
+
+
+def test_a_backslash_before_a_star_is_seen(checker):
+    page = '<pre><span class="n">x</span> <span class="o">\\*</span> y</pre>'
+    assert checker.faults_of_any(page) == ["shows 'x \\\\* y'"]
+    assert checker.faults_of_any(page.replace("\\", "")) == []
+
+
+def test_a_sentence_taken_for_a_type_is_seen(checker):
+    found = checker.faults_of_api('<dt class="field-even">Return type<span class="colon">:</span></dt>')
+    assert "has a field Return type" in found
+
+
+def test_exceptions_without_an_entry_or_a_link_are_seen(checker):
+    found = checker.faults_of_api("<dd><p><strong>AliasError</strong> - an array has two names.</p></dd>")
+    assert "has no entry for plaingrad.AliasError" in found
+    assert "has no entry for plaingrad.errors.TruncationWarning" in found
+    assert "has no link at AliasError" in found
+
+
+def test_a_backtick_outside_of_code_is_seen(checker):
+    assert "shows a backtick: 'see `grad'" in checker.faults_of_api("<p>see `grad</p><code>`</code>")
+
+
+def test_a_file_as_topic_is_seen(checker):
+    page = "<h2><code>rules/elementwise.py</code></h2><h3>Linear algebra</h3><p>plaingrad.rules.special.digamma</p>"
+    assert checker.faults_of_rules(page) == [
+        "has a file as topic: rules/elementwise.py",
+        "lists plaingrad.rules.special.digamma",
+    ]
