@@ -1,0 +1,54 @@
+"""What the pages call by name exists under that name: files, folders, passes of the native tier."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.docs.test_examples import FENCE, PAGES, ROOT
+
+FILES = [
+    path.relative_to(ROOT).as_posix()
+    for folder in ("src", "tests", "benchmarks", "examples", "docs")
+    for path in (ROOT / folder).rglob("*.py")
+]
+CODE = re.compile(r"`([^`\n]+)`")
+FILE = re.compile(r"[\w./]*\w\.py\b")
+OTHERS = {"model.py", "FILE.py", "scipy/linalg/_basic.py"}  # a user's, and a package's
+
+
+def code_on(page):
+    """The code in the prose of a page, with the number of its line."""
+    text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), page.read_text(encoding="utf-8"))
+    for number, line in enumerate(text.splitlines(), 1):
+        for code in CODE.findall(line):
+            yield number, code
+
+
+def is_file(name):
+    return any(f"/{file}".endswith(f"/{name}") for file in FILES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_a_page_names_exists(page):
+    named = [(line, name.lstrip("./")) for line, code in code_on(page) for name in FILE.findall(code)]
+    assert [(line, name) for line, name in named if name not in OTHERS and not is_file(name)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_folder_that_a_page_names_exists(page):
+    named = [(line, code) for line, code in code_on(page) if re.fullmatch(r"[\w./]*\w/", code)]
+    assert [(line, name) for line, name in named if not any(f"/{name}" in f"/{file}" or (ROOT / name).is_dir() for file in FILES)] == []
+
+
+def test_the_page_of_the_native_tier_names_every_pass_in_order():
+    pytest.importorskip("numba")
+    from plaingrad.native.finish import pipeline
+    from plaingrad.native.loops import forms
+    from plaingrad.native.lowering import prepare
+
+    page = (ROOT / "docs" / "explanation" / "native-tier.md").read_text(encoding="utf-8")
+    first_cells = [CODE.findall(line.split("|")[1]) for line in page.splitlines() if line.startswith("| `")]
+    rows = [cells[0] for cells in first_cells if cells]
+    for passes in (prepare.PASSES, pipeline.PASSES, forms.FORMS):
+        names = [step.__name__ for step in passes]
+        assert [row for row in rows if row in names] == names
