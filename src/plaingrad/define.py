@@ -179,9 +179,14 @@ def no_tangent(*functions: Any) -> None:
 
 def mover(*functions: Any) -> None:
     """Enter C functions that only move references or return views: they are called natively."""
-    source = _source()
-    for function in functions:
-        rulebook.add(Rule(function, "mover", source=source))
+    for rule in movers(*functions, source=_source()):
+        rulebook.add(rule)
+
+
+def movers(*functions: Any, source: str | None = None) -> list[Rule]:
+    """The rules that `mover` enters, for `rulebook.when_met`."""
+    source = source or _source()
+    return [Rule(function, "mover", source=source) for function in functions]
 
 
 def higher_order(*functions: Any) -> None:

@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
-from types import FunctionType
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -264,6 +270,7 @@ class Watcher(Protocol):
 
 _changes = [0]
 _rules: dict[Any, Rule] = {}
+_waiting: dict[str, Callable[[], Iterable[Rule]]] = {}  # by module, what is entered when it is met
 _covered: dict[Any, Rule] = {}  # plaingrad's own rules, where the program has put others
 _combinations: dict[Any, Any] = {}
 _watchers: dict[int, weakref.ref[Watcher]] = {}  # by identity
@@ -467,13 +474,51 @@ def find(function: Any) -> Rule | None:
     """The rule for `function`, or None."""
     if type(function) is FunctionType:
         return rules_of_functions.get(function) or _rules.get(function)
-    return _rules.get(_key(function))
+    rule = _rules.get(_key(function))
+    return rule if rule is not None or not _waiting else _met(function)
 
 
 def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
     """The rule for `function` called with `args`, or None."""
     rule = find(function)
     return choose(rule, args, {}) if rule is not None and rule.variants else rule
+
+
+# -- rules of modules that not every program imports -------------------------------------------------------------------
+
+
+def when_met(module: str, rules: Callable[[], Iterable[Rule]]) -> None:
+    """Enter `rules()` when a C function or class of `module` is first looked up.
+
+    So the rules are in force as soon as the program has imported the module, wherever it does, and plaingrad need not
+    import it.
+    """
+    _waiting[module] = rules
+
+
+def _met(function: Any) -> Rule | None:
+    """The rule for a C function or class of which none is entered, if it is the first of its module."""
+    if type(function) not in _OF_MODULES:
+        return None
+    owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
+    module = (owner if isinstance(owner, type) else function).__module__
+    if type(module) is not str or module not in _waiting:
+        return None
+    exclusively(_lock, _enter_waiting, module)
+    return _rules.get(_key(function))
+
+
+def _enter_waiting(module: str) -> None:
+    """Nobody is told: none of those who keep decisions can have decided about a function of the module."""
+    if module in _waiting:
+        for rule in _waiting[module]():
+            _rules.setdefault(_key(rule.function), rule)
+        _waiting.pop(module, None)
+
+
+_OF_MODULES = frozenset(
+    (type, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+)
 
 
 def _key(function: Any) -> Any:
@@ -488,5 +533,12 @@ def _key(function: Any) -> Any:
 
 
 def rules() -> Iterator[Rule]:
-    """Every rule, in order of definition."""
+    """Every rule, in order of definition; those that wait for their module are entered."""
+    for module in list(_waiting):
+        exclusively(_lock, _enter_waiting, module)
+    return entered()
+
+
+def entered() -> Iterator[Rule]:
+    """Every rule but those that wait for their module."""
     return iter([*_rules.values(), *rules_of_functions.every()])

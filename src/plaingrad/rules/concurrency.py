@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _signal
 import _thread
-import asyncio
 import atexit
 import select
 import sys
@@ -12,7 +11,9 @@ import types
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from plaingrad.define import mover, no_tangent
+from plaingrad import rulebook
+from plaingrad.define import mover, movers, no_tangent
+from plaingrad.rulebook import Rule
 from plaingrad.rules.python.containers import enter_methods
 
 
@@ -40,12 +41,20 @@ def awaited_types() -> Iterator[type]:
     coroutine.close()
 
 
-# Futures keep results, exceptions and callbacks; a task steps its coroutine in a copy of the context.
-# `_asyncio` must be imported by asyncio: imported first, CPython 3.11 makes two of it, which do not know each other.
-if "_asyncio" in sys.modules:
-    mover(*functions_of(sys.modules["_asyncio"]), asyncio.Future, asyncio.Task)
-    for _cls in (asyncio.Future, asyncio.Task):
-        mover(*[_f for _name, _f in vars(_cls).items() if callable(_f) and _name not in ("__repr__", "__class_getitem__")])
+def rules_of_asyncio() -> Iterator[Rule]:
+    """Futures keep results, exceptions and callbacks; a task steps its coroutine in a copy of the context.
+
+    `_asyncio` must be imported by asyncio: imported first, CPython 3.11 makes two of it, which do not know each other.
+    """
+    import asyncio
+
+    if "_asyncio" in sys.modules:
+        yield from movers(*functions_of(sys.modules["_asyncio"]), asyncio.Future, asyncio.Task)
+        for cls in (asyncio.Future, asyncio.Task):
+            yield from movers(*[f for name, f in vars(cls).items() if callable(f) and name not in ("__repr__", "__class_getitem__")])
+
+
+rulebook.when_met("_asyncio", rules_of_asyncio)  # to import asyncio takes a third as long as NumPy
 enter_methods(*dict.fromkeys(awaited_types()))
 mover(sys.set_asyncgen_hooks, sys.get_asyncgen_hooks)
 

@@ -70,7 +70,7 @@ class ForwardLevel(Level):
         """The hooks that run most; see `engine.hot`."""
         if not self.has_hot_hooks:
             return {"unary": None}
-        make = forward_hooks[self.parent is not PLAIN, bool(self.lead)]
+        make = forward_hooks(self.parent is not PLAIN, bool(self.lead))
         hot = make(self, self.index, self.alive, self._sweep_numbers)
         if self.parent is PLAIN:
             self.blocks = ForwardBlocks(self, cells_of(hot))

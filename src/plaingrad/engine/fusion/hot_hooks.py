@@ -21,6 +21,7 @@ import linecache
 import re
 from collections import deque
 from collections.abc import Callable
+from functools import cache
 from itertools import compress, repeat
 from operator import not_
 from sys import getrefcount
@@ -36,6 +37,16 @@ SWEEP_BYTES = 1 << 26  # bytes of new arrays between two looks for dead arrays
 # In the templates, [op a b] is a op b as the level computes it: with Python's operator where no derivative is
 # taken further out, else with the hook of the next level out.
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "neg": "-"}
+
+
+def _lines(indent: int, *lines: str) -> str:
+    return "\n".join([" " * indent + line for line in lines])
+
+
+def _filed(what: str, count: str, z: str = "z") -> tuple[str, ...]:
+    """The lines that file a result: it is kept alive, the table knows it, and now and then the dead are swept."""
+    return (f"push({z})", f"index[id({z})] = {what}", f"if {count} > limit:", "    sweep()")
+
 
 _HEAD = """
 def hot_hooks(level, index, alive, {tape}sweep_dead):
@@ -101,13 +112,6 @@ _UNARY = """
         return scalar_rule
 """
 
-_FILE = """
-{indent}push(z)
-{indent}index[id(z)] = {what}
-{indent}if {count} > limit:
-{indent}    sweep()
-"""
-
 # {a} and {b}: the partials, while z = a op b. Where both operands are active the tape keeps copies of them:
 # a number that the tape itself holds could never be swept.
 _BINARY = """
@@ -131,10 +135,7 @@ _BINARY = """
             else:
                 o = n = n + 1
                 extend((o, i, {a_copy}, o, j, {b_copy}))
-            push(z)
-            index[id(z)] = o
-            if o > limit:
-                sweep()
+{file}
             return z
 {mixed}
         return {name}_general(a, b)
@@ -160,10 +161,7 @@ _MIXED = """
                 extend((o, i, {a_float}))
             else:
                 extend((o, i, {a_float}, o, j, {b_float}))
-            push(z)
-            index[id(z)] = o
-            if o > limit:
-                sweep()
+{file}
             return z
 """
 
@@ -210,12 +208,8 @@ _TANGENT = """
                 {quiet}z_dot = {a}
             else:
                 {quiet}z_dot = {ab}
-            push({z})
-            index[id({z})] = z_dot
             n += 1
-            if n > limit:
-                sweep()
-"""
+{file}"""
 
 # The exponent must be inactive; a power below one (it may have a pole), and whatever is not real, has a general rule.
 _POW = """
@@ -308,27 +302,27 @@ def computed(template: str, nested: bool) -> str:
 
 
 def _reverse_source(nested: bool) -> str:
-    recorded = "                o = n = n + 1\n                extend((o, i, {slope}))" + _FILE.format(
-        indent=" " * 16, what="o", count="o"
-    )
-    short = recorded.replace("\n    ", "\n")[4:]
+    def recorded(indent: int, slope: str) -> str:
+        return _lines(indent, "o = n = n + 1", f"extend((o, i, {slope}))", *_filed("o", "o"))
+
+    filed = _lines(12, *_filed("o", "o"))
     both = (_UNARY_NESTED if nested else _UNARY_PLAIN).format(active="i")
     parts = [
         _HEAD.format(sweep=SWEEP_NUMBERS, tape="tape, ", first=-1, extend="extend = tape.extend"),
         _REVERSE_HEAD,
-        _UNARY.format(both=both, file=recorded.format(slope="slope")),
-        _NEG.format(active="i", file=short.format(slope="-1.0")),
+        _UNARY.format(both=both, file=recorded(16, "slope")),
+        _NEG.format(active="i", file=recorded(12, "-1.0")),
     ]
     names = ["new_index", "unary", "neg"]
     for name, row in _PARTIALS.items():
         fields = dict(zip(_FIELDS, row, strict=True))
         z = f"[{name} a b]"
-        mixed = "" if nested else _MIXED.format(z=z, **fields)
+        mixed = "" if nested else _MIXED.format(z=z, file=filed, **fields)
         for variant in (name, "i" + name):
-            parts.append(_BINARY.format(name=variant, z=z, mixed=mixed, **fields))
+            parts.append(_BINARY.format(name=variant, z=z, file=filed, mixed=mixed, **fields))
             names.append(variant)
     for variant in ("pow", "ipow"):
-        file = short.format(slope="slope")
+        file = recorded(12, "slope")
         square = "" if nested else _SQUARE.format(active="i", file=file)
         settled = _settled(nested)
         parts.append(_POW.format(name=variant, active="i", file=file, square=square, settled=settled))
@@ -338,32 +332,32 @@ def _reverse_source(nested: bool) -> str:
 
 def _forward_source(nested: bool, chunked: bool) -> str:
     quiet = "with errstate(all='ignore'): " if chunked else ""
-    made = "                {quiet}x_dot = {dot}\n                n += 1" + _FILE.format(
-        indent=" " * 16, what="x_dot", count="n"
-    )
-    short = made.replace("\n    ", "\n")[4:]
+
+    def made(indent: int, dot: str) -> str:
+        return _lines(indent, f"{quiet}x_dot = {dot}", "n += 1", *_filed("x_dot", "n"))
+
     both = (_UNARY_NESTED if nested else _UNARY_PLAIN).format(active="x_dot")
     along_slope = "[mul slope x_dot]"
     parts = [
         _HEAD.format(sweep=SWEEP_NUMBERS, tape="", first=0, extend=""),
-        _UNARY.format(both=both, file=made.format(dot=along_slope, quiet=quiet)),
-        _NEG.format(active="x_dot", file=short.format(dot="[neg x_dot]", quiet=quiet)),
+        _UNARY.format(both=both, file=made(16, along_slope)),
+        _NEG.format(active="x_dot", file=made(12, "[neg x_dot]")),
     ]
     names = ["unary", "neg"]
     for name, row in _TANGENTS.items():
         a, b, ab = row
         fields = {"a": a, "b": b, "ab": ab, "quiet": quiet}
         z = f"[{name} a b]"
-        tangent = _TANGENT.format(z="number", **fields)
+        tangent = _TANGENT.format(file=_lines(12, *_filed("z_dot", "n", "number")), **fields)
         mixed = _FORWARD_MIXED.format(z=z, tangent=tangent, pole=_PARTIALS[name][-1])
-        tangent = _TANGENT.format(z="z", **fields)
+        tangent = _TANGENT.format(file=_lines(12, *_filed("z_dot", "n")), **fields)
         for variant in (name, "i" + name):
             parts.append(
                 _FORWARD_BINARY.format(name=variant, z=z, tangent=tangent, mixed="" if nested else mixed)
             )
             names.append(variant)
     for variant in ("pow", "ipow"):
-        file = short.format(dot=along_slope, quiet=quiet)
+        file = made(12, along_slope)
         square = "" if nested else _SQUARE.format(active="x_dot", file=file)
         settled = _settled(nested)
         parts.append(_POW.format(name=variant, active="x_dot", file=file, square=square, settled=settled))
@@ -398,13 +392,16 @@ def _build(source: str, what: str) -> Callable[..., dict[str, Callable[..., Any]
     return generated("hot_hooks", source, f"<plaingrad hot hooks, {what}>", namespace)
 
 
-#: (nested) -> hooks of a reverse level; (nested, chunked) -> hooks of a forward level
-reverse_hooks = {nested: _build(_reverse_source(nested), f"reverse, {nested=}") for nested in (False, True)}
-forward_hooks = {
-    (nested, chunked): _build(_forward_source(nested, chunked), f"forward, {nested=}, {chunked=}")
-    for nested in (False, True)
-    for chunked in (False, True)
-}
+@cache
+def reverse_hooks(nested: bool) -> Callable[..., dict[str, Callable[..., Any]]]:
+    """What makes the hooks of a reverse level; compiled when it is first asked for."""
+    return _build(_reverse_source(nested), f"reverse, {nested=}")
+
+
+@cache
+def forward_hooks(nested: bool, chunked: bool) -> Callable[..., dict[str, Callable[..., Any]]]:
+    """What makes the hooks of a forward level; compiled when it is first asked for."""
+    return _build(_forward_source(nested, chunked), f"forward, {nested=}, {chunked=}")
 
 
 def sweep(values: list[Any], index: dict[int, Any]) -> int:

@@ -79,7 +79,7 @@ class ReverseLevel(Level):
 
     def hot_hooks(self) -> dict[str, Any]:
         """The hooks that run most; see `engine.hot`."""
-        make = reverse_hooks[self.parent is not PLAIN]
+        make = reverse_hooks(self.parent is not PLAIN)
         hot = make(self, self.index, self.alive, self.tape, self._sweep_numbers)
         self.new_index: Callable[[], int] = hot["new_index"]
         self.blocks = PairedBlocks(self, cells_of(hot)) if may_pair(self) else Blocks(cells_of(hot))

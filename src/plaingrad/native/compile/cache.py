@@ -42,7 +42,7 @@ class Nameless(Exception):
 
 def key_of(mode: str, function: Any, signature: Any, active: Any, options: dict[str, Any]) -> str | None:
     """The hash of all that a derived program follows from; None if it must not be kept."""
-    if folder() is None or config.DISABLE_JIT or any(rule.users for rule in rulebook.rules()):
+    if folder() is None or config.DISABLE_JIT or any(rule.users for rule in rulebook.entered()):
         return None
     try:
         if not all(map(_is_named, signature)):
@@ -243,7 +243,7 @@ def expression(x: Any) -> str:
     elif is_dispatcher(x):
         return _users_expression(x)
     code = getattr(getattr(x, "py_func", None), "__code__", None)
-    for rule in rulebook.rules() if code is not None else ():
+    for rule in rulebook.entered() if code is not None else ():
         for k, partial in enumerate(rule.partials if rule.kind == "scalar" else ()):
             if getattr(partial, "__code__", None) is code and scalars.compiled_partial(partial) is x:
                 with contextlib.suppress(Nameless):

@@ -201,7 +201,7 @@ def linear_rrule(*functions: Any) -> Callable[[Any], Any]:
 
 def enter_implementations() -> None:
     """Give the C code behind NumPy's dispatchers the rules of the dispatchers: NumPy's own code calls it directly."""
-    for rule in rulebook.rules():
+    for rule in rulebook.entered():
         implementation = getattr(rule.function, "__wrapped__", None)
         if type(rule.function) is type(np.sum) and type(implementation) is BuiltinFunctionType:
             rulebook.add(replace(rule, function=implementation))
