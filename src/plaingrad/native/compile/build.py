@@ -33,6 +33,7 @@ from plaingrad.native.forward.forward import (
 )
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.frontend.typed_ir import listing
+from plaingrad.native.loops.forms import FORMS
 from plaingrad.native.lowering.prepare import prepared
 from plaingrad.native.lowering.split_tuples import exploded
 from plaingrad.native.program.dispatchers import (
@@ -52,8 +53,8 @@ from plaingrad.native.runtime.workspace import Arena
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
 TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
-    "pullback": pullback_sweeps,
-    "enclosed": enclosed_sweeps,
+    "pullback": functools.partial(pullback_sweeps, forms=FORMS),
+    "enclosed": functools.partial(enclosed_sweeps, forms=FORMS),
     "fused": pullback_program,
     "cotangents": cotangents_program,
     "tangents": tangents_program,

@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 from plaingrad.errors import ArgumentError
 from plaingrad.native.forward.chunks import Lanes
 from plaingrad.native.runtime.declare import overload
+from plaingrad.native.runtime.workspace import _address
 
 
 def check_columns(out, columns):  # type: ignore[no-untyped-def]
@@ -65,40 +66,79 @@ def check_apart(out, x):  # type: ignore[no-untyped-def]
 
 @overload(check_apart)
 def _check_apart(out, x):  # type: ignore[no-untyped-def]
-    at = x.ndim
-    if at == 0:
+    if x.ndim == 0:
 
         def check_number(out, x):  # type: ignore[no-untyped-def]
             check_apart(out, x.reshape(1))
 
         return check_number
 
+    if out.layout in "CF" and x.layout in "CF":  # without gaps: what overlaps shares elements
+
+        def check_bounds(out, x):  # type: ignore[no-untyped-def]
+            first, begin = _address(out), _address(x)
+            if first < begin + x.nbytes and begin < first + out.nbytes and out.size * x.size:
+                raise ArgumentError(SHARES)
+
+        return check_bounds
+
     def check(out, x):  # type: ignore[no-untyped-def]
         if out.size == 0 or x.size == 0:
             return
-        first, begin = out.ctypes.data, x.ctypes.data
-        low, high = first, first + out.itemsize  # what `out` reaches, and then what `x` does
-        for k in range(2):
-            reach = out.strides[k] * (out.shape[k] - 1)
-            low, high = low + min(reach, 0), high + max(reach, 0)
-        bottom, top = begin, begin + x.itemsize
-        for k in range(at):
+        low, high = extent(out)
+        bottom, top = extent(x)
+        if low < top and bottom < high and shares_elements(out, x):
+            raise ArgumentError(SHARES)
+
+    return check
+
+
+def extent(x):  # type: ignore[no-untyped-def]
+    """(the lowest address, the end of the highest one) of the elements of an array that is not empty."""
+    return np.lib.array_utils.byte_bounds(x)
+
+
+@overload(extent)
+def _extent(x):  # type: ignore[no-untyped-def]
+    if x.layout in "CF":
+        return lambda x: (_address(x), _address(x) + x.nbytes)
+    ndim = x.ndim
+
+    def bounds(x):  # type: ignore[no-untyped-def]
+        low = _address(x)
+        high = low + x.itemsize
+        for k in range(ndim):
             reach = x.strides[k] * (x.shape[k] - 1)
-            bottom, top = bottom + min(reach, 0), top + max(reach, 0)
-        if high <= bottom or top <= low:
-            return
-        for i in range(out.shape[0]):  # which is hardly ever asked: columns of one block, say
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        return low, high
+
+    return bounds
+
+
+def shares_elements(out, x):  # type: ignore[no-untyped-def]
+    """Whether a matrix and an array have bytes in common: asked only where their extents overlap."""
+    return np.shares_memory(out, x)
+
+
+@overload(shares_elements)
+def _shares_elements(out, x):  # type: ignore[no-untyped-def]
+    ndim = x.ndim
+
+    def share(out, x):  # type: ignore[no-untyped-def]
+        first, begin = _address(out), _address(x)
+        for i in range(out.shape[0]):
             for j in range(out.shape[1]):
                 place = first + i * out.strides[0] + j * out.strides[1]
                 for n in range(x.size):
                     rest, other = n, begin
-                    for k in range(at):
+                    for k in range(ndim):
                         other += x.strides[k] * (rest % x.shape[k])
                         rest //= x.shape[k]
                     if place < other + x.itemsize and other < place + out.itemsize:
-                        raise ArgumentError(SHARES)
+                        return True
+        return False
 
-    return check
+    return share
 
 
 def put(out, row, first, x_dot):  # type: ignore[no-untyped-def]

@@ -3,7 +3,7 @@
 The program made has the parameters of the given one, then a tangent for each differentiated parameter (an array for an
 array). It returns the results, then their tangents. Control flow stays as it is: pairs of variables, no pair objects.
 
-In chunks every tangent is n tangents at once, the lanes of a vector (`native/forward/chunks.py`); the statements are the
+In chunks every tangent is n tangents at once, the lanes of a vector (`forward/chunks.py`); the statements are the
 same. A program of columns is given no tangents but the number of the first direction, and sets up n unit directions,
 counted through all elements of the differentiated parameters.
 """

@@ -41,7 +41,7 @@ class ArrayLoops(Trees):
         self.rt = rt
         self.cut: set[str] = set()
 
-    def loops(self, body: list[Stmt], taken: set[int]) -> tuple[dict[int, Tree], set[int]]:
+    def find(self, body: list[Stmt], taken: set[int]) -> tuple[dict[int, Tree], set[int]]:
         """(the expressions in `body` by the place of the array that they end in, the places of what leads to them).
 
         Args:
@@ -66,9 +66,9 @@ class ArrayLoops(Trees):
                 if sum_of is not None and not array_sums.pays(sum_of, len(nodes)):
                     break
                 tree = (
-                    Tree(self.rt, nodes, root)
+                    Tree(self, nodes, root)
                     if sum_of is None
-                    else array_sums.SumTree(self.rt, nodes[:-1], root, sum_of)  # type: ignore[arg-type]
+                    else array_sums.SumTree(self, nodes[:-1], root, sum_of)  # type: ignore[arg-type]
                 )
                 if not tree.to_cut:
                     found[at] = tree

@@ -18,6 +18,7 @@ from plaingrad.native.program.ir import Const, Do, Let, Operand, Parts, Ref, Stm
 from plaingrad.native.runtime.row_helpers import share
 
 if TYPE_CHECKING:
+    from plaingrad.native.loops.array_loops import ArrayLoops
     from plaingrad.native.reverse.reverse import Reverse
 
 
@@ -74,8 +75,8 @@ class SumTree(Tree):
         axis: along which axis; None for all elements.
     """
 
-    def __init__(self, rt: Reverse, nodes: list[Let], root: Let, found: Sum) -> None:
-        super().__init__(rt, nodes, root, found.array)
+    def __init__(self, found_by: ArrayLoops, nodes: list[Let], root: Let, found: Sum) -> None:
+        super().__init__(found_by, nodes, root, found.array)
         self.axis = found.axis
 
     def reverse(self) -> Parts:

@@ -28,7 +28,7 @@ from plaingrad.native.runtime import workspace
 from plaingrad.native.runtime.array_helpers import along, folded, room_along
 
 if TYPE_CHECKING:
-    from plaingrad.native.reverse.reverse import Reverse
+    from plaingrad.native.loops.array_loops import ArrayLoops
 
 
 @dataclass(slots=True)
@@ -58,8 +58,10 @@ class Tree(ElementLoops):
         to_cut: the nodes that must be arrays; where there are any, no loop is made of this tree.
     """
 
-    def __init__(self, rt: Reverse, nodes: list[Let], root: Let, end: Var | None = None) -> None:
+    def __init__(self, found_by: ArrayLoops, nodes: list[Let], root: Let, end: Var | None = None) -> None:
+        rt = found_by.rt
         super().__init__(rt, root.line)
+        self.found_by = found_by
         self.nodes, self.root = nodes, root
         self.end = Var(root.target) if end is None else end
         self.between = nodes[:-1] if end is None else nodes
@@ -300,7 +302,7 @@ class Tree(ElementLoops):
 
     def is_column(self, x: Var) -> bool:
         """Whether a leaf surely has 1 for the length of its last axis, and another leaf may have more."""
-        known = self.rt.array_loops.is_column
+        known = self.found_by.is_column
         return known(x) and not all(map(known, self.leaves))
 
     # -- pieces --------------------------------------------------------------------------------------------------------

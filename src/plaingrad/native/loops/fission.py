@@ -37,6 +37,7 @@ from plaingrad.native.program.ir import (
     renamed,
     statements,
 )
+from plaingrad.native.reverse import tapes
 from plaingrad.native.runtime.vector import vecmath
 from plaingrad.native.runtime.vector.map import EACH
 
@@ -51,8 +52,6 @@ PURE_CALLS = (abs, float, np.uint64)
 
 def split_form(rt: Reverse, s: For | Loop) -> Parts | None:
     """The general parts of a loop, its way forward split; None where there is nothing to split off."""
-    from plaingrad.native.reverse import tapes
-
     if not isinstance(s, For) or not any(_name(rt, x) for x in s.body):
         return None
     parts = tapes.general(rt, s)

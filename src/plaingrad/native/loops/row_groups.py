@@ -42,8 +42,13 @@ class RowGroups(Trees):
             options.get("boundscheck") or config.BOUNDSCHECK
         )  # elements are not looked for twice
 
-    def groups(self, body: list[Stmt]) -> tuple[dict[int, Group], set[int]]:
-        """(the groups in `body` by the place of their last statement, the places of their other statements)."""
+    def find(self, body: list[Stmt], taken: set[int]) -> tuple[dict[int, Group], set[int]]:
+        """(the groups in `body` by the place of their last statement, the places of their other statements).
+
+        Args:
+            body: a run of statements.
+            taken: the places of those that belong to something else.
+        """
         loop = self.loop_around()
         found: dict[int, Group] = {}
         gone: set[int] = set()
@@ -51,7 +56,7 @@ class RowGroups(Trees):
             return found, gone
         start = 0
         for at in range(len(body) + 1):
-            if at < len(body) and self.fits(body[at]):
+            if at < len(body) and at not in taken and self.fits(body[at]):
                 continue
             run = body[start:at]
             if any(self.is_vector_work(s) for s in run):

@@ -38,6 +38,7 @@ from plaingrad.native.program.ir import (
     assigns,
 )
 from plaingrad.native.reverse import cotangent_arrays
+from plaingrad.native.reverse.tapes import is_recomputable
 from plaingrad.native.runtime import helpers
 
 if TYPE_CHECKING:
@@ -159,8 +160,6 @@ class Backward:
         """A bound of a loop, computed again in front of the loops."""
         if not isinstance(x, Var) or x.name not in self.nest.inside:
             return x
-        from plaingrad.native.reverse.tapes import is_recomputable
-
         names: dict[str, Operand] = {}
         loops = {loop.target for loop in self.nest.loops}
         for s in self.slice_of([x]):

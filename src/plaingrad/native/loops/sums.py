@@ -44,6 +44,7 @@ from plaingrad.native.program.ir import (
     renamed,
     statements,
 )
+from plaingrad.native.reverse.tapes import is_recomputable
 from plaingrad.native.runtime.declare import overload, register_jitable
 
 if TYPE_CHECKING:
@@ -129,8 +130,6 @@ def _own_numbers(rt: Reverse, s: For) -> list[str]:
 
 def _computed_again(rt: Reverse, s: For, inner: Parts) -> list[Stmt] | None:
     """The statements of an iteration whose results its reverse reads; None if they are not cheap or not alone."""
-    from plaingrad.native.reverse.tapes import is_recomputable
-
     definitions: dict[str, Let | None] = {}
     for x in statements(inner.forward):
         if isinstance(x, (Let, For)):  # below a branch it may be valid only there

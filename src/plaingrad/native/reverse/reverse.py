@@ -23,8 +23,6 @@ from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.analysis.immutable import Values
 from plaingrad.native.analysis.transform import Transform, has_kinks
 from plaingrad.native.analysis.unused_values import Arrivals, has_wild_slope
-from plaingrad.native.loops.array_loops import ArrayLoops
-from plaingrad.native.loops.row_groups import RowGroups
 from plaingrad.native.lowering import array_lists
 from plaingrad.native.lowering.fused_reductions import every_one_in_loops
 from plaingrad.native.program.dispatchers import options_of
@@ -50,6 +48,7 @@ from plaingrad.native.program.ir import (
     statements,
 )
 from plaingrad.native.reverse import saved_state, tapes
+from plaingrad.native.reverse.forms import NO_FORMS, Forms, HasReverse
 from plaingrad.native.rules import arrays
 from plaingrad.native.runtime import helpers
 from plaingrad.native.runtime.helpers import add_to
@@ -58,7 +57,7 @@ ALWAYS = Const(True)
 
 
 def pullback_sweeps(
-    program: Program, wanted: list[str], callee: Callable[..., Any]
+    program: Program, wanted: list[str], callee: Callable[..., Any], forms: Forms = NO_FORMS
 ) -> tuple[Program, Program]:
     """The programs of the two sweeps.
 
@@ -71,19 +70,20 @@ def pullback_sweeps(
         program: what is differentiated.
         wanted: the parameters to differentiate.
         callee: `callee(f, argument types, positions)` is the compiled pullback of another function, in one piece.
+        forms: the special forms of loops that are tried.
     """
-    return Reverse(program, wanted, callee, in_arena=True).sweeps(False)
+    return Reverse(program, wanted, callee, in_arena=True, forms=forms).sweeps(False)
 
 
 def enclosed_sweeps(
-    program: Program, wanted: list[str], callee: Callable[..., Any]
+    program: Program, wanted: list[str], callee: Callable[..., Any], forms: Forms = NO_FORMS
 ) -> tuple[Program, Program]:
     """The programs of the two sweeps of a function that may call itself: its frame is one array, for `pullback_sweeps`.
 
     Raises:
         NativeError: besides what has no derivative, what is kept in the frame has no place in an array.
     """
-    return Reverse(program, wanted, callee, in_arena=True).sweeps(True)
+    return Reverse(program, wanted, callee, in_arena=True, forms=forms).sweeps(True)
 
 
 def pullback_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
@@ -103,7 +103,12 @@ class Reverse(Transform):
     """
 
     def __init__(
-        self, program: Program, wanted: list[str], callee: Callable[..., Any], in_arena: bool
+        self,
+        program: Program,
+        wanted: list[str],
+        callee: Callable[..., Any],
+        in_arena: bool,
+        forms: Forms = NO_FORMS,
     ) -> None:
         super().__init__(program, wanted, callee)
         leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
@@ -115,8 +120,8 @@ class Reverse(Transform):
         # of these, in what is differentiated again: the names of bools, whether something has arrived
         self.arrived = {} if in_arena else {name: self.fresh("arrived") for name in sorted(self.unused)}
         self.types.update(dict.fromkeys(self.arrived.values(), types.boolean))
-        self.array_loops = ArrayLoops(self)
-        self.row_groups = RowGroups(self)
+        self.forms = forms
+        self.finders = [form.finder(self) for form in forms.runs]
         self.setup: list[Stmt] = []
         self.initial: dict[str, list[Stmt]] = {}  # values of variables that some way leaves without one
         self.machinery: set[str] = set()
@@ -292,12 +297,12 @@ class Reverse(Transform):
     def body(self, body: list[Stmt]) -> Parts:
         """A run of statements."""
         out = Parts()
-        loops: dict[int, Any] = {}
+        loops: dict[int, HasReverse] = {}
         within: set[int] = set()
         if isinstance(self.arena, Var):
-            groups, within = self.row_groups.groups(body)
-            found, inner = self.array_loops.loops(body, within | groups.keys())
-            loops, within = {**groups, **found}, within | inner
+            for finder in self.finders:
+                found, inner = finder.find(body, within | loops.keys())
+                loops, within = {**loops, **found}, within | inner
         pieces = [
             loops[k].reverse() if k in loops else self.statement(s)
             for k, s in enumerate(body)

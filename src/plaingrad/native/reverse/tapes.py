@@ -17,7 +17,6 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.analysis.activity import is_real
-from plaingrad.native.loops import forms
 from plaingrad.native.lowering.array_lists import is_array_list
 from plaingrad.native.program.ir import (
     Break,
@@ -98,10 +97,10 @@ def _always_leaves(body: list[Stmt]) -> bool:
 
 def loop(rt: Reverse, s: For | Loop) -> Parts:
     """A loop: in a special form, or forward with tapes, backward iteration by iteration."""
-    for form in forms.FORMS if isinstance(rt.arena, Var) and not reads_a_list(rt, s) else ():
-        parts = form(rt, s)
+    for form in rt.forms.loops if isinstance(rt.arena, Var) and not reads_a_list(rt, s) else ():
+        parts = form.parts(rt, s)
         if parts is not None:
-            return parts  # type: ignore[no-any-return]
+            return parts
     return general(rt, s)
 
 
