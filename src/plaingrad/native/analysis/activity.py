@@ -14,7 +14,7 @@ from plaingrad import rulebook
 from plaingrad.native.analysis.effects import argument_types, bound_operands, effects_of
 from plaingrad.native.forward import second_order
 from plaingrad.native.frontend.current import original
-from plaingrad.native.lowering import array_lists
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.program.dispatchers import python_function
 from plaingrad.native.program.ir import Do, InPlace, Let, Program, Store, Var, operands, statements
 from plaingrad.native.program.union_find import Classes

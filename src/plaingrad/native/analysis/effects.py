@@ -11,7 +11,7 @@ import numpy as np
 from plaingrad.native.frontend.current import changes
 from plaingrad.native.frontend.translation import constant, program
 from plaingrad.native.frontend.typed_ir import settled, type_of_value
-from plaingrad.native.lowering.array_lists import changed
+from plaingrad.native.analysis.array_lists import changed
 from plaingrad.native.program.dispatchers import python_function
 from plaingrad.native.program.ir import Do, Let, Operand, Program, Var, statements
 from plaingrad.native.program.per_function import PerFunction

@@ -18,7 +18,7 @@ from plaingrad.engine.values.borrowed import is_lent, of_their_own
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native.analysis.activity import has_own_rule, has_tangent, part_types
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.analysis.known_zeros import zeros_among
+from plaingrad.native.modes.known_zeros import zeros_among
 from plaingrad.native.border.conversion import (
     Taken,
     arrays_in,

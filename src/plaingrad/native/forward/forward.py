@@ -18,11 +18,11 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.analysis.activity import has_tangent, is_array, is_real, is_users
-from plaingrad.native.analysis.transform import Transform, called
-from plaingrad.native.analysis.unused_values import has_wild_slope, may_stand_still
+from plaingrad.native.modes.transform import Transform, called
+from plaingrad.native.modes.unused_values import has_wild_slope, may_stand_still
 from plaingrad.native.forward import array_chunks, chunk_arrays, chunk_rows, complex_chunks, second_order
 from plaingrad.native.forward import chunks as lanes
-from plaingrad.native.lowering import array_lists
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.lowering.fused_reductions import every_one_in_loops
 from plaingrad.native.program.ir import (
     RESULT,

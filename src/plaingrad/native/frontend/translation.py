@@ -24,7 +24,7 @@ from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.meaning import implementation
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import type_of_value, typed_ir_of
-from plaingrad.native.lowering.iteration import counted
+from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.program.builder import Draft
 from plaingrad.native.program.dispatchers import is_plain
 from plaingrad.native.program.ir import (

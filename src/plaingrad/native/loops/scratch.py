@@ -22,7 +22,7 @@ from plaingrad.native.program.ir import (
 )
 
 if TYPE_CHECKING:
-    from plaingrad.native.analysis.transform import Transform
+    from plaingrad.native.modes.transform import Transform
 
 MAKERS = (np.empty, np.zeros, np.ones)
 

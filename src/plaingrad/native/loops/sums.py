@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import config, types
 
 from plaingrad.native.analysis.activity import is_array, is_real
-from plaingrad.native.analysis.transform import has_kinks
+from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.loops.blocks import in_packs
 from plaingrad.native.loops.element_loops import CHEAP
 from plaingrad.native.loops.fission import split

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from plaingrad.native.analysis.shapes import with_shapes_of_roots
-from plaingrad.native.lowering.array_lists import with_references_counted
+from plaingrad.native.analysis.array_lists import with_references_counted
 from plaingrad.native.lowering.constant_keys import without_keys
 from plaingrad.native.lowering.fused_reductions import in_loops
 from plaingrad.native.lowering.inline import inlined

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis import immutable
+from plaingrad.native.reverse import immutable
 from plaingrad.native.analysis.activity import has_tangent, is_array, is_real, is_users
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.analysis.immutable import Values
-from plaingrad.native.analysis.transform import Transform, has_kinks
-from plaingrad.native.analysis.unused_values import Arrivals, has_wild_slope
-from plaingrad.native.lowering import array_lists
+from plaingrad.native.reverse.immutable import Values
+from plaingrad.native.modes.transform import Transform, has_kinks
+from plaingrad.native.modes.unused_values import Arrivals, has_wild_slope
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.lowering.fused_reductions import every_one_in_loops
 from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import (

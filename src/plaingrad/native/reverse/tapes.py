@@ -17,7 +17,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.analysis.activity import is_real
-from plaingrad.native.lowering.array_lists import is_array_list
+from plaingrad.native.analysis.array_lists import is_array_list
 from plaingrad.native.program.ir import (
     Break,
     Const,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.lowering.list_names import ListNames
+from plaingrad.native.frontend.list_names import ListNames
 from plaingrad.native.program.builder import Draft
 from plaingrad.native.program.ir import (
     Break,

@@ -58,7 +58,7 @@ class Distinct:
                 self._loop(s, state)
 
     def _let(self, s: Let, state: Things) -> None:
-        from plaingrad.native.analysis.immutable import makes_new
+        from plaingrad.native.reverse.immutable import makes_new
 
         if not isinstance(self.kinds.get(s.target), types.Array) or s.target in self.leaves:
             return

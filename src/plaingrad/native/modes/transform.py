@@ -24,10 +24,10 @@ from plaingrad.native.analysis.activity import (
     varying_variables,
 )
 from plaingrad.native.analysis.effects import bound_operands, effects_of
-from plaingrad.native.analysis.known_zeros import zero_numbers
+from plaingrad.native.modes.known_zeros import zero_numbers
 from plaingrad.native.forward import second_order
 from plaingrad.native.frontend.typed_ir import settled, type_of_captured, type_of_value
-from plaingrad.native.lowering import array_lists
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.lowering.split_tuples import exploded
 from plaingrad.native.program.ir import (
     RESULT,

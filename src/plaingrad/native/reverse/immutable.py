@@ -17,9 +17,9 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.analysis.activity import Memory
-from plaingrad.native.analysis.no_alias import Distinct
+from plaingrad.native.reverse.no_alias import Distinct
 from plaingrad.native.analysis.shapes import roots
-from plaingrad.native.lowering import array_lists
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.program.ir import (
     Const,
     Do,
