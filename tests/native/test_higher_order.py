@@ -186,9 +186,9 @@ def test_random_numbers_are_not_drawn_for_each_chunk():
 
 
 def test_an_unknown_write_in_a_derived_program_is_refused():
-    from plaingrad.native.forward import second_order
+    from plaingrad.native.analysis import helper_calls
 
-    assert second_order.may_write(build.derived) and not second_order.may_write(math.sin)
+    assert helper_calls.may_write(build.derived) and not helper_calls.may_write(math.sin)
 
 
 # -- nested --------------------------------------------------------------------------------------------------------------

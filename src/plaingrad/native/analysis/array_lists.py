@@ -15,17 +15,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.program.ir import Do, Let, Operand, Program, Ref, Stmt, Store, Var, operands, with_inner
-from plaingrad.native.runtime.declare import register_jitable
+from plaingrad.native.program.ir import Do, Let, Operand, Ref, Stmt, Store, Var, operands
+from plaingrad.native.program.value_types import is_array_list
+from plaingrad.native.runtime.list_helpers import OURS, emptied, popped
 
 CHANGING = {"append": (2,), "extend": (2,), "insert": (3,), "pop": (1, 2), "clear": (1,), "reverse": (1,)}
 METHODS = {**CHANGING, "copy": (1,)}  # name -> the numbers of operands that it takes, the list among them
 Kinds = Mapping[str, Any]
-
-
-def is_array_list(t: Any) -> bool:
-    """Whether `t` is a type of lists of arrays."""
-    return isinstance(t, types.List) and isinstance(t.dtype, types.Array)
 
 
 def lists_in(s: Stmt, kinds: Kinds) -> list[str]:
@@ -69,57 +65,6 @@ def is_step(s: Stmt, kinds: Kinds) -> bool:
     if name == "extend" and not is_one(call.args[1]):
         return False
     return len(call.args) in METHODS.get(name, ()) and not any(isinstance(a, Ref) for a in call.args)
-
-
-@register_jitable
-def popped(xs, k):  # type: ignore[no-untyped-def]
-    """xs.pop(k), of which Numba (0.68) gives the array away without counting that reference: it is freed too early."""
-    n = len(xs)
-    if n == 0:
-        raise IndexError("pop from empty list")
-    at = k + n if k < 0 else k
-    if at < 0 or at >= n:
-        raise IndexError("pop index out of range")
-    x = xs[at]
-    for j in range(at, n - 1):
-        xs[j] = xs[j + 1]
-    xs.pop()
-    return x
-
-
-@register_jitable
-def emptied(xs):  # type: ignore[no-untyped-def]
-    """xs.clear(), after which Numba (0.68) never frees the arrays."""
-    while len(xs) > 0:
-        xs.pop()
-
-
-OURS = (popped, emptied)
-
-
-def with_references_counted(program: Program) -> Program:
-    """`program` with functions for those methods of lists of arrays that Numba gets wrong."""
-    if not any(map(is_array_list, program.types.values())):
-        return program
-
-    def let(s: Let) -> Let:
-        if s.op == "method" and is_array_list(program.types.get(getattr(s.args[0], "name", ""))):
-            f = {("pop", 2): popped, ("clear", 1): emptied}.get((s.detail[0], len(s.args)))
-            if f is not None:
-                return replace(s, op="call", args=(Ref(f, f.__name__), *s.args), detail=())
-        return s
-
-    def body(old: list[Stmt]) -> list[Stmt]:
-        out: list[Stmt] = []
-        for s in old:
-            if isinstance(s, Let):
-                s = let(s)
-            elif isinstance(s, Do):
-                s = Do(let(s.call), s.line)
-            out.append(with_inner(s, body))
-        return out
-
-    return replace(program, body=body(program.body))
 
 
 def constants_held(s: Stmt, kinds: Kinds) -> list[Ref]:
@@ -180,5 +125,4 @@ __all__ = [
     "is_step",
     "lists_in",
     "shared",
-    "with_references_counted",
 ]

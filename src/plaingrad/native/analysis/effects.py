@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from plaingrad.native.frontend.current import changes
-from plaingrad.native.frontend.translation import constant, program
-from plaingrad.native.frontend.typed_ir import settled, type_of_value
-from plaingrad.native.analysis.array_lists import changed
+from plaingrad.native.frontend.translation import constant
 from plaingrad.native.program.dispatchers import python_function
-from plaingrad.native.program.ir import Do, Let, Operand, Program, Var, statements
+from plaingrad.native.program.ir import Let, Operand, Program, Var
 from plaingrad.native.program.per_function import PerFunction
+from plaingrad.native.program.value_types import settled, type_of_value
 
 _known = PerFunction()
 _open: set[Any] = set()  # functions being looked at: those that call themselves
@@ -35,12 +35,19 @@ class Effects:
     once: str
 
 
+# (a function, argument types) -> its effects: set by `lowering/prepare.py`, since a callee is looked at in the form in
+# which it is differentiated, and bringing a caller into that form asks for the effects of its callees.
+_looked_at: Callable[[Any, tuple[Any, ...]], Effects] | None = None
+
+
+def look_by(looked_at: Callable[[Any, tuple[Any, ...]], Effects]) -> None:
+    """Let `looked_at(function, argument types)` be how effects are found."""
+    global _looked_at
+    _looked_at = looked_at
+
+
 def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
     """The effects of a Python function or dispatcher; the worst where it calls itself."""
-    from plaingrad.native.analysis.activity import Memory, is_users
-    from plaingrad.native.lowering.prepare import prepared
-    from plaingrad.native.lowering.split_tuples import exploded
-
     function = python_function(f)
     known, key = _known.of(function), (signature, changes())
     found = known.get(key)
@@ -48,29 +55,12 @@ def effects_of(f: Any, signature: tuple[Any, ...]) -> Effects:
         return found  # type: ignore[no-any-return]
     if function.__code__ in _open:
         return Effects(frozenset(range(len(signature))), True, "")
+    assert _looked_at is not None, "the lowering passes are not loaded"
     _open.add(function.__code__)
     try:
-        whole, results, leaves = exploded(prepared(program(f, signature)))
-        memory = Memory(whole)
-        lengthened = {memory.of(name) for s in statements(whole.body) for name in changed(s, whole.types)}
-        written = [
-            {leaf for leaf in leaves[p] if memory.is_written(leaf) or memory.of(leaf) in lengthened}
-            for p in whole.params
-        ]
-        writes = [k for k, found in enumerate(written) if found]
-        owners = {memory.of(leaf) for p in whole.params for leaf in leaves[p]}
-        aliases = any(memory.of(name) in owners for name in results)
-        once = ""
-        for s in statements(whole.body):
-            call = s.call if isinstance(s, Do) else s
-            if isinstance(call, Let) and call.op == "call":
-                once = once or once_only(call)
-                callee = getattr(call.args[0], "value", None)
-                if is_users(callee):
-                    once = once or effects_of(callee, argument_types(whole, call)).once
+        known[key] = found = _looked_at(f, signature)
     finally:
         _open.discard(function.__code__)
-    known[key] = found = Effects(frozenset(writes), aliases, once)
     return found
 
 

@@ -16,9 +16,8 @@ from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.reverse.run import fingerprint, refuse_changed
 from plaingrad.engine.values.borrowed import is_lent, of_their_own
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
-from plaingrad.native.analysis.activity import has_own_rule, has_tangent, part_types
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.modes.known_zeros import zeros_among
+from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.border.conversion import (
     Taken,
     arrays_in,
@@ -49,8 +48,10 @@ from plaingrad.native.frontend.meaning import (
 )
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.frontend.typed_ir import in_short
+from plaingrad.native.modes.known_zeros import zeros_among
 from plaingrad.native.program.dispatchers import is_dispatcher, python_function
 from plaingrad.native.program.per_function import PerFunction
+from plaingrad.native.program.value_types import has_tangent, part_types
 from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent, is_zero

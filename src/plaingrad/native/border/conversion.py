@@ -24,11 +24,12 @@ from numba.core.errors import NumbaError
 
 from plaingrad.class_keys import is_own_key
 from plaingrad.errors import AliasError, ArgumentError, NativeError
-from plaingrad.native.analysis.activity import has_own_rule, has_tangent, is_array, is_real, part_types
 from plaingrad.native.analysis.effects import effects_of
+from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.frontend.current import as_now, dispatcher_of, original, snapshot_of
 from plaingrad.native.frontend.meaning import as_declared
 from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function
+from plaingrad.native.program.value_types import has_tangent, is_array, is_real, part_types
 from plaingrad.tangents import Tangent, ZeroTangent, is_zero
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one

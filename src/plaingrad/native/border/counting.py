@@ -11,13 +11,13 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.errors import ArgumentError, NativeError
-from plaingrad.native.analysis.activity import has_tangent
 from plaingrad.native.border.conversion import Taken, is_whole, taken, type_of
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.lowering.prepare import prepared
 from plaingrad.native.program.dispatchers import python_function
 from plaingrad.native.program.ir import For, Let, Operand, Var, statements
 from plaingrad.native.program.per_function import PerFunction
+from plaingrad.native.program.value_types import has_tangent
 from plaingrad.tangents import is_zero
 
 _reals = (

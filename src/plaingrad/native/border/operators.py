@@ -15,7 +15,6 @@ from numba.core import sigutils, types
 
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
-from plaingrad.native.analysis.activity import is_array
 from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.border import call, conversion
 from plaingrad.native.border.counting import refuse_counted, taken_as_real
@@ -39,6 +38,7 @@ from plaingrad.native.compile.build import WIDTHS
 from plaingrad.native.forward.forward import has_complex
 from plaingrad.native.frontend.current import original
 from plaingrad.native.program.dispatchers import is_dispatcher
+from plaingrad.native.program.value_types import is_array
 from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for

@@ -19,7 +19,7 @@ from numba.core.errors import NumbaWarning
 from plaingrad import rulebook
 from plaingrad.critical import Lock, exclusively, shared_lock
 from plaingrad.errors import NativeError
-from plaingrad.native.analysis.activity import Memory
+from plaingrad.native.analysis.memory import Memory
 from plaingrad.native.compile import cache
 from plaingrad.native.compile.garbage import seldom_collected
 from plaingrad.native.finish.pipeline import polished

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import is_array
 from plaingrad.native.forward import chunk_arrays
 from plaingrad.native.program.ir import Const, Do, InPlace, Let, Operand, Ref, Stmt, Var
+from plaingrad.native.program.value_types import is_array
 from plaingrad.native.rules import arrays, scalars
 from plaingrad.native.runtime import array_helpers
 

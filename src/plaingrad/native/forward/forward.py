@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import has_tangent, is_array, is_real, is_users
-from plaingrad.native.modes.transform import Transform, called
-from plaingrad.native.modes.unused_values import has_wild_slope, may_stand_still
+from plaingrad.native.analysis import array_lists, helper_calls
+from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.forward import array_chunks, chunk_arrays, chunk_rows, complex_chunks, second_order
 from plaingrad.native.forward import chunks as lanes
-from plaingrad.native.analysis import array_lists
 from plaingrad.native.lowering.fused_reductions import every_one_in_loops
+from plaingrad.native.modes.transform import Transform, called
+from plaingrad.native.modes.unused_values import has_wild_slope, may_stand_still
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -42,6 +42,7 @@ from plaingrad.native.program.ir import (
     operands,
     statements,
 )
+from plaingrad.native.program.value_types import has_tangent, is_array, is_real
 from plaingrad.native.rules import arrays, scalars
 from plaingrad.native.runtime import helpers
 
@@ -299,7 +300,7 @@ class Forward(Transform):
                 self.store(s, out)
             elif isinstance(s, InPlace):
                 self.in_place(s, out)
-            elif isinstance(s, Do) and second_order.name_of(s) is not None:
+            elif isinstance(s, Do) and helper_calls.name_of(s) is not None:
                 self.let(s.call, out)
             elif isinstance(s, Do) and any(self.is_active(Var(name)) for name in self.memory.outputs(s.call)):
                 self.types.setdefault(s.call.target, types.none)
@@ -312,7 +313,7 @@ class Forward(Transform):
         """An assignment."""
         t = self.types.get(s.target)
         users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
-        helper = second_order.name_of(s)
+        helper = helper_calls.name_of(s)
         if helper is not None:
             moved = s.target in self.active or any(
                 self.is_active(Var(name)) for name in self.memory.outputs(s)

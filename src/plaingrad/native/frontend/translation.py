@@ -21,10 +21,10 @@ from numba.np.numpy_support import as_dtype
 from plaingrad.class_keys import is_among
 from plaingrad.native.frontend.cleanup import without_cleanup
 from plaingrad.native.frontend.current import dispatcher_of
+from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.frontend.meaning import implementation
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
-from plaingrad.native.frontend.typed_ir import type_of_value, typed_ir_of
-from plaingrad.native.frontend.iteration import counted
+from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.program.builder import Draft
 from plaingrad.native.program.dispatchers import is_plain
 from plaingrad.native.program.ir import (
@@ -49,6 +49,7 @@ from plaingrad.native.program.ir import (
     value_of,
     with_inner,
 )
+from plaingrad.native.program.value_types import type_of_value
 
 SYMBOLS = {
     operator.add: "+",

@@ -8,11 +8,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any
 
-import numba
-import numpy as np
 from numba.core import compiler, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
@@ -218,19 +216,3 @@ def _value_text(value: Any) -> str:
         pairs = zip(value.incoming_values, value.incoming_blocks, strict=True)
         return "phi(" + ", ".join(f"{getattr(x, 'name', x)} from {label}" for x, label in pairs) + ")"
     return str(value)
-
-
-def type_of_value(value: Any) -> Any:
-    """The Numba type of a constant, or of a module."""
-    return types.Module(value) if isinstance(value, ModuleType) else numba.typeof(value)
-
-
-def type_of_captured(a: Any) -> Any:
-    """The Numba type of an operand that is a global or captured array; None of any other."""
-    value = getattr(a, "value", None)
-    return numba.typeof(value) if isinstance(value, np.ndarray) else None
-
-
-def settled(t: Any) -> Any:
-    """A type as a function is compiled for it: of a number, not of this number."""
-    return t if isinstance(t, types.LiteralStrKeyDict) else types.unliteral(t)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import is_real
 from plaingrad.native.loops.scratch import meaning
 from plaingrad.native.program.ir import (
     Const,
@@ -36,6 +35,7 @@ from plaingrad.native.program.ir import (
     operands,
     statements,
 )
+from plaingrad.native.program.value_types import is_real
 from plaingrad.native.runtime.helpers import where_taken
 from plaingrad.native.runtime.vector import code, simd, simd_functions, simd_memory
 from plaingrad.native.runtime.vector.map import EACH

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.loops import fission
 from plaingrad.native.lowering.fused_reductions import axis_step, broadcast_length
+from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.ir import Const, Let, Operand, Ref, Stmt, Store, Var
 from plaingrad.native.runtime.array_helpers import plus_in_any_order
 from plaingrad.native.runtime.vector import vecmath

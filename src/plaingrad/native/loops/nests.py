@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from plaingrad.native.analysis.activity import is_array, is_real, is_users
+from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.loops.if_conversion import Arms, Declined, straightened
 from plaingrad.native.program.ir import (
     Const,
@@ -26,6 +26,7 @@ from plaingrad.native.program.ir import (
     breaks,
     operands,
 )
+from plaingrad.native.program.value_types import is_array, is_real
 from plaingrad.native.rules import scalars
 from plaingrad.native.runtime.helpers import choice, where_taken
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba.core import config, types
 
-from plaingrad.native.analysis.activity import is_users
+from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.loops.row_loops import Group
 from plaingrad.native.loops.row_plan import reduced
 from plaingrad.native.lowering.fused_reductions import Trees

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.loops.element_loops import ElementLoops, at_once, is_expensive, unsafe
 from plaingrad.native.lowering.fused_reductions import of_numbers, summed
+from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.ir import (
     Const,
     For,

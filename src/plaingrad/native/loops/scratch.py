@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import part_types
 from plaingrad.native.program.ir import (
     Const,
     For,
@@ -20,6 +19,7 @@ from plaingrad.native.program.ir import (
     operands,
     statements,
 )
+from plaingrad.native.program.value_types import part_types
 
 if TYPE_CHECKING:
     from plaingrad.native.modes.transform import Transform

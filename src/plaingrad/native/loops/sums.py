@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba.core import config, types
 
-from plaingrad.native.analysis.activity import is_array, is_real
-from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.loops.blocks import in_packs
 from plaingrad.native.loops.element_loops import CHEAP
 from plaingrad.native.loops.fission import split
 from plaingrad.native.loops.scratch import scratch_arrays
+from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.ir import (
     Break,
     Const,
@@ -44,6 +43,7 @@ from plaingrad.native.program.ir import (
     renamed,
     statements,
 )
+from plaingrad.native.program.value_types import is_array, is_real
 from plaingrad.native.reverse.tapes import is_recomputable
 from plaingrad.native.runtime.declare import overload, register_jitable
 

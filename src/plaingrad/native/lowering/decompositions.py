@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import has_tangent, is_array, is_real
+from plaingrad.native.program.value_types import has_tangent, is_array, is_real
 from plaingrad.native.runtime.declare import register_jitable
 
 COMPOSED: dict[Any, Callable[..., Any]] = {}

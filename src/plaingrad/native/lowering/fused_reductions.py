@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import Memory, is_users
+from plaingrad.native.analysis.memory import Memory
+from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.program.ir import (
     Const,
     For,

@@ -21,12 +21,11 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.errors import NativeError
-from plaingrad.native.analysis.activity import has_own_rule, has_tangent, is_array, is_users
+from plaingrad.native.analysis import helper_calls
 from plaingrad.native.analysis.effects import bound_operands, effects_of
-from plaingrad.native.forward import second_order
+from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import RESERVED, program
-from plaingrad.native.frontend.typed_ir import settled, type_of_value
 from plaingrad.native.lowering.decompositions import COMPOSED
 from plaingrad.native.program.dispatchers import identity, is_dispatcher, options_of, python_function
 from plaingrad.native.program.ir import (
@@ -51,6 +50,7 @@ from plaingrad.native.program.ir import (
     statements,
     with_inner,
 )
+from plaingrad.native.program.value_types import has_tangent, is_array, settled, type_of_value
 
 COMPOSITIONS = "plaingrad.native.lowering.decompositions"
 SHORT = 12  # statements: a function this long is put in the place of every call
@@ -246,7 +246,7 @@ class _Caller:
         """Whether `found` is put in the place of this call."""
         mine, its = options_of(self.program.function), options_of(f)
         size = sum(1 for _ in statements(found.body))
-        if mine != its and not second_order.is_our_own(f):
+        if mine != its and not helper_calls.is_our_own(f):
             return not self.may_stay(f, found, call, args) and may_compile_alike(mine, its)
         copied = self.copied.get(identity(f), 0)
         if copied and size > SHORT and copied + size > ROOM and self.may_stay(f, found, call, args):

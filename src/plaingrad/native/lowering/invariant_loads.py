@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import Memory
+from plaingrad.native.analysis.memory import Memory
 from plaingrad.native.program.ir import (
     Const,
     For,

@@ -9,7 +9,6 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.errors import NativeError
-from plaingrad.native.analysis.activity import has_tangent, is_real
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -27,6 +26,7 @@ from plaingrad.native.program.ir import (
     where,
     with_inner,
 )
+from plaingrad.native.program.value_types import has_tangent, is_real
 from plaingrad.native.runtime.array_helpers import array_of
 
 REDUCTIONS = (Const(sum), Const(min), Const(max))

@@ -13,7 +13,6 @@ from typing import Any
 
 from numba.core import types
 
-from plaingrad.native.analysis.activity import has_tangent
 from plaingrad.native.program.ir import (
     Const,
     Do,
@@ -29,6 +28,7 @@ from plaingrad.native.program.ir import (
     unused,
     with_inner,
 )
+from plaingrad.native.program.value_types import has_tangent
 
 # methods: name -> for each operand behind the list whether it is an element, another such list, or neither
 METHODS = {

@@ -11,24 +11,14 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
-from plaingrad.native.analysis.activity import (
-    Memory,
-    active_variables,
-    has_own_rule,
-    has_tangent,
-    is_array,
-    is_inert,
-    is_memory,
-    is_real,
-    is_users,
-    varying_variables,
-)
+from plaingrad.native.analysis import array_lists, helper_calls
+from plaingrad.native.analysis.activity import active_variables, varying_variables
 from plaingrad.native.analysis.effects import bound_operands, effects_of
-from plaingrad.native.modes.known_zeros import zero_numbers
-from plaingrad.native.forward import second_order
-from plaingrad.native.frontend.typed_ir import settled, type_of_captured, type_of_value
-from plaingrad.native.analysis import array_lists
+from plaingrad.native.analysis.memory import Memory
+from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.lowering.split_tuples import exploded
+from plaingrad.native.modes.known_zeros import zero_numbers
+from plaingrad.native.program import value_types
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -44,6 +34,16 @@ from plaingrad.native.program.ir import (
     Var,
     statements,
     where,
+)
+from plaingrad.native.program.value_types import (
+    has_tangent,
+    is_array,
+    is_inert,
+    is_memory,
+    is_real,
+    settled,
+    type_of_captured,
+    type_of_value,
 )
 from plaingrad.native.rules import arrays, scalars
 from plaingrad.native.runtime import helpers
@@ -114,7 +114,7 @@ class Transform:
         # a tuple that is handed on whole carries the derivatives of its parts
         given = [*inputs, *[name for name in wanted if isinstance(self.types[name], types.BaseTuple)]]
         for name in self.results:
-            if array_lists.is_array_list(self.types[name]):
+            if value_types.is_array_list(self.types[name]):
                 ends = [s.line for s in statements(program.body) if isinstance(s, Let) and s.target == RESULT]
                 raise self.refuse("a list of arrays that is returned", ends[-1], "return them in a tuple; ")
         outputs = [name for name in self.results if has_tangent(self.types[name])]
@@ -159,7 +159,7 @@ class Transform:
             line = call.line or s.line
             t = self.types.get(call.target)
             lost = not has_tangent(t) and not is_inert(t)
-            helper = second_order.name_of(call) is not None
+            helper = helper_calls.name_of(call) is not None
             lost = lost or (isinstance(t, types.List) and not helper)
             if isinstance(s, Let) and any(map(varies, call.args)) and lost:
                 raise self.refuse(f"{named(t)} that holds values with a derivative", line, instead_of(t))
@@ -172,14 +172,14 @@ class Transform:
                 continue
             if call.op == "call" and f not in OF_LISTS:
                 for a in call.args[1:]:
-                    if varies(a) and array_lists.is_array_list(self.type_of(a)):
+                    if varies(a) and value_types.is_array_list(self.type_of(a)):
                         raise self.refuse(f"`{getattr(f, '__name__', f)}` of {named(self.type_of(a))}", line)
             if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
             if f is np.kron and not has_tangent(t) and any(map(varies, call.args)):
                 what = "`kron` of whole numbers and floats, whose result Numba makes whole numbers,"
                 raise self.refuse(what, line, "make both floats; ")
-            if second_order.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
+            if helper_calls.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
                 raise self.refuse(f"`{f.__name__}`", line)
             if call.op == "method":
                 owner = self.type_of(call.args[0])
@@ -453,7 +453,7 @@ class Transform:
         except TypeError:
             raise self.refuse("a call with keyword-only arguments", s.line) from None
         for a in args:
-            if self.is_active(a) and array_lists.is_array_list(self.type_of(a)):
+            if self.is_active(a) and value_types.is_array_list(self.type_of(a)):
                 raise self.refuse(
                     "a list of arrays, given to a function that is not put in its place", s.line
                 )

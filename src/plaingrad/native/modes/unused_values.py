@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.native.analysis.activity import has_tangent, is_array, is_memory
 from plaingrad.native.program.ir import (
     Break,
     Do,
@@ -28,6 +27,7 @@ from plaingrad.native.program.ir import (
     statements,
     value_of,
 )
+from plaingrad.native.program.value_types import has_tangent, is_array, is_memory
 
 USED, FALLS, LEAVES, LOST = "used", "falls", "leaves", "lost"
 CHOICES = frozenset(("min", "max", "choice", "where_taken", "where"))  # what they do not take is not used

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from plaingrad.errors import NativeError
-from plaingrad.native.frontend.typed_ir import type_of_captured
 from plaingrad.native.program.ir import Operand, Var
+from plaingrad.native.program.value_types import type_of_captured
 
 
 class Draft:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.native.analysis.activity import has_tangent, is_array
 from plaingrad.native.lowering.split_tuples import exploded
 from plaingrad.native.program.ir import RESULT, Let, Program, Ref, Stmt, Var
+from plaingrad.native.program.value_types import has_tangent, is_array
 from plaingrad.native.reverse.reverse import Reverse
 
 

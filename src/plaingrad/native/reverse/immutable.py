@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import Memory
-from plaingrad.native.reverse.no_alias import Distinct
-from plaingrad.native.analysis.shapes import roots
 from plaingrad.native.analysis import array_lists
+from plaingrad.native.analysis.memory import Memory
+from plaingrad.native.analysis.shapes import roots
 from plaingrad.native.program.ir import (
     Const,
     Do,
@@ -41,13 +40,13 @@ from plaingrad.native.program.ir import (
     statements,
 )
 from plaingrad.native.reverse import cotangent_arrays
+from plaingrad.native.reverse.no_alias import Distinct, makes_new
 from plaingrad.native.rules import arrays
 from plaingrad.native.runtime import helpers, workspace
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse.reverse import Reverse
 
-FRESH = arrays.CREATION | {np.copy, np.full, np.full_like}
 Path = tuple[
     tuple[int, int], ...
 ]  # (identity of a list of statements, place in it), from the outermost inwards
@@ -218,18 +217,6 @@ class Values:
         return root in self.leaves or (root in self.births and len(self.births[root].path) == 1)
 
 
-def makes_new(s: Let) -> bool:
-    """Whether a statement whose result is an array surely makes new memory for it."""
-    if s.op in ("binary", "unary"):
-        return True
-    if s.op == "method":
-        return s.detail == ("copy", ())
-    f = s.args[0].value if s.op == "call" and isinstance(s.args[0], Ref) else None
-    if isinstance(f, np.ufunc):
-        return not s.detail and len(s.args) - 1 <= f.nin
-    return f is not None and f in FRESH
-
-
 def _like(a: Any, b: Any) -> bool:
     return a.dtype == b.dtype and a.ndim == b.ndim and a.layout == b.layout == "C"
 
@@ -307,7 +294,7 @@ def with_buffers(rt: Reverse, main: Parts) -> list[Stmt]:
 
 def _buffers(rt: Reverse, needed: dict[str, str], live: set[str]) -> list[Stmt]:
     """Statements that make the buffers `needed`, those that are `live` of zeros."""
-    from plaingrad.native.reverse.tapes import dtype_of
+    from plaingrad.native.program.value_types import dtype_of
 
     out: list[Stmt] = []
     for bar, name in sorted(needed.items()):
@@ -325,7 +312,7 @@ def _buffers(rt: Reverse, needed: dict[str, str], live: set[str]) -> list[Stmt]:
 
 def _room(rt: Reverse, name: str, t: Any, shape: Operand, lead: int, line: int) -> Let:
     """What makes the array `name` of type `t` in the arena."""
-    from plaingrad.native.reverse.tapes import dtype_of
+    from plaingrad.native.program.value_types import dtype_of
 
     dtype = dtype_of(t.dtype)
     of = (rt.arena, shape, Ref(dtype, dtype.__name__))

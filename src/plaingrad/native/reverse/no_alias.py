@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import Memory
-from plaingrad.native.program.ir import For, If, Let, Loop, Program, Stmt, breaks, statements
+from plaingrad.native.analysis.memory import Memory
+from plaingrad.native.program.ir import For, If, Let, Loop, Program, Ref, Stmt, breaks, statements
+from plaingrad.native.rules import arrays
 
 Things = dict[
     str, Any
@@ -58,7 +60,6 @@ class Distinct:
                 self._loop(s, state)
 
     def _let(self, s: Let, state: Things) -> None:
-        from plaingrad.native.reverse.immutable import makes_new
 
         if not isinstance(self.kinds.get(s.target), types.Array) or s.target in self.leaves:
             return
@@ -98,3 +99,18 @@ class Distinct:
 
 
 __all__ = ["Distinct"]
+
+
+FRESH = arrays.CREATION | {np.copy, np.full, np.full_like}
+
+
+def makes_new(s: Let) -> bool:
+    """Whether a statement whose result is an array surely makes new memory for it."""
+    if s.op in ("binary", "unary"):
+        return True
+    if s.op == "method":
+        return s.detail == ("copy", ())
+    f = s.args[0].value if s.op == "call" and isinstance(s.args[0], Ref) else None
+    if isinstance(f, np.ufunc):
+        return not s.detail and len(s.args) - 1 <= f.nin
+    return f is not None and f in FRESH

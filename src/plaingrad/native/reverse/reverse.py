@@ -17,14 +17,13 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.reverse import immutable
-from plaingrad.native.analysis.activity import has_tangent, is_array, is_real, is_users
+from plaingrad.native.analysis import array_lists
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.reverse.immutable import Values
+from plaingrad.native.analysis.users_functions import is_users
+from plaingrad.native.lowering.fused_reductions import every_one_in_loops
 from plaingrad.native.modes.transform import Transform, has_kinks
 from plaingrad.native.modes.unused_values import Arrivals, has_wild_slope
-from plaingrad.native.analysis import array_lists
-from plaingrad.native.lowering.fused_reductions import every_one_in_loops
+from plaingrad.native.program import value_types
 from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import (
     RESULT,
@@ -47,8 +46,10 @@ from plaingrad.native.program.ir import (
     reads_of,
     statements,
 )
-from plaingrad.native.reverse import saved_state, tapes
+from plaingrad.native.program.value_types import has_tangent, is_array, is_real
+from plaingrad.native.reverse import immutable, saved_state, tapes
 from plaingrad.native.reverse.forms import NO_FORMS, Forms, HasReverse
+from plaingrad.native.reverse.immutable import Values
 from plaingrad.native.rules import arrays
 from plaingrad.native.runtime import helpers
 from plaingrad.native.runtime.helpers import add_to
@@ -233,7 +234,7 @@ class Reverse(Transform):
         if t in saved_state.ZEROS:
             return [Let(name, "copy", (Const(saved_state.ZEROS[t]),))]
         if isinstance(t, types.Number):
-            dtype = tapes.dtype_of(t)
+            dtype = value_types.dtype_of(t)
             return [Let(name, "call", (Ref(dtype, dtype.__name__), Const(0)), ())]
         if isinstance(t, types.Array):
             return [Let(name, "copy", (self.empty_like(name),))]
@@ -251,7 +252,7 @@ class Reverse(Transform):
         key = t.dtype, t.ndim, t.layout
         if key not in self.prototypes:
             shape, empty = self.fresh("shape"), self.fresh("none")
-            dtype = tapes.dtype_of(t.dtype)
+            dtype = value_types.dtype_of(t.dtype)
             made: list[Stmt] = [
                 Let(shape, "tuple", tuple([Const(0)] * t.ndim)),
                 Let(empty, "call", (Ref(np.empty, "empty"), Var(shape), Ref(dtype, dtype.__name__)), ()),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import is_array
+from plaingrad.native.program import value_types
 from plaingrad.native.program.ir import (
     Const,
     If,
@@ -24,6 +24,7 @@ from plaingrad.native.program.ir import (
     statements,
     without_assignments,
 )
+from plaingrad.native.program.value_types import is_array
 from plaingrad.native.reverse import tapes
 from plaingrad.native.runtime import workspace
 
@@ -72,7 +73,7 @@ def packed(rt: Reverse, frame: list[str], few: int = FEW) -> tuple[list[str], li
         if t in ZEROS and len(of_type) < few:
             names += of_type
             continue
-        dtype = tapes.dtype_of(t)
+        dtype = value_types.dtype_of(t)
         array = rt.fresh(f"{dtype.__name__}s")
         names.append(array)
         rt.types[array] = types.Array(t, 1, "C")

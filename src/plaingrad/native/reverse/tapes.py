@@ -9,15 +9,12 @@ nest are known, before the nest begins. The tapes of other loops grow.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import is_real
-from plaingrad.native.analysis.array_lists import is_array_list
 from plaingrad.native.program.ir import (
     Break,
     Const,
@@ -42,6 +39,7 @@ from plaingrad.native.program.ir import (
     renamed,
     statements,
 )
+from plaingrad.native.program.value_types import dtype_of, is_array_list, is_real
 from plaingrad.native.runtime import workspace
 from plaingrad.native.runtime.helpers import trips
 
@@ -553,16 +551,6 @@ def is_read_before(rt: Reverse, name: str, body: list[Stmt]) -> bool:
 def base_of(rt: Reverse, name: str) -> str:
     """The array that `name` is the shadow of, else `name`."""
     return name[:-2] if name.endswith("_b") and name not in rt.types else name
-
-
-@functools.lru_cache(None)
-def dtype_of(t: Any) -> Any:
-    """The NumPy scalar type for a Numba type."""
-    from numba.np.numpy_support import as_dtype
-
-    if isinstance(t, types.Boolean):
-        return np.bool_
-    return as_dtype(types.unliteral(t)).type
 
 
 # -- statements --------------------------------------------------------------------------------------------------------

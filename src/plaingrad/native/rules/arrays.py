@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.analysis.activity import has_tangent, is_array, is_real, part_types
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Parts, Ref, Stmt, Store, Var
+from plaingrad.native.program.value_types import has_tangent, is_array, is_real, part_types
 from plaingrad.native.rules import scalars
 from plaingrad.native.runtime import array_helpers as helpers
 from plaingrad.native.runtime import linalg_helpers, products
