@@ -1,7 +1,6 @@
 """What the pages call by name exists under that name: files, folders, passes of the native tier."""
 
 import re
-from pathlib import Path
 
 import pytest
 from tests.docs.test_examples import FENCE, PAGES, ROOT

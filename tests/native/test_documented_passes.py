@@ -7,23 +7,24 @@ import pytest
 
 pytest.importorskip("numba")
 
-from plaingrad.native.loops import forms
+from plaingrad.native.loops.forms import FORMS as LOOP_FORMS
 from plaingrad.native.finish import pipeline
 from plaingrad.native.lowering import prepare
 
+FORMS = (*LOOP_FORMS.loops, *LOOP_FORMS.runs)
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "explanation" / "native-tier.md"
 
 
 def documented(heading):
-    """The functions in the first column of the table under a heading of the page, in order."""
+    """(function, file) in the first two columns of the table under a heading of the page, in order."""
     text = PAGE.read_text(encoding="utf-8")
     section = text[text.index(heading) :].split("\n### ")[0].split("\n## ")[0]
-    return re.findall(r"^\| `(\w+\.\w+)`", section, re.MULTILINE)
+    return re.findall(r"^\| `(\w+)` \| `(\w+/\w+)\.py` \|", section, re.MULTILINE)
 
 
 def named(functions):
-    """module.function of each."""
-    return [f"{f.__module__.rpartition('.')[2]}.{f.__name__}" for f in functions]
+    """(function, file) of each."""
+    return [(f.__name__, "/".join(f.__module__.split(".")[2:])) for f in functions]
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,15 @@ def named(functions):
     [
         ("### Made ready", prepare.PASSES),
         ("### Polished", pipeline.PASSES),
-        ("### Special forms of loops", forms.FORMS),
     ],
-    ids=["prepare", "polish", "loop_forms"],
+    ids=["prepare", "polish"],
 )
 def test_the_page_lists_the_passes_in_the_order_of_the_code(heading, passes):
     assert documented(heading) == named(passes)
+
+
+def test_the_page_lists_the_forms_of_loops_with_what_they_need_and_save():
+    text = PAGE.read_text(encoding="utf-8")
+    section = text[text.index("### Special forms of loops") :]
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|", section, re.MULTILINE)[1 : 1 + len(FORMS)]
+    assert rows == [(form.name, form.needs, form.saves) for form in FORMS]

@@ -1,8 +1,10 @@
 """Loops that compute arrays from neighbours: gathered on the way back, or left alone, and right in either case."""
 
+import functools
 import itertools
 import linecache
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +14,8 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.native.compile import build  # noqa: E402
-from plaingrad.native.loops import forms as loop_forms, stencils  # noqa: E402
+from plaingrad.native.loops import forms, stencils  # noqa: E402
+from plaingrad.native.reverse.reverse import pullback_sweeps  # noqa: E402
 
 _numbers = itertools.count()
 
@@ -28,8 +31,10 @@ def taken(monkeypatch):
             found.append(s)
         return parts
 
-    forms = [form if f is stencils.gathered else f for f in loop_forms.FORMS]
-    monkeypatch.setattr(loop_forms, "FORMS", tuple(forms))
+    loops = [replace(f, parts=form) if f.parts is stencils.gathered else f for f in forms.FORMS.loops]
+    assert loops != list(forms.FORMS.loops)
+    watched = replace(forms.FORMS, loops=tuple(loops))
+    monkeypatch.setitem(build.TRANSFORMS, "pullback", functools.partial(pullback_sweeps, forms=watched))
     return found
 
 
