@@ -37,17 +37,3 @@ def test_every_file_that_a_page_names_exists(page):
 def test_every_folder_that_a_page_names_exists(page):
     named = [(line, code) for line, code in code_on(page) if re.fullmatch(r"[\w./]*\w/", code)]
     assert [(line, name) for line, name in named if not any(f"/{name}" in f"/{file}" or (ROOT / name).is_dir() for file in FILES)] == []
-
-
-def test_the_page_of_the_native_tier_names_every_pass_in_order():
-    pytest.importorskip("numba")
-    from plaingrad.native.finish import pipeline
-    from plaingrad.native.loops import forms
-    from plaingrad.native.lowering import prepare
-
-    page = (ROOT / "docs" / "explanation" / "native-tier.md").read_text(encoding="utf-8")
-    first_cells = [CODE.findall(line.split("|")[1]) for line in page.splitlines() if line.startswith("| `")]
-    rows = [cells[0] for cells in first_cells if cells]
-    for passes in (prepare.PASSES, pipeline.PASSES, forms.FORMS):
-        names = [step.__name__ for step in passes]
-        assert [row for row in rows if row in names] == names

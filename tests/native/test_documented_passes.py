@@ -30,10 +30,10 @@ def named(functions):
 @pytest.mark.parametrize(
     ("heading", "passes"),
     [
-        ("### Made ready", prepare.PASSES),
-        ("### Polished", pipeline.PASSES),
+        ("### Lowered", prepare.PASSES),
+        ("### Finished", pipeline.PASSES),
     ],
-    ids=["prepare", "polish"],
+    ids=["lowering", "finish"],
 )
 def test_the_page_lists_the_passes_in_the_order_of_the_code(heading, passes):
     assert documented(heading) == named(passes)
