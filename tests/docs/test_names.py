@@ -1,4 +1,4 @@
-"""What the pages call by name exists under that name: files, folders, passes of the native tier."""
+"""What the pages call by name exists under that name: files and folders."""
 
 import re
 
