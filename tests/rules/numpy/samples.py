@@ -4,11 +4,11 @@ import operator
 
 import numpy as np
 
-from plaingrad.rules.numpy.creation import add_on_diagonal
+from plaingrad.rules.numpy.diagonals import add_on_diagonal
 from plaingrad.rules.numpy.indexing import add_along_axis, add_at_indices
 from plaingrad.rules.numpy.interpolation import finite_numbers
-from plaingrad.rules.numpy.linalg import euclidean_norm, power_norm
-from plaingrad.rules.numpy.products import einsum_of_many, einsum_of_one
+from plaingrad.rules.numpy.norms import euclidean_norm, power_norm
+from plaingrad.rules.numpy.einsum import einsum_of_many, einsum_of_one
 from plaingrad.rules.numpy.reductions import differences
 from plaingrad.rules.numpy.ufuncs import added_at, reduced, sums_of_segments
 

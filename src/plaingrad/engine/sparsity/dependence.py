@@ -21,7 +21,8 @@ import numpy as np
 
 from plaingrad.engine.sparsity.index_sets import Ids, IndexSets
 from plaingrad.rulebook import Rule
-from plaingrad.rules.numpy import indexing, interpolation, linalg, products, reductions, ufuncs
+from plaingrad.rules.numpy import indexing, interpolation, norms, products, reductions, ufuncs
+from plaingrad.rules.numpy.einsum import einsum_of_many
 from plaingrad.rules.numpy.names import ABSENT, axes_of, both, functions
 from plaingrad.tangents import NoTangent, ZeroTangent, unthunk
 
@@ -556,7 +557,7 @@ HANDLERS: dict[Any, Handler] = {
         reduction,
     ),
     **dict.fromkeys(functions("quantile", "nanquantile", "percentile", "nanpercentile"), reduction),
-    **dict.fromkeys((linalg.euclidean_norm, linalg.power_norm), reduction),
+    **dict.fromkeys((norms.euclidean_norm, norms.power_norm), reduction),
     ufuncs.reduced: lambda call: reduction(call, 1),
     **dict.fromkeys(both("cumsum", "cumprod", "cumproduct"), running),
     **dict.fromkeys(functions("nancumsum", "nancumprod"), running),
@@ -601,7 +602,7 @@ HANDLERS: dict[Any, Handler] = {
         batched,
     ),
     **dict.fromkeys(functions("svd", "svdvals", "qr", where=np.linalg), batched),
-    products.einsum_of_many: einsum,
+    einsum_of_many: einsum,
     **dict.fromkeys(functions("outer"), outer),
     **dict.fromkeys(functions("outer", where=np.linalg), outer),
     **dict.fromkeys((*functions("tensordot"), *functions("tensordot", where=np.linalg)), tensordot),

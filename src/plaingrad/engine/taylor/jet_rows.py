@@ -19,7 +19,7 @@ import numpy as np
 from plaingrad.engine.forward.pushing import aligned, chosen
 from plaingrad.engine.taylor import series
 from plaingrad.rules.elementwise import COMPLEX_TYPES, REAL_TYPES, dunders, named
-from plaingrad.rules.numpy.products import einsum_of_many
+from plaingrad.rules.numpy.einsum import einsum_of_many
 
 Jet = Callable[..., np.ndarray]
 

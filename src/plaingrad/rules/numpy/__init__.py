@@ -2,24 +2,35 @@
 
 from plaingrad.rules.numpy import (
     creation,
+    decompositions,
+    diagonals,
     dunders,
+    einsum,
     entire,
+    factors,
     fourier,
     indexing,
     interpolation,
+    joining,
     linalg,
     masked,
+    norms,
+    order_statistics,
     products,
     random_numbers,
     reductions,
     refused,
     shapes,
+    sorting,
     ufuncs,
+    writing,
 )  # fmt: skip
 from plaingrad.rules.numpy.names import enter_implementations
 
 enter_implementations()
 
 __all__ = [
-    "creation", "dunders", "entire", "fourier", "indexing", "interpolation", "linalg", "masked", "products", "random_numbers", "reductions", "refused", "shapes", "ufuncs",
+    "creation", "decompositions", "diagonals", "dunders", "einsum", "entire", "factors", "fourier", "indexing",
+    "interpolation", "joining", "linalg", "masked", "norms", "order_statistics", "products", "random_numbers",
+    "reductions", "refused", "shapes", "sorting", "ufuncs", "writing",
 ]  # fmt: skip

@@ -168,9 +168,12 @@ def bilinear(function: Any, adjoint_a: Callable[..., Any], adjoint_b: Callable[.
 
         return function(a, b, *others, **options), bilinear_pushforward
 
-    if push is None:
-        return
-    push_a, push_b = push
+    if push is not None:
+        enter_chunked_bilinear(function, place, *push)
+
+
+def enter_chunked_bilinear(function: Any, place: int, push_a: Callable[..., Any], push_b: Callable[..., Any]) -> None:
+    """The forward half of `bilinear` for chunks; `place` is that of `out` among the other arguments."""
 
     @define.frule(function, chunked=True)
     def chunked_frule(a: Any, b: Any, *others: Any, **options: Any) -> Any:
