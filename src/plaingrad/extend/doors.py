@@ -11,14 +11,15 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from plaingrad import define, rulebook
-from plaingrad.define import Updating
 from plaingrad.engine.calls.stop import stopped
 from plaingrad.engine.users_code import adopt
 from plaingrad.errors import RuleError
 from plaingrad.extend.annotations import types_of
-from plaingrad.extend.derived import WRITTEN, DerivedRule, Opened, apply_frule, apply_rrule
+from plaingrad.extend.derived import WRITTEN, DerivedRule, apply_frule, apply_rrule
+from plaingrad.extend.opened import Opened
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import Dual
+from plaingrad.updating import Updating
 
 F = TypeVar("F", bound=Callable[..., Any])
 Mutated = int | str | Sequence[int | str]
@@ -85,11 +86,7 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             )
             _enter(Rule(function, "composed", definition=updating.definition, mutates=True, **common))
         else:
-            known = rulebook.same_types(function, types)
-            forward = {}
-            if known is not None and known.users and known.kind == "full" and known.frule is not None:
-                forward = {"frule": known.frule, "dual": known.dual}
-            _enter(Rule(function, "full", rule, **forward, **common))
+            _enter(Rule(function, "full", rule, **_forward_half(function, types), **common))
         return rule
 
     _checked(f)
@@ -150,20 +147,29 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
         step = define.dual_step(function, rule, names)
         common: dict[str, Any] = {"users": True, "types": types, "source": define._source_of(rule)}
         if mutates:
-            updating = _updating(function, mutates, names, types)
-            step = updating.step(step)
-            common["types"] = None
-            _enter_half(
-                updating.updated, common, frule=define.frule_of_steps(step), dual=step, names=updating.names
-            )
-            common["types"] = types
-            _enter(Rule(function, "composed", definition=updating.definition, mutates=True, **common))
+            _enter_updating_step(_updating(function, mutates, names, types), step, common)
         else:
             _enter_half(function, common, frule=define.frule_of_steps(step), dual=step, names=names)
         return rule
 
     _checked(f)
     return enter
+
+
+def _forward_half(function: Any, types: Any) -> dict[str, Any]:
+    """The forward half that a program has given for these types: it stays when the reverse one is entered."""
+    known = rulebook.same_types(function, types)
+    if known is None or not known.users or known.kind != "full" or known.frule is None:
+        return {}
+    return {"frule": known.frule, "dual": known.dual}
+
+
+def _enter_updating_step(updating: Updating, step: Callable[..., Any], common: dict[str, Any]) -> None:
+    """Enter a forward rule in one step of a function that writes into its arguments."""
+    step = updating.step(step)
+    half = {**common, "types": None}
+    _enter_half(updating.updated, half, frule=define.frule_of_steps(step), dual=step, names=updating.names)
+    _enter(Rule(updating.function, "composed", definition=updating.definition, mutates=True, **common))
 
 
 def defined_as(f: Callable[..., Any], *, pure: bool = False) -> Callable[[F], F]:

@@ -4,7 +4,8 @@ import dis
 from types import CodeType
 
 from plaingrad.rewrite.cache import facts, original, rewritten
-from plaingrad.rewrite.transform import FETCH, Rewriting
+from plaingrad.rewrite.emission import FETCH
+from plaingrad.rewrite.transform import Rewriting
 
 
 def describe(code: CodeType) -> str:

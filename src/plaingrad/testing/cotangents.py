@@ -21,6 +21,14 @@ FACTORS = {
 }  # bytes of a real number: what a cotangent is multiplied by
 
 
+def pulled(pullback: Callable[..., Any], y_bar: Any) -> Any:
+    """The cotangents for another cotangent; where the pullback raises, the exception."""
+    try:
+        return [unthunk(bar) for bar in pullback(y_bar)]
+    except Exception as error:
+        return error
+
+
 def look_at_cotangents(case: Case, y: Any, pullback: Callable[..., Any], y_bar: Any, bars: list[Any]) -> None:
     """The pullback of a rule at other cotangents, which by linearity tell what it must give."""
     known = {
@@ -29,15 +37,8 @@ def look_at_cotangents(case: Case, y: Any, pullback: Callable[..., Any], y_bar: 
         if n < len(bars) and bars[n] is not NoTangent and all(map(is_finite, flat(bars[n], case.args[n])))
     }
 
-    def pulled(given: Any) -> Any:
-        """The cotangents for another cotangent; None where the pullback raises."""
-        try:
-            return [unthunk(bar) for bar in pullback(given)]
-        except Exception as error:
-            return error
-
     def compare(check: str, words: str, given: Any, expected: dict[int, Any]) -> bool:
-        found = pulled(given)
+        found = pulled(pullback, given)
         if isinstance(found, Exception):
             case.report(check, f"the pullback raises for {words}: {in_short(found)}")
             return False
@@ -56,7 +57,7 @@ def look_at_cotangents(case: Case, y: Any, pullback: Callable[..., Any], y_bar: 
     if not compare("zero", "a y_bar of zeros", as_rules_get_it(nothing, y), zero):
         return
     for where, only, others in with_zeros(case, y, y_bar):
-        first = pulled(as_rules_get_it(copied(only), y))
+        first = pulled(pullback, as_rules_get_it(copied(only), y))
         if isinstance(first, Exception):
             case.report(
                 "unit", f"the pullback raises for a y_bar that is zero but at {where}: {in_short(first)}"

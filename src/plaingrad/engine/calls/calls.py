@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
 OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
-OWN += ("plaingrad.class_keys", "plaingrad.copying")
+OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits")
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.memory.tape",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.errors import MissingRuleError, RuleError
-from plaingrad.rulebook import misfit
+from plaingrad.misfits import misfit
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, has_tangent_space, project, unthunk
 from plaingrad.tangents.fields import parts_of
 

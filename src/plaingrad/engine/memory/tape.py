@@ -18,7 +18,8 @@ import numpy as np
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.refusals.rule_faults import here, name_rule
 from plaingrad.errors import MissingRuleError, RuleError
-from plaingrad.rulebook import Rule, keys_misfit, misfit
+from plaingrad.misfits import keys_misfit, misfit
+from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, project, unbroadcast, unthunk
 from plaingrad.tangents.fields import parts_of
 
