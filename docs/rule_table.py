@@ -17,7 +17,17 @@ PACKAGE = Path(plaingrad.__file__).parent
 TOPICS = {
     "Elementwise mathematics": ("elementwise", "special", "numpy/entire", "numpy/interpolation"),
     "Ufuncs and their methods": ("numpy/ufuncs",),
-    "Sums, products, extremes, statistics": ("numpy/reductions", "numpy/factors", "numpy/order_statistics", "python/averages"),
+    "Sums, products, extremes, statistics": (
+        "numpy/reductions",
+        "numpy/factors",
+        "numpy/order_statistics",
+        "python/averages",
+    ),
+        "numpy/reductions",
+        "numpy/factors",
+        "numpy/order_statistics",
+        "python/averages",
+    ),
     "Matrix products and einsum": ("numpy/products", "numpy/einsum"),
     "Linear algebra": ("numpy/linalg", "numpy/decompositions", "numpy/norms"),
     "Fourier transforms": ("numpy/fourier",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.testing.structures import (
+    Leaf,
     copied,
     flat,
     is_leaf,
@@ -46,6 +47,35 @@ class Estimate:
     error: float
     noise: float
     seen: float = 0.0
+
+
+def directions_in(x: Any) -> Iterator[tuple[Any, complex]]:
+    """(index, 1 or 1j) of every real direction in a leaf."""
+    places = np.ndindex(x.shape) if isinstance(x, np.ndarray) else (None,)
+    ways = (1.0, 1j) if np.iscomplexobj(x) else (1.0,)
+    for at in places:
+        for way in ways:
+            yield at, way
+
+
+def unit_direction(
+    leaves: Sequence[Leaf], k: int, at: Any, way: complex, size: float = 1.0
+) -> tuple[str, list[Any]]:
+    """(the path of one entry, the direction that moves it alone, by `size`): of leaf `k`, at index `at`."""
+    path, x = leaves[k]
+    ways: list[Any] = [None] * len(leaves)
+    if at is None:
+        ways[k] = as_step(way * size, x)
+    else:
+        ways[k] = np.zeros(x.shape, complex if x.dtype.kind == "c" else float)
+        ways[k][at] = way * size if x.dtype.kind == "c" else size
+        path = f"{path}[{', '.join(map(str, at))}]"
+    return path + (".imag" if way == 1j else ""), ways
+
+
+def as_step(step: Any, x: Any) -> Any:
+    """A step of a number: real for a real one."""
+    return complex(step) if isinstance(x, (complex, np.complexfloating)) else float(np.real(step))
 
 
 def moved(args: tuple[Any, ...], directions: list[Any], h: Any) -> tuple[Any, ...]:
@@ -138,8 +168,7 @@ def along(
         row = [central]
         tried.append((h, central))
         for j, left in enumerate(table[-1] if table else ()):
-            factor = RATIO ** (2 * (j + 1))
-            new = (factor * row[j] - left) / (factor - 1)
+            new = refined(left, row[j], RATIO, j + 1)
             error = max(abs(new - row[j]), abs(new - left))
             if error + noise < best.error + best.noise:
                 best, best_h = Estimate(new, error, noise), h
@@ -154,22 +183,35 @@ def along(
     return best
 
 
+def refined(coarse: float, fine: float, ratio: float, order: int = 1) -> float:
+    """Two estimates at steps of this ratio, extrapolated: their error begins with the power 2 * order of the step."""
+    factor = ratio ** (2 * order)
+    return (factor * fine - coarse) / (factor - 1)
+
+
 def difference(
     f: Callable[..., Any], args: tuple[Any, ...], directions: list[Any], y_bar: Any, h: float
 ) -> tuple[float, float]:
-    """The central difference at one step, and the size of what is subtracted; nan where `f` is not defined."""
+    """`central`; nan where `f` is not defined."""
     try:
-        with np.errstate(all="ignore"):
-            high, low = f(*moved(args, directions, h)), f(*moved(args, directions, -h))
-            total = 0.0
-            for bar, (_, p), (_, q) in zip(
-                flat(y_bar, high), leaves_of(high, ""), leaves_of(low, ""), strict=True
-            ):
-                if bar is not None:
-                    total += leaf_inner(bar, gap(p, q))
-            return total / (2 * h), magnitude(y_bar, tuple_like(high), high)
+        return central(f, args, directions, y_bar, h)
     except Exception:
         return math.nan, math.inf
+
+
+def central(
+    f: Callable[..., Any], args: tuple[Any, ...], directions: list[Any], y_bar: Any, h: float
+) -> tuple[float, float]:
+    """The central difference of <y_bar, f> at one step along `directions`, and the size of what is subtracted."""
+    with np.errstate(all="ignore"):
+        high, low = f(*moved(args, directions, h)), f(*moved(args, directions, -h))
+        total = 0.0
+        for bar, (_, p), (_, q) in zip(
+            flat(y_bar, high), leaves_of(high, ""), leaves_of(low, ""), strict=True
+        ):
+            if bar is not None:
+                total += leaf_inner(bar, gap(p, q))
+        return total / (2 * h), magnitude(y_bar, tuple_like(high), high)
 
 
 def gap(p: Any, q: Any) -> Any:

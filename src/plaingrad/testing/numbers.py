@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,12 @@ from plaingrad.testing.case import Case
 from plaingrad.testing.differences import (
     Estimate,
     along,
+    as_step,
     by_mpmath,
     complex_step,
+    directions_in,
     size_of,
+    unit_direction,
     widened,
 )
 from plaingrad.testing.fitting import wide_array
@@ -43,7 +45,7 @@ def look_at_differences(case: Case, y_bar: Any, bars: tuple[Any, ...]) -> None:
         entries: list[Any] = []
         if count <= FEW:
             entries = [(k, at, way) for k in mine for at, way in directions_in(leaves[k][1].x)]
-            chosen = [unit_direction(case, leaves, *entry) for entry in entries]
+            chosen = [sized_direction(leaves, *entry) for entry in entries]
         else:
             chosen = [(f"argument {n}", random_direction(case, leaves, mine), 1.0) for _ in range(2)]
         wrong = [wrong_along(case, *direction, flats, y_bar) for direction in chosen]
@@ -53,27 +55,15 @@ def look_at_differences(case: Case, y_bar: Any, bars: tuple[Any, ...]) -> None:
             if len(entries) > NAMED:
                 at = case.random.choice(len(entries), NAMED, replace=False)
                 picked = [entries[k] for k in sorted(at.tolist())]
-            named = [
-                wrong_along(case, *unit_direction(case, leaves, *entry), flats, y_bar) for entry in picked
-            ]
+            named = [wrong_along(case, *sized_direction(leaves, *entry), flats, y_bar) for entry in picked]
             lines = [words for words in named if words] or lines
         case.report_all("differences", lines)
 
 
-def unit_direction(
-    case: Case, leaves: list[Any], k: int, at: Any, way: complex
-) -> tuple[str, list[Any], float]:
+def sized_direction(leaves: list[Any], k: int, at: Any, way: complex) -> tuple[str, list[Any], float]:
     """(the path of one entry, the direction that moves it alone by its own size, that size)."""
-    path, x = leaves[k][1]
-    ways: list[Any] = [None] * len(leaves)
-    size = size_at(x, at)
-    if at is None:
-        ways[k] = as_step(way * size, x)
-    else:
-        ways[k] = np.zeros(x.shape, complex if x.dtype.kind == "c" else float)
-        ways[k][at] = way * size if x.dtype.kind == "c" else size
-        path = f"{path}[{', '.join(map(str, at))}]"
-    return path + (".imag" if way == 1j else ""), ways, size
+    size = size_at(leaves[k][1].x, at)
+    return *unit_direction([leaf for _, leaf in leaves], k, at, way, size), size
 
 
 def random_direction(case: Case, leaves: list[Any], mine: list[int]) -> list[Any]:
@@ -150,21 +140,7 @@ def agrees(case: Case, ours: float, found: Estimate, rtol: float, terms: float) 
     return abs(ours - found.value) <= case.atol + rtol * scale + 4 * found.noise
 
 
-def directions_in(x: Any) -> Iterator[tuple[Any, complex]]:
-    """(index, 1 or 1j) of every real direction in a leaf."""
-    places = np.ndindex(x.shape) if isinstance(x, np.ndarray) else (None,)
-    ways = (1.0, 1j) if np.iscomplexobj(x) else (1.0,)
-    for at in places:
-        for way in ways:
-            yield at, way
-
-
 def size_at(x: Any, at: Any) -> float:
     """The scale of one entry."""
 
     return float(size_of(x) if at is None else size_of(x)[at])
-
-
-def as_step(step: Any, x: Any) -> Any:
-    """A step of a number: real for a real one."""
-    return complex(step) if isinstance(x, (complex, np.complexfloating)) else float(np.real(step))
