@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from plaingrad import cli
-from plaingrad.cli import compare, main
+import plaingrad
+from plaingrad.cli import main
+from plaingrad.cli.command import READER_GONE
+from plaingrad.testing.slopes import compare
 
 MODEL = """\
 import math
@@ -219,7 +221,7 @@ def test_an_error_of_the_function_shows_its_own_traceback_only(capsys):
     assert status == 1
     assert "return [x][3]" in err
     assert err.splitlines()[-1].startswith("IndexError: ")
-    assert "cli.py" not in err
+    assert "command.py" not in err and "call.py" not in err
 
 
 def test_a_missing_file_is_named(capsys):
@@ -283,7 +285,7 @@ def test_argparse_refuses_unknown_commands_with_the_same_status():
 
 def process(*argv):
     command = [sys.executable, "-m", "plaingrad", *argv]
-    env = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[1])}  # installed or not
+    env = os.environ | {"PYTHONPATH": str(Path(plaingrad.__file__).parents[1])}  # installed or not
     return subprocess.run(command, capture_output=True, text=True, timeout=60, env=env)
 
 
@@ -429,7 +431,7 @@ def test_a_position_of_5000_digits_is_no_argument(capsys):
 
 
 def started(tmp_path, *argv, **options):
-    env = {**os.environ, "PYTHONPATH": str(Path(cli.__file__).parents[1])}
+    env = {**os.environ, "PYTHONPATH": str(Path(plaingrad.__file__).parents[1])}
     return subprocess.Popen(
         [sys.executable, "-m", "plaingrad", *argv], cwd=tmp_path, env=env, stderr=subprocess.PIPE, text=True, **options
     )
@@ -440,7 +442,7 @@ def test_a_reader_that_leaves_early_is_no_error(argv, tmp_path):
     process = started(tmp_path, *argv, stdout=subprocess.PIPE)
     process.stdout.close()
     assert process.stderr.read() == ""
-    assert process.wait(60) == cli.READER_GONE
+    assert process.wait(60) == READER_GONE
     process.stderr.close()
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, overload
 
 from plaingrad import rulebook
 from plaingrad.rulebook import Rule
+from plaingrad.tables import aligned
 
 SHOWN = 40  # rows that `repr` shows
 
@@ -120,11 +121,7 @@ def _table(rows: Sequence[RuleInfo]) -> str:
                 row.source.rsplit("/", 1)[-1],
             )
         )
-    widths = [max(len(line[k]) for line in cells) for k in range(4)]
-    return "\n".join(
-        "  ".join([*[text.ljust(width) for text, width in zip(line, widths, strict=False)], line[4]]).rstrip()
-        for line in cells
-    )
+    return aligned(cells)
 
 
 def full_name(function: Any) -> str:

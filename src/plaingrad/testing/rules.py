@@ -1,5 +1,7 @@
 """`check_rule`: everything that is promised of a derivative, looked at for one function at one point."""
 
+# One thing: the docstring of `check_rule` is the list of all promises, and stands in the reference.
+
 from __future__ import annotations
 
 from collections.abc import Mapping
