@@ -15,13 +15,13 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help test demo lint format types layers docs bench ci clean
+.PHONY: help test demo lint format types layers docs map bench ci clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make test    all tests, in a virtual environment made here"
 	@echo "make demo    fit a model to data and differentiate a library that knows nothing of us"
-	@echo "make lint | types | layers | docs | bench | ci | clean"
+	@echo "make lint | types | layers | docs | map | bench | ci | clean"
 
 $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo "plaingrad needs CPython 3.11 or newer with venv: none found (set PYTHON=...)" >&2; exit 1; }
@@ -57,6 +57,9 @@ docs: $(VENV)/.docs
 	$(PY) -m sphinx -q -E -W --keep-going -b html docs docs/_build/html
 	$(PY) docs/check_pages.py docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+map:
+	$(PYTHON) docs/draw_map.py
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks

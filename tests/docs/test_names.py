@@ -5,11 +5,9 @@ import re
 import pytest
 from tests.docs.test_examples import FENCE, PAGES, ROOT
 
-FILES = [
-    path.relative_to(ROOT).as_posix()
-    for folder in ("src", "tests", "benchmarks", "examples", "docs")
-    for path in (ROOT / folder).rglob("*.py")
-]
+FOLDERS = ("src", "tests", "benchmarks", "examples", "docs")
+PATHS = [*ROOT.glob("*.py"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))]
+FILES = [path.relative_to(ROOT).as_posix() for path in PATHS]
 CODE = re.compile(r"`([^`\n]+)`")
 FILE = re.compile(r"[\w./]*\w\.py\b")
 OTHERS = {"model.py", "FILE.py", "scipy/linalg/_basic.py"}  # a user's, and a package's
