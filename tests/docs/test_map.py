@@ -71,4 +71,6 @@ def files_passed(tier):
         plaingrad.grad(space["f"], tier=tier)(np.linspace(0.1, 1.0, 30))
     finally:
         sys.setprofile(before)
+    if any(name.startswith("<plaingrad hot hooks") for name in names):
+        names.add(str(PACKAGE / "engine" / "fusion" / "hot_hooks.py"))  # which generates them, once a process
     return {Path(name).relative_to(PACKAGE).as_posix() for name in names if PACKAGE in Path(name).parents}
