@@ -84,9 +84,10 @@ def joined(package: str) -> list[tuple[str, str]]:
 
 
 class Drawing:
-    """The elements of the picture so far: boxes stand before lines, and lines before houses."""
+    """The elements of the picture so far. Lines go behind rooms, and lines between houses behind houses."""
 
     def __init__(self) -> None:
+        self.behind: list[str] = []
         self.houses: list[str] = []
         self.lines: list[str] = []
         self.rooms: list[str] = []
@@ -112,18 +113,9 @@ class Drawing:
             top = bottom + GAP
         for upper, lower in joined(package):
             if places[upper][1] < places[lower][1]:  # houses that stand side by side need no line
-                self.line(places[upper], places[lower], left + width / 2)
+                curve = line(places[upper], places[lower], left + width / 2)
+                (self.behind if "." not in package else self.lines).append(curve)
         return top - GAP
-
-    def line(self, upper: Place, lower: Place, middle: float) -> None:
-        """From one room to another; around the rooms of floors in between, away from the middle."""
-        x1, _, y1 = upper
-        x2, y2, _ = lower
-        passed = round((y2 - y1 - GAP) / (HEIGHT + GAP))  # floors
-        away = min(60 + 20 * passed, 140) * (passed > 0) * (1 if x1 + x2 >= 2 * middle else -1)
-        third = (y2 - y1) / 3
-        curve = f"C {x1 + away:.0f} {y1 + third:.0f} {x2 + away:.0f} {y2 - third:.0f} {x2:.0f} {y2:.0f}"
-        self.lines.append(f'<path d="M {x1:.0f} {y1:.0f} {curve}"/>')
 
     def box(self, name: str, is_house: bool, place: tuple[float, float, float, float]) -> None:
         """A room, or the frame around the rooms of a package."""
@@ -136,6 +128,17 @@ class Drawing:
         if not is_house:
             at = f'x="{x + width / 2:.0f}" y="{y + 19:.0f}" text-anchor="middle"'
         self.rooms.append(f"<text {at}>{name}</text>")
+
+
+def line(upper: Place, lower: Place, middle: float) -> str:
+    """From one room to another; around the rooms of floors in between, away from the middle."""
+    x1, _, y1 = upper
+    x2, y2, _ = lower
+    passed = round((y2 - y1 - GAP) / (HEIGHT + GAP))  # floors
+    away = min(60 + 20 * passed, 140) * (passed > 0) * (1 if x1 + x2 >= 2 * middle else -1)
+    third = (y2 - y1) / 3
+    curve = f"C {x1 + away:.0f} {y1 + third:.0f} {x2 + away:.0f} {y2 - third:.0f} {x2:.0f} {y2:.0f}"
+    return f'<path d="M {x1:.0f} {y1:.0f} {curve}"/>'
 
 
 def with_houses_together(package: str) -> list[list[str]]:
@@ -159,6 +162,7 @@ def picture() -> str:
         "<title>The floors of plaingrad: a room imports only from those below it</title>",
         f"<style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{height:.0f}" fill="#f6f8fa"/>',
+        *drawing.behind,
         *drawing.houses,
         *drawing.lines,
         *drawing.rooms,

@@ -191,7 +191,7 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
 def _pushed(
     f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], kwargs: dict[str, Any], updates: Updates
 ) -> tuple[Any, Any]:
-    """As `engine.push.push`; tangents of what `f` writes into are written too."""
+    """As `engine.forward.push.push`; tangents of what `f` writes into are written too."""
     active = tuple([n for n, x_dot in enumerate(dots) if not is_zero(x_dot)])
     full = {n: here(explicit_tangent, args[n], dots[n]) for n in active}
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
