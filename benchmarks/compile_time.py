@@ -27,7 +27,6 @@ import numba
 from numba import types
 
 from plaingrad.native.compile import build
-from plaingrad.native.program.dispatchers import dispatcher_of
 
 SIGNATURE = (types.float64, types.float64)
 SIZES = (10, 30, 100, 300, 1000)
@@ -148,7 +147,7 @@ def measured(kind: str, size: int) -> Row:
             front += clock() - begun
 
     begun = clock()
-    dispatcher_of(f).compile(SIGNATURE)
+    numba.njit(f).compile(SIGNATURE)
     primal = clock() - begun
     build.program = timed
     try:

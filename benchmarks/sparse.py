@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse
 
 import plaingrad
-from plaingrad.api import sparse as door
+from plaingrad.api import kept_colourings as door
 
 SECONDS_AT_100_000 = 5.0  # target for a tridiagonal Jacobian of that size, all together
 

@@ -11,6 +11,7 @@ numba = pytest.importorskip("numba")
 
 from plaingrad.native.compile import build  # noqa: E402
 from plaingrad.native.border import call  # noqa: E402
+from plaingrad.native.border import directions  # noqa: E402
 from plaingrad.native.lowering.invariant_loads import cells_first  # noqa: E402
 from plaingrad.native.frontend.translation import program  # noqa: E402
 from plaingrad.native.program.ir import For, If, Let, Loop, statements  # noqa: E402
@@ -33,7 +34,7 @@ def gradients(f, *args, argnums=(0,)):
     kinds = call.signature_of(args)
     shadows = call.shadows_of(args, argnums)
     out = list(build.derived("pullback", f, kinds, argnums).python(*args, 1.0, *shadows))
-    return out[0], call.cotangents(args, kinds, argnums, out[1:], shadows)
+    return out[0], directions.cotangents(args, kinds, argnums, out[1:], shadows)
 
 
 def agree(f, *args, argnums=(0,)):

@@ -5,6 +5,7 @@ import numpy as np
 import plaingrad
 from plaingrad.native.compile import build
 from plaingrad.native.border import call
+from plaingrad.native.border import directions  # noqa: E402
 
 
 def copied(x):
@@ -35,7 +36,7 @@ def gradient(f, args):
     signature = call.signature_of(args)
     shadows = call.shadows_of(args, at)
     out = build.derived("pullback", f, signature, at).python(*args, 1.0, *shadows)
-    return out[0], call.cotangents(args, signature, at, list(out[1:]), shadows)
+    return out[0], directions.cotangents(args, signature, at, list(out[1:]), shadows)
 
 
 def slope(f, args, dots):

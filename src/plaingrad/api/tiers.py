@@ -43,7 +43,9 @@ def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str)
     native = chosen(tier, f)
     if tier == "plain":
         return getattr(f, "py_func", f) if type(f).__module__.startswith("numba.") else f
-    return f if tier == "auto" or native is None else native.compiled_form(f, args, mode)
+    if tier == "auto" or native is None:
+        return f
+    return imported("plaingrad.native.border.rule").compiled_form(f, args, mode)  # type: ignore[no-any-return]
 
 
 def natively(tier: Tier, f: Callable[..., Any]) -> Any:

@@ -345,13 +345,13 @@ class Calls:
                 ):
                     return f(*args, **kwargs) if kwargs else f(*args)
             elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
-                native = level.outside(imported, "plaingrad.native.border.call")
+                native = level.outside(imported, "plaingrad.native.border.rule")
                 if level.outside(native.takes, f, args):
                     try:
                         return level.apply(native.rule_of(f), f, args, {})
                     except NativeError:
                         pass
-            native = level.outside(imported, "plaingrad.native.border.call")
+            native = level.outside(imported, "plaingrad.native.border.rule")
             return self.prep(level.outside(native.source_of, f, args, kwargs))(*args, **kwargs)
 
         return compiled

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.native.frontend.current import changes
-from plaingrad.native.frontend.translation import constant
+from plaingrad.native.frontend.operands import constant
 from plaingrad.native.program.dispatchers import python_function
 from plaingrad.native.program.ir import Let, Operand, Program, Var
 from plaingrad.native.program.per_function import PerFunction

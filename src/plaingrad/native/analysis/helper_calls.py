@@ -50,6 +50,7 @@ HARMLESS = frozenset(
 )
 
 
+FORMULAS = ("plaingrad.native.runtime.array_helpers", "plaingrad.native.runtime.reduction_helpers")
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
     ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of")
 )
@@ -57,10 +58,7 @@ NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or ret
 
 def is_formula(f: Any) -> bool:
     """Whether `f` is a formula or loop of an array rule, whose derivative is that of its code."""
-    if (
-        getattr(f, "__module__", "") != "plaingrad.native.runtime.array_helpers"
-        or type(f).__name__ != "function"
-    ):
+    if getattr(f, "__module__", "") not in FORMULAS or type(f).__name__ != "function":
         return False
     return f.__name__ not in NO_FORMULAS
 

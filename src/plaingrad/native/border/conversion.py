@@ -8,13 +8,11 @@ reads from it by key. Gradients come out with the structure of the arguments, as
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
-from collections import namedtuple
 from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Literal
+from typing import Any
 
 import numba
 import numpy as np
@@ -23,14 +21,23 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
 from plaingrad.class_keys import is_own_key
-from plaingrad.errors import AliasError, ArgumentError, NativeError
+from plaingrad.errors import ArgumentError, NativeError
 from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.analysis.users_functions import has_own_rule
-from plaingrad.native.frontend.current import as_now, dispatcher_of, original, snapshot_of
+from plaingrad.native.border.aliases import name_of, refuse_captured
+from plaingrad.native.border.directions import cotangents
+from plaingrad.native.border.records import (
+    class_of,
+    differentiated,
+    fields_of,
+    fields_type,
+    is_record,
+    is_whole,
+)
+from plaingrad.native.frontend.current import as_now, dispatcher_of
 from plaingrad.native.frontend.meaning import as_declared
 from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function
-from plaingrad.native.program.value_types import has_tangent, is_array, is_real, part_types
-from plaingrad.tangents import Tangent, ZeroTangent, is_zero
+from plaingrad.native.program.value_types import has_tangent
 
 LONGEST = 64  # entries of a list or dictionary: the compiled program has a variable for every one
 
@@ -114,11 +121,6 @@ def taken(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dic
     return Taken(function, native, signature, at, given, wanted)
 
 
-def name_of(f: Any) -> str:
-    """What a function is called in messages."""
-    return str(getattr(f, "__name__", None) or type(f).__name__)
-
-
 def _shifted(positions: tuple[int, ...], first: tuple[Any, ...]) -> list[int]:
     return [k + len(first) for k in positions]
 
@@ -174,23 +176,6 @@ def rest_of(f: Any) -> int | None:
     return code.co_argcount if code is not None and code.co_flags & inspect.CO_VARARGS else None
 
 
-def is_int(x: Any) -> bool:
-    """Whether `x` is an int, which as an argument is taken as a real number."""
-    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
-
-
-def is_whole(x: Any) -> bool:
-    """Whether `x` is an int or an array of ints."""
-    return is_int(x) or (isinstance(x, np.ndarray) and x.dtype.kind in "iu")
-
-
-def as_real(x: Any) -> Any:
-    """`x`, a differentiated argument: an int, or an array of them, as real numbers."""
-    if is_int(x):
-        return float(x)
-    return x.astype(np.float64) if is_whole(x) else x
-
-
 def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """All arguments in the order of the parameters, defaults filled in; a tuple of those that `*args` takes.
 
@@ -215,63 +200,6 @@ def bound(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, .
 
 class Unusual(Exception):
     """Something that Numba has no type for, at this place in an argument."""
-
-
-class Instance:
-    """An instance of a class compiled by Numba (`jitclass`), among what is differentiated.
-
-    Attributes:
-        of: the instance.
-    """
-
-    __slots__ = ("of",)
-
-    def __init__(self, of: Any) -> None:
-        self.of = of
-
-
-def differentiated(x: Any) -> Any:
-    """A differentiated argument: whole numbers as real ones, instances of Numba's classes with their fields."""
-    return as_real(with_fields(x))
-
-
-def with_fields(x: Any) -> Any:
-    """`x`; if it is an instance of one of Numba's classes as a record."""
-    is_instance = isinstance(getattr(type(x), "_numba_type_", None), types.ClassInstanceType)
-    return Instance(x) if is_instance else x
-
-
-@functools.lru_cache(256)
-def fields_type(name: str, names: tuple[str, ...]) -> Any:
-    """The class of named tuples that stand for records.
-
-    Raises:
-        NativeError: there is a name that fields of named tuples cannot have.
-    """
-    try:
-        return namedtuple(name, names)
-    except ValueError as error:
-        raise NativeError(
-            f"an instance of {name} stands for its fields natively, as a named tuple, but: {error}.\n"
-            "  To go on: rename it, or use tier='plain'.\n  See docs: errors#native"
-        ) from None
-
-
-def is_record(x: Any) -> bool:
-    """Whether `x` is an instance of a dataclass, or of a class of Numba's."""
-    return type(x) is Instance or (dataclasses.is_dataclass(x) and not isinstance(x, type))
-
-
-def class_of(x: Any) -> type:
-    """The class of a record."""
-    return type(x.of) if type(x) is Instance else type(x)
-
-
-def fields_of(x: Any) -> dict[str, Any]:
-    """The fields of a record by name."""
-    if type(x) is Instance:
-        return {name: with_fields(getattr(x.of, name)) for name in type(x.of)._numba_type_.struct}
-    return {field.name: getattr(x, field.name) for field in dataclasses.fields(x)}
 
 
 def packed(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -414,157 +342,4 @@ def with_rest(signature: tuple[Any, ...], k: int) -> tuple[Any, ...]:
 # Memory ---------------------------------------------------------------------------------------------------------------
 
 
-def arrays_in(x: Any) -> list[np.ndarray]:
-    """The arrays in an argument."""
-    if isinstance(x, np.ndarray):
-        return [x]
-    return [a for part in x for a in arrays_in(part)] if isinstance(x, tuple) else []
-
-
-def refuse_aliases(found: Any, args: tuple[Any, ...]) -> None:
-    """Arrays that share memory, one of which the function writes, have no derivatives of their own."""
-    if not found.writes:
-        return
-    every = [x for arg in args for x in arrays_in(arg)]
-    for k, a in enumerate(every):
-        for b in every[:k]:
-            if np.may_share_memory(a, b) and np.shares_memory(a, b):
-                raise shared_arguments()
-
-
-def live_arrays(f: Any) -> list[np.ndarray]:
-    """The global or captured arrays that compiled code of a stand-in reads where they are."""
-    snapshot = snapshot_of(f)
-    return [] if snapshot is None else snapshot.live
-
-
-def captured_by(f: Any) -> list[np.ndarray]:
-    """The global or captured arrays that a stand-in reads as they are: of a dispatcher those that are not copied."""
-    snapshot = snapshot_of(f)
-    if snapshot is None:
-        return []
-    copied = [] if is_dispatcher(original(f)) else [a for a, _, _ in snapshot.arrays]
-    return [*snapshot.live, *copied]
-
-
-def refuse_captured(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...]) -> None:
-    """An argument that shares memory with an array that the function reads from outside must not be written.
-
-    Raises:
-        AliasError: it is.
-    """
-    captured = captured_by(f)
-    if not captured:
-        return
-    for a in [x for arg in args for x in arrays_in(arg)]:
-        if any(np.may_share_memory(a, b) and np.shares_memory(a, b) for b in captured):
-            if effects_of(f, signature).writes:
-                raise AliasError(
-                    f"an array is an argument of `{name_of(f)}` and is read by it as a global, or captured, variable "
-                    "too, and the function writes into its arguments.\n"
-                    "  To go on: pass a copy, or use one of the two names only.\n  See docs: errors#alias"
-                )
-
-
-def refuse_shared(f: Any, args: tuple[Any, ...], signature: tuple[Any, ...]) -> None:
-    """Arguments that share memory, for what takes derivatives of copies of them.
-
-    Raises:
-        AliasError: the function writes into them.
-    """
-    every = [x for arg in args for x in arrays_in(arg)]
-    for k, a in enumerate(every):
-        for b in every[:k]:
-            if np.may_share_memory(a, b) and np.shares_memory(a, b) and effects_of(f, signature).writes:
-                raise shared_arguments()
-
-
-def shared_arguments() -> AliasError:
-    """What is said of arguments that share memory."""
-    return AliasError(
-        "two of the arguments share memory, and the function writes into its arguments.\n"
-        "  To go on: pass a copy of one of them.\n  See docs: errors#alias"
-    )
-
-
-def shadows_of(args: tuple[Any, ...], positions: tuple[int, ...]) -> list[np.ndarray]:
-    """Zeros for every differentiated array, in its order: a view of it is one of them, too."""
-    return [
-        np.zeros(x.shape, x.dtype, order_of(x))
-        for k in positions
-        for x in arrays_in(args[k])
-        if x.dtype.kind in "fc"
-    ]
-
-
-def order_of(x: np.ndarray) -> Literal["C", "F"]:
-    """Fortran order for what compiled code sees in Fortran order, C order for everything else."""
-    return "F" if x.flags.fnc else "C"
-
-
 # Out ------------------------------------------------------------------------------------------------------------------
-
-
-def cotangents(
-    args: tuple[Any, ...],
-    signature: tuple[Any, ...],
-    positions: tuple[int, ...],
-    bars: list[Any],
-    shadows: list[Any],
-) -> tuple[Any, ...]:
-    """The gradient of each differentiated argument, with its structure."""
-    bars, shadows = list(bars), list(shadows)
-    return tuple([mirrored(args[k], signature[k], bars, shadows) for k in positions])
-
-
-def tangent_of(x: np.ndarray, dot: Any) -> np.ndarray:
-    """A tangent of an array in new memory, in the order of the array."""
-    return (
-        np.zeros(x.shape, x.dtype, order_of(x)) if is_zero(dot) else np.array(dot, x.dtype, order=order_of(x))
-    )
-
-
-def directions(x: Any, t: Any, dot: Any) -> list[Any]:
-    """The tangents of the numbers and arrays in an argument, in arrays of their own: a program may write into them."""
-    if is_real(t):
-        zero = 0j if isinstance(t, types.Complex) else 0.0
-        return [zero if is_zero(dot) else type(zero)(dot)]
-    if is_array(t):
-        return [tangent_of(x, dot)]
-    if not has_tangent(t):
-        return []
-    if isinstance(t, types.LiteralStrKeyDict):
-        parts = list(x.items())
-    elif is_record(x):
-        parts = list(fields_of(x).items())
-    else:
-        parts = list(enumerate(x))
-    found = []
-    for (key, part), kind in zip(parts, part_types(t), strict=True):
-        found += directions(part, kind, ZeroTangent if is_zero(dot) else dot[key])
-    return found
-
-
-def mirrored(x: Any, t: Any, bars: list[Any], shadows: list[Any]) -> Any:
-    """The gradient of an argument: a list for a list, a dictionary for a dictionary, a `Tangent` for a dataclass."""
-    if is_real(t):
-        bar = bars.pop(0)
-        return type(x)(bar.real if not isinstance(t, types.Complex) and isinstance(bar, complex) else bar)
-    if is_array(t):
-        return shadows.pop(0)
-    if isinstance(t, types.LiteralStrKeyDict):
-        pairs = zip(x.items(), t.types, strict=True)
-        return {key: mirrored(value, kind, bars, shadows) for (key, value), kind in pairs}
-    if not isinstance(t, types.BaseTuple):
-        return None
-    if is_record(x):
-        if not has_tangent(t):
-            return None
-        pairs = zip(fields_of(x).items(), t, strict=True)
-        return Tangent(
-            class_of(x), {name: mirrored(value, kind, bars, shadows) for (name, value), kind in pairs}
-        )
-    parts = [mirrored(part, kind, bars, shadows) for part, kind in zip(x, t, strict=True)]
-    if isinstance(x, list):
-        return parts
-    return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)

@@ -11,7 +11,8 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.errors import ArgumentError, NativeError
-from plaingrad.native.border.conversion import Taken, is_whole, taken, type_of
+from plaingrad.native.border.conversion import Taken, taken, type_of
+from plaingrad.native.border.records import is_whole
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.lowering.prepare import prepared
 from plaingrad.native.program.dispatchers import python_function

@@ -14,7 +14,7 @@ import numpy as np
 
 from plaingrad.errors import NativeError
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.border import call, conversion
+from plaingrad.native.border import aliases, call, directions
 from plaingrad.native.compile.build import WIDTHS
 from plaingrad.tangents import ZeroTangent
 
@@ -42,7 +42,7 @@ def copies(x: Any) -> Any:
     """`x`, a tuple of arguments, with its arrays copied: what was in C or Fortran order, or in neither, still is."""
     if isinstance(x, np.ndarray):
         if x.flags.contiguous or x.flags.fnc:
-            return x.copy(conversion.order_of(x))
+            return x.copy(directions.order_of(x))
         made = np.empty((*x.shape[:-1], 2 * x.shape[-1]), x.dtype)[..., ::2]
         made[...] = x
         return made
@@ -76,7 +76,7 @@ def by_columns(
     inputs = inputs_of(taken)
     columns = sum(map(directions_of, inputs))
     n, program = chunk_or_single(taken.f, taken.signature, taken.positions, inputs, chunk)
-    conversion.refuse_aliases(program, taken.args)
+    aliases.refuse_aliases(program, taken.args)
     effects = call.plainly(effects_of, taken.f, taken.signature)
     if effects.once and columns > n:
         raise NativeError(
@@ -127,7 +127,7 @@ def seeds(inputs: list[Any], n: int) -> Iterator[tuple[int, tuple[Any, ...]]]:
     for k, x in enumerate(inputs):
         for i in range(directions_of(x)):
             dots = [
-                conversion.tangent_of(x, ZeroTangent) if isinstance(x, np.ndarray) else type(x)(0)
+                directions.tangent_of(x, ZeroTangent) if isinstance(x, np.ndarray) else type(x)(0)
                 for x in inputs
             ]
             one = 1 if i < np.size(x) else 1j

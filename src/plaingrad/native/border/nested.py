@@ -15,7 +15,8 @@ from numba.core import types
 from plaingrad.errors import NativeError
 from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.border import call
-from plaingrad.native.border.conversion import signature_of, tangent_of
+from plaingrad.native.border.conversion import signature_of
+from plaingrad.native.border.directions import tangent_of
 from plaingrad.native.border.linear import applied, is_nothing
 from plaingrad.native.frontend.current import as_now
 from plaingrad.rewrite import PLAIN

@@ -16,7 +16,7 @@ from numba.core import sigutils, types
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.native.analysis.effects import effects_of
-from plaingrad.native.border import call, conversion
+from plaingrad.native.border import aliases, call, conversion, directions
 from plaingrad.native.border.counting import refuse_counted, taken_as_real
 from plaingrad.native.border.jacobian_columns import (
     CHUNK,
@@ -76,7 +76,7 @@ def jacobian(
         NonScalarOutputError: with `has_aux`: it does not return a pair.
     """
     taken = conversion.taken(f, args, positions, kwargs)
-    conversion.refuse_shared(taken.f, taken.args, taken.signature)
+    aliases.refuse_shared(taken.f, taken.args, taken.signature)
     t = call.result_type(taken.f, taken.signature)
     if has_aux:
         t = first_of_pair(t)
@@ -114,7 +114,7 @@ def hessian(
         NativeError: it cannot be derived natively.
     """
     taken = conversion.taken(f, args, positions, kwargs)
-    conversion.refuse_shared(taken.f, taken.args, taken.signature)
+    aliases.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
     call.compared_apart(taken.f, taken.args, taken.signature)
     inputs = inputs_of(taken)
@@ -146,7 +146,7 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, 
     """
     taken, positions = call.plainly(taken_as_real, f, args, fixed)
     refuse_counted(args, positions, dots)
-    conversion.refuse_shared(taken.f, taken.args, taken.signature)
+    aliases.refuse_shared(taken.f, taken.args, taken.signature)
     gradient, signature = gradient_of(taken)
     call.compared_apart(taken.f, taken.args, taken.signature)
     found = call.derived("pushforward", gradient, signature, taken.positions)
@@ -238,7 +238,7 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
         by_position = dict(zip(positions, taken.gradients_of(pull(seeds)), strict=True))
         return tuple([by_position.get(n, NoTangent) for n in range(len(args))])
 
-    check = call.unchanged(conversion.live_arrays(taken.f))
+    check = call.unchanged(aliases.live_arrays(taken.f))
 
     def push(dots: tuple[Any, ...]) -> Any:
         check()
@@ -292,7 +292,7 @@ def tangents_of(x: Any, dot: Any) -> list[Any]:
         if x.dtype.kind not in "fc":
             return []
         # in memory of its own: a function that writes into an argument writes into its tangent
-        return [conversion.tangent_of(x, dot)]
+        return [directions.tangent_of(x, dot)]
     if isinstance(x, (complex, np.complexfloating)):
         return [0j if is_zero(dot) else complex(dot)]
     return [0.0 if is_zero(dot) else float(dot)] if isinstance(x, (float, np.floating)) else []

@@ -43,7 +43,7 @@ from plaingrad.native.program.ir import (
     statements,
 )
 from plaingrad.native.program.value_types import has_tangent, is_array, is_real
-from plaingrad.native.rules import arrays, scalars
+from plaingrad.native.rules import array_indexing, arrays, arrays_forward, scalars
 from plaingrad.native.runtime import helpers
 
 
@@ -335,7 +335,7 @@ class Forward(Transform):
                 filled = Let("_", "call", (Ref(chunk_arrays.fill, "fill"), whole, x_dot), (), s.line)
                 out += [s, Do(filled, s.line)]
                 return
-            arrays.forward_writes(self, s, out)
+            arrays_forward.forward_writes(self, s, out)
             return
         if s.target not in self.active and not (users and self.reaches(s)):
             out.append(s)
@@ -488,7 +488,7 @@ class Forward(Transform):
             out.append(s)
         elif s.op == "copy":
             out += [s, Let(z, "copy", (Var(f"{s.args[0].name}_d"),), None, s.line)]  # type: ignore[union-attr]
-        elif sources and not arrays.is_copy(self, s):
+        elif sources and not array_indexing.is_copy(self, s):
             args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)
             out += [s, Let(z, s.op, args, s.detail, s.line)]
         else:
@@ -497,7 +497,7 @@ class Forward(Transform):
     def of_arrays(self, s: Let, out: list[Stmt]) -> None:
         """A statement by an array rule; of a chunk in one loop if there is one, else lane by lane."""
         if not self.n:
-            arrays.forward(self, s, out)
+            arrays_forward.forward(self, s, out)
             return
         if not out or out[-1] is not s:
             out.append(s)
@@ -517,7 +517,7 @@ class Forward(Transform):
         out += [self.nothing(leaf) for leaf in leaves]
         self.lane = Var(self.fresh("lane"))
         self.lane_out = body = []
-        arrays.forward(self, s, body)
+        arrays_forward.forward(self, s, body)
         for leaf in leaves:
             placed = (Ref(lanes.with_lane, "with_lane"), Var(f"{leaf}_d"), self.lane, Var(self.d(leaf)))
             body.append(Let(f"{leaf}_d", "call", placed, (), s.line))

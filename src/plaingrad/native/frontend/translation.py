@@ -12,17 +12,16 @@ import re
 from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
 from numba.core import ir, types
 from numba.core.dispatcher import LiftedCode
 from numba.np.numpy_support import as_dtype
 
-from plaingrad.class_keys import is_among
 from plaingrad.native.frontend.cleanup import without_cleanup
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.frontend.meaning import implementation
+from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.program.builder import Draft
@@ -470,21 +469,6 @@ class _Translator(Draft):
                 s = Loop(self._with_methods(s.body, definitions), s.line)
             out.append(s)
         return out
-
-
-PRINTED = frozenset((int, float, complex, bool, str))
-
-
-def constant(value: Any, name: str) -> Operand:
-    """An object outside the program: a constant if it prints itself, else a reference."""
-    if value is numba.prange:
-        return Const(range)  # the derivative is serial
-    if value is None or is_among(type(value), PRINTED):
-        return Const(value)
-    if isinstance(value, type) or callable(value):
-        if getattr(builtins, getattr(value, "__name__", ""), None) is value:
-            return Const(value)
-    return Ref(value, name)
 
 
 def _name(a: Operand) -> str | None:

@@ -38,7 +38,7 @@ from plaingrad.native.program.ir import (
     assigns,
 )
 from plaingrad.native.reverse import cotangent_arrays
-from plaingrad.native.reverse.tapes import is_recomputable
+from plaingrad.native.reverse.recomputation import is_recomputable
 from plaingrad.native.runtime import helpers
 
 if TYPE_CHECKING:

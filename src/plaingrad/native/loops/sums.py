@@ -44,7 +44,7 @@ from plaingrad.native.program.ir import (
     statements,
 )
 from plaingrad.native.program.value_types import is_array, is_real
-from plaingrad.native.reverse.tapes import is_recomputable
+from plaingrad.native.reverse.recomputation import is_recomputable
 from plaingrad.native.runtime.declare import overload, register_jitable
 
 if TYPE_CHECKING:

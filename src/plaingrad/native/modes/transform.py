@@ -45,7 +45,7 @@ from plaingrad.native.program.value_types import (
     type_of_captured,
     type_of_value,
 )
-from plaingrad.native.rules import arrays, scalars
+from plaingrad.native.rules import arrays_reverse, scalars
 from plaingrad.native.runtime import helpers
 
 LAID_OUT_ANEW = frozenset(
@@ -187,7 +187,7 @@ class Transform:
                 if not known and any(map(varies, call.args)):
                     raise self.refuse(f"`.{call.detail[0]}` of {named(owner)}", line, instead_of(owner))
             written = any(varies(Var(name)) for name in self.memory.outputs(call))
-            if written and call.op != "copy" and not arrays.may_write(call):
+            if written and call.op != "copy" and not arrays_reverse.may_write(call):
                 name = call.detail[0] if call.op == "method" else getattr(f, "__name__", f)
                 raise self.refuse(f"`{name}`, which writes into an array,", line)
             if isinstance(f, np.ufunc) and any(map(varies, call.args)) and call.detail:

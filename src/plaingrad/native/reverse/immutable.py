@@ -41,7 +41,7 @@ from plaingrad.native.program.ir import (
 )
 from plaingrad.native.reverse import cotangent_arrays
 from plaingrad.native.reverse.no_alias import Distinct, makes_new
-from plaingrad.native.rules import arrays
+from plaingrad.native.rules import arrays_reverse
 from plaingrad.native.runtime import helpers, workspace
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ def reverse(rt: Reverse, s: Let) -> Parts:
         if not rt.is_active(source):
             return Parts([s], [cotangent_arrays.clear(bar)])
         return Parts([s], [cotangent_arrays.move(Var(f"{source.name}_b"), bar, s.line)])  # type: ignore[union-attr]
-    parts = arrays.reverse(rt, s)
+    parts = arrays_reverse.reverse(rt, s)
     forward = [x for x in parts.forward if not (isinstance(x, Let) and x.target == bar.name)]
     return Parts(forward, [*parts.backward, cotangent_arrays.clear(bar)])
 

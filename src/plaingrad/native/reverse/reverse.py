@@ -38,10 +38,10 @@ from plaingrad.native.program.ir import (
     free_reads,
 )
 from plaingrad.native.program.value_types import is_array, is_real
-from plaingrad.native.reverse import immutable, saved_state, tapes
+from plaingrad.native.reverse import immutable, recomputation, saved_state, tapes
 from plaingrad.native.reverse.forms import NO_FORMS, Forms, HasReverse
 from plaingrad.native.reverse.stores import Stores
-from plaingrad.native.rules import arrays
+from plaingrad.native.rules import array_indexing, arrays_reverse
 from plaingrad.native.runtime.helpers import add_to
 
 
@@ -220,7 +220,7 @@ class Reverse(Stores):
         then, orelse = self.body(s.then), self.body(s.orelse)
         self.enclosing.pop()
         if isinstance(self.arena, Var):
-            then, orelse = tapes.redone_in_arm(self, then), tapes.redone_in_arm(self, orelse)
+            then, orelse = recomputation.redone_in_arm(self, then), recomputation.redone_in_arm(self, orelse)
         if not then.backward and not orelse.backward:
             return Parts([If(s.test, then.forward, orelse.forward, s.line)])
         forward = [*before, If(test, then.forward, orelse.forward, s.line)]
@@ -241,14 +241,14 @@ class Reverse(Stores):
         users = s.op == "call" and is_users(getattr(s.args[0], "value", None))
         if s.target not in self.active:
             if any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
-                return self.call(s) if users else arrays.writes(self, s)
+                return self.call(s) if users else arrays_reverse.writes(self, s)
             return Parts([s])
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.BaseTuple):
             return Parts([s])  # a leaf of a tuple parameter
         if isinstance(t, types.BaseTuple):
             if s.op in ("copy", "tuple"):
                 return Parts([s])  # its parts are active, not the tuple
-            return self.call(s) if users else arrays.reverse(self, s)
+            return self.call(s) if users else arrays_reverse.reverse(self, s)
         if is_array(t):
             return immutable.reverse(self, s) if s.target in self.values.owned else self.array(s)
         z = Var(f"{s.target}_b")
@@ -264,7 +264,7 @@ class Reverse(Stores):
         elif users:
             return self.call(s)
         elif self.is_of_arrays(s):
-            return arrays.reverse(self, s)
+            return arrays_reverse.reverse(self, s)
         elif s.op == "attribute":
             self.complex_part(s, z, back)
         elif self.is_conjugate(s):
@@ -295,10 +295,10 @@ class Reverse(Stores):
             return self.call(s)
         if s.op == "copy":
             return Parts([s, Let(f"{s.target}_b", "copy", (Var(f"{s.args[0].name}_b"),), None, s.line)])  # type: ignore[union-attr]
-        if sources and not arrays.is_copy(self, s):
+        if sources and not array_indexing.is_copy(self, s):
             args = tuple(Var(f"{a.name}_b") if a is sources[0] else a for a in s.args)
             return Parts([s, Let(f"{s.target}_b", s.op, args, s.detail, s.line)])
-        return arrays.reverse(self, s)
+        return arrays_reverse.reverse(self, s)
 
     @property
     def is_loose(self) -> bool:

@@ -25,8 +25,8 @@ from plaingrad.native.program.ir import (
     without_assignments,
 )
 from plaingrad.native.program.value_types import is_array
-from plaingrad.native.reverse import tapes
-from plaingrad.native.runtime import workspace
+from plaingrad.native.reverse import recomputation
+from plaingrad.native.runtime import frames, workspace
 
 if TYPE_CHECKING:
     from plaingrad.native.reverse.reverse import Reverse
@@ -93,16 +93,16 @@ def enclosed(rt: Reverse, frame: list[str]) -> tuple[list[str], list[Stmt], list
     """
     names, pack, unpack = packed(rt, frame, 1)
     box = rt.fresh("frame")
-    pack.append(Let(box, "call", (Ref(workspace.box, "box"), rt.arena, Const(len(names))), ()))
+    pack.append(Let(box, "call", (Ref(frames.box, "box"), rt.arena, Const(len(names))), ()))
     got: list[Stmt] = []
     for k, name in enumerate(names):
-        t = rt.types.get(tapes.base_of(rt, name))
+        t = rt.types.get(recomputation.base_of(rt, name))
         if not isinstance(t, types.Array):
             raise rt.refuse(f"a {t} that is kept in a function that calls itself", 0)
         like = rt.empty_like(name)
-        put = (Ref(workspace.put, "put"), rt.arena, Var(box), Const(k), Var(name))
+        put = (Ref(frames.put, "put"), rt.arena, Var(box), Const(k), Var(name))
         pack.append(Let(box, "call", put, ()))
-        got.append(Let(name, "call", (Ref(workspace.got, "got"), Var(box), Const(k), like), ()))
+        got.append(Let(name, "call", (Ref(frames.got, "got"), Var(box), Const(k), like), ()))
     return [box], pack, [*got, *unpack]
 
 
@@ -110,10 +110,10 @@ def indices_read(rt: Reverse, found: Sweeps, given: set[str]) -> list[Stmt]:
     """What makes the slices, and tuples, that the reverse sweep reads: no frame holds slices."""
     definitions = {
         name: s
-        for name, s in tapes.definitions_in(found.forward).items()
+        for name, s in recomputation.definitions_in(found.forward).items()
         if isinstance(rt.types.get(name), (types.SliceType, types.BaseTuple)) and s.op in ("slice", "tuple")
     }
-    _, made = tapes.split(rt, free_reads(found.backward, given), definitions, set(definitions))
+    _, made = recomputation.split(rt, free_reads(found.backward, given), definitions, set(definitions))
     return made
 
 
@@ -162,15 +162,15 @@ def definitions_of_views(rt: Reverse, body: list[Stmt]) -> dict[str, Let]:
     """The shadows that `body` itself, not something in it, makes once, and as views of other shadows."""
     return {
         name: s
-        for name, s in tapes.definitions_in(body).items()
+        for name, s in recomputation.definitions_in(body).items()
         if _is_shadow(rt, name)
-        and not tapes.reads_a_list(rt, s)
+        and not recomputation.reads_a_list(rt, s)
         and not (s.op == "call" and getattr(s.args[0], "value", None) is np.zeros_like)
     }
 
 
 def _is_shadow(rt: Reverse, name: str) -> bool:
-    base = tapes.base_of(rt, name)
+    base = recomputation.base_of(rt, name)
     return base != name and is_array(rt.types.get(base))
 
 
@@ -182,7 +182,9 @@ def without_shadows(rt: Reverse, body: list[Stmt], needed: set[str]) -> list[Stm
             s.target
             for s in statements(body)
             if isinstance(s, Let) and s.target not in read and _is_shadow(rt, s.target)
-            if not (s.op in ("method", "call") and tapes.reads_a_list(rt, s))  # it is taken off a list
+            if not (
+                s.op in ("method", "call") and recomputation.reads_a_list(rt, s)
+            )  # it is taken off a list
         }
         if not dead:
             return body

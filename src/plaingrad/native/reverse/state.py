@@ -24,7 +24,7 @@ from plaingrad.native.program.ir import (
     reads_of,
     statements,
 )
-from plaingrad.native.reverse import saved_state, tapes
+from plaingrad.native.reverse import recomputation, saved_state
 from plaingrad.native.reverse.forms import NO_FORMS, Forms
 from plaingrad.native.reverse.immutable import Values
 
@@ -77,7 +77,7 @@ class State(Transform):
 
     def initial_value(self, name: str) -> list[Stmt]:
         """A value of the type of a variable; none where the type is not known or has no simple one."""
-        t = types.unliteral(self.types.get(tapes.base_of(self, name)))
+        t = types.unliteral(self.types.get(recomputation.base_of(self, name)))
         if t in saved_state.ZEROS:
             return [Let(name, "copy", (Const(saved_state.ZEROS[t]),))]
         if isinstance(t, types.Number):
@@ -91,7 +91,7 @@ class State(Transform):
 
     def empty_like(self, name: str) -> Var:
         """An array of the type of an array or a shadow: of any order for the shadow of one that is not in C order."""
-        t = self.types[tapes.base_of(self, name)]
+        t = self.types[recomputation.base_of(self, name)]
         return self.empty_array(t if name in self.types or t.layout == "C" else t.copy(layout="A"))
 
     def empty_array(self, t: Any) -> Var:

@@ -8,7 +8,7 @@ from numba.core import types
 from plaingrad.native.program.ir import Const, InPlace, Operand, Parts, Ref, Stmt, Store, Var
 from plaingrad.native.program.value_types import is_array
 from plaingrad.native.reverse.calls import CallsOfUsers
-from plaingrad.native.rules import arrays
+from plaingrad.native.rules import array_indexing
 
 
 class Stores(CallsOfUsers):
@@ -21,8 +21,8 @@ class Stores(CallsOfUsers):
         assert isinstance(s.array, Var)
         bar = Var(f"{s.array.name}_b")
         back: list[Stmt] = []
-        if arrays.is_fancy(self, s.index):
-            return arrays.store(self, s)
+        if array_indexing.is_fancy(self, s.index):
+            return array_indexing.store(self, s)
         value_type = self.type_of(s.value)
         if not self.is_active(s.value):
             back.append(Store(bar, s.index, Const(0.0), s.line))

@@ -397,43 +397,6 @@ def _kept(tape, at, like):  # type: ignore[no-untyped-def]
 # list.
 
 
-def box(arena, n):  # type: ignore[no-untyped-def]
-    """A frame for n arrays."""
-    return [None] * n
-
-
-@overload(box, moves=True)
-def _box(arena, n):  # type: ignore[no-untyped-def]
-    return lambda arena, n: room(arena, n, np.int64)
-
-
-def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
-    """`frame` with the array x in place k."""
-    frame[k] = x
-    return frame
-
-
-@overload(put, moves=True)
-def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
-    def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
-        address = _taken(arena, 8 * _words_of(x))
-        _own(arena, _put_reference(address, x))
-        frame[k] = address
-        return frame
-
-    return put
-
-
-def got(frame, k, like):  # type: ignore[no-untyped-def]
-    """The array in place k of a frame, of the type of `like`."""
-    return frame[k]
-
-
-@overload(got, moves=True)
-def _got(frame, k, like):  # type: ignore[no-untyped-def]
-    return lambda frame, k, like: _got_reference(frame[k], like)
-
-
 # -- the pool ----------------------------------------------------------------------------------------------------------
 
 _free_memory = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(c_helpers["Free"])
