@@ -575,6 +575,15 @@ def test_memory_that_only_arrays_can_read_is_written():
         assert np.allclose(plaingrad.hessian(f)(X), jacobian(jacobian(f))(X))
 
 
+def test_the_base_of_such_an_array_is_not_handed_out_by_getattr_either():
+    def f(x):
+        a = np.frombuffer(bytearray(32))
+        a[:] = x
+        return np.frombuffer(getattr(a, "base").obj).sum()
+
+    assert "handed out" in refused(f, X)
+
+
 def test_the_base_of_such_an_array_is_not_handed_out():
     def f(x):
         a = np.frombuffer(bytearray(32))

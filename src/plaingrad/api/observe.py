@@ -13,7 +13,7 @@ from plaingrad.api import recorded
 from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
 from plaingrad.api.tiers import Tier, chosen
 from plaingrad.class_keys import is_among
-from plaingrad.engine.calls.calls import EXACT
+from plaingrad.engine.memory.kinds import EXACT
 from plaingrad.engine.refusals import watch
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN, describe

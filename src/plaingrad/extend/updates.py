@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.leaves import here
-from plaingrad.engine.calls.calls import fields_of
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.reverse.inputs import has_fields
 from plaingrad.errors import TangentError
 from plaingrad.tangents import Tangent, explicit_tangent, is_zero, unthunk
-from plaingrad.tangents.fields import captured, cells_of
+from plaingrad.tangents.fields import captured, cells_of, fields_of
 from plaingrad.tangents.types import entries
 
 DEPTH = 50

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from plaingrad.class_keys import is_among
 from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
 from plaingrad.engine.users_code import adopt, earlier_frames
-from plaingrad.engine.values import texts
+from plaingrad.engine.values import text_into_c, texts
 from plaingrad.errors import PlaingradError, RoundTripError
 from plaingrad.rewrite import in_force
 
@@ -37,7 +37,7 @@ def callback(level: Level, caller: Any, f: Any) -> Callable[..., Any]:
             if level.calls.finds_active(result):
                 missing_rule(caller, f"It calls `{name_of(f)}`, which returns a differentiated value to it.")
             if level.texts:
-                texts.check_returned(level, f, result)
+                text_into_c.check_returned(level, f, result)
         except PlaingradError as refusal:
             _keep_refusal(level, refusal)  # the C code may only print it
             raise
@@ -257,7 +257,7 @@ def _refuse_process(level: Level, f: Any, *values: Any) -> None:
     if level.texts:
         number = texts.first_number(level, values)
         if number is not None:
-            texts.refuse_text(level, f, number)
+            text_into_c.refuse_text(level, f, number)
 
 
 def _carries_active(level: Level, x: Any) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad.copying import shallow_copy
-from plaingrad.engine.calls.level import fresh_number, has_attributes, put_field, rebuilt
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.values.fresh import fresh_number, has_attributes, put_field, rebuilt
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents.fields import fields_of
 

@@ -24,8 +24,6 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import all_among
 from plaingrad.critical import closing
-from plaingrad.engine.calls.calls import FLAT
-from plaingrad.engine.calls.level import rebuilt
 from plaingrad.engine.checkpoints.segment import (
     Segment,
     file,
@@ -37,13 +35,14 @@ from plaingrad.engine.checkpoints.segment import (
     take_back,
 )
 from plaingrad.engine.memory.holders import fingerprint, looked_into
-from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import Shadow, owner_of
 from plaingrad.engine.memory.tape import STEP, reverse
 from plaingrad.engine.refusals.refuse import name_of, refuse
 from plaingrad.engine.reverse.inputs import acquire, entries_of, fields_of, has_fields, put, release
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.values.borrowed import is_lent
+from plaingrad.engine.values.fresh import rebuilt
 from plaingrad.errors import CheckpointError, PlaingradError
 from plaingrad.rewrite import CURRENT, PLAIN
 

@@ -13,6 +13,9 @@ import numpy as np
 from plaingrad.class_keys import entry_for, is_among, is_heap
 
 NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
+FLOAT64 = np.dtype(float)
+EXACT = frozenset((Decimal, Fraction))
+FLAT = frozenset((float, complex, int, bool, str, type(None)))  # types of entries that hold nothing
 
 
 _BASES: dict[type, int] = {

@@ -11,10 +11,12 @@ runs rewritten, at the next level out, and is recorded there like any other code
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_instance
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.refusals.rule_faults import here, name_rule
 from plaingrad.errors import MissingRuleError, RuleError
@@ -471,3 +473,20 @@ class InPlaceRule:
         add_to(shadow, slot, cotangents[0])
         if self.b_slot is not None:
             add_to(shadow, self.b_slot, cotangents[1])
+
+
+def attach(tree: Tree, x: Any) -> None:
+    """Note in the slots of a container what it is: the cotangents that a user's rule gives are compared with it."""
+    if tree.x is x:
+        return
+    tree.x = x
+    if isinstance(x, (list, tuple, deque)):
+        tree.count = len(x)
+        parts: Any = x
+    elif isinstance(x, np.ndarray):
+        return
+    else:
+        parts = x if is_instance(x, Mapping) else parts_of(x)
+    for key, inner in tree.slots.items():
+        if type(inner) is Tree:
+            attach(inner, parts[key])

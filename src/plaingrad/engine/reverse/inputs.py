@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 
 from plaingrad.critical import exclusively, shared_lock
-from plaingrad.engine.calls.calls import fields_of, slot_names
-from plaingrad.engine.calls.level import Level, Twin
+from plaingrad.engine.calls.level import Level
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.memory.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.engine.refusals.refuse import users_frames
-from plaingrad.engine.values import subclasses
+from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
+from plaingrad.engine.values.twins import Twin
 from plaingrad.errors import ArgumentError, PlaingradError
+from plaingrad.tangents.fields import fields_of, slot_names
 
 _lock = shared_lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
@@ -405,7 +406,7 @@ def copied(x: np.ndarray) -> np.ndarray:
 
 def write_back(original: np.ndarray, copy: np.ndarray) -> None:
     """original[...] = copy."""
-    subclasses.bare(original)[...] = subclasses.bare(copy)
+    array_classes.bare(original)[...] = array_classes.bare(copy)
 
 
 def has_fields(x: Any) -> bool:

@@ -18,16 +18,9 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import pair_of
-from plaingrad.engine.calls.calls import fields_of
-from plaingrad.engine.calls.level import (
-    Level,
-    argument_at,
-    arithmetic_setter,
-    has_attributes,
-    put_field,
-    rebuilt,
-    refuse_bits,
-)
+from plaingrad.engine.calls.level import Level
+from plaingrad.engine.calls.rule_application import argument_at
+from plaingrad.engine.fusion.own_operators import arithmetic_setter
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import address, extent, overlaps_itself, owner_of
 from plaingrad.engine.memory.structure import ArrayNode, NumberNode
@@ -35,10 +28,14 @@ from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.sparsity import dependence
+from plaingrad.engine.sparsity.dependent_calls import Call, has_partial
 from plaingrad.engine.sparsity.index_sets import Ids, IndexSets
 from plaingrad.engine.values import texts
+from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
+from plaingrad.engine.values.records import refuse_bits
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
+from plaingrad.tangents.fields import fields_of
 
 WRAPPERS = ("__array_wrap__", "__array_prepare__")  # methods that return their second argument
 SWEEP_EVERY = 4096  # numbers filed between two looks for dead ones
@@ -218,7 +215,7 @@ class PatternLevel(Level):
         if numbers and kind == NUMBER:
             ids = 0
             for position, slot in inputs:
-                if rule.kind != "scalar" or dependence.has_partial(rule, position):
+                if rule.kind != "scalar" or has_partial(rule, position):
                     ids = self.sets.union_of_two(ids, slot.index)
             return self.file(y, ids, args)
         return self.file(y, self.result_sets(rule, f, args, kwargs, inputs, y), args)
@@ -235,7 +232,7 @@ class PatternLevel(Level):
         positions = [position for position, _ in inputs]
         xs = [argument_at(rule, position, args, kwargs) for position in positions]
         ids = {position: self.ids_of(x) for position, x in zip(positions, xs, strict=True)}
-        call = dependence.Call(rule, f, args, kwargs, ids, y, self.sets, self.outside)
+        call = Call(rule, f, args, kwargs, ids, y, self.sets, self.outside)
         found = dependence.of(call)
         return self.mixed(ids, y) if found is None else found
 

@@ -1,7 +1,7 @@
 """Which series belongs to which function, and what a jet level does with coefficients: ordinary Python over arrays.
 
 A row is `jet(*operands, z)`: the operands that vary are series, aligned with the result, the others are as they were
-given. Under an outer derivative this module runs rewritten, one level out, as `engine.series` does.
+given. Under an outer derivative this module runs rewritten, one level out, as `taylor.series` does.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Taylor arithmetic: a forward level whose tangents are Taylor coefficients 1..n, on the leading axis of a chunk.
 
 What is linear, and all that concerns memory, treats the coefficients as so many tangents. The functions of
-`engine.jet_rows` have recurrences of their own. Every other rule is a differential equation for its result,
+`taylor.jet_rows` have recurrences of their own. Every other rule is a differential equation for its result,
 y' = pushforward(x(t)) x'(t): its right-hand side, evaluated with series of order k - 1, gives coefficient k.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import mul as product
 from typing import Any
 
 import numpy as np
@@ -17,19 +16,23 @@ from plaingrad import rulebook
 from plaingrad.class_keys import is_own_key
 from plaingrad.copying import shallow_copy
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine.calls.calls import fields_of
-from plaingrad.engine.calls.level import argument_at, has_attributes, own_operators, put_field, rebuilt
+from plaingrad.engine.calls.rule_application import argument_at
 from plaingrad.engine.forward import pushing
-from plaingrad.engine.forward.forward import QUIET, ForwardLevel
+from plaingrad.engine.forward.forward import ForwardLevel
+from plaingrad.engine.forward.tangents import QUIET
+from plaingrad.engine.fusion.own_operators import own_operators
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.run import Run
 from plaingrad.engine.reverse.transpose import pushforward_of
 from plaingrad.engine.taylor import jet_rows
+from plaingrad.engine.taylor.hot_jets import hot_jets
 from plaingrad.engine.taylor.jet_rows import DIRECT, JETS, MULTILINEAR
+from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
+from plaingrad.tangents.fields import fields_of
 from plaingrad.tangents.project import for_numpy
 
 
@@ -312,142 +315,6 @@ class JetLevel(ForwardLevel):
         for order in range(1, n):
             y_dot = improved(order, y_dot)
         return y_dot
-
-
-def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
-    """Hooks for Python floats: the recurrences of `engine.series` on coefficients 1..n."""
-    index, alive, order = level.index, level.alive, level.lead[0]
-    get, push = index.get, alive.append
-    convolve, errstate = np.convolve, np.errstate
-    quiet = {"all": "ignore"}
-
-    def filed(z: Any, z_dot: Any) -> Any:
-        push(z)
-        index[id(z)] = z_dot
-        if len(alive) % 4096 == 0:
-            level._sweep_numbers()
-        return z
-
-    def add_hook(general: Any) -> Any:
-        def add(a: Any, b: Any) -> Any:
-            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
-                z = a + b
-                x, y = get(id(a)), get(id(b))
-                if x is None:
-                    return z if y is None else filed(z, y)
-                if y is None:
-                    return filed(z, x)
-                with errstate(**quiet):
-                    return filed(z, x + y)
-            return general(a, b)
-
-        return add
-
-    def sub_hook(general: Any) -> Any:
-        def sub(a: Any, b: Any) -> Any:
-            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
-                z = a - b
-                x, y = get(id(a)), get(id(b))
-                if y is None:
-                    return z if x is None else filed(z, x)
-                with errstate(**quiet):
-                    return filed(z, -y if x is None else x - y)
-            return general(a, b)
-
-        return sub
-
-    def mul_hook(general: Any) -> Any:
-        def mul(a: Any, b: Any) -> Any:
-            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
-                z = a * b
-                x, y = get(id(a)), get(id(b))
-                if x is None and y is None:
-                    return z
-                with errstate(**quiet):
-                    if x is None:
-                        return filed(z, float(a) * y)
-                    if y is None:
-                        return filed(z, x * float(b))
-                    z_dot = a * y
-                    z_dot += b * x
-                    if order > 1:
-                        z_dot[1:] += convolve(x, y)[: order - 1]
-                    return filed(z, z_dot)
-            return general(a, b)
-
-        return mul
-
-    def truediv_hook(general: Any) -> Any:
-        def truediv(a: Any, b: Any) -> Any:
-            if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int) and b:
-                z = a / b
-                x, y = get(id(a)), get(id(b))
-                if y is None:
-                    if x is None:
-                        return z
-                    with errstate(**quiet):
-                        return filed(z, x / float(b))
-                y = y.tolist()
-                x = [0.0] * order if x is None else x.tolist()
-                found = [z]  # z_k b = x_k - (y_1 z_(k-1) + ... + y_k z_0)
-                for k in range(order):
-                    found.append((x[k] - sum(map(product, y[: k + 1], found[::-1]))) / b)
-                return filed(z, np.array(found[1:]))
-            return general(a, b)
-
-        return truediv
-
-    def neg(a: Any) -> Any:
-        if type(a) is float:
-            x = get(id(a))
-            return -a if x is None else filed(-a, -x)
-        return level.general_neg(a)
-
-    def pow_hook(general: Any) -> Any:
-        def pow(a: Any, b: Any) -> Any:
-            if type(b) is int and b == 2 and type(a) is float:
-                z = a**b
-                x = get(id(a))
-                if x is None:
-                    return z
-                with errstate(**quiet):
-                    z_dot = (2.0 * a) * x
-                    if order > 1:
-                        z_dot[1:] += convolve(x, x)[: order - 1]
-                return filed(z, z_dot)
-            return general(a, b)
-
-        return pow
-
-    def unary(f: Any, partial: Any, m: Any, general: Callable[..., Any]) -> Callable[..., Any]:
-        rule = rulebook.find(f)
-        jet = JETS.get(f, {}).get((0,)) if rule is not None and rule.own else None
-        if jet is None:
-            return general
-
-        def function_of_a_float(x: Any, *others: Any) -> Any:
-            if type(x) is not float or others:
-                return general(x, *others)
-            z = f(x)
-            x_dot = get(id(x))
-            if x_dot is None:
-                return z
-            with errstate(**quiet):
-                return filed(z, jet(jet_rows.with_value(x, x_dot), z)[1:])
-
-        return function_of_a_float
-
-    hooks = {"unary": unary, "neg": neg}
-    for name, make in (
-        ("add", add_hook),
-        ("sub", sub_hook),
-        ("mul", mul_hook),
-        ("truediv", truediv_hook),
-        ("pow", pow_hook),
-    ):
-        hooks[name] = make(getattr(level, "general_" + name))
-        hooks["i" + name] = make(getattr(level, "general_i" + name))
-    return hooks
 
 
 def is_step(slope: Any) -> bool:

@@ -16,11 +16,21 @@ and therefore arrays. Callers ignore floating-point warnings: the primal has war
 from __future__ import annotations
 
 import math
-from operator import mul
 from typing import Any
 
 import numpy as np
 
+from plaingrad.engine.taylor.series_pieces import (
+    begun,
+    closed,
+    dot_product,
+    exponents,
+    opened,
+    plain_number,
+    plus,
+    scaled,
+    with_value,
+)
 from plaingrad.rules.special import BERNOULLI, digamma
 
 LN2, LN10, TWO_OVER_ROOT_PI = math.log(2), math.log(10), 2 / math.sqrt(math.pi)
@@ -45,53 +55,13 @@ def aligned(x: np.ndarray, ndim: int) -> np.ndarray:
 
 def derivative(x: np.ndarray) -> np.ndarray:
     """x', with one coefficient less."""
-    return x[1:] * _orders(x)[1:]
+    return x[1:] * exponents(x)[1:]
 
 
 def integral(z: Any, y: np.ndarray) -> np.ndarray:
     """The series that begins with `z` and has the derivative `y`."""
     first = np.broadcast_to(np.asarray(z, y.dtype), (1, *y.shape[1:]))
-    return np.concatenate((first, y / (_orders(y) + 1)))
-
-
-def _orders(x: np.ndarray) -> np.ndarray:
-    """0, 1, 2, ... along the leading axis of `x`, in its precision."""
-    kind = x.real.dtype if x.dtype.kind in "fc" else x.dtype
-    return np.arange(x.shape[0]).astype(kind).reshape((-1,) + (1,) * (x.ndim - 1))
-
-
-def _opened(x: np.ndarray) -> Any:
-    """The coefficients of one number as a list, or an array as it is."""
-    return x.tolist() if x.ndim == 1 else x
-
-
-def _closed(z: Any, like: np.ndarray) -> np.ndarray:
-    """A list of coefficients as an array again."""
-    return np.array(z, like.dtype) if type(z) is list else z
-
-
-def _begun(z: Any, x: Any) -> Any:
-    """Room for a series like `x`, with `z` in its first place."""
-    if type(x) is list:
-        return [_plain(z)] + [0.0] * (len(x) - 1)
-    s = np.zeros_like(x)
-    s[0] = z
-    return s
-
-
-def _plain(z: Any) -> Any:
-    """The Python number that a NumPy one is."""
-    return z.item() if isinstance(z, (np.generic, np.ndarray)) else z
-
-
-def _dot(a: Any, b: Any) -> Any:
-    """The sum of products along the leading axis."""
-    return sum(map(mul, a, b)) if type(a) is list else (a * b).sum(0)
-
-
-def _scaled(x: Any) -> Any:
-    """k x_k: the coefficients of t x'(t)."""
-    return [k * c for k, c in enumerate(x)] if type(x) is list else x * _orders(x)
+    return np.concatenate((first, y / (exponents(y) + 1)))
 
 
 def as_complex(x: np.ndarray) -> np.ndarray:
@@ -121,15 +91,15 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if n == 0:
         return a * b
     if a.ndim == 1 and b[0] != 0:
-        x, y = _opened(a), _opened(b)
+        x, y = opened(a), opened(b)
         c = [x[0] / y[0]]
         for k in range(1, n):
-            c.append((x[k] - _dot(y[1 : k + 1], c[::-1])) / y[0])
+            c.append((x[k] - dot_product(y[1 : k + 1], c[::-1])) / y[0])
         return np.array(c, np.result_type(a, b))
     c = np.zeros(np.broadcast_shapes(a.shape, b.shape), np.result_type(a, b))
     c[0] = a[0] / b[0]
     for k in range(1, n):
-        c[k] = (a[k] - _dot(b[1 : k + 1], c[k - 1 :: -1])) / b[0]
+        c[k] = (a[k] - dot_product(b[1 : k + 1], c[k - 1 :: -1])) / b[0]
     return c
 
 
@@ -155,12 +125,12 @@ def absolute(x: np.ndarray, z: Any) -> np.ndarray:
 
 def sqrt(x: np.ndarray, z: Any) -> np.ndarray:
     """The root of x, from z z = x; its sign is that of the value `z`."""
-    u = x if x.ndim > 1 or z == 0 else _opened(x)
-    s = _begun(z, u)
+    u = x if x.ndim > 1 or z == 0 else opened(x)
+    s = begun(z, u)
     first = s[0]
     for k in range(1, len(x)):
-        s[k] = (u[k] - _dot(s[1:k], s[k - 1 : 0 : -1])) / (2 * first)
-    return _closed(s, x)
+        s[k] = (u[k] - dot_product(s[1:k], s[k - 1 : 0 : -1])) / (2 * first)
+    return closed(s, x)
 
 
 def cbrt(x: np.ndarray, z: Any) -> np.ndarray:
@@ -204,18 +174,18 @@ def whole_power(x: np.ndarray, r: int) -> np.ndarray:
 
 
 def _power_away_from_zero(x: np.ndarray, r: Any, z: Any) -> np.ndarray:
-    u = _opened(x) if np.ndim(r) == 0 else x
-    s = _begun(z, u)
+    u = opened(x) if np.ndim(r) == 0 else x
+    s = begun(z, u)
     if type(u) is list:
-        r = _plain(r)
+        r = plain_number(r)
         for k in range(1, len(u)):
             w = [((r + 1) * j - k) * u[j] for j in range(1, k + 1)]
-            s[k] = _dot(w, s[k - 1 :: -1]) / (k * u[0])
-        return _closed(s, x)
-    orders = _orders(x)
+            s[k] = dot_product(w, s[k - 1 :: -1]) / (k * u[0])
+        return closed(s, x)
+    orders = exponents(x)
     for k in range(1, len(x)):
         w = (orders[1 : k + 1] * (r + 1) - k) * x[1 : k + 1]
-        s[k] = _dot(w, s[k - 1 :: -1]) / (k * x[0])
+        s[k] = dot_product(w, s[k - 1 :: -1]) / (k * x[0])
     return s.astype(x.dtype, copy=False)
 
 
@@ -276,11 +246,11 @@ def exp(x: np.ndarray, z: Any) -> np.ndarray:
     """z e^(x - x_0), from z' = x' z: with z = e^(x_0) the exponential of x."""
     if np.iscomplexobj(z):
         x = as_complex(x)
-    u = _opened(x)
-    w, s = _scaled(u), _begun(z, u)
+    u = opened(x)
+    w, s = scaled(u), begun(z, u)
     for k in range(1, len(x)):
-        s[k] = _dot(w[1 : k + 1], s[k - 1 :: -1]) / k
-    return _closed(s, x)
+        s[k] = dot_product(w[1 : k + 1], s[k - 1 :: -1]) / k
+    return closed(s, x)
 
 
 def exp2(x: np.ndarray, z: Any) -> np.ndarray:
@@ -290,7 +260,7 @@ def exp2(x: np.ndarray, z: Any) -> np.ndarray:
 
 def expm1(x: np.ndarray, z: Any) -> np.ndarray:
     """e^x - 1."""
-    return _with_value(z, exp(x, np.exp(x[0])))
+    return with_value(z, exp(x, np.exp(x[0])))
 
 
 def log(x: np.ndarray, z: Any) -> np.ndarray:
@@ -300,17 +270,17 @@ def log(x: np.ndarray, z: Any) -> np.ndarray:
 
 def log2(x: np.ndarray, z: Any) -> np.ndarray:
     """The logarithm to base 2."""
-    return _with_value(z, log(x, z) / LN2)
+    return with_value(z, log(x, z) / LN2)
 
 
 def log10(x: np.ndarray, z: Any) -> np.ndarray:
     """The logarithm to base 10."""
-    return _with_value(z, log(x, z) / LN10)
+    return with_value(z, log(x, z) / LN10)
 
 
 def log1p(x: np.ndarray, z: Any) -> np.ndarray:
     """log(1 + x)."""
-    return integral(z, divide(derivative(x), _plus(1, x[:-1])))
+    return integral(z, divide(derivative(x), plus(1, x[:-1])))
 
 
 def logaddexp(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
@@ -329,7 +299,7 @@ def _softer_maximum(x: np.ndarray, y: np.ndarray, z: Any, scale: float) -> np.nd
     same = np.equal(x[:1], y[:1]) & np.isinf(x[:1])
     difference = np.concatenate((np.where(same, np.zeros_like(x[:1]), x[:1] - y[:1]), x[1:] - y[1:]))
     half = difference[:-1] * (scale / 2)
-    share = _plus(1, tanh(half, np.tanh(half[0]))) / 2 if len(half) else half
+    share = plus(1, tanh(half, np.tanh(half[0]))) / 2 if len(half) else half
     return integral(z, multiply(share, derivative(difference)) + derivative(y))
 
 
@@ -347,12 +317,12 @@ def sinh_cosh(x: np.ndarray, s: Any, c: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _two_of_a_kind(x: np.ndarray, s: Any, c: Any, sign: int) -> tuple[np.ndarray, np.ndarray]:
-    u = _opened(x)
-    w, s, c = _scaled(u), _begun(s, u), _begun(c, u)
+    u = opened(x)
+    w, s, c = scaled(u), begun(s, u), begun(c, u)
     for k in range(1, len(x)):
-        s[k] = _dot(w[1 : k + 1], c[k - 1 :: -1]) / k
-        c[k] = sign * _dot(w[1 : k + 1], s[k - 1 :: -1]) / k
-    return _closed(s, x), _closed(c, x)
+        s[k] = dot_product(w[1 : k + 1], c[k - 1 :: -1]) / k
+        c[k] = sign * dot_product(w[1 : k + 1], s[k - 1 :: -1]) / k
+    return closed(s, x), closed(c, x)
 
 
 def sin(x: np.ndarray, z: Any) -> np.ndarray:
@@ -386,32 +356,32 @@ def tanh(x: np.ndarray, z: Any) -> np.ndarray:
 
 
 def _tangent(x: np.ndarray, z: Any, slope: Any, sign: int) -> np.ndarray:
-    u = _opened(x)
-    w, s, p = _scaled(u), _begun(z, u), _begun(slope, u)
+    u = opened(x)
+    w, s, p = scaled(u), begun(z, u), begun(slope, u)
     for k in range(1, len(x)):
-        s[k] = _dot(w[1 : k + 1], p[k - 1 :: -1]) / k
-        p[k] = sign * _dot(s[: k + 1], s[k::-1])
-    return _closed(s, x)
+        s[k] = dot_product(w[1 : k + 1], p[k - 1 :: -1]) / k
+        p[k] = sign * dot_product(s[: k + 1], s[k::-1])
+    return closed(s, x)
 
 
 def asin(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse sine, on the branch of `z`."""
-    return _inverse(x, z, _plus(1, -x), _plus(1, x), np.cos, 1)
+    return _inverse(x, z, plus(1, -x), plus(1, x), np.cos, 1)
 
 
 def acos(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse cosine, on the branch of `z`."""
-    return _inverse(x, z, _plus(1, -x), _plus(1, x), np.sin, -1)
+    return _inverse(x, z, plus(1, -x), plus(1, x), np.sin, -1)
 
 
 def asinh(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse hyperbolic sine, on the branch of `z`."""
-    return _inverse(x, z, _plus(1, multiply(x, x)), None, np.cosh, 1)
+    return _inverse(x, z, plus(1, multiply(x, x)), None, np.cosh, 1)
 
 
 def acosh(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse hyperbolic cosine, on the branch of `z`."""
-    return _inverse(x, z, _plus(-1, x), _plus(1, x), np.sinh, 1)
+    return _inverse(x, z, plus(-1, x), plus(1, x), np.sinh, 1)
 
 
 def _inverse(x: np.ndarray, z: Any, a: np.ndarray, b: Any, root: Any, sign: int) -> np.ndarray:
@@ -426,12 +396,12 @@ def _inverse(x: np.ndarray, z: Any, a: np.ndarray, b: Any, root: Any, sign: int)
 
 def atan(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse tangent."""
-    return integral(z, divide(derivative(x), _plus(1, multiply(x, x))[:-1]))
+    return integral(z, divide(derivative(x), plus(1, multiply(x, x))[:-1]))
 
 
 def atanh(x: np.ndarray, z: Any) -> np.ndarray:
     """The inverse hyperbolic tangent."""
-    return integral(z, divide(derivative(x), multiply(_plus(1, -x), _plus(1, x))[:-1]))
+    return integral(z, divide(derivative(x), multiply(plus(1, -x), plus(1, x))[:-1]))
 
 
 def atan2(y: np.ndarray, x: np.ndarray, z: Any) -> np.ndarray:
@@ -451,7 +421,7 @@ def hypot(x: np.ndarray, y: np.ndarray, z: Any) -> np.ndarray:
     squares = multiply(x, x) + multiply(y, y)
     whole = np.where(kink, np.ones_like(squares[:1]), squares[:1])
     s = sqrt(np.concatenate((whole, squares[1:])), np.ones_like(x[0])) * size
-    return _with_value(z, np.where(kink, 0.0, s).astype(x.dtype, copy=False))
+    return with_value(z, np.where(kink, 0.0, s).astype(x.dtype, copy=False))
 
 
 # Special functions -----------------------------------------------------------------------------------------------
@@ -483,7 +453,7 @@ def compose(c: Any, x: np.ndarray) -> np.ndarray:
 
 def lgamma(x: np.ndarray, z: Any) -> np.ndarray:
     """The logarithm of |gamma(x)| of one number, from z' = digamma(x) x'."""
-    first = _plain(x[0])
+    first = plain_number(x[0])
     c = [(-1) ** (k + 1) * zeta(k + 1, first) if k else digamma(first) for k in range(len(x) - 1)]
     return integral(z, multiply(compose(c, x[:-1]), derivative(x)) if c else x[:-1])
 
@@ -509,13 +479,3 @@ def zeta(s: int, x: float) -> Any:
 def gamma(x: np.ndarray, z: Any) -> np.ndarray:
     """The gamma function of one number: the exponential of its logarithm, with its own sign."""
     return exp(lgamma(x, 0.0), z)
-
-
-def _plus(c: float, x: np.ndarray) -> np.ndarray:
-    """c + x: only the value moves."""
-    return np.concatenate((x[:1] + c, x[1:]))
-
-
-def _with_value(z: Any, x: np.ndarray) -> np.ndarray:
-    """`x` with another value."""
-    return np.concatenate((np.broadcast_to(np.asarray(z, x.dtype), (1, *x.shape[1:])), x[1:]))

@@ -29,7 +29,7 @@ from plaingrad.errors import AliasError, CheckpointError
 
 #: Lenders of memory that no array owns: what lies in it is found by the lender alone, not by address.
 STORES = (bytes, bytearray, array, mmap.mmap)
-HOOKS = (__name__, "plaingrad.engine.calls.calls", "plaingrad.engine.calls.level")
+HOOKS = (__name__, "plaingrad.engine.calls.")  # modules of the hooks, or what their names begin with
 
 
 class Borrowed:
@@ -170,7 +170,7 @@ def _is(a: Any, b: Any) -> bool:
 def caller() -> FrameType:
     """The innermost frame that is not of the hooks."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") in HOOKS:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(HOOKS):
         frame = frame.f_back
     return frame
 

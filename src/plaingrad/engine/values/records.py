@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from plaingrad.engine.refusals.refuse import name_of, refuse
+from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
 from plaingrad.errors import MissingRuleError
 
 MOVED = frozenset(
@@ -48,4 +48,14 @@ def refuse_write(a: np.ndarray) -> NoReturn:
         f"A record ({a.dtype}) is neither a number nor an array, so the numbers in it could not be followed.",
         f"write the fields, each of which is an array: a[{field!r}][i] = x",
         "missing-rule",
+    )
+
+
+def refuse_bits(a: np.ndarray) -> None:
+    """Refuse an array of integers or objects that shares memory with differentiated numbers."""
+    if a.dtype.names is not None:
+        refuse_record(a)
+    missing_rule(
+        np.ndarray.view,
+        f"It looks at the bits of differentiated numbers as {a.dtype}; that has no derivative.",
     )

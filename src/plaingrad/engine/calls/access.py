@@ -1,0 +1,200 @@
+"""Items and elements: reading, writing, iterating, containment. Arrays are memory, so writes to them are noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import FunctionType, GeneratorType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.critical import exclusively
+from plaingrad.engine.calls.identities import Identities
+from plaingrad.engine.calls.text_functions import CsvReader
+from plaingrad.engine.memory.kinds import (
+    ARRAY,
+    is_heap,
+    kind_of,
+)
+from plaingrad.engine.memory.memory import (
+    is_borrowed,
+    lender_of,
+    overwrites_unread,
+    owner_of,
+)
+from plaingrad.engine.refusals.refuse import missing_rule, where
+from plaingrad.engine.users_code import adopt, earlier_frames
+from plaingrad.engine.users_code.class_attributes import lookup
+from plaingrad.engine.values import array_classes, array_items, records, texts
+from plaingrad.engine.values.borrowed import describe, refuse_write
+from plaingrad.errors import AliasError
+from plaingrad.rewrite import PLAIN
+
+
+class Access(Identities):
+    """What a level does with a[k], a[k] = v, `for`, `in`, and f-strings."""
+
+    __slots__ = ()
+
+    def _getitem(self, o: Any, k: Any) -> Any:
+        t = type(o)
+        if t is list or t is tuple:
+            return o[k]
+        if t is np.ndarray:
+            return self.read_array(o, k)
+        if t is dict:
+            try:
+                known = type(k) in adopt.known
+            except TypeError:  # a class without hash
+                known = False
+            if known:
+                return o[k]
+        if kind_of(t) == ARRAY and lookup(t, "__getitem__") is array_items.GETITEM:
+            return array_items.read(self, o, k)
+        return self.calls.getitem(o, k)
+
+    def _setitem(self, v: Any, o: Any, k: Any) -> None:
+        t = type(o)
+        if t is np.ndarray and (
+            type(v) is float or type(v) is np.ndarray or not array_classes.is_subclassed(v)
+        ):
+            self.write_array(v, o, k)
+            return
+        try:
+            is_plain = t is list or (t is dict and type(k) in adopt.known)
+        except TypeError:  # a class without hash
+            is_plain = False
+        if is_plain:
+            o[k] = v
+        elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is array_items.SETITEM:
+            array_items.write(self, v, o, k)
+        else:
+            self.calls.setitem(v, o, k)
+
+    def read_array(self, a: np.ndarray, k: Any) -> Any:
+        """a[k]: a view needs nothing, a number or a copy does."""
+        raise NotImplementedError
+
+    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v."""
+        raise NotImplementedError
+
+    def check_overlap(self, v: np.ndarray, a: np.ndarray, k: Any) -> None:
+        """Refuse a[k] = v where NumPy overwrites elements of `v`, in the memory of `a`, before it reads them."""
+        if overwrites_unread(a[k], v):
+            raise AliasError(
+                f"the assignment {where()} puts a vector into one that shares elements with it, a row into a column, "
+                "say:\n  NumPy overwrites some of them before it reads them, and the result depends on how the "
+                "array lies in memory.\n"
+                "  Assign a copy: `a[k] = v.copy()`.\n  See docs: errors#alias"
+            )
+
+    def write_through(self, v: Any, m: memoryview, k: Any) -> None:
+        """m[k] = v, where `m` looks at an array that a pullback reads."""
+        self._native_write(v, m, k)
+
+    def _native_write(self, v: Any, a: Any, k: Any) -> None:
+        if self.parent is PLAIN:
+            a[k] = v
+        else:
+            self.parent.setitem(v, a, k)
+
+    def _meet_write(self, owner: Any, a: np.ndarray) -> None:
+        """Memory of `owner` is about to be written through `a`: is it one of two names of an argument?"""
+        i = self.index.get(id(owner))
+        if i is None and owner.base is not None:
+            i = self.index.get(id(lender_of(owner)))
+        if type(i) is int and i < 0:
+            for twin in self.twins:
+                if np.may_share_memory(a, twin.original):
+                    twin.touched = twin.written = True
+                    twin.check()
+
+    def may_activate(self, a: np.ndarray) -> None:
+        """Active values are about to be written into `a`, which holds none: refused where we could not follow them."""
+        owner = owner_of(a)
+        if is_borrowed(owner):
+            self.borrowed.check_write(a, owner)
+
+    def _activate(self, a: np.ndarray) -> Any:
+        owner = owner_of(a)
+        # Two threads may fill one array, and it has one place in the table.
+        return exclusively(self.activating, self._index_of_memory, owner)
+
+    def _index_of_memory(self, owner: Any) -> Any:
+        return self.index[id(owner)] if self.owns_region(owner) else self.add_region(owner)
+
+    def _written(self, i: Any) -> None:
+        twin = self.fresh.get(i)
+        if twin is not None and not twin.written:
+            if twin.lent:
+                twin.torn = True
+                whose = describe(twin.original)
+                refuse_write(f"the array passed as {twin.name}, which lies in memory of {whose}, is written")
+            twin.written = True
+            twin.check()
+
+    def _contains(self, x: Any, container: Any) -> bool:
+        self.calls.meet(x)
+        self.calls.meet(container)
+        t = type(container)
+        if t is not dict and t is not set and t is not frozenset:
+            self.calls.meet_elements(container)
+        return x in container
+
+    def _iterable(self, o: Any) -> Any:
+        t = type(o)
+        if t is list or t is tuple or t is range or t is dict or t is str:
+            return o
+        if t is np.ndarray:
+            if o.ndim == 1 and o.dtype.kind in "fc":
+                return self._elements(o)
+            self.region(o)
+            if o.dtype.names is not None and self.calls.finds_active(o):
+                records.refuse_record(o)
+            return o
+        if kind_of(t) == ARRAY and lookup(t, "__iter__") is array_items.ITER:
+            return array_items.elements(self, o)
+        if o is self.calls.made:
+            self.calls.made = None  # nothing of ours is to hold on to what it goes through
+            return o
+        if t is GeneratorType or earlier_frames.is_generator(t) or earlier_frames.is_iterator(t):
+            return self._foreign(o)
+        if t is np.flatiter:
+            return self.inside_rule(np.flatiter.__iter__, o)
+        if t is CsvReader and self.texts:
+            return self._parsed_rows(o)
+        if t is memoryview and self.calls.finds_active(o):
+            missing_rule(memoryview, "It reads differentiated numbers out of raw memory.")
+        if t is np.broadcast and any(self.is_active(part.base) for part in o.iters):
+            missing_rule(np.broadcast, "It makes new numbers from differentiated arrays.")
+        adopt.adopt(t)
+        if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
+            it = iter(o)
+            adopt.adopt(type(it))
+            return self._foreign(it)
+        return o
+
+    def _parsed_rows(self, rows: Any) -> Iterator[Any]:
+        for row in rows:
+            texts.check_number(self, row)
+            yield row
+
+    def _foreign(self, it: Any) -> Any:
+        """`it`, or where it was made outside the level its items, looked at step by step."""
+        if not earlier_frames.is_foreign(it):
+            return it
+        earlier_frames.check(self, it)
+        return (
+            earlier_frames.checked(self, it)
+            if type(it) is GeneratorType or earlier_frames.is_iterator(type(it))
+            else it
+        )
+
+    def _elements(self, a: np.ndarray) -> Iterator[Any]:
+        read = self.read_array
+        return (read(a, k) for k in range(len(a)))
+
+    def _text(self, o: Any) -> Any:
+        texts.remember(self, o)
+        return o

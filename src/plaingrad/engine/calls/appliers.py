@@ -1,0 +1,227 @@
+"""What is called instead of a function that has a rule: row, ufunc, definition, rules by types, compiled code."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import math
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.class_keys import any_among, classes_of, is_among
+from plaingrad.critical import imported
+from plaingrad.engine.calls import specials
+from plaingrad.engine.calls.c_code import guarded, integer_part, iterating
+from plaingrad.engine.memory.kinds import (
+    ARRAY,
+    EXACT,
+    MAPPING,
+    NOTHING,
+    OBJECT,
+    SEQUENCE,
+    is_heap,
+    is_listed,
+    kind_of,
+)
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.values import array_classes, subclasses, texts, truncated
+from plaingrad.errors import NativeError
+from plaingrad.rewrite import PLAIN
+from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy import objects
+from plaingrad.rules.numpy.names import into
+from plaingrad.tangents.fields import parts_of
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.calls import Calls
+    from plaingrad.engine.calls.level import Level
+
+
+def applier(calls: Calls, rule: Rule, f: Any) -> Any:
+    """What to call instead of `f`, which has `rule`."""
+    kind = rule.kind
+    level = calls.level
+    if rule.variants:
+        return by_types(calls, rule, f)
+    if type(f) is np.ufunc:
+        return ufunc(calls, rule, f)
+    if kind == "mover":
+        return f
+    if kind == "no_tangent":
+        return integer_part(calls, f) if f in specials.INTEGER_PARTS else f
+    if kind == "higher_order":
+        return iterating(calls, f)
+    if kind == "composed":
+        return composed(calls, rule, f)
+
+    written = calls.inside(into)
+    in_floats = rule.own and getattr(f, "__module__", None) == "math"
+
+    def apply_rule(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and kwargs.get("out") is not None:
+            if array_classes.among((*args, *kwargs.values())) and array_classes.is_numpys(f):
+
+                def write(*args: Any, **kwargs: Any) -> Any:
+                    return written(f, args, kwargs)
+
+                return subclasses.call(level, f, args, kwargs, write, True)
+            return written(f, args, kwargs)
+        if in_floats and any_among(args, EXACT):  # which mix with no float
+            args = tuple([calls.prep(float)(x) if is_among(type(x), EXACT) else x for x in args])
+        return level.apply(rule, f, args, kwargs)
+
+    if type(f) is FunctionType and f.__closure__ and not rule.own:
+        return of_closure(calls, rule, f, apply_rule)
+    if kind == "scalar" and level.unary and (f is abs or getattr(f, "__module__", None) == "math"):
+        partial = rule.partials[0]
+        if callable(partial) and (len(rule.partials) == 1 or f is math.log):
+            return level.unary(f, partial, math, apply_rule)
+    return apply_rule
+
+
+def by_types(calls: Calls, rule: Rule, f: Any) -> Any:
+    """A callable with several rules, chosen by the types of the arguments; if none fits, as if it had none."""
+    appliers: dict[int, Any] = {}
+    without: list[Any] = []
+
+    def apply_by_types(*args: Any, **kwargs: Any) -> Any:
+        chosen = rulebook.choose(rule, args, kwargs)
+        if chosen is None:
+            if not without:
+                without.append(calls.without_rule(f))
+            return without[0](*args, **kwargs)
+        found = appliers.get(id(chosen))
+        if found is None:
+            found = appliers[id(chosen)] = chosen, calls.applier(chosen, f)
+        return found[1](*args, **kwargs)
+
+    return apply_by_types
+
+
+def of_closure(calls: Calls, rule: Rule, f: FunctionType, apply_rule: Any) -> Any:
+    """A closure with a rule: what it has captured is no argument, so it must not depend on the inputs."""
+
+    def apply_to_closure(*args: Any, **kwargs: Any) -> Any:
+        for name, held in parts_of(f).items():
+            if calls.level.is_active(held):
+                missing_rule(
+                    f,
+                    f"It has captured {name!r}, which depends on the differentiated inputs, and its rule knows no "
+                    "derivative for that.",
+                )
+        return apply_rule(*args, **kwargs)
+
+    return apply_to_closure
+
+
+def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
+    """A ufunc: by its rule, or with keywords or `out` by the definition that all ufuncs share."""
+    level = calls.level
+    plain = guarded(calls, f) if rule is not None else python_ufunc(calls, f)
+    with_options = rulebook.find(np.ufunc.__call__)
+    operands = f.nin
+
+    def apply_ufunc(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) > operands:
+            if rule is None or with_options is None:
+                return plain(*args, **kwargs)
+            return calls.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
+        if rule is None:
+            return plain(*args)
+        if not rule.gives_derivative:
+            return level.native(f, args, {})
+        if operands == 1 and rule.kind == "scalar" and type(args[0]) is np.ndarray:
+            z = level.elementwise(rule, f, args[0])
+            if z is not None:
+                return z
+        for x in args:
+            if kind_of(type(x)) == SEQUENCE:
+                make = calls.prep(np.array)
+                args = tuple([make(x) if kind_of(type(x)) == SEQUENCE else x for x in args])
+                break
+        return level.apply(rule, f, args, kwargs)
+
+    return apply_ufunc
+
+
+def python_ufunc(calls: Calls, f: np.ufunc) -> Any:
+    """A ufunc without a rule; one that np.frompyfunc made calls its Python function element by element."""
+    plain = guarded(calls, f)
+    inner = [x for x in gc.get_referents(f) if callable(x)]
+    if not inner:
+        return plain
+
+    def element_by_element(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or f.nout != 1:
+            return plain(*args, **kwargs)
+        return calls.inside(objects.elementwise)(inner[0], *args)
+
+    return element_by_element
+
+
+def composed(calls: Calls, rule: Rule, f: Any) -> Any:
+    """A function with a definition in Python, which is run where something depends on the inputs."""
+    level = calls.level
+    definition = rule.definition
+    is_concerned = functools.partial(concerns, level)
+    is_numpys = array_classes.is_numpys(f)
+
+    def composed(*args: Any, **kwargs: Any) -> Any:
+        if is_numpys and (array_classes.among(args) or (kwargs and array_classes.among(kwargs.values()))):
+            return subclasses.call(level, f, args, kwargs, calls.inside(definition), rule.mutates)
+        if rule.mutates or any(map(is_concerned, args)) or any(map(is_concerned, kwargs.values())):
+            return calls.inside(definition)(*args, **kwargs)
+        y = level.native(f, args, kwargs)
+        if level.texts and any(map(texts.holds_text, args)):
+            texts.check_conversion(level, args, y)
+        if level.texts.truncated:
+            truncated.check_times(level, y, (*args, *kwargs.values()))
+        return y
+
+    return composed
+
+
+def concerns(level: Level, x: Any) -> bool:
+    """Whether a definition must be run for argument `x`: active, or nobody knows what is in it."""
+    kind = kind_of(type(x))
+    if kind == NOTHING:
+        return is_heap(type(x)) and not is_listed(type(x))  # a class may iterate, a kind of int compute
+    if kind == OBJECT:
+        return True
+    if kind == MAPPING and any(concerns(level, key) for key in x):
+        return True
+    return level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and holds_objects(x))
+
+
+def holds_objects(x: Any) -> bool:
+    """Whether an entry of a container is an object."""
+    return any(kind_of(t) == OBJECT for t in classes_of(x.values() if isinstance(x, dict) else x))
+
+
+def compiled_by_numba(calls: Calls, f: Any) -> Any:
+    """A function that Numba compiles: one step by its derived native rule, else the Python function it was."""
+    level = calls.level
+
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = array_classes.as_numba_has_them(args, kwargs)
+        values = (*args, *kwargs.values())
+        if not any(map(calls.finds_active, values)):
+            if level.parent is PLAIN and not any(
+                kind_of(type(x)) == ARRAY and id(owner_of(x)) in level.captured for x in values
+            ):
+                return f(*args, **kwargs) if kwargs else f(*args)
+        elif level.parent is PLAIN and level.takes_native_rules and not kwargs:
+            native = level.outside(imported, "plaingrad.native.border.rule")
+            if level.outside(native.takes, f, args):
+                try:
+                    return level.apply(native.rule_of(f), f, args, {})
+                except NativeError:
+                    pass
+        native = level.outside(imported, "plaingrad.native.border.rule")
+        return calls.prep(level.outside(native.source_of, f, args, kwargs))(*args, **kwargs)
+
+    return compiled

@@ -1,0 +1,203 @@
+"""C code: what is called instead of a function that has no rule, that iterates over its arguments, or calls them.
+
+Code without a rule is called when nothing among its arguments is active, and refused otherwise; functions that it is
+given run rewritten, and the classes of what it compares or hashes are adopted first.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+from collections import defaultdict
+from types import FunctionType, GeneratorType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.class_keys import is_among
+from plaingrad.engine.calls import elsewhere
+from plaingrad.engine.memory.kinds import (
+    ARRAY,
+    MAPPING,
+    NOTHING,
+    NUMBER,
+    OBJECT,
+    SEQUENCE,
+    kind_of,
+)
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.users_code import earlier_frames
+from plaingrad.engine.users_code.adopt import LruCached
+from plaingrad.engine.values import text_into_c, texts, truncated
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.calls import Calls
+
+HEAP_FUNCTIONS = frozenset((heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop))
+# Of these, the elements are neither compared, hashed nor called.
+MOVING_ONLY = frozenset((zip, enumerate, reversed, list, tuple, itertools.chain, itertools.islice))
+ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
+# And those that they call.
+CALLED_BY_NAME = ("key", "func", "function", "mycmp", "repl", "predicate", "callback")
+
+
+def meeting_class(calls: Calls, f: Any) -> Any:
+    """`object.__new__` and its like: the class that is made, or initialised next, is met first."""
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            calls.meet(args[0])
+        return f(*args, **kwargs) if kwargs else f(*args)
+
+    return make
+
+
+def iterating(calls: Calls, f: Any) -> Any:
+    """A C function that iterates over its arguments or calls them, on what it may safely touch."""
+    only_functions = f is defaultdict or f is functools.cmp_to_key
+    maker = f if isinstance(f, type) else getattr(f, "__objclass__", object)
+    fills = kind_of(maker) == MAPPING  # keyword arguments are entries
+    used = (*ITERATED, *CALLED_BY_NAME)
+    on_heap = is_among(f, HEAP_FUNCTIONS)
+    moves = is_among(f, MOVING_ONLY)
+
+    def over_elements(*args: Any, **kwargs: Any) -> Any:
+        if on_heap and args and type(args[0]) is list:
+            calls.meet_heap(args[0])
+            return f(args[0], *[safe(calls, x, only_functions) for x in args[1:]], **kwargs)
+        args = tuple(
+            [
+                x if moves and (type(x) is list or type(x) is tuple) else safe(calls, x, only_functions)
+                for x in args
+            ]
+        )
+        if moves and not kwargs:
+            made = f(*args)
+            if type(made) is not list and type(made) is not tuple:
+                calls.made = made
+            return made
+        if kwargs:
+            kwargs = {
+                name: safe(calls, x, only_functions) if name in used and not fills else calls.meet(x)
+                for name, x in kwargs.items()
+            }
+        return f(*args, **kwargs) if kwargs else f(*args)
+
+    return over_elements
+
+
+def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
+    """`x` as C code may have it that iterates over it or calls it."""
+    t = type(x)
+    kind = kind_of(t)
+    if kind == NUMBER or (kind == NOTHING and not callable(x)):
+        return x
+    if t is FunctionType or t is MethodType:
+        if only_functions and rulebook.find(x) is None:
+            elsewhere.adopt_callback(x)  # it stays the object that it is
+            return x
+        return calls.prep(x)
+    if kind in (SEQUENCE, MAPPING):
+        calls.meet_elements(x)
+        return x
+    if kind == ARRAY or t is np.flatiter or t is memoryview:
+        return calls.level._iterable(x)
+    if callable(x) and not (only_functions and isinstance(x, (type, np.ufunc))):
+        return calls.prep(x)
+    if t is GeneratorType or earlier_frames.is_iterator(t):
+        return calls.level._iterable(x)
+    calls.meet(x)
+    return x
+
+
+def guarded(calls: Calls, f: Any) -> Any:
+    """A C function without a rule: called when nothing among its arguments is active, else refused."""
+    level = calls.level
+    pickles = getattr(getattr(f, "__objclass__", f), "__module__", None) == "_pickle"
+    # Functions are pickled by name, not called.
+    given = calls.meet if pickles else functools.partial(callback, calls, f)
+    reads = text_into_c.reader_kind(f)
+
+    def opaque(*args: Any, **kwargs: Any) -> Any:
+        if level.texts:
+            text_into_c.check_arguments(level, f, reads, args, kwargs)
+        watched = None
+        for position, x in enumerate(itertools.chain(args, kwargs.values())):
+            kind = kind_of(type(x))
+            if kind == NOTHING:
+                continue
+            if calls.finds_active(x):
+                missing_rule(
+                    f,
+                    f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.",
+                )
+            if (kind == ARRAY or type(x) is memoryview) and id(owner_of(x)) in level.captured:
+                watched = [*(watched or ()), x]
+        if watched and f is not memoryview:  # writes through one are seen
+            refuse_writes(f)
+        if reads == "reading" and any(map(text_into_c.is_stepped, args)):
+            args = tuple(
+                [text_into_c.checked_items(level, f, x) if text_into_c.is_stepped(x) else x for x in args]
+            )
+        ready = [given(x) for x in args]
+        if kwargs:
+            kwargs = {name: given(x) for name, x in kwargs.items()}
+        result = f(*ready, **kwargs) if kwargs else f(*ready)
+        if level.texts:
+            text_into_c.check_result(level, f, reads, args, result)
+        return result
+
+    return truncated.spans(level, f, opaque) if truncated.is_span(f) else opaque
+
+
+def refuse_writes(f: Any) -> None:
+    """An unknown C function may write an array that a pullback reads: let it have a read-only look only."""
+    missing_rule(
+        f, "One of its arguments is an array that the reverse pass reads again, and it may write it."
+    )
+
+
+def callback(calls: Calls, f: Any, x: Any) -> Any:
+    """A callable handed to the C function `f`: its rewritten form, which may not return active values to it."""
+    t = type(x)
+    if t is FunctionType or t is MethodType or (t is functools.partial):
+        return elsewhere.callback(calls.level, f, x)
+    if t is LruCached:
+        calls.memos.of_function(x)  # its function runs rewritten
+    if kind_of(t) == OBJECT:
+        calls.meet(x)
+    return x
+
+
+def integer_part(calls: Calls, f: Any) -> Any:
+    """int(x), floor(x), ...: no derivative; refused where the integer keeps every digit of x."""
+    level = calls.level
+
+    def integer(*args: Any, **kwargs: Any) -> Any:
+        if args:
+            x = args[0]
+            if isinstance(x, texts.TEXT):
+                result = f(*args, **kwargs) if kwargs else f(*args)
+                if level.texts:
+                    texts.check(level, x, texts.SHORT_DIGITS)
+                return result
+            kind = kind_of(type(x))
+            if kind == NUMBER and calls.finds_active(x):
+                if (
+                    not isinstance(x, complex)
+                    and abs(x) >= truncated.INTEGER_LIMIT
+                    and abs(x) != float("inf")
+                ):
+                    truncated.refuse_digits(f.__name__)
+                result = f(*args, **kwargs) if kwargs else f(*args)
+                if type(result) is int and len(level.texts.truncated) < truncated.MOST:
+                    level.texts.truncated.add(result)
+                return result
+            elif kind == OBJECT:
+                calls.meet(x)
+        return f(*args, **kwargs) if kwargs else f(*args)
+
+    return integer

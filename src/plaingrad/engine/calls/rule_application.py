@@ -1,0 +1,285 @@
+"""A function is applied to its arguments by its rule: which of them are active, and what stands in the way.
+
+Mode by mode, the derivative is what `by_rule` does with them. Arguments of other kinds than numbers and arrays come
+first: objects convert themselves, subclasses of arrays are asked, arrays of objects are gone through one by one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.class_keys import is_instance
+from plaingrad.engine.calls.identities import Identities
+from plaingrad.engine.memory.kinds import (
+    ARRAY,
+    NOTHING,
+    NUMBER,
+    OBJECT,
+    SEQUENCE,
+    is_heap,
+    kind_of,
+)
+from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
+from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.values import array_classes, records, subclasses, texts, truncated
+from plaingrad.engine.values.unfiled import hides_active, hides_numbers
+from plaingrad.engine.values.users_numbers import by_value, is_users
+from plaingrad.errors import RuleError
+from plaingrad.rewrite import PLAIN, in_force
+from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy import objects
+
+UFUNCS = {  # what an operator on arrays is
+    getattr(operator, name): getattr(np, ufunc)
+    for name, ufunc in [
+        *[(name, name) for name in ("add", "matmul", "pow", "neg", "pos", "abs", "invert")],
+        *[("sub", "subtract"), ("mul", "multiply"), ("truediv", "true_divide"), ("pow", "power")],
+        *[("floordiv", "floor_divide"), ("mod", "remainder"), ("neg", "negative"), ("pos", "positive")],
+    ]
+    if hasattr(np, ufunc)
+}
+LOOKED_AT = object()  # says that an argument is among the inputs now, or not active
+
+
+class RuleApplication(Identities):
+    """What a level does with a function that has a rule."""
+
+    __slots__ = ()
+
+    def apply(self, rule: Rule, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """f(*args, **kwargs) by its rule, with what the rule computes one level out."""
+        index = self.index
+        inputs = []
+        numbers_only = not kwargs
+        for position, x in enumerate(args):
+            t = type(x)
+            if t is np.ndarray and x.dtype.kind in "fcbiu":
+                numbers_only = False
+                i = self.region(x)
+                if i is not None:
+                    inputs.append((position, ArraySlot(i, x)))
+                continue
+            kind = kind_of(t)
+            if kind == NUMBER:
+                i = index.get(id(x))
+                if t is not float and t is not int and rule.own and is_users(x):
+                    args = by_value(self, f, args)
+                    x = args[position]
+                if i is not None:
+                    inputs.append((position, NumberSlot(i, x)))
+            elif kind != NOTHING:
+                numbers_only = False
+                z = self._other_input(rule, f, args, kwargs, position, kind, inputs)
+                if z is not LOOKED_AT:
+                    return z
+        if kwargs:
+            if array_classes.among(kwargs.values()):
+                z = subclasses.apply(self, rule, f, args, kwargs)
+                if z is not subclasses.PLAIN_CALL:
+                    return z
+            self._keyword_inputs(rule, kwargs, inputs)
+        if not inputs:
+            y = self.native(f, args, kwargs)
+            if self.texts and any(map(texts.holds_text, args)):
+                texts.check_conversion(self, args, y)
+            if self.texts.truncated and (rule.kind != "scalar" or f in truncated.SUMS):
+                truncated.check_times(self, y, args)
+            return y
+        y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
+        if y is None and rule.users:
+            raise RuleError(
+                f"the rule for {rule.name} was applied to differentiated values and returned None, which has no "
+                "derivative.\n  If the function writes into its arguments, say so (mutates=..., plaingrad.defined_as); "
+                "for an `__init__`, give the rule for the class; if nothing matters, plaingrad.nondifferentiable.\n"
+                "  See docs: errors#rule"
+            )
+        if rule.users and hides_numbers(y):
+            missing_rule(
+                rule.function, f"Its rule returned a {type(y).__qualname__}, whose derivative would be lost."
+            )
+        if type(y) is np.timedelta64 or (type(y) is np.ndarray and y.dtype.kind == "m"):
+            missing_rule(f, "It makes time spans, which have no tangent.")
+        return y
+
+    def _other_input(
+        self,
+        rule: Rule,
+        f: Any,
+        args: Any,
+        kwargs: dict[str, Any],
+        position: int,
+        kind: int,
+        inputs: list[Any],
+    ) -> Any:
+        """An argument that is neither a number nor a plain array: `LOOKED_AT`, or the result, if it has the say."""
+        x = args[position]
+        if (
+            (kind == ARRAY and type(x) is not np.ndarray)
+            or (kind == SEQUENCE and array_classes.among_entries(x))
+            or (kind == OBJECT and is_heap(type(x)) and array_classes.has_protocol(type(x)))
+        ):
+            z = subclasses.apply(self, rule, f, args, kwargs)
+            if z is not subclasses.PLAIN_CALL:
+                return z
+        if (
+            kind == OBJECT
+            and rule.own
+            and (
+                rule.kind == "scalar" or type(x) is np.flatiter or (is_heap(type(x)) and self._is_operand(x))
+            )
+        ):
+            return self._apply_to_object(rule, f, args, kwargs, position)
+        if kind == SEQUENCE and rule.kind == "scalar" and any(type(a) is np.ndarray for a in args):
+            make = self.prep(np.array)
+            args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
+            return self.apply(rule, f, args, kwargs)
+        slot = self.slot_of(x)
+        if slot is None and kind == OBJECT and rule.users and hides_active(self, x):
+            missing_rule(
+                rule.function,
+                f"Its argument {position} is a {type(x).__qualname__}, in which the rule would find "
+                "differentiated numbers unseen; pass a list.",
+            )
+        if slot is not None:
+            if rule.users and type(slot) is Tree:
+                attach(slot, x)
+            if kind == ARRAY and x.dtype.kind in "OV":
+                if x.dtype.kind == "O":
+                    return self._apply_to_objects(rule, f, args, kwargs)
+                records.check_call(f, x)
+            inputs.append((position, slot))
+        return LOOKED_AT
+
+    def _is_operand(self, x: Any) -> bool:
+        """Whether a user's object stands for numbers: it converts itself to an array, or holds active ones."""
+        t = type(x)
+        return hasattr(t, "__array__") or hasattr(t, "__array_function__") or self.is_active(x)
+
+    def _apply_to_object(self, rule: Rule, f: Any, args: Any, kwargs: Any, position: int) -> Any:
+        """A rule of numbers and arrays met with a user's object: its own conversions come first."""
+        x = args[position]
+        self.calls.meet(x)
+        t = type(x)
+        module = getattr(f, "__module__", None)
+        if module == "math" and hasattr(t, "__float__") and not hasattr(t, f"__{f.__name__}__"):
+            x = t.__float__(x)
+        elif module == "cmath" and hasattr(t, "__complex__"):
+            x = t.__complex__(x)
+        elif hasattr(t, "__array__") and not array_classes.speaks(UFUNCS.get(f, f), t):
+            x = self.calls.method(x, "__array__")()
+        elif rule.kind == "full":
+            if self.is_active(x):
+                missing_rule(
+                    f, f"Its argument {position} is a `{t.__qualname__}` that holds differentiated numbers."
+                )
+            return self.native(f, args, kwargs)
+        else:
+            array_code = isinstance(f, np.ufunc) or str(module).startswith("numpy")
+            for at, operand in enumerate(args):
+                self.calls.meet(operand)
+                if (
+                    array_code
+                    and at != position
+                    and not hasattr(t, "__array_ufunc__")
+                    and self.is_active(operand)
+                ):
+                    missing_rule(
+                        f, f"It combines differentiated numbers with an object of type `{t.__qualname__}`."
+                    )
+            return f(*args, **kwargs)  # C code enters the object's own methods
+        return self.apply(rule, f, (*args[:position], x, *args[position + 1 :]), kwargs)
+
+    def _keyword_inputs(self, rule: Rule, kwargs: dict[str, Any], inputs: list[Any]) -> None:
+        for name, x in kwargs.items():
+            slot = self.slot_of(x)
+            if slot is not None:
+                names = rule.parameters
+                if name not in names:
+                    missing_rule(
+                        rule.function,
+                        f"Its argument {name!r} depends on the inputs, and the rule knows no derivative for it.",
+                    )
+                inputs.append((names.index(name), slot))
+
+    def _apply_to_objects(self, rule: Rule, f: Any, args: Any, kwargs: Any) -> Any:
+        """A function of an array of Python objects: references are moved natively, the rest is done one by one."""
+        definition = objects.DEFINITIONS.get(f)
+        if definition is not None:
+            return self.calls.inside(definition)(*args, **kwargs)
+        if f in objects.OPERATORS and not kwargs:
+            return self._elementwise(objects.OPERATORS[f], *args)
+        if f in objects.MOVES or rule.source.partition(":")[0].endswith(objects.MOVING_MODULES):
+            for x in args:
+                if type(x) is np.ndarray and x.dtype.kind == "O":
+                    self.calls.meet_elements(list(x.ravel()))
+            y = f(*args, **kwargs)
+            if isinstance(y, np.ndarray) and y.dtype.kind in "fc":  # numbers out of objects
+                return self.prep(np.array)(list(args[0].ravel()), dtype=y.dtype).reshape(y.shape)
+            return y
+        missing_rule(f, "One of its arguments is an array of Python objects with differentiated numbers.")
+
+    def _elementwise(self, op: Any, *operands: Any) -> Any:
+        return self.calls.inside(objects.elementwise)(op, *operands)
+
+    def to_objects(self, a: np.ndarray) -> np.ndarray:
+        """The elements of an active array as Python numbers in an array of objects."""
+        result = np.empty(a.shape, object)
+        number = self.prep(complex if a.dtype.kind == "c" else float)
+        for place in np.ndindex(a.shape):
+            result[place] = number(self.read_array(a, place))
+        return result
+
+    def by_rule(
+        self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
+    ) -> Any:
+        """f(*args, **kwargs) by its rule, where `inputs`, (position, slot) pairs, are active.
+
+        Args:
+            rule: the rule of `f`.
+            f: the function.
+            args: its arguments.
+            kwargs: its keyword arguments.
+            inputs: the active ones.
+            numbers: all arguments are numbers.
+        """
+        raise NotImplementedError
+
+    def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
+        """f(x) of a float64 array by a scalar row; None if it is something else."""
+        raise NotImplementedError
+
+    def native(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The primal f(*args, **kwargs) of a function with a rule, which further out is followed too."""
+        parent = self.parent
+        if parent is PLAIN and not any_exact(args):
+            return f(*args, **kwargs) if kwargs else f(*args)  # C code may tell an empty dictionary from none
+        if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
+            return self.outside(f, *args, **kwargs)
+        return in_force(parent, parent.prep(f), *args, **kwargs)
+
+    def inside_rule(self, f: Any, *args: Any) -> Any:
+        """f(*args) by its rule."""
+        rule = rulebook.find(f)
+        return f(*args) if rule is None else self.calls.applier(rule, f)(*args)
+
+
+def any_exact(args: tuple[Any, ...]) -> bool:
+    """Whether a fraction or a decimal number is among the arguments of a function."""
+    for x in args:
+        t = type(x)
+        if t is not np.ndarray and t is not float and t is not int and is_instance(x, (Fraction, Decimal)):
+            return True
+    return False
+
+
+def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The argument that a rule knows by `position`."""
+    return args[position] if position < len(args) else kwargs[rule.parameters[position]]

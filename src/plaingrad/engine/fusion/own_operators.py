@@ -1,0 +1,38 @@
+"""Which operators hot hooks may do: those whose rules are plaingrad's own, as long as the rulebook is as it is."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from plaingrad import rulebook
+from plaingrad.engine.fusion.fused import may_fuse
+from plaingrad.engine.memory.tape import ARRAY_ARITHMETIC
+from plaingrad.rewrite.hooks import BINARY, IN_PLACE, setter
+
+HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
+
+
+@functools.lru_cache(1)
+def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
+    """The hot hooks whose rules are plaingrad's own; whether arrays' are; whether runs may be fused."""
+
+    def is_own(name: str) -> bool:
+        rule = rulebook.find(getattr(operator, name))
+        return rule is not None and rule.own
+
+    plain = [name for name in HOT if is_own(name)]
+    own = frozenset([*plain, *(f"i{name}" for name in plain if f"i{name}" in IN_PLACE)])
+    return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
+
+
+@functools.lru_cache(16)
+def arithmetic_setter(own: frozenset[str]) -> Callable[[Any, dict[str, Any]], None]:
+    """The function of a level and its hot hooks that sets those in `own`, and the general ones of other operators."""
+    names = (*BINARY, *IN_PLACE, "neg")
+    lines = [
+        f"level.{name} = " + (f"hot['{name}']" if name in own else f"level.general_{name}") for name in names
+    ]
+    return setter(lines, "level", "hot")

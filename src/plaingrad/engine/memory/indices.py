@@ -1,0 +1,63 @@
+"""Indices of arrays: frozen against later changes, and which elements one of them reads or writes twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.memory.memory import address, byte_offsets, extent, overlaps_itself
+
+
+def frozen_key(k: Any) -> Any:
+    """An index that later changes to its arrays and lists do not reach."""
+    t = type(k)
+    if t is int or t is slice or t is type(Ellipsis) or k is None:
+        return k
+    if t is tuple:
+        return tuple([frozen_key(part) for part in k])
+    if t is list or isinstance(k, np.ndarray):
+        return (
+            np.array(k)
+            if len(np.shape(k)) == 0 or np.size(k)
+            else np.array(k, np.intp if t is list else None)
+        )
+    return k
+
+
+def snapshot(a: np.ndarray, k: Any) -> np.ndarray:
+    """A copy of a[k]."""
+    return np.array(a[k])
+
+
+def may_repeat(a: np.ndarray, k: Any) -> bool:
+    """Whether a[k] may read one element twice: repeated entries of integer arrays, or elements that share bytes."""
+    if overlaps_itself(a):
+        return True
+    parts = k if type(k) is tuple else (k,)
+    whole = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "iu"]
+    if len(whole) == 1 and whole[0].ndim == 1:
+        if len(parts) == 1 and a.shape[0]:
+            return bool(np.unique(whole[0] % a.shape[0]).size < whole[0].size)
+    return bool(whole)
+
+
+def winners(a: np.ndarray, k: Any) -> np.ndarray | None:
+    """Where an integer-array key repeats an element, which of the writes lasted; None where nothing repeats."""
+    parts = k if type(k) is tuple else (k,)
+    if not any(
+        isinstance(part, np.ndarray) and part.dtype.kind in "iu" for part in parts
+    ) and not overlaps_itself(a):
+        return None
+    places = np.arange(a.size).reshape(a.shape)[k] if not overlaps_itself(a) else _byte_places(a)[k]
+    flat = places.ravel()
+    last = {place: at for at, place in enumerate(flat.tolist())}
+    if len(last) == flat.size:
+        return None
+    mask = np.zeros(flat.size, bool)
+    mask[list(last.values())] = True
+    return mask.reshape(places.shape)
+
+
+def _byte_places(a: np.ndarray) -> np.ndarray:
+    return byte_offsets(a, min(address(a), extent(a)[0]))
