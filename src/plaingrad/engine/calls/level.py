@@ -28,7 +28,9 @@ from plaingrad.rewrite.hooks import set_hooks
 class Level(RuleApplication, Operators, Access):
     """A derivative in progress; an instance is the set of hooks that rewritten code calls.
 
-    What is done with an operation on active values is left to the modes, `ReverseLevel` and `ForwardLevel`.
+    Its parts are `Identities` (the table), `RuleApplication`, `Operators`, `Access` (items and elements) and `Calls`
+    (what is called instead of a function). What is recorded, or computed beside the primal, is left to the modes,
+    `ReverseLevel` and `ForwardLevel`.
     """
 
     __slots__ = ("heirs", "hot", "is_closed", "patched", "refusal", "unary")

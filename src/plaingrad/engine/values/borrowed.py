@@ -25,6 +25,8 @@ import numpy as np
 from plaingrad.engine.memory.memory import address, array_behind, extent, is_borrowed, lender_of, owner_of
 from plaingrad.engine.refusals.blame import name_of
 from plaingrad.engine.refusals.refuse import name_of_object, refuse
+from plaingrad.engine.values.fresh import rebuilt
+from plaingrad.engine.values.nesting import outwards
 from plaingrad.errors import AliasError, CheckpointError
 
 #: Lenders of memory that no array owns: what lies in it is found by the lender alone, not by address.
@@ -83,7 +85,7 @@ class Borrowed:
 
     def _copy(self, x: np.ndarray) -> np.ndarray:
         level = self.level
-        if any(outer.owns_region(owner_of(x)) for outer in levels_outside(level)):
+        if any(outer.owns_region(owner_of(x)) for outer in outwards(level.parent)):
             return level.outside(copied, x)
         if self.copies is None:
             self.copies = weakref.WeakValueDictionary()
@@ -97,7 +99,7 @@ class Borrowed:
         """Refuse active values in `a`, whose memory `owner` has borrowed, if others may read it."""
         if not a.flags.writeable or not a.size or is_private(owner):
             return
-        if any(outer.owns_region(owner) for outer in levels_outside(self.level)):
+        if any(outer.owns_region(owner) for outer in outwards(self.level.parent)):
             return  # looked at there
         refuse_write(
             f"an array in memory of {describe(owner)} is given values that depend on the differentiated inputs"
@@ -158,11 +160,6 @@ def of_their_own(x: Any) -> Any:
     return x
 
 
-def rebuilt(x: Any, parts: list[Any]) -> Any:
-    """A list or tuple like `x` with other entries."""
-    return type(x)(*parts) if hasattr(x, "_fields") else type(x)(parts)
-
-
 def _is(a: Any, b: Any) -> bool:
     return a is b
 
@@ -173,16 +170,6 @@ def caller() -> FrameType:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(HOOKS):
         frame = frame.f_back
     return frame
-
-
-def levels_outside(level: Any) -> list[Any]:
-    """The levels further out, innermost first."""
-    found = []
-    outer = level.parent
-    while hasattr(outer, "owns_region"):
-        found.append(outer)
-        outer = outer.parent
-    return found
 
 
 def copied(x: np.ndarray) -> np.ndarray:
