@@ -15,11 +15,12 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help test demo lint format types layers docs map bench ci clean
+.PHONY: help test optimised suite slow demo lint format types layers docs map bench ci clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make test    all tests, in a virtual environment made here"
+	@echo "make slow    the fifty slowest tests of the last run of make test"
 	@echo "make demo    fit a model to data and differentiate a library that knows nothing of us"
 	@echo "make lint | types | layers | docs | map | bench | ci | clean"
 
@@ -33,8 +34,21 @@ $(VENV)/.%: pyproject.toml $(VENV)/.made
 	$(PY) -m pip install -q -e '.[$*]'
 	@touch $@
 
+PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+
+# LLVM takes two fifths of the time of native tests if it optimises, and only those marked `optimised` are about that.
 test: $(VENV)/.test
-	$(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+	@$(MAKE) --no-print-directory optimised; first=$$?; $(MAKE) --no-print-directory suite && exit $$first
+
+optimised: $(VENV)/.test
+	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml tests/native
+
+suite: $(VENV)/.test
+	NUMBA_OPT=0 $(PYTEST) -m "not optimised" --junitxml $(VENV)/suite.xml
+
+slow: $(VENV)/.test
+	@test -f $(VENV)/suite.xml || $(MAKE) --no-print-directory test
+	@$(PY) tests/slowest.py $(VENV)/optimised.xml $(VENV)/suite.xml
 
 demo: $(VENV)/.demo
 	MPLBACKEND=Agg $(PY) examples/demo.py

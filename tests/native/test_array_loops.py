@@ -132,6 +132,7 @@ def test_the_gradient_is_that_of_the_plain_tier(f):
     assert "_each" in loops_back(check(f, VECTORS))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [many_arrays, steps_through_time, left_early], ids=lambda f: f.__name__)
 def test_compiled_it_is_too_and_the_value_has_the_bits_of_the_compiled_primal(f):
     found = check(f, VECTORS, derived(f, VECTORS).run)
@@ -147,6 +148,7 @@ def sum_of_whole_powers(x):
     return np.sum(x**5 * 0.7 + x**-3) + np.sum(x**3)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [whole_powers, sum_of_whole_powers])
 def test_whole_powers_have_the_bits_of_the_compiled_primal(f):
     x = np.random.default_rng(5).normal(size=500)
@@ -197,6 +199,7 @@ def test_operands_of_other_shapes_are_broadcast(shapes):
     check(broadcast_both_ways, tuple(RANDOM.normal(size=shape) for shape in shapes))
 
 
+@pytest.mark.optimised
 def test_compiled_they_are_broadcast_likewise():
     for shapes in [((4, 3), (3,)), ((4, 1), (3,)), ((1, 3), (1,)), ((4, 3), (1,))]:
         args = tuple(RANDOM.normal(size=shape) for shape in shapes)

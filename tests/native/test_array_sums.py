@@ -131,6 +131,7 @@ def test_the_terms_of_sums_over_axes_are_in_no_array(f):
     assert "sum_bar" not in text and "axis=" not in text
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [layer_norm, batch_norm, three_axes, in_a_loop], ids=lambda f: f.__name__)
 def test_the_value_has_the_bits_of_the_compiled_primal(f):
     x, w = RANDOM.normal(size=(9, 9)), RANDOM.normal(size=(9, 9))

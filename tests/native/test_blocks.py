@@ -13,6 +13,8 @@ from plaingrad.native.compile import build  # noqa: E402
 from plaingrad.native.runtime.vector import simd, vecmath  # noqa: E402
 from plaingrad.native.loops import sums  # noqa: E402
 
+pytestmark = pytest.mark.optimised
+
 RANDOM = np.random.default_rng(5)
 WEIGHTS = RANDOM.normal(size=3)
 

@@ -116,6 +116,7 @@ def test_an_array_that_is_written_in_between_is_multiplied_before():
     assert text.index("c * b") < text.index("] = 5.0")
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [every_operator, every_function, mean_as_a_method], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("shape", [(1000,), (30, 41), (3, 5, 7), (0,), (4, 0)], ids=str)
 def test_the_compiled_value_has_the_bits_of_the_compiled_primal(f, shape):

@@ -49,6 +49,7 @@ def test_both_modes_agree_with_the_plain_tier_and_with_differences(name):
         assert abs(slope - along) <= 1e-6 * max(1.0, abs(along)) + 10 * error
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_they_give_the_same_and_the_value_of_the_compiled_primal_to_the_last_bit(name):
     import numba

@@ -283,6 +283,7 @@ def test_no_vector_is_made_in_the_loop(f):
     assert "add_to(" not in text and ".sum()" not in text and "sum_bar" not in text
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize(
     "f", [softmax_rows, masked, extremes_between, scalars_between], ids=lambda f: f.__name__
 )

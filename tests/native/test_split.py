@@ -120,6 +120,7 @@ def test_the_uncompiled_gradient_is_that_of_the_plain_tier(f):
     np.testing.assert_allclose([value, gradient], expected, rtol=1e-12)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [recurrence, softplus, exp_of_exp], ids=lambda f: f.__name__)
 def test_the_compiled_value_has_the_bits_of_the_compiled_primal_for_every_number_of_blocks(f):
     kinds = (numba.typeof(0.3), numba.typeof(DATA))

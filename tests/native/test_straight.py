@@ -285,6 +285,7 @@ def f(u0, w, c):
     np.testing.assert_array_equal(w_bar, [0, 0, 0, 0, 4.5, 4.5, 0, 0])
 
 
+@pytest.mark.optimised
 def test_the_value_has_the_bits_of_the_users_function_and_the_gradient_its_differences():
     f = function("""
 def f(u0, c, steps):

@@ -352,6 +352,7 @@ def test_nan_in_the_data_gives_nan_where_the_plain_tier_does():
     np.testing.assert_array_equal(np.isnan(found), np.isnan(expected))
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("f", [logistic, asian])
 def test_the_compiled_value_is_that_of_the_compiled_primal_to_the_last_bit(f):
     data = RANDOM.normal(size=(500, 7))

@@ -17,6 +17,8 @@ from plaingrad.native.machine import c_library  # noqa: E402
 from plaingrad.native.runtime.vector import vecmath  # noqa: E402
 from plaingrad.native.runtime.vector.map import EACH  # noqa: E402
 
+pytestmark = pytest.mark.optimised
+
 HERE = str(Path(vecmath.__file__).parents[2])
 RANDOM = np.random.default_rng(1)
 NAMES = tuple(vecmath.FORMS)
