@@ -1,5 +1,6 @@
 """What every test shares: one BLAS thread, and hypothesis without a clock."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -47,3 +48,9 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not is_left_out(item)]
+
+
+def pytest_collection_finish(session):
+    """What is there once the tests are collected stays until the end: no search for garbage goes through it again."""
+    gc.collect()
+    gc.freeze()
