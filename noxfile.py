@@ -31,6 +31,7 @@ def lint(session):
 
 @nox.session
 def docs(session):
-    """The documentation as HTML, warnings being errors."""
+    """The documentation as HTML, warnings being errors; the built pages are read and checked."""
     session.install("-e", ".[docs]")
-    session.run("sphinx-build", "-q", "-W", "-b", "html", "docs", "docs/_build/html")
+    session.run("sphinx-build", "-q", "-E", "-W", "-b", "html", "docs", "docs/_build/html")
+    session.run("python", "docs/check_pages.py", "docs/_build/html")
