@@ -1,6 +1,8 @@
 """plaingrad: exact, fast derivatives of ordinary Python."""
 
 import os as _os
+from importlib import import_module as _import_module
+from typing import Any as _Any
 
 from plaingrad import rules as _shipped  # noqa: F401
 from plaingrad.api import (
@@ -140,6 +142,19 @@ __all__ = [
     "wirtinger",
     "zero_tangent",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    """`plaingrad.testing`, imported when it is asked for."""
+    if name == "testing":
+        return _import_module("plaingrad.testing")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted([*__all__, "testing", *(name for name in globals() if name.startswith("__"))])
+
 
 if _os.environ.get("PLAINGRAD_CHECK", "0") not in ("", "0"):
     from plaingrad.testing.checks import always as _always

@@ -6,14 +6,17 @@ A message has four parts: what and where (the user's file and line), why, what t
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).parent
+_HERE = os.path.dirname(os.path.abspath(__file__))
 # The page of errors: in an installed package beside this file, in a source tree among the docs.
-_PAGES = (_HERE / "reference" / "errors.md", _HERE.parent.parent / "docs" / "reference" / "errors.md")
+_PAGES = (
+    os.path.join(_HERE, "reference", "errors.md"),
+    os.path.join(os.path.dirname(os.path.dirname(_HERE)), "docs", "reference", "errors.md"),
+)
 _SECTION = re.compile(r"(See docs: )errors#([a-z-]+)")
 
 
@@ -22,7 +25,8 @@ def _sections() -> dict[str, str]:
     """Where each section of the page of errors stands, as `file:line`, by its anchor."""
     for page in _PAGES:
         try:
-            lines = page.read_text(encoding="utf-8").splitlines()
+            with open(page, encoding="utf-8") as file:
+                lines = file.read().splitlines()
         except OSError:
             continue
         return {

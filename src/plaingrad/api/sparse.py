@@ -7,14 +7,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plaingrad.api import recorded
 from plaingrad.api.leaves import check_callable
-from plaingrad.api.sparse_task import HessianTask, Task, scipy_sparse_module
 from plaingrad.api.tiers import Tier, check_tier
-from plaingrad.engine.sparsity import dependence
+from plaingrad.critical import imported
 from plaingrad.errors import ArgumentError
 
-dependence.HANDLERS[recorded.copies] = lambda call: call.ids[0]  # what a hook is put on passes as it is
+
+def sparse_tasks() -> Any:
+    """`plaingrad.api.sparse_task`, with the patterns and colourings: what most programs never need."""
+    return imported("plaingrad.api.sparse_task")
 
 
 def sparsity(f: Callable[..., Any], x: Any, of: Literal["jacobian", "hessian"] = "jacobian") -> Any:
@@ -54,8 +55,9 @@ def sparsity(f: Callable[..., Any], x: Any, of: Literal["jacobian", "hessian"] =
     check_callable(f, "sparsity")
     if of not in ("jacobian", "hessian"):
         raise ArgumentError(f'of must be "jacobian" or "hessian", not {of!r}.\n  See docs: errors#argument')
-    scipy_sparse = scipy_sparse_module()
-    task = Task(f, x) if of == "jacobian" else HessianTask(f, x)
+    tasks = sparse_tasks()
+    scipy_sparse = tasks.scipy_sparse_module()
+    task = tasks.Task(f, x) if of == "jacobian" else tasks.HessianTask(f, x)
     starts, columns = task.found_pattern()
     shape = (starts.size - 1, task.n)
     return scipy_sparse.csr_array((np.ones(columns.size, bool), columns, starts), shape=shape)
@@ -111,7 +113,7 @@ def sparse_jacobian(
         mode = getattr(f, "__plaingrad_mode__", "auto")
     kind = {"auto": "cheapest", "forward": "columns", "reverse": "rows"}[mode]
     check_tier(tier)
-    return Task(f, x, tier).solve(pattern, kind, chunk_size, check)
+    return sparse_tasks().Task(f, x, tier).solve(pattern, kind, chunk_size, check)
 
 
 def sparse_hessian(
@@ -153,4 +155,4 @@ def sparse_hessian(
     """
     check_callable(f, "sparse_hessian")
     check_tier(tier)
-    return HessianTask(f, x, tier).solve(pattern, "symmetric", chunk_size, check)
+    return sparse_tasks().HessianTask(f, x, tier).solve(pattern, "symmetric", chunk_size, check)

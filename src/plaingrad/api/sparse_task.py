@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from plaingrad.api import recorded
 from plaingrad.api.forward import with_dots
 from plaingrad.api.gradients import native_vjp
 from plaingrad.api.jacobians import leaf_gradient
@@ -23,6 +24,7 @@ from plaingrad.api.tiers import Tier, in_tier, natively
 from plaingrad.engine.calls.memo import several_runs
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.reverse.run import Run
+from plaingrad.engine.sparsity import dependence
 from plaingrad.engine.sparsity.colouring import Colouring
 from plaingrad.engine.sparsity.index_sets import distinct
 from plaingrad.engine.sparsity.patterns import find_pattern
@@ -30,6 +32,9 @@ from plaingrad.errors import ArgumentError, NativeError, PatternError
 
 MOST = 64  # sweeps made together, unless their seeds need more room than a task gives them
 TOLERANCE = 1e-6  # relative: how far the check of a pattern that was given may be off
+
+
+dependence.HANDLERS[recorded.copies] = lambda call: call.ids[0]  # what a hook is put on passes as it is
 
 
 def scipy_sparse_module() -> ModuleType:

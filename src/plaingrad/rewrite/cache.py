@@ -8,9 +8,8 @@ import weakref
 from functools import cache, partial
 from types import CodeType, FunctionType
 
-from plaingrad.critical import exclusively, shared_lock
+from plaingrad.critical import exclusively, imported, shared_lock
 from plaingrad.rewrite.hooks import PLAIN, in_force
-from plaingrad.rewrite.transform import transform
 from plaingrad.rewrite.versions import running
 
 _LOCK = shared_lock()  # reentrant: a weak reference may die while it is held
@@ -44,9 +43,16 @@ def rewritten(code: CodeType) -> CodeType:
     entry = entry_of(code)
     if entry is None:
         # The rewriter's own enums and classes may be under derivation.
-        new = in_force(PLAIN, transform, code, facts(), rewritten)
+        new = in_force(PLAIN, _transformed, code)
         entry = exclusively(_LOCK, enter, code, new)
     return code if entry.rewritten is None else entry.rewritten
+
+
+def _transformed(code):
+    transform = imported(
+        "plaingrad.rewrite.transform"
+    ).transform  # and `bytecode`: when there is a derivative to take
+    return transform(code, facts(), rewritten)
 
 
 def enter(code, new):

@@ -4,8 +4,8 @@ import dis
 from types import CodeType
 
 from plaingrad.rewrite.cache import facts, original, rewritten
-from plaingrad.rewrite.emission import FETCH
-from plaingrad.rewrite.transform import Rewriting
+from plaingrad.rewrite.hooks import FETCH
+from plaingrad.tables import aligned
 
 
 def describe(code: CodeType) -> str:
@@ -13,6 +13,8 @@ def describe(code: CodeType) -> str:
 
     Jumps name the place they go to. `code` may also be rewritten code whose original is alive.
     """
+    from plaingrad.rewrite.transform import Rewriting
+
     source = original(code)
     if source is None:
         raise ValueError(f"the code that {code.co_qualname} was rewritten from is gone")
@@ -28,9 +30,8 @@ def describe(code: CodeType) -> str:
         rows.append((shown, str(i), old, became[0] if became else ""))
         rows.extend(("", "", "", text) for text in became[1:])
     rows.insert(0, ("line", "", "original", "rewritten"))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    table = (f"{a:>{widths[0]}}  {b:>{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows)
-    return f"{source.co_qualname} ({source.co_filename}:{source.co_firstlineno})\n" + "\n".join(table)
+    head = f"{source.co_qualname} ({source.co_filename}:{source.co_firstlineno})"
+    return f"{head}\n{aligned(rows, right=(0, 1))}"
 
 
 def texts(code, lines):

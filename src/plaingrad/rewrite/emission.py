@@ -10,10 +10,9 @@ import math
 from bytecode import UNSET
 
 from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT
-from plaingrad.rewrite.hooks import CURRENT
+from plaingrad.rewrite.hooks import FETCH
 from plaingrad.rewrite.listing import Line, Listing
 
-FETCH = CURRENT.get
 OPTIMIZED = 0x1  # in co_flags: the locals are those of a function
 SUSPENDS = 0x20 | 0x80 | 0x200  # in co_flags: generator, coroutine, async generator
 #: Instructions whose argument is a place among locals, cells and free variables.

@@ -90,6 +90,7 @@ PLAIN = Hooks(
 
 #: The hooks that rewritten code calls now.
 CURRENT: ContextVar = ContextVar("plaingrad hooks", default=PLAIN)
+FETCH = CURRENT.get  # one object: rewritten code holds it as a constant
 
 
 def in_force(hooks, work, *args, **kwargs):

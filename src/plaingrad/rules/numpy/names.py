@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from types import BuiltinFunctionType
@@ -20,6 +20,10 @@ from plaingrad.tangents.spaces import has_tangent_space
 
 SMALL = 10_000  # elements: below, the time of a call counts, not that of a copy
 ABSENT: Any = np._NoValue  # NumPy's own mark for "not given"
+
+
+# The first parameter in a text of a signature; `inspect.signature` takes long to say as much.
+FIRST_NAME = re.compile(r"\(\s*(?:\$module,\s*)?\$?(\w+)")
 
 
 def functions(*names: str, where: Any = np) -> tuple[Any, ...]:
@@ -56,10 +60,12 @@ def frozen(option: Any) -> Any:
 
 def first_name(function: Any, adjoint: Callable[..., Any]) -> str:
     """What `function` calls its first parameter; as the adjoint does where that cannot be known."""
-    try:
-        return next(iter(inspect.signature(function).parameters))
-    except (ValueError, TypeError, StopIteration):
-        return adjoint.__code__.co_varnames[1]
+    implementation = getattr(function, "__wrapped__", function)  # of one that NumPy dispatches
+    code = getattr(implementation, "__code__", None)
+    if code is not None and code.co_argcount:
+        return code.co_varnames[0]
+    found = FIRST_NAME.match(getattr(implementation, "__text_signature__", None) or "")
+    return found[1] if found else adjoint.__code__.co_varnames[1]
 
 
 def place_of_out(adjoint: Callable[..., Any], operands: int) -> int:
