@@ -30,8 +30,6 @@ OVER = {
     "engine/taylor/series.py",
     "engine/values/subclasses.py",
     "engine/values/texts.py",
-    "native/border/call.py",
-    "native/border/conversion.py",
     "native/compile/build.py",
     "native/finish/ssa.py",
     "native/forward/forward.py",
@@ -44,13 +42,8 @@ OVER = {
     "native/loops/row_plan.py",
     "native/loops/stencils.py",
     "native/lowering/decompositions.py",
-    "native/lowering/lists.py",
     "native/modes/transform.py",
-    "native/reverse/reverse.py",
-    "native/reverse/tapes.py",
-    "native/rules/arrays.py",
     "native/runtime/array_helpers.py",
-    "native/runtime/workspace.py",
 }
 
 

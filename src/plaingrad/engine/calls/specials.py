@@ -24,9 +24,6 @@ from plaingrad.engine.calls import caution
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.frames import build_class_at, dir_at, eval_at, exec_at, locals_, vars_at
 from plaingrad.engine.calls.text_functions import (
-    DIGITS,
-    FORMATTERS,
-    FORMATTING_METHODS,
     CsvWriter,
     astype_of,
     formatter,
@@ -40,6 +37,7 @@ from plaingrad.engine.users_code import earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
 from plaingrad.engine.values import texts
 from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
+from plaingrad.rules.python.text import DIGIT_METHODS, FORMATTING_METHODS, READ_OR_CONVERT, TEXT_OF_ANYTHING
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -166,12 +164,8 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     setattr: _setattr,
     hasattr: _hasattr,
     delattr: _delattr,
-    float: parser(float),
-    complex: parser(complex),
-    **{
-        f: parser(f) for f in (np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128)
-    },
-    **{f: formatter(f) for f in FORMATTERS},
+    **{f: parser(f) for f in READ_OR_CONVERT},
+    **{f: formatter(f) for f in TEXT_OF_ANYTHING},
     **{f: _operator(name) for name in HOOKED for f in (getattr(operator, name),)},
     **{f: _changes_class(f) for f in (type.__setattr__, type.__delattr__)},
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
@@ -226,7 +220,7 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         rows = texts.remembered_row if name == "writerow" else texts.remembered_rows
         return lambda writer, x: descriptor(writer, rows(level, x))
     if name in FORMATTING_METHODS and kind_of(t) == NUMBER:
-        if name in DIGITS:
+        if name in DIGIT_METHODS:
             return guarded(level.calls, descriptor)
         return formatter(descriptor)(level)
     return None

@@ -23,23 +23,6 @@ from plaingrad.engine.values import text_into_c, texts, truncated
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
-FORMATTERS = frozenset((str, repr, ascii, format))
-FORMATTING_METHODS = frozenset(
-    (
-        "__str__",
-        "__repr__",
-        "__format__",
-        "hex",
-        "as_integer_ratio",
-        "tobytes",
-        "tostring",
-        "dumps",
-        "dump",
-        "tofile",
-    )
-)
-DIGITS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
-
 
 def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """A function that makes text of numbers: they are remembered."""

@@ -22,9 +22,12 @@ import numpy as np
 
 from plaingrad.define import composed, higher_order, mover
 
+#: Builtins that make text of anything.
+TEXT_OF_ANYTHING: tuple[Any, ...] = (str, repr, ascii, format)
+
 #: Numbers in, text or bytes out.
 FORMATTERS: tuple[Any, ...] = (
-    str, repr, ascii, format, bytes, bytearray,
+    *TEXT_OF_ANYTHING, bytes, bytearray,
     str.format, str.format_map, str.__mod__, bytes.__mod__, bytearray.__mod__,
     object.__repr__, object.__str__, object.__format__, float.__repr__, float.__format__, complex.__repr__, complex.__format__,
     list.__repr__, tuple.__repr__, dict.__repr__, set.__repr__,
@@ -37,9 +40,12 @@ FORMATTERS: tuple[Any, ...] = (
     ctypes.c_double, ctypes.c_float, ctypes.c_longdouble,
 )
 
+#: Types whose call reads a number from text, or turns another number into one, which has a rule.
+READ_OR_CONVERT: tuple[Any, ...] = (float, complex, np.float16, np.float32, np.float64, np.longdouble, np.complex64, np.complex128)
+
 #: Text or bytes in, numbers out.
 PARSERS: tuple[Any, ...] = (
-    float, complex, int, Decimal, Fraction, float.fromhex, eval,
+    *dict.fromkeys(READ_OR_CONVERT), int, Decimal, Fraction, float.fromhex, eval,
     _json.make_scanner.__call__, _json.scanstring,
     struct.unpack, struct.unpack_from, struct.iter_unpack, struct.Struct.unpack, struct.Struct.unpack_from,
     _pickle.loads, _pickle.load, _pickle.Unpickler.load, marshal.loads, marshal.load,
@@ -53,6 +59,10 @@ DIGITS: tuple[Any, ...] = (
     Decimal.as_tuple, Decimal.as_integer_ratio, Decimal.__reduce__,
     Fraction.as_integer_ratio, Fraction.numerator, Fraction.denominator, Fraction.__reduce__,
 )
+
+#: Names of the methods of numbers that give digits away, and of all that make text or bytes of one.
+DIGIT_METHODS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "dumps", "dump", "tofile"))
+FORMATTING_METHODS = DIGIT_METHODS | {"__str__", "__repr__", "__format__"}
 
 # Strings and patterns move text about, and call back.
 mover(*[_f for _name, _f in vars(str).items()
