@@ -58,6 +58,6 @@ def test_an_installed_package_has_the_page_beside_the_errors():
         pytest.skip("an installed package")
     built = tomllib.loads(project.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     shipped = SOURCES.parent / built["force-include"]["docs/reference/errors.md"]
-    assert shipped in errors._PAGES
+    assert str(shipped) in errors._PAGES
     assert "missing-rule" in errors._sections()
     assert inspect.getdoc(errors.PlaingradError)
