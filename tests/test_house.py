@@ -19,17 +19,6 @@ MARK = "# One thing: "
 
 #: Known to be too long: paths inside `plaingrad`.
 OVER = {
-    "engine/calls/calls.py",
-    "engine/calls/frames.py",
-    "engine/calls/level.py",
-    "engine/checkpoints/revolve.py",
-    "engine/forward/forward.py",
-    "engine/reverse/reverse.py",
-    "engine/sparsity/dependence.py",
-    "engine/taylor/jets.py",
-    "engine/taylor/series.py",
-    "engine/values/subclasses.py",
-    "engine/values/texts.py",
     "native/compile/build.py",
     "native/finish/ssa.py",
     "native/forward/forward.py",
