@@ -11,17 +11,8 @@ import numpy as np
 from plaingrad.critical import exclusively
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.text_functions import CsvReader
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    is_heap,
-    kind_of,
-)
-from plaingrad.engine.memory.memory import (
-    is_borrowed,
-    lender_of,
-    overwrites_unread,
-    owner_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, is_heap, kind_of
+from plaingrad.engine.memory.memory import is_borrowed, lender_of, overwrites_unread, owner_of
 from plaingrad.engine.refusals.refuse import missing_rule, where
 from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.users_code.class_attributes import lookup

@@ -18,15 +18,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among
 from plaingrad.engine.calls import elsewhere
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    MAPPING,
-    NOTHING,
-    NUMBER,
-    OBJECT,
-    SEQUENCE,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code import earlier_frames

@@ -28,21 +28,9 @@ from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
 from plaingrad.engine.calls.object_access import ObjectAccess
 from plaingrad.engine.calls.search import is_in_reach
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    MAPPING,
-    NOTHING,
-    NUMBER,
-    SEQUENCE,
-    is_heap,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
-from plaingrad.engine.users_code.class_attributes import (
-    c_descriptor,
-    lookup,
-    makers,
-)
+from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
 from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule

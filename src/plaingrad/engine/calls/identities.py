@@ -14,20 +14,8 @@ import numpy as np
 
 from plaingrad.critical import if_free
 from plaingrad.engine.fusion.hot_hooks import SWEEP_BYTES, sweep, sweep_inside
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    MAPPING,
-    NOTHING,
-    NUMBER,
-    OBJECT,
-    SEQUENCE,
-    kind_of,
-)
-from plaingrad.engine.memory.memory import (
-    lender_of,
-    overlaps_itself,
-    owner_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
+from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.borrowed import Borrowed

@@ -20,14 +20,7 @@ from plaingrad.class_keys import is_among, is_own_key, key_of
 from plaingrad.engine.calls import elsewhere, frames, specials
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.meeting import Meeting
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    MAPPING,
-    NUMBER,
-    SEQUENCE,
-    is_heap,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.linear_maps import attribute
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule

@@ -17,15 +17,7 @@ from plaingrad import rulebook
 from plaingrad.class_keys import is_subclass
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.operands import in_place_with_object, with_object
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    NOTHING,
-    NUMBER,
-    OBJECT,
-    SEQUENCE,
-    is_heap,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ARRAY_ARITHMETIC
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code.class_attributes import is_own_method, lookup

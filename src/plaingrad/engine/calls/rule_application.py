@@ -18,15 +18,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls.identities import Identities
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    NOTHING,
-    NUMBER,
-    OBJECT,
-    SEQUENCE,
-    is_heap,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values import array_classes, records, subclasses, texts, truncated

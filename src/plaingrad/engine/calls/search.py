@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.class_keys import all_among, is_among
-from plaingrad.engine.memory.kinds import (
-    ARRAY,
-    FLAT,
-    MAPPING,
-    NOTHING,
-    NUMBER,
-    SEQUENCE,
-    kind_of,
-)
+from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.tangents.fields import held_by
 

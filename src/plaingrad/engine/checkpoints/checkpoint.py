@@ -24,16 +24,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import all_among
 from plaingrad.critical import closing
-from plaingrad.engine.checkpoints.segment import (
-    Segment,
-    file,
-    here,
-    keep,
-    leaves_of,
-    lend,
-    seed,
-    take_back,
-)
+from plaingrad.engine.checkpoints.segment import Segment, file, here, keep, leaves_of, lend, seed, take_back
 from plaingrad.engine.memory.holders import fingerprint, looked_into
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import Shadow, owner_of

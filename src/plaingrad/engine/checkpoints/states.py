@@ -12,9 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.checkpoints.checkpoint import (
-    GENERATORS,
-)
+from plaingrad.engine.checkpoints.checkpoint import GENERATORS
 from plaingrad.engine.checkpoints.segment import Segment
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of

@@ -5,13 +5,7 @@ from __future__ import annotations
 from types import AsyncGeneratorType, CoroutineType, FunctionType, GeneratorType, TracebackType
 from typing import Any, NoReturn
 
-from plaingrad.engine.refusals.blame import (
-    blame,
-    can_be_imported,
-    is_engine_frame,
-    name_of,
-    user_frame,
-)
+from plaingrad.engine.refusals.blame import blame, can_be_imported, is_engine_frame, name_of, user_frame
 from plaingrad.errors import MissingRuleError, PlaingradError
 
 __all__ = ["is_engine_frame", "missing_rule", "name_of", "name_of_object", "refuse"]

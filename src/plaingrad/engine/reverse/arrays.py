@@ -10,11 +10,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.engine.memory.indices import frozen_key, may_repeat, winners
 from plaingrad.engine.memory.kinds import FLOAT64, NOTHING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.memory.memory import (
-    owner_of,
-    whole_multiple_back,
-    whole_sum_back,
-)
+from plaingrad.engine.memory.memory import owner_of, whole_multiple_back, whole_sum_back
 from plaingrad.engine.memory.tape import (
     ARRAY_ARITHMETIC,
     CALLED,

@@ -9,18 +9,8 @@ import numpy as np
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
 from plaingrad.engine.memory.kinds import FLOAT64, NUMBER, kind_of
-from plaingrad.engine.memory.memory import (
-    owner_of,
-)
-from plaingrad.engine.memory.tape import (
-    CALLED,
-    STEP,
-    ArraySlot,
-    RuleStep,
-    Tree,
-    attach,
-    elementwise_back,
-)
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.memory.tape import CALLED, STEP, ArraySlot, RuleStep, Tree, attach, elementwise_back
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.recording import Recording
 from plaingrad.engine.reverse.transpose import Recorder, pullback_of
