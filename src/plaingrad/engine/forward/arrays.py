@@ -127,9 +127,7 @@ class ForwardArrays(Tangents):
             return
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
-            if a.dtype.names is not None and self.is_active(v):
-                records.refuse_write(a)
-            v = v if a.dtype.names is not None else self.prep(np.array)(v)
+            v = records.elements(self, v, a)
             kind = ARRAY
         slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind in "fcV" else None
         self._meet_write(a if a.base is None else owner_of(a), a)

@@ -202,9 +202,7 @@ class ReverseArrays(Recording):
                 return
         kind = kind_of(type(v))
         if kind == SEQUENCE and a.dtype.kind != "O":
-            if a.dtype.names is not None and self.is_active(v):
-                records.refuse_write(a)
-            v = v if a.dtype.names is not None else self.prep(np.array)(v)
+            v = records.elements(self, v, a)
         v_slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind != "O" else None
         if a.dtype.kind not in "fcV":
             v_slot = None

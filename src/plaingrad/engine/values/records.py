@@ -39,6 +39,15 @@ def refuse_record(
     )
 
 
+def elements(level: Any, v: Any, a: np.ndarray) -> Any:
+    """A list or tuple that is written into `a`: as an array; a record stays what it is if nothing in it is active."""
+    if a.dtype.names is None:
+        return level.prep(np.array)(v)
+    if level.is_active(v):
+        refuse_write(a)
+    return v
+
+
 def refuse_write(a: np.ndarray) -> NoReturn:
     """Refuse `a[i] = (x, y)` with differentiated numbers."""
     field = a.dtype.names[0] if a.dtype.names else "name"
