@@ -13,7 +13,8 @@ from plaingrad.errors import NativeError  # noqa: E402
 from plaingrad.native.compile import build  # noqa: E402
 from plaingrad.native.border import call  # noqa: E402
 from plaingrad.native.finish.dead_code import is_pure, without_dead  # noqa: E402
-from plaingrad.native.finish.ssa import single_assignment, unsure_names  # noqa: E402
+from plaingrad.native.finish.ssa import single_assignment
+from plaingrad.native.finish.ssa_values import unsure_names  # noqa: E402
 from plaingrad.native.program.ir import (  # noqa: E402
     Break,
     Const,

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from plaingrad.native.runtime import products
-from plaingrad.native.runtime.array_helpers import dot_bar_a, dot_bar_b
+from plaingrad.native.runtime.product_formulas import dot_bar_a, dot_bar_b
 
 
 @numba.njit

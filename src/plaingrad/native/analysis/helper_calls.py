@@ -50,7 +50,9 @@ HARMLESS = frozenset(
 )
 
 
-FORMULAS = ("plaingrad.native.runtime.array_helpers", "plaingrad.native.runtime.reduction_helpers")
+FORMULAS = tuple(
+    f"plaingrad.native.runtime.{name}" for name in ("array_helpers", "reduction_helpers", "product_formulas")
+)
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
     ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of")
 )

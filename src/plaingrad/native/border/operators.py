@@ -35,7 +35,7 @@ from plaingrad.native.border.jacobian_columns import (
 )
 from plaingrad.native.border.linear import applied, is_nothing
 from plaingrad.native.compile.build import WIDTHS
-from plaingrad.native.forward.forward import has_complex
+from plaingrad.native.forward.tangents import has_complex
 from plaingrad.native.frontend.current import original
 from plaingrad.native.program.dispatchers import is_dispatcher
 from plaingrad.native.program.value_types import is_array

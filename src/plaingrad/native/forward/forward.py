@@ -14,16 +14,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numba.core import types
 
 from plaingrad.native.analysis import array_lists, helper_calls
 from plaingrad.native.analysis.users_functions import is_users
-from plaingrad.native.forward import array_chunks, chunk_arrays, chunk_rows, complex_chunks, second_order
+from plaingrad.native.forward import chunk_arrays, chunk_rows, complex_chunks, second_order
 from plaingrad.native.forward import chunks as lanes
-from plaingrad.native.lowering.fused_reductions import every_one_in_loops
-from plaingrad.native.modes.transform import Transform, called
-from plaingrad.native.modes.unused_values import has_wild_slope, may_stand_still
+from plaingrad.native.forward.array_statements import ArrayStatements
+from plaingrad.native.forward.tangents import has_complex
+from plaingrad.native.modes.transform import called
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -43,8 +42,7 @@ from plaingrad.native.program.ir import (
     statements,
 )
 from plaingrad.native.program.value_types import has_tangent, is_array, is_real
-from plaingrad.native.rules import array_indexing, arrays, arrays_forward, scalars
-from plaingrad.native.runtime import helpers
+from plaingrad.native.rules import arrays, arrays_forward, scalars
 
 
 def pushforward_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
@@ -92,7 +90,7 @@ def jacobian_program(n: int, program: Program, wanted: list[str], callee: Callab
     return Forward(program, wanted, callee, n).jacobian()
 
 
-class Forward(Transform):
+class Forward(ArrayStatements):
     """The forward transform of one program.
 
     Attributes:
@@ -104,26 +102,6 @@ class Forward(Transform):
         units: input arrays that are only read, at constant places -> the column of their first element. Their
             tangents are unit vectors, made where they are read.
     """
-
-    def __init__(
-        self,
-        program: Program,
-        wanted: list[str],
-        callee: Callable[..., Any],
-        n: int = 0,
-        is_again: bool = False,
-    ) -> None:
-        super().__init__(every_one_in_loops(program), wanted, callee)
-        self.n = n
-        self.is_again = is_again
-        self.still = may_stand_still(self.exploded.body, self.types, self.is_active)
-        self.lane: Var | None = None
-        self.lane_out: list[Stmt] = []
-        self.units: dict[str, Operand] = {}
-        lost = [name for name in sorted(self.active) if n and has_complex(self.types[name])]
-        lost = [name for name in lost if not isinstance(self.types[name], types.Complex)]
-        if lost:
-            raise self.refuse(f"a chunk of tangents of the complex array `{lost[0]}`", 0)
 
     def program(self) -> Program:
         """The derivative program."""
@@ -253,35 +231,6 @@ class Forward(Transform):
         ]
         return places[-1] + 1 if places else 0
 
-    def nothing(self, name: str) -> Stmt:
-        """A tangent of zero."""
-        z = self.d(name)
-        width = (Const(self.n),) if self.n and self.lane is None else ()
-        if is_array(self.types[name]):
-            zeros = (
-                Ref(lanes.zero_lanes_like, "zero_lanes_like") if width else Ref(np.zeros_like, "zeros_like")
-            )
-            return Let(z, "call", (zeros, Var(name), *width), ())
-        if width and has_complex(self.types[name]):
-            zeros = Ref(complex_chunks.zero_complex_lanes, "zero_complex_lanes")
-            return Let(z, "call", (zeros, *width), ())
-        if width:
-            return Let(z, "call", (Ref(lanes.zero_lanes, "zero_lanes"), *width), ())
-        return Let(z, "copy", (self.zero(self.types[name]),))
-
-    def d(self, name: str) -> str:
-        """The name of the tangent of a variable."""
-        return f"{name}_d" if self.lane is None else f"{name}_d_{self.lane.name}"
-
-    def dot(self, x: Operand) -> Operand | None:
-        """The tangent of an operand, None if it is zero."""
-        if not self.is_active(x):
-            return None
-        whole = Var(f"{x.name}_d")  # type: ignore[union-attr]
-        if self.lane is None:
-            return whole
-        return arrays.call(self, self.lane_out, lanes.lane, whole, self.lane, line=0)
-
     def body(self, body: list[Stmt]) -> list[Stmt]:
         """Statements with their tangents."""
         out: list[Stmt] = []
@@ -328,14 +277,9 @@ class Forward(Transform):
             return
         if not users and any(self.is_active(Var(name)) for name in self.memory.outputs(s)):
             if self.n and s.detail == ("fill", ()):
-                x_dot = self.dot(s.args[1])
-                if x_dot is None:
-                    x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
-                whole = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
-                filled = Let("_", "call", (Ref(chunk_arrays.fill, "fill"), whole, x_dot), (), s.line)
-                out += [s, Do(filled, s.line)]
-                return
-            arrays_forward.forward_writes(self, s, out)
+                self.filled(s, out)
+            else:
+                arrays_forward.forward_writes(self, s, out)
             return
         if s.target not in self.active and not (users and self.reaches(s)):
             out.append(s)
@@ -357,6 +301,10 @@ class Forward(Transform):
             self.array(s, z, out)
             return
         out.append(s)
+        self.number(s, z, t, out)
+
+    def number(self, s: Let, z: str, t: Any, out: list[Stmt]) -> None:
+        """The tangent `z` of a number of type `t`, behind the statement that assigns it."""
         if s.op == "item" and isinstance(self.type_of(s.args[0]), types.Array):
             name = s.args[0].name  # type: ignore[union-attr]
             if name in self.units:
@@ -396,188 +344,14 @@ class Forward(Transform):
         else:
             self.scalar(s, z, out)
 
-    def reaches(self, s: Let) -> bool:
-        """Whether a call passes derivatives on: it has active arguments."""
-        return any(self.is_active(a) for a in s.args)
-
-    def scalar(self, s: Let, z: str, out: list[Stmt]) -> None:
-        """z_dot = the sum of dz/dx * x_dot; of arrays elementwise."""
-        total: Operand | None = None
-        if self.is_choice(s):
-            x_dot = self.dot(s.args[2])
-            out.append(
-                self.nothing(s.target)
-                if x_dot is None
-                else Let(z, "copy", (self.chosen(s.args[1], x_dot, out, s.line),))
-            )
-            return
-        wild = has_wild_slope(s) and not self.is_again
-        for position, slope in self.slopes(s, out):
-            x = s.args[position]
-            x_dot = self.dot(x)
-            if x_dot is None:
-                continue
-            if isinstance(self.type_of(slope), types.Boolean):
-                x_dot = self.chosen(slope, x_dot, out, s.line)
-            elif slope == -1:
-                x_dot = self.emit(out, "unary", (x_dot,), "-", s.line)
-            elif slope != 1:
-                product = self.emit(out, "binary", (slope, x_dot), "*", s.line)
-                if wild and isinstance(x, Var) and x.name in self.still:
-                    moved = (Ref(lanes.if_moving, "if_moving"), x_dot, product)
-                    product = self.emit(out, "call", moved, (), s.line)
-                x_dot = product
-            total = x_dot if total is None else self.emit(out, "binary", (total, x_dot), "+", s.line)
-        t = self.types[s.target]
-        if total is None:
-            out.append(self.nothing(s.target))
-        elif is_real(t) and not isinstance(t, types.Complex) and self.mixes(s):
-            if self.n:
-                out.append(Let(z, "call", (Ref(complex_chunks.real_part, "real_part"), total), (), s.line))
-            else:
-                out.append(Let(z, "attribute", (total,), "real", s.line))
-        else:
-            if has_complex(t):
-                total = self.in_lanes(out, complex_chunks.as_complex, total, s.line)
-            out.append(Let(z, "copy", (total,), None, s.line))
-
-    def is_choice(self, s: Let) -> bool:
-        """Whether a statement of a derived program hands a number on, or not."""
-        return s.op == "call" and getattr(s.args[0], "value", None) is helpers.where_taken
-
-    def chosen(self, taken: Operand, x_dot: Operand, out: list[Stmt], line: int) -> Operand:
-        """A tangent where it is taken, else zero."""
-        f = lanes.chosen if self.n and self.lane is None else helpers.where_taken
-        return self.emit(out, "call", (Ref(f, f.__name__), taken, x_dot), (), line)
-
-    def indicator(self, out: list[Stmt], taken: Var, line: int) -> Operand:
-        """The slope of an operand that was or was not taken: the bool itself, 0 * inf would be nan."""
-        return taken
-
-    def in_lanes(self, out: list[Stmt], f: Any, x_dot: Operand, line: int) -> Operand:
-        """f(x_dot) of a chunk of tangents; one tangent as it is."""
-        return arrays.call(self, out, f, x_dot, line=line) if self.n and self.lane is None else x_dot
-
-    def sign(self, s: Let, z: str, out: list[Stmt]) -> None:
-        """The slope of |x| at complex x, which turns with x."""
+    def filled(self, s: Let, out: list[Stmt]) -> None:
+        """a.fill(x) with a chunk of tangents."""
         x_dot = self.dot(s.args[1])
-        assert x_dot is not None
-        out.append(s)
-        if not self.n:
-            out.append(
-                Let(z, "call", (Ref(helpers.sign_pushed, "sign_pushed"), s.args[1], x_dot), (), s.line)
-            )
-            return
-        slope = Var(s.target)
-        across = self.emit(out, "binary", (slope, x_dot), "*", s.line)
-        across = self.in_lanes(out, complex_chunks.real_part, across, s.line)  # type: ignore[assignment]
-        across = self.emit(out, "binary", (slope, across), "*", s.line)
-        turned = self.in_lanes(out, complex_chunks.conjugated, x_dot, s.line)
-        turned = self.emit(out, "binary", (turned, across), "-", s.line)
-        shrunk = self.emit(out, "call", (Ref(helpers.inverse_size, "inverse_size"), s.args[1]), (), s.line)
-        out.append(Let(z, "binary", (shrunk, turned), "*", s.line))
-
-    def mixes(self, s: Let) -> bool:
-        """Whether an operand is complex."""
-        return any(map(self.is_complex, s.args))
-
-    def array(self, s: Let, z: str, out: list[Stmt]) -> None:
-        """An assignment of an array: a view, another name, or new memory."""
-        sources = [a for a in s.args if isinstance(a, Var) and a.name in self.memory.sources(s)]
-        if s.target in self.units:
-            out.append(s)
-        elif s.op == "copy":
-            out += [s, Let(z, "copy", (Var(f"{s.args[0].name}_d"),), None, s.line)]  # type: ignore[union-attr]
-        elif sources and not array_indexing.is_copy(self, s):
-            args = tuple(Var(f"{a.name}_d") if a is sources[0] else a for a in s.args)
-            out += [s, Let(z, s.op, args, s.detail, s.line)]
-        else:
-            self.of_arrays(s, out)
-
-    def of_arrays(self, s: Let, out: list[Stmt]) -> None:
-        """A statement by an array rule; of a chunk in one loop if there is one, else lane by lane."""
-        if not self.n:
-            arrays_forward.forward(self, s, out)
-            return
-        if not out or out[-1] is not s:
-            out.append(s)
-        if not array_chunks.push(self, s, out):
-            self.lane_by_lane(s, out)
-
-    def lane_by_lane(self, s: Let, out: list[Stmt]) -> None:
-        """The rule applied to each lane, in a loop."""
-        t = self.types.get(s.target)
-        leaves = [s.target]
-        if isinstance(t, types.BaseTuple):
-            leaves = [f"{s.target}_p{k}" for k in range(len(t))]
-            out += [
-                Let(leaf, "item", (Var(s.target), Const(k)), None, s.line) for k, leaf in enumerate(leaves)
-            ]
-        leaves = [leaf for leaf in leaves if has_tangent(self.types.get(leaf))]
-        out += [self.nothing(leaf) for leaf in leaves]
-        self.lane = Var(self.fresh("lane"))
-        self.lane_out = body = []
-        arrays_forward.forward(self, s, body)
-        for leaf in leaves:
-            placed = (Ref(lanes.with_lane, "with_lane"), Var(f"{leaf}_d"), self.lane, Var(self.d(leaf)))
-            body.append(Let(f"{leaf}_d", "call", placed, (), s.line))
-        out.append(For(self.lane.name, Const(0), Const(self.n), Const(1), body, s.line))
-        self.lane = None
-
-    def store(self, s: Store, out: list[Stmt]) -> None:
-        """array[index] = value."""
-        self.checked_reading(s, out)
-        out.append(s)
-        self.stored(s, out)
-
-    def stored(self, s: Store, out: list[Stmt]) -> None:
-        """What array[index] = value does to the tangent of the array."""
-        if not self.is_active(s.array):
-            return
-        x_dot = self.dot(s.value)
         if x_dot is None:
-            x_dot = Const(0.0)
-            if self.n:
-                x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
-        if self.n and self.fills(s):
-            view = self.emit(out, "item", (Var(f"{s.array.name}_d"), s.index), None, s.line)  # type: ignore[union-attr]
-            out.append(
-                Do(Let("_", "call", (Ref(chunk_arrays.fill, "fill"), view, x_dot), (), s.line), s.line)
-            )
-            return
-        if not self.n and self.is_active(s.value):
-            self.checked_reading(s, out, "_d")
-        out.append(Store(Var(f"{s.array.name}_d"), s.index, x_dot, s.line))  # type: ignore[union-attr]
-
-    def in_place(self, s: InPlace, out: list[Stmt]) -> None:
-        """array op= value: array_dot = factor * array_dot + slope * value_dot."""
-        if not self.is_active(s.array):
-            out.append(s)
-            return
-        bar = Var(f"{s.array.name}_d")  # type: ignore[union-attr]
-        x_dot = self.dot(s.value)
-        self.checked_overlap(s, out)
-        if s.op not in "+-*/":
-            raise self.refuse(f"`{s.op}=`", s.line)
-        if self.n:
-            array_chunks.change(self, s, bar, x_dot, out)
-            out.append(s)
-            return
-        if s.op in "+-":
-            if x_dot is not None:
-                out.append(InPlace(bar, s.op, x_dot, s.line))
-        else:
-            term: Operand | None = None
-            if x_dot is not None:  # before the line below: `value` may be `array` itself
-                slope: Operand = s.array
-                if s.op == "/":
-                    square = self.emit(out, "binary", (s.value, s.value), "*", s.line)
-                    slope = self.emit(out, "binary", (s.array, square), "/", s.line)
-                term = self.emit(out, "binary", (slope, x_dot), "*", s.line)
-            out.append(InPlace(bar, s.op, s.value, s.line))
-            if term is not None:
-                out.append(InPlace(bar, "+" if s.op == "*" else "-", term, s.line))
-        out.append(s)
+            x_dot = arrays.call(self, out, lanes.zero_lanes, Const(self.n), line=s.line)
+        whole = Var(f"{s.args[0].name}_d")  # type: ignore[union-attr]
+        filled = Let("_", "call", (Ref(chunk_arrays.fill, "fill"), whole, x_dot), (), s.line)
+        out += [s, Do(filled, s.line)]
 
     def call(self, s: Let, out: list[Stmt]) -> None:
         """A call of a function whose pushforward is derived."""
@@ -604,8 +378,3 @@ class Forward(Transform):
             if isinstance(part, types.BaseTuple) and has_tangent(part):
                 self.gather(f"{name}_p{k}", part, out)
         out.append(Let(name, "tuple", tuple(Var(f"{name}_p{k}") for k in range(len(t)))))
-
-
-def has_complex(t: Any) -> bool:
-    """Whether values of type `t` are, or hold, complex numbers."""
-    return isinstance(getattr(t, "dtype", t), types.Complex)

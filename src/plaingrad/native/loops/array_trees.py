@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numba.core import types
 
-from plaingrad.native.loops.element_loops import ElementLoops, at_once, is_expensive, plus, unsafe
-from plaingrad.native.lowering.fused_reductions import of_numbers
+from plaingrad.native.loops.element_loops import at_once, is_expensive, plus
+from plaingrad.native.loops.tree_sides import Sides
 from plaingrad.native.program.ir import (
     Const,
     Do,
-    For,
     Let,
     Operand,
     Parts,
@@ -21,30 +18,15 @@ from plaingrad.native.program.ir import (
     Stmt,
     Var,
     free_reads,
-    operands,
 )
 from plaingrad.native.reverse import cotangent_arrays
-from plaingrad.native.runtime import workspace
-from plaingrad.native.runtime.array_helpers import along, folded, room_along
+from plaingrad.native.runtime.array_helpers import folded, room_along
 
 if TYPE_CHECKING:
-    from plaingrad.native.loops.array_loops import ArrayLoops
+    pass
 
 
-@dataclass(slots=True)
-class _Side:
-    """An operand in one of the two loops.
-
-    Attributes:
-        array: what is indexed.
-        index: its places in the loop.
-    """
-
-    array: Var
-    index: tuple[Operand, ...]
-
-
-class Tree(ElementLoops):
+class Tree(Sides):
     """An elementwise expression.
 
     Attributes:
@@ -57,34 +39,6 @@ class Tree(ElementLoops):
         lengths: of the loops, if the way back takes them over.
         to_cut: the nodes that must be arrays; where there are any, no loop is made of this tree.
     """
-
-    def __init__(self, found_by: ArrayLoops, nodes: list[Let], root: Let, end: Var | None = None) -> None:
-        rt = found_by.rt
-        super().__init__(rt, root.line)
-        self.found_by = found_by
-        self.nodes, self.root = nodes, root
-        self.end = Var(root.target) if end is None else end
-        self.between = nodes[:-1] if end is None else nodes
-        self.is_kept = end is None and is_expensive(root)
-        self.ndim = rt.types[self.end.name].ndim
-        self.lengths: list[Operand] = []
-        inside = {s.target for s in nodes}
-        self.leaves: list[Var] = []
-        for s in nodes or [root]:
-            for a in operands(s):
-                is_leaf = isinstance(a, Var) and isinstance(rt.types.get(a.name), types.Array)
-                if is_leaf and a.name not in inside and a not in self.leaves:  # type: ignore[union-attr]
-                    self.leaves.append(a)  # type: ignore[arg-type]
-        self.each: dict[Operand, Operand] = {x: self.element(x) for x in self.leaves}
-        numbers: list[Let] = []
-        for s in nodes:
-            element = self.element(Var(s.target))
-            numbers.append(of_numbers(s, element.name, self.each))
-            self.each[Var(s.target)] = element
-        self.numbers: list[Let] = numbers
-        self.parts = rt.body(list(numbers))
-        self.needed = self.computed_again()
-        self.to_cut = self.expensive() | unsafe(rt, nodes) | {x.target for x in self.between if at_once(x)}
 
     # -- what is computed again ----------------------------------------------------------------------------------------
 
@@ -157,16 +111,6 @@ class Tree(ElementLoops):
         out.append(Do(Let("_", "call", (each, row, lengths[-1]), (), self.line), self.line))
         return out
 
-    def made(self, shape: Var) -> Let:
-        """The statement that makes the root: in the arena, unless it may be part of the result or there may be many."""
-        rt = self.rt
-        dtype = Ref(np.float64, "float64")
-        if not rt.may_be_in_arena(self.root):
-            return Let(self.root.target, "call", (Ref(np.empty, "empty"), shape, dtype), (), self.line)
-        return Let(
-            self.root.target, "call", (Ref(workspace.room, "room"), rt.arena, shape, dtype), (), self.line
-        )
-
     def backward(self, bar: Var, kept: dict[Var, Var]) -> list[Stmt]:
         """The loop of the way back."""
         rt = self.rt
@@ -178,11 +122,6 @@ class Tree(ElementLoops):
         assigning = self.back_loop(bar, kept, active, same)
         choice = cotangent_arrays.Choice(frozenset(f"{x.name}_b" for x in same), frozenset())
         return [cotangent_arrays.choose(choice, assigning, adding, self.line)]
-
-    def is_alike(self, x: Var) -> bool:
-        """Whether a leaf surely has the shape of the end."""
-        roots = self.rt.values.root
-        return roots.get(x.name, x.name) == roots.get(self.end.name, self.end.name)
 
     def back_loop(self, bar: Var, kept: dict[Var, Var], active: list[Var], assigned: list[Var]) -> list[Stmt]:
         """The loop that adds to the cotangents of the leaves, or assigns those of `assigned`."""
@@ -249,107 +188,6 @@ class Tree(ElementLoops):
             end.append(Do(Let("_", "call", (Ref(folded, "folded"), bar, room), (), self.line), self.line))
             found[x] = room
         return found, end
-
-    def sides(
-        self, out: list[Stmt], arrays: dict[Var, Var], like: Var | None, instead: dict[Var, Var] | None = None
-    ) -> tuple[list[Operand], dict[Var, _Side]]:
-        """(the lengths of the loops, how each leaf is indexed).
-
-        Args:
-            out: where statements go that have to be done first.
-            arrays: leaf -> what is read of it, or added to, in this loop.
-            like: an array of the shape of the result; None where that is yet to be found.
-            instead: leaf -> what is indexed in place of `arrays`, of the same shape but for its last axis.
-        """
-        shapes: dict[Var, list[Operand]] = {}
-        for x, array in arrays.items():
-            if like is None or (len(self.leaves) > 1 and not self.is_alike(x)):
-                shapes[x] = self.shape(array, out)
-        if like is None:
-            lengths = self.together(shapes, out)
-        else:
-            lengths = self.lengths or self.shape(like, out)
-        found: dict[Var, _Side] = {}
-        for x, array in arrays.items():
-            ndim = self.rt.types[x.name].ndim
-            steps: list[Operand] = [Const(1)] * ndim
-            if len(self.leaves) > 1 and not self.is_alike(x):
-                steps = [self.step(n, out) for n in shapes[x][:-1]]
-                steps.append(Const(0 if self.is_column(x) else 1))
-                if not self.is_column(x) and instead is None:
-                    copy = Var(self.rt.fresh(f"{x.name}_along"))
-                    self.rt.types[copy.name] = self.rt.types[x.name]
-                    out.append(
-                        Let(copy.name, "call", (Ref(along, "along"), array, lengths[-1]), (), self.line)
-                    )
-                    array = copy
-            found[x] = _Side(array if instead is None else instead[x], tuple(steps))
-        return lengths, found
-
-    def together(self, shapes: dict[Var, list[Operand]], out: list[Stmt]) -> list[Operand]:
-        """The lengths of the result."""
-        order = sorted(shapes, key=lambda x: (self.is_column(x), -self.rt.types[x.name].ndim))
-        lengths = list(shapes[order[0]])
-        if len(lengths) < self.ndim:  # the one with the most axes is a column
-            order.sort(key=lambda x: -self.rt.types[x.name].ndim)
-            lengths = list(shapes[order[0]])
-        for x in order[1:]:
-            mine = shapes[x]
-            start = self.ndim - len(mine)
-            for k, n in enumerate(mine):
-                lengths[start + k] = self.common(lengths[start + k], n, out)
-        return lengths
-
-    def is_column(self, x: Var) -> bool:
-        """Whether a leaf surely has 1 for the length of its last axis, and another leaf may have more."""
-        known = self.found_by.is_column
-        return known(x) and not all(map(known, self.leaves))
-
-    # -- pieces --------------------------------------------------------------------------------------------------------
-
-    def counters(self) -> list[Operand]:
-        """New variables for the loops."""
-        found: list[Operand] = []
-        for _ in range(self.ndim):
-            name = self.rt.fresh("k")
-            self.rt.types[name] = types.int64
-            found.append(Var(name))
-        return found
-
-    def placed(self, side: _Side, counters: list[Operand], out: list[Stmt]) -> tuple[Operand, ...]:
-        """The places along the axes of a leaf."""
-        mine = counters[len(counters) - len(side.index) :]
-        return tuple(
-            k
-            if step == Const(1)
-            else Const(0)
-            if step == Const(0)
-            else self.whole_number(out, "binary", (k, step), "*")
-            for k, step in zip(mine, side.index, strict=True)
-        )
-
-    def loads(self, leaves: list[Var], sides: dict[Var, _Side], counters: list[Operand]) -> list[Stmt]:
-        """The elements of leaves."""
-        out: list[Stmt] = []
-        for x in leaves:
-            index = self.index(out, self.placed(sides[x], counters, out))
-            out.append(Let(self.each[x].name, "item", (sides[x].array, index), None, self.line))  # type: ignore[union-attr]
-        return out
-
-    def nest(
-        self,
-        counters: list[Operand],
-        lengths: list[Operand],
-        inner: list[Stmt],
-        before: list[Stmt],
-        behind: list[Stmt],
-    ) -> list[Stmt]:
-        """Loops of these lengths, with statements around the innermost."""
-        for k, length in reversed(list(zip(counters, lengths, strict=True))):
-            inner = [For(k.name, Const(0), length, Const(1), inner, self.line)]  # type: ignore[union-attr]
-            if k is counters[-1]:
-                inner = [*before, *inner, *behind]
-        return inner
 
 
 __all__ = ["Tree"]

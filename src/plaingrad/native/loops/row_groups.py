@@ -21,7 +21,7 @@ from numba.core import config, types
 
 from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.loops.row_loops import Group
-from plaingrad.native.loops.row_plan import reduced
+from plaingrad.native.loops.row_questions import reduced
 from plaingrad.native.lowering.fused_reductions import Trees
 from plaingrad.native.program.ir import Const, For, Let, Loop, Operand, Stmt, Store, Var, breaks
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops.element_loops import at_once, plus
-from plaingrad.native.loops.row_plan import Family, Row, RowPlan, extreme_of
+from plaingrad.native.loops.row_questions import Family, Row, extreme_of
+from plaingrad.native.loops.row_values import RowValues
 from plaingrad.native.lowering.fused_reductions import is_mean
 from plaingrad.native.program.ir import Const, Do, For, Let, Operand, Parts, Ref, Stmt, Store, Var, free_reads
 from plaingrad.native.runtime import row_helpers as helpers
-from plaingrad.native.runtime import workspace
-from plaingrad.native.runtime.helpers import trips
 
 
-class Group(RowPlan):
+class Group(RowValues):
     """A run of statements on rows."""
 
     def reverse(self) -> Parts:
@@ -61,107 +58,6 @@ class Group(RowPlan):
     def is_alone(self, s: Stmt) -> bool:
         """Whether a statement stays as it is."""
         return not self.vectors_of(s) and id(s) not in self.dropped
-
-    def buffers(self, before: list[Stmt], forward: list[Stmt]) -> None:
-        """Make the buffers, in front of the loop around."""
-        if not self.buffered:
-            return
-        loop, count, row = self.loop, Const(1), Var(self.loop.target)
-        if self.kept:
-            args = (Ref(trips, "trips"), loop.start, loop.stop, loop.step)
-            count = self.whole_number(before, "call", args, ())
-            if loop.start != Const(0):
-                row = self.whole_number(forward, "binary", (row, loop.start), "-")
-        for x in sorted(self.buffered):
-            is_kept = x in self.kept
-            array = self.room(x, (count if is_kept else Const(1), self.family[x].length), before)
-            self.rows[x] = Row(array, (row if is_kept else Const(0),))
-
-    def room(self, base: str, lengths: tuple[Operand, ...], before: list[Stmt]) -> Var:
-        """A new array of the arena."""
-        array = self.variable(f"{base}_rows", types.Array(types.float64, len(lengths), "C"))
-        shape = self.variable("shape", types.UniTuple(types.int64, len(lengths)))
-        before.append(Let(shape.name, "tuple", lengths, None, self.line))
-        args = (Ref(workspace.room, "room"), self.rt.arena, shape, Ref(np.float64, "float64"))
-        before.append(Let(array.name, "call", args, (), self.line))
-        return array
-
-    def checks(self) -> list[Stmt]:
-        """What raises where lengths do not fit."""
-        out: list[Stmt] = []
-
-        def check(f: Any, *args: Operand) -> None:
-            out.append(Do(Let("_", "call", (Ref(f, f.__name__), *args), (), self.line), self.line))
-
-        for family in {id(f): f for f in self.family.values()}.values():
-            for n in family.lengths.values():
-                check(helpers.check_broadcast, n, family.length)
-        for s in self.run:
-            for x in self.vectors_of(s) if self.is_sum(s) or isinstance(s, Store) else []:
-                family = self.family[x.name]
-                mine = [n for leaf, n in family.lengths.items() if leaf in self.leaves_of(x.name)]
-                if 0 < len(mine) < len(family.lengths):
-                    longest = mine[0]
-                    for n in mine[1:]:
-                        longest = self.whole_number(
-                            out, "call", (Ref(helpers.longer, "longer"), longest, n), ()
-                        )
-                    check(helpers.check_whole, longest, family.length)
-                if isinstance(s, Store):
-                    first = self.leaves[family.leaves[0]].array
-                    if family.lengths or self.root(s.array) != self.root(first):  # type: ignore[arg-type]
-                        check(helpers.check_stored, family.length, self.shape(s.array, out)[-1])  # type: ignore[arg-type]
-        return out
-
-    def leaves_of(self, x: str) -> set[str]:
-        """The leaves that a vector is made of."""
-        if x in self.leaves:
-            return {x}
-        return {leaf for a in self.vectors_of(self.nodes[x]) for leaf in self.leaves_of(a.name)}
-
-    def at(self, x: str, k: Operand, out: list[Stmt]) -> tuple[Operand, ...]:
-        """The places of an element of a vector that is in memory."""
-        row = self.rows[x]
-        if row.step != Const(1):
-            k = self.rt.emit(out, "binary", (self.unsigned(k, out), row.step), "*", self.line)
-            self.rt.types[k.name] = types.uint64
-        return (*row.places, k)
-
-    def unsigned(self, x: Operand, out: list[Stmt]) -> Var:
-        """A whole number as one that is not negative: an index that is may be counted from the end."""
-        found = self.rt.emit(out, "call", (Ref(np.uint64, "uint64"), x), (), self.line)
-        self.rt.types[found.name] = types.uint64
-        return found
-
-    def values(self, wanted: set[str], home: int | None, k: Operand) -> list[Stmt]:
-        """What gives these numbers of one element their values."""
-        loads, made = self.needed(wanted, home)
-        out: list[Stmt] = []
-        for x in sorted(loads):
-            index = self.index(out, self.at(x, k, out))
-            out.append(Let(self.each[Var(x)].name, "item", (self.rows[x].array, index), None, self.line))  # type: ignore[union-attr]
-        for name in self.definitions:
-            if name in made:
-                self.define(name, home, out)
-        return out
-
-    def define(self, name: str, home: int | None, out: list[Stmt]) -> None:
-        """Compute a number of one element; on the way back (`home` is None) without divisions by numbers."""
-        s = self.definitions[name]
-        y = self.divided.get(self.vector_of.get(name, "")) if home is None else None
-        if y is None:
-            out.append(s)
-            return
-        x = self.nodes[self.vector_of[name]].args[-2]
-        out.append(Let(name, "copy", (self.over(self.each[x], y, out),), None, s.line))
-
-    def members(self, work: list[Stmt]) -> list[tuple[Family, list[Stmt]]]:
-        """Statements by families."""
-        found: dict[int, tuple[Family, list[Stmt]]] = {}
-        for s in work:
-            family = self.family[self.vectors_of(s)[0].name]
-            found.setdefault(id(family), (family, []))[1].append(s)
-        return list(found.values())
 
     def forward_loops(self, p: int) -> list[Stmt]:
         """The loops of the way forward with a number, one for each family."""
@@ -221,12 +117,6 @@ class Group(RowPlan):
         row = self.rows[x.name]
         place = self.place(row, out)
         return Let(s.target, "call", (Ref(f, f.__name__), row.array, place), (), s.line)
-
-    def place(self, row: Row, out: list[Stmt]) -> Var:
-        """A tuple of the indices in front of that of an element."""
-        place = self.variable("place", types.UniTuple(types.int64, len(row.places)))
-        out.append(Let(place.name, "tuple", row.places, None, self.line))
-        return place
 
     # -- the way back --------------------------------------------------------------------------------------------------
 

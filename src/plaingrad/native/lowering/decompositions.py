@@ -6,6 +6,8 @@ compiled by Numba with the rest of the program, so they are written in what Numb
 matters to the last bit it is Numba's.
 """
 
+# One thing: a table of short functions, one for each function of NumPy that is taken apart.
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -25,7 +25,8 @@ from plaingrad.native.analysis import helper_calls
 from plaingrad.native.analysis.effects import bound_operands, effects_of
 from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.frontend.current import dispatcher_of
-from plaingrad.native.frontend.translation import RESERVED, program
+from plaingrad.native.frontend.translation import program
+from plaingrad.native.frontend.values import RESERVED
 from plaingrad.native.lowering.decompositions import COMPOSED
 from plaingrad.native.program.dispatchers import identity, is_dispatcher, options_of, python_function
 from plaingrad.native.program.ir import (

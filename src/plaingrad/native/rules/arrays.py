@@ -17,7 +17,7 @@ from numba.core import types
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Ref, Stmt, Var
 from plaingrad.native.program.value_types import has_tangent, is_array, part_types
 from plaingrad.native.runtime import array_helpers as helpers
-from plaingrad.native.runtime import linalg_helpers, products, reduction_helpers
+from plaingrad.native.runtime import linalg_helpers, product_formulas, products, reduction_helpers
 from plaingrad.native.runtime.helpers import check_disjoint
 
 CREATION = frozenset(
@@ -104,7 +104,7 @@ def real_vectors(*kinds: Any) -> bool:
     return real_numbers(*kinds) and vectors(*kinds)
 
 
-H, R, L = helpers, reduction_helpers, linalg_helpers
+H, R, L, P = helpers, reduction_helpers, linalg_helpers, product_formulas
 row("sum", "a axis=None dtype=None", SAME, a=H.sum_bar)
 row("mean", "a", SAME, a=H.mean_bar)
 row("prod product", "a", R.prod_dot, "a z", a=R.prod_bar)
@@ -138,20 +138,20 @@ row("clip", "a a_min=None a_max=None", H.clip_dot, "a a_min a_max", real_numbers
     a=H.clip_a_bar, a_min=H.clip_low_bar, a_max=H.clip_high_bar)  # fmt: skip
 row("interp", "x xp fp", H.interp_dot, "x xp fp", real_numbers, x=H.interp_x_bar, fp=H.interp_fp_bar)
 
-row("dot matmul", "a b", EACH, "a b", both_arrays, a=H.dot_bar_a, b=H.dot_bar_b)
-row("vdot", "a b", EACH, "a b", a=H.vdot_bar_a, b=H.vdot_bar_b)
-row("outer", "a b", EACH, "a b", both_arrays, a=H.outer_bar_a, b=H.outer_bar_b)
+row("dot matmul", "a b", EACH, "a b", both_arrays, a=P.dot_bar_a, b=P.dot_bar_b)
+row("vdot", "a b", EACH, "a b", a=P.vdot_bar_a, b=P.vdot_bar_b)
+row("outer", "a b", EACH, "a b", both_arrays, a=P.outer_bar_a, b=P.outer_bar_b)
 row(
     "kron",
     "a b",
     EACH,
     "a b",
     lambda a, b: both_arrays(a, b) and matrices(a, b),
-    a=H.kron_bar_a,
-    b=H.kron_bar_b,
+    a=P.kron_bar_a,
+    b=P.kron_bar_b,
 )
 row("cross", "a b", EACH, "a b", lambda a, b: both_arrays(a, b) and a.ndim == b.ndim,
-    a=H.cross_bar_a, b=H.cross_bar_b)  # fmt: skip
+    a=P.cross_bar_a, b=P.cross_bar_b)  # fmt: skip
 
 row("linalg.solve", "a b", L.solve_dot, "a b z", a=L.solve_bar_a, b=L.solve_bar_b)
 row("linalg.inv", "a", L.inv_dot, "z", a=L.inv_bar)

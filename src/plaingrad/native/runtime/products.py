@@ -14,9 +14,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.linalg import ensure_blas
 
-from plaingrad.native.runtime.array_helpers import conj_of, dot_bar_a, dot_bar_b
+from plaingrad.native.runtime.array_helpers import conj_of
 from plaingrad.native.runtime.declare import overload
 from plaingrad.native.runtime.helpers import add_to
+from plaingrad.native.runtime.product_formulas import dot_bar_a, dot_bar_b
 from plaingrad.native.runtime.workspace import room
 
 KINDS = {types.float32: "s", types.float64: "d", types.complex64: "c", types.complex128: "z"}
