@@ -316,18 +316,25 @@ def _derive(
     kept = cache.keep(key, flags, text, space, WRITES=writes, COUNTS=counts, RESULT=result)
     if kept is not None:
         return _found(vars(kept), names, text, writes, counts, result)
-    filename = f"<plaingrad native {original.name}_{mode} {number}>"
+    programs = _compiled(f"<plaingrad native {original.name}_{mode} {number}>", names, text, space, flags)
+    for begun in callers:
+        begun.spaces.append(space)
+    for other in me.spaces:
+        other.update(programs)
+    return _found(programs, names, text, writes, counts, result)
+
+
+def _compiled(
+    filename: str, names: tuple[str, ...], text: str, space: dict[str, Any], flags: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
+    """The programs of a text, which shows under `filename`, as dispatchers."""
     linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
     space["__name__"] = __name__  # a module that exists: Numba looks it up for a function that calls itself
     exec(compile(text, filename, "exec"), space)
     # not in their own globals, which Numba keeps for as long as those are there: they would never go
     programs = {name: declare.program(space.pop(name), flags[name]) for name in names}
-    for begun in callers:
-        begun.spaces.append(space)
-    for other in me.spaces:
-        other.update(programs)
     weakref.finalize(programs[names[0]], linecache.cache.pop, filename, None)
-    return _found(programs, names, text, writes, counts, result)
+    return programs
 
 
 def _found(

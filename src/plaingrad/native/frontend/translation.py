@@ -191,18 +191,7 @@ class _Translator(ValuesOf):
     def _assign(self, s: Any, line: int) -> list[Stmt]:
         target, value = s.target.name, s.value
         if isinstance(value, ir.Expr) and value.op == "inplace_binop" and target in self.known:
-            symbol = SYMBOLS[value.immutable_fn]
-            lhs, rhs = self.operand(value.lhs), self.operand(value.rhs)
-            mine, its = (self.typemap[x.name] for x in (value.lhs, value.rhs))
-            if isinstance(mine, types.Array) and isinstance(its, types.Array) and mine.ndim < its.ndim:
-                raise self.refuse(
-                    f"`{symbol}=` by an array with more axes, which NumPy raises ValueError for,"
-                )
-            if not isinstance(mine, types.List):
-                return [InPlace(lhs, symbol, rhs, line)]
-            if symbol != "+":
-                raise self.refuse(f"`{symbol}=` of a list")
-            return [Do(Let("_", "method", (lhs, rhs), ("extend", ()), line), line)]
+            return self._in_place(value, line)
         if target in self.known or isinstance(self.typemap[target], types.ExceptionInstance):
             return []
         if not isinstance(value, ir.Expr):
@@ -253,6 +242,18 @@ class _Translator(ValuesOf):
         if op in ("getiter", "iternext", "pair_first", "pair_second"):
             return make(op, (self.operand(value.value),))
         raise self.refuse({"build_map": "a dictionary", "build_set": "a set"}.get(op, f"`{op}`"))
+
+    def _in_place(self, value: Any, line: int) -> list[Stmt]:
+        symbol = SYMBOLS[value.immutable_fn]
+        lhs, rhs = self.operand(value.lhs), self.operand(value.rhs)
+        mine, its = (self.typemap[x.name] for x in (value.lhs, value.rhs))
+        if isinstance(mine, types.Array) and isinstance(its, types.Array) and mine.ndim < its.ndim:
+            raise self.refuse(f"`{symbol}=` by an array with more axes, which NumPy raises ValueError for,")
+        if not isinstance(mine, types.List):
+            return [InPlace(lhs, symbol, rhs, line)]
+        if symbol != "+":
+            raise self.refuse(f"`{symbol}=` of a list")
+        return [Do(Let("_", "method", (lhs, rhs), ("extend", ()), line), line)]
 
     def _attribute(self, name: str, value: Any, line: int) -> list[Stmt]:
         t = self.typemap[value.value.name]

@@ -205,6 +205,16 @@ def offset_of(nest: Nest, index: Operand, definitions: dict[str, Let]) -> Offset
     return tuple(found)
 
 
+def _find_places(rt: Reverse, nest: Nest, made: Iteration, definitions: dict[str, Let]) -> None:
+    """Note which numbers of an iteration are read at fixed distances from its place."""
+    for x in made.pool:
+        array = x.args[0] if x.op == "item" else None
+        if isinstance(array, Var) and isinstance(rt.types.get(array.name), types.Array):
+            offset = offset_of(nest, x.args[1], definitions)
+            if offset is not None and rt.types[array.name].ndim == len(nest.loops):
+                made.places[x.target] = array.name, offset
+
+
 def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
     """The reverse of one iteration of `nest`.
 
@@ -217,15 +227,7 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
     terms: dict[str, list[Operand]] = {}
     groups: dict[tuple[str, Offset], list[Operand]] = {}
     _check_all(rt, nest, made.pool)
-    for x in made.pool:
-        if (
-            x.op == "item"
-            and isinstance(x.args[0], Var)
-            and isinstance(rt.types.get(x.args[0].name), types.Array)
-        ):
-            offset = offset_of(nest, x.args[1], definitions)
-            if offset is not None and rt.types[x.args[0].name].ndim == len(nest.loops):
-                made.places[x.target] = x.args[0].name, offset
+    _find_places(rt, nest, made, definitions)
     back: list[Stmt] = []
     for x in reversed(nest.body):
         if isinstance(x, Store):

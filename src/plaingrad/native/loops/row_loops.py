@@ -205,9 +205,15 @@ class Group(RowValues):
             else:
                 assert isinstance(s, Let)
                 inner += [self.added(x, own) for x in self.parts[s.target].backward]
+        self.arrive([x for x in vectors if x not in ending], k, received, before, inner)
+        out.append(For(k.name, Const(0), family.length, Const(1), inner, line))
+        out += ended
+
+    def arrive(
+        self, vectors: list[Var], k: Var, received: set[str], before: list[Stmt], inner: list[Stmt]
+    ) -> None:
+        """Add what an iteration has found for its vectors where it belongs."""
         for x in vectors:
-            if x in ending:
-                continue
             term = Var(f"{self.each[x].name}_b")  # type: ignore[union-attr]
             if x.name in self.leaves:
                 row = self.rows[x.name]
@@ -216,8 +222,6 @@ class Group(RowValues):
             write = self.add_at if x.name in received else self.store
             write(inner, self.bar_of(x.name, before), (Const(0), k), term)
             received.add(x.name)
-        out.append(For(k.name, Const(0), family.length, Const(1), inner, line))
-        out += ended
 
     def quotient_back(self, s: Let, inner: list[Stmt], before: list[Stmt], behind: list[Stmt]) -> None:
         """The reverse of z = x / y for one element, y a number: x_bar += z_bar / y, y_bar -= sum(z_bar z) / y."""
