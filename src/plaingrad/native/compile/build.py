@@ -305,10 +305,7 @@ def _derive(
         p.name = name
     names = tuple(p.name for p in made)
     text, space = source(*made)
-    parts, results, leaves = exploded(original)
-    memory = Memory(parts)
-    writes = any(memory.is_written(leaf) for parts_of in leaves.values() for leaf in parts_of)
-    counts = (len(original.params), len(results))
+    writes, counts = _writes_and_counts(original)
     flags = {p.name: backward_options(options) if p.backward else options for p in made}
     if mode in OF_CHUNKS:  # Python has no arrays of lanes
         flags = {name: {**given, "no_cpython_wrapper": True} for name, given in flags.items()}
@@ -322,6 +319,14 @@ def _derive(
     for other in me.spaces:
         other.update(programs)
     return _found(programs, names, text, writes, counts, result)
+
+
+def _writes_and_counts(original: Program) -> tuple[bool, tuple[int, int]]:
+    """(whether a program writes into its arguments, (how many it has, how many parts its result has))."""
+    parts, results, leaves = exploded(original)
+    memory = Memory(parts)
+    writes = any(memory.is_written(leaf) for parts_of in leaves.values() for leaf in parts_of)
+    return writes, (len(original.params), len(results))
 
 
 def _compiled(
