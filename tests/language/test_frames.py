@@ -140,8 +140,9 @@ def test_getframe_of_itself_names_lines_and_arguments():
 
 def test_inspect_stack_and_currentframe_show_the_users_functions_in_order():
     def inner(x):
-        names = [entry.function for entry in inspect.stack()[:3]]
-        lines = [entry.lineno for entry in inspect.stack()[:3]]
+        entries = inspect.stack()[:3]
+        names = [entry.function for entry in entries]
+        lines = [entry.lineno for entry in entries]
         back = inspect.currentframe().f_back
         return names, lines, back.f_locals["y"] * x
 

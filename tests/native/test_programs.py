@@ -1,4 +1,7 @@
-"""Numeric programs, natively: against central differences and against the plain tier."""
+"""Numeric programs, natively: against central differences and against the plain tier.
+
+One program in four is compiled (`mostly_in_python`), the others are run by CPython.
+"""
 
 import math
 
@@ -181,6 +184,7 @@ def differentiated(args):
     return tuple(k for k, x in enumerate(args) if isinstance(x, (float, np.ndarray)))
 
 
+@pytest.mark.usefixtures("mostly_in_python")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
 def test_gradients_agree_with_differences_and_with_the_plain_tier(program):
     f, *args = program

@@ -1,5 +1,6 @@
 """Partial derivatives in closed form, by mpmath, for arguments near the ends of the range of floating-point numbers."""
 
+import functools
 import math
 
 import mpmath
@@ -129,13 +130,28 @@ def exact_number(x):
 
 
 def partial_of(function, position, args):
-    """dz/d(argument at `position`) as an mpmath number; None where there is none."""
-    partial = PARTIALS[name_of_row(function)][position]
+    """dz/d(argument at `position`) as an mpmath number; None where there is none. Of arguments that are not 0."""
+    return known_partial(name_of_row(function), position, args, tuple([isinstance(x, (complex, np.complexfloating)) for x in args]))
+
+
+@functools.cache
+def known_partial(name, position, args, are_complex):
+    """The same by the name: rows of Python, of its methods and of NumPy have the same function and points."""
+    partial = PARTIALS[name][position]
     with mpmath.workdps(DIGITS):
         try:
-            return mpmath.mpmathify(partial(*[exact_number(x) for x in args]))
+            found = mpmath.mpmathify(partial(*[exact_number(x) for x in args]))
         except ZeroDivisionError:
             return None
+    with mpmath.workdps(50):  # which is enough to compare with
+        return +found
+
+
+@functools.cache
+def limits(kind):
+    """The largest number of floating-point type `kind`, and the smallest normal one."""
+    info = np.finfo(kind)
+    return float(info.max), float(info.tiny)
 
 
 def is_close(found, truth, kind, rel, floor=0.0):
@@ -143,8 +159,7 @@ def is_close(found, truth, kind, rel, floor=0.0):
 
     What is not a normal number of that type may be 0, and what overflows must be an infinity of its sign.
     """
-    info = np.finfo(kind)
-    largest, smallest = float(info.max), float(info.tiny)
+    largest, smallest = limits(kind)
     if isinstance(truth, mpmath.mpc) or isinstance(found, (complex, np.complexfloating)):
         truth, found = mpmath.mpc(truth), complex(found)
         scale = abs(truth)
