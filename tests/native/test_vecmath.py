@@ -19,7 +19,7 @@ from plaingrad.native.runtime.vector.map import EACH  # noqa: E402
 
 pytestmark = pytest.mark.optimised
 
-HERE = str(Path(vecmath.__file__).parents[2])
+HERE = str(Path(vecmath.__file__).parents[4])
 RANDOM = np.random.default_rng(1)
 NAMES = tuple(vecmath.FORMS)
 EXACT = [
