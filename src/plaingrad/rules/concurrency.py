@@ -11,7 +11,6 @@ import types
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from plaingrad import rulebook
 from plaingrad.define import mover, movers, no_tangent
 from plaingrad.rulebook import Rule
 from plaingrad.rules.python.containers import enter_methods
@@ -54,7 +53,6 @@ def rules_of_asyncio() -> Iterator[Rule]:
             yield from movers(*[f for name, f in vars(cls).items() if callable(f) and name not in ("__repr__", "__class_getitem__")])
 
 
-rulebook.when_met("_asyncio", rules_of_asyncio)  # to import asyncio takes a third as long as NumPy
 enter_methods(*dict.fromkeys(awaited_types()))
 mover(sys.set_asyncgen_hooks, sys.get_asyncgen_hooks)
 
