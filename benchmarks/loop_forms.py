@@ -1,0 +1,218 @@
+"""What each special form of loops earns: native gradients with all forms, and without that one.
+
+    python -m benchmarks.loop_forms [--repeat N]
+
+For every form there are one or two programs that were written for no other benchmark.
+Gradients with and without are measured in turn, in one process; the least of several counts.
+"""
+
+import argparse
+import functools
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+import plaingrad
+from plaingrad.native.compile import build
+from plaingrad.native.loops.forms import FORMS
+from plaingrad.native.reverse.forms import Forms
+from plaingrad.native.reverse.reverse import pullback_sweeps
+
+RANDOM = np.random.default_rng(0)
+
+
+def logistic(w, x, y):
+    """The loss of a logistic regression, number by number."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        z = 0.0
+        for j in range(x.shape[1]):
+            z += w[j] * x[i, j]
+        total += math.log(1.0 + math.exp(-y[i] * z))
+    return total
+
+
+def density(x, y, h):
+    """The logarithm of a density made of bells around the numbers y."""
+    total = 0.0
+    for i in range(x.size):
+        s = 0.0
+        for j in range(y.size):
+            d = (x[i] - y[j]) / h
+            s += math.exp(-0.5 * d * d)
+        total += math.log(s)
+    return total
+
+
+def waves(u, v, c, n):
+    """The wave equation on a line, n steps."""
+    for _ in range(n):
+        w = u.copy()
+        for i in range(1, u.size - 1):
+            w[i] = 2.0 * u[i] - v[i] + c[i] * (u[i - 1] - 2.0 * u[i] + u[i + 1])
+        v, u = u, w
+    return np.sum(u * u)
+
+
+def blur(u, c):
+    """A picture mixed with its neighbours."""
+    v = np.zeros_like(u)
+    for i in range(1, u.shape[0] - 1):
+        for j in range(1, u.shape[1] - 1):
+            v[i, j] = c * (u[i - 1, j] + u[i + 1, j] + u[i, j - 1] + u[i, j + 1]) + u[i, j] * u[i, j]
+    return np.sum(v * v)
+
+
+def distances(a, b):
+    """The sum of the distances between two clouds of points."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        for j in range(b.shape[0]):
+            s = 0.0
+            for k in range(a.shape[1]):
+                d = a[i, k] - b[j, k]
+                s += d * d
+            total += math.sqrt(s + 1e-3)
+    return total
+
+
+def softplus(x, w):
+    """Elementary functions of numbers of their own in each iteration."""
+    total = 0.0
+    for i in range(x.size):
+        u = math.exp(x[i] * w[i])
+        v = math.log(1.0 + u)
+        total += v * v * math.exp(-v) * math.sin(u)
+    return total
+
+
+def options(s, k, r, v, t):
+    """European options: Black and Scholes, with the error function of the C library."""
+    total = 0.0
+    for i in range(s.size):
+        root = v[i] * math.sqrt(t[i])
+        d = (math.log(s[i] / k[i]) + r * t[i]) / root + 0.5 * root
+        e = math.exp(-r * t[i])
+        total += s[i] / (1.0 + math.exp(-1.702 * d)) - k[i] * e / (1.0 + math.exp(-1.702 * (d - root)))
+    return total
+
+
+def normalised(x, g, b):
+    """Rows brought to mean 0 and variance 1, scaled and shifted, through a smooth step."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        d = x[i] - np.mean(x[i])
+        y = d / np.sqrt(np.mean(d * d) + 1e-5) * g + b
+        total += np.sum(np.tanh(y) * y)
+    return total
+
+
+def classes(x, k):
+    """The cross entropy of short rows."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        z = x[i] * 2.0 - np.max(x[i])
+        total += np.log(np.sum(np.exp(z))) - z[k[i]]
+    return total
+
+
+def mixture(x, w, b):
+    """Arrays elementwise."""
+    y = np.tanh(x * w + b)
+    z = np.exp(-y * y) * x + np.sqrt(1.0 + y * y)
+    return np.sum(z * y)
+
+
+def positive(*shape: int) -> np.ndarray:
+    """Numbers between 0.5 and 1.5."""
+    return RANDOM.uniform(0.5, 1.5, shape)
+
+
+n = 20000
+# form -> programs with their arguments and the positions that are differentiated
+PROGRAMS: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]]] = {
+    "sum": [
+        (logistic, (positive(20), positive(3000, 20), positive(3000)), (0,)),
+        (density, (positive(150), positive(150), 0.3), (0, 1, 2)),
+    ],
+    "stencil": [
+        (waves, (positive(n), positive(n), 0.1 * positive(n), 20), (0, 1, 2)),
+        (blur, (positive(300, 300), 0.2), (0, 1)),
+    ],
+    "sum, run again": [
+        (distances, (positive(120, 8), positive(120, 8)), (0, 1)),
+        (logistic, (positive(20), positive(3000, 20), positive(3000)), (0,)),
+    ],
+    "fission": [
+        (softplus, (positive(n), positive(n)), (0, 1)),
+        (options, (positive(n), positive(n), 0.03, positive(n), positive(n)), (0, 1, 2, 3, 4)),
+    ],
+    "rows": [
+        (normalised, (RANDOM.normal(size=(500, 200)), positive(200), positive(200)), (0, 1, 2)),
+        (classes, (RANDOM.normal(size=(5000, 10)), RANDOM.integers(0, 10, 5000)), (0,)),
+    ],
+    "elementwise": [(mixture, (RANDOM.normal(size=(300, 300)), positive(300), positive(300)), (0, 1, 2))],
+}
+
+
+def without(name: str) -> Forms:
+    """All forms but one."""
+    return replace(
+        FORMS,
+        loops=tuple(form for form in FORMS.loops if form.name != name),
+        runs=tuple(form for form in FORMS.runs if form.name != name),
+    )
+
+
+def gradient_with(forms: Forms, f: Callable[..., Any], at: tuple[int, ...]) -> Callable[..., Any]:
+    """The native gradient of a copy of `f`, derived with these forms when it is first called."""
+    copy = type(f)(f.__code__, f.__globals__, f"{f.__name__}", f.__defaults__)
+    gradient = plaingrad.value_and_grad(copy, at, tier="native")
+
+    def first(*args: Any) -> Any:
+        usual = build.TRANSFORMS["pullback"]
+        build.TRANSFORMS["pullback"] = functools.partial(pullback_sweeps, forms=forms)
+        try:
+            return gradient(*args)
+        finally:
+            build.TRANSFORMS["pullback"] = usual
+
+    return first
+
+
+def least(run: Callable[..., Any], args: tuple[Any, ...], repeat: int) -> float:
+    """The least of the seconds that several calls take."""
+    found = math.inf
+    for _ in range(repeat):
+        begun = time.perf_counter()
+        run(*args)
+        found = min(found, time.perf_counter() - begun)
+    return found
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=15)
+    repeat = parser.parse_args(argv).repeat
+    build.cache.key_of = lambda *_: None  # what is kept on disk was derived with all forms
+    print(f"{'form':16} {'program':14} {'with':>10} {'without':>10} {'ratio':>6}")
+    for form in (*FORMS.loops, *FORMS.runs):
+        for f, args, at in PROGRAMS[form.name]:
+            both = [gradient_with(forms, f, at) for forms in (FORMS, without(form.name))]
+            values = [run(*args) for run in both]
+            for a, b in zip(values[0][1], values[1][1], strict=True):
+                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+            times = [least(run, args, repeat) for run in both * 2]
+            w, o = min(times[0], times[2]), min(times[1], times[3])
+            print(f"{form.name:16} {f.__name__:14} {w * 1e3:8.2f}ms {o * 1e3:8.2f}ms {o / w:6.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
