@@ -7,12 +7,14 @@ import importlib
 import inspect
 import re
 import struct
+import weakref
 import zlib
 
 import numpy as np
 import pytest
 
 import plaingrad
+from plaingrad.engine.refusals import refuse
 from plaingrad import MissingRuleError, grad, jvp, rulebook
 
 scipy = pytest.importorskip("scipy")
@@ -142,6 +144,13 @@ def test_a_function_that_only_answers_a_question_may_be_declared_so():
     text = message(lambda x: pandas.Series([x]).sum())
     assert text.startswith("`pandas.Series` at ")
     assert "plaingrad.nondifferentiable(pandas.api.types.is_list_like)" in text
+
+
+def test_a_proxy_of_a_function_is_not_one():
+    def f(x):
+        return x
+
+    assert refuse.described(weakref.proxy(f)) == "is C code without a derivative rule"
 
 
 def test_what_returns_none_may_keep_what_it_is_given():
