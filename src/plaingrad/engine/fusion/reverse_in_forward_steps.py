@@ -64,7 +64,7 @@ def plain_slopes_back(shadow: Shadow, o: int, i: int, p: float, j: int, q: float
 
 
 class Form:
-    """What else is to be known of a step with tangents; see `engine.fused.Paired`."""
+    """What else is to be known of a step with tangents; see `engine.fusion.fused.Paired`."""
 
     def __init__(self, plain: Callable[..., None], count: int, dotted: list[tuple[int, int]]) -> None:
         self.plain = plain

@@ -27,7 +27,7 @@ from plaingrad.tangents.fields import parts_of
 
 STEP = -1  # the input index of a triple that carries a step
 CALLED = -2  # of a triple (arguments, CALLED, f): the reverse pass calls f(shadow, *arguments)
-PAIRED = -3  # of one that holds tangents, too; see `engine.fused.Paired`
+PAIRED = -3  # of one that holds tangents, too; see `engine.fusion.fused.Paired`
 
 # A slot says where the cotangent of one argument goes: None (inactive), an int (a number's index),
 # (index, array) for an array or view, or a `Tree` for a container with active leaves.

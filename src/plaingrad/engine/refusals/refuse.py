@@ -95,7 +95,8 @@ def quoted(f: Any) -> str:
 
 def described(f: Any) -> str:
     """What `f` is, for a message that says why it has no derivative."""
-    if type(f) is FunctionType:  # Python code comes here only for what its rule says; proxies in C look like it
+    # Python code comes here only for what its rule says; proxies made in C look like it.
+    if type(f) is FunctionType:
         return "has a rule that does not serve here"
     if isinstance(f, (GeneratorType, CoroutineType, AsyncGeneratorType)):
         return "began outside the differentiated call"

@@ -2,7 +2,7 @@
 
 A file is a module: it imports what the program refers to, and compiles it, with the machine code in files beside it.
 Kept are only programs all of whose references can be imported; others are derived anew in every process. Where they are
-kept, and what is trusted, is told in `cache_folder.py`.
+kept, and what is trusted, is told in `machine/folder.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements that nothing needs are dropped: those whose value is not read, and that can neither raise nor write.
+"""Dead code elimination: statements whose value is not read, and that can neither raise nor write, are dropped.
 
 In a user's own code only what surely cannot raise is dropped; in a reverse sweep everything was computed before, in
 the forward sweep, so nothing in it raises.

@@ -2,9 +2,9 @@
 
 `Lanes(n)` is a Numba type of its own, an LLVM vector of n doubles: sums of lanes and products with a number are one
 machine operation for all (or a few of) them. The tangent of an array is an array of lanes of the same shape, so that
-every view of the one is the same view of the other. The functions here, in `lane_arrays`, `lane_rows` and `lane_tapes`
-are what generated programs call; under CPython (`Derived.python`) lanes are vectors of n floats and arrays of lanes are
-arrays of objects.
+every view of the one is the same view of the other. The functions here, in `chunk_arrays`, `chunk_rows` and
+`chunk_tapes` are what generated programs call; under CPython (`Derived.python`) lanes are vectors of n floats and
+arrays of lanes are arrays of objects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derivatives of derived programs: forward rules of what these call and users' programs do not.
+"""Second-order rules: pushforwards of the helper functions that derived programs call.
 
 A derived program goes through the front end like any other. Its tapes are memory, of which the tangents are a second
 tape; what is added to a shadow is added, with its tangent, to the tangent of the shadow.

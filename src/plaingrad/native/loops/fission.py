@@ -1,4 +1,4 @@
-"""Loops with exp, log, ... in them, split: the arguments first, then the function of all at once, then the rest.
+"""Loop fission at exp, log, ...: the arguments of many iterations first, then the function of all, then the rest.
 
     for t in range(n):                          for first in range(0, n, 256):
         e = exp(a + b * z[t])                       last = min(first + 256, n)

@@ -1,4 +1,4 @@
-"""Branches in the body of a nest made straight: both arms are computed, and of what they assign one is chosen.
+"""If-conversion: both arms of a branch in the body of a nest are computed, and of what they assign one is chosen.
 
     if t: x = a             x_1 = a
     else: x = b      ->     x_2 = b

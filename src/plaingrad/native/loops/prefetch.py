@@ -1,4 +1,4 @@
-"""Kept arrays brought near, a part at a time, before a loop with arithmetic reads them.
+"""Prefetching: a kept array is read a block ahead of the loop that uses it, so that the loop's loads hit the cache.
 
 A loop that computes much from each line of memory has few lines on their way at any time, and waits for each of them:
 the reverse of a stencil on 256x256 took 10 ms for 104 MB of kept states, of which reading was 6 ms. One load from every

@@ -7,9 +7,9 @@ fewer contributions, and are done column by column. Where the range is narrower 
 would be negative (which counts from the end in Python), the loop runs backward and scatters, element after element.
 
 Nothing is taped element by element: values are computed again from arrays that are never overwritten
-(`values.Values.is_settled`), or of which a copy is kept. An array that is changed in place, each element from itself
+(`immutable.is_settled`), or of which a copy is kept. An array that is changed in place, each element from itself
 and from other arrays, is taken as well. The form declines, and leaves the loop to the general reverse, where anything
-is not as `nests` describes it, or where two arrays may be the same memory (`distinct.Distinct`).
+is not as `nests` describes it, or where two arrays may be the same memory (`no_alias.Distinct`).
 """
 
 from __future__ import annotations

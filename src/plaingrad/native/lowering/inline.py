@@ -2,7 +2,7 @@
 
 What a function returns (arrays, tuples), writes, draws at random or prints then needs no rule of its own: its
 statements stand in the caller, with variables renamed, parameters replaced by arguments and the result assigned to the
-target of the call. Statements keep their own file and line (`tree.Place`). A call stays a call where
+target of the call. Statements keep their own file and line (`ir.Place`). A call stays a call where
 
 - the function calls itself (of functions that call each other, all but one are put into that one),
 - it is long and called in many places, so that the caller would grow without need,

@@ -25,7 +25,7 @@ class KeptCode(NullCache):  # type: ignore[misc]
 
     Attributes:
         name: how its files begin, different from those of all other functions.
-        told: what the code follows from besides the signature, the processor, and `disk.surroundings`.
+        told: what the code follows from besides the signature, the processor, and `fingerprint.surroundings`.
     """
 
     def __init__(self, name: str, told: str = "") -> None:

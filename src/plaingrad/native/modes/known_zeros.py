@@ -1,4 +1,4 @@
-"""Numbers that are surely zero because an argument is: what they are multiplied with has no derivative through them.
+"""Known-zero propagation: arguments that are exactly 0.0 make what they are multiplied with inactive.
 
 A rate of reaction that is given as 0.0 makes `k * u * (1 - u)` zero whatever `u` is, and nothing of it need be kept for
 the way back. The value is computed all the same. The derivative differs from the plain tier's only where a factor is

@@ -1,6 +1,6 @@
 """Cotangents of arrays as variables of the reverse sweep: exchanged, not copied; set to zero only where that shows.
 
-The reverse transform writes `move` and `clear` where the cotangent of an owned array (`values.py`) ends, and `Choice`
+The reverse transform writes `move` and `clear` where the cotangent of an owned array (`immutable`) ends, and `Choice`
 where a loop can either assign or add. `resolved` follows the reverse sweep and keeps book of the buffers that are
 *pending*: zero by right, with anything in them. A move into a pending buffer exchanges two names; a choice with a
 pending target assigns; anything else that touches a pending buffer has it filled with zeros first.

@@ -1,4 +1,4 @@
-"""Which arrays are surely different memory at a loop, although names of theirs are exchanged: `u, v = v, u`.
+"""Alias analysis at loops that swap buffers (`u, v = v, u`): which names cannot share memory.
 
 The classes of `activity.Memory` hold for the whole program: two buffers that change names are one class. Here every
 array is followed from where it is made, statement by statement: a name stands for a *thing*, and names that stand for

@@ -1,7 +1,7 @@
 """How the functions that derived programs call are declared, so that Numba compiles them once a machine.
 
-`overload`, `register_jitable` and `njit` are Numba's, but what they compile is kept on disk (`disk.folder`). The cache
-that Numba has would not do: it tells functions of one file apart by their instructions only, without names and
+`overload`, `register_jitable` and `njit` are Numba's, but what they compile is kept on disk (`machine.folder`). The
+cache that Numba has would not do: it tells functions of one file apart by their instructions only, without names and
 constants, and compiles a function with flags of the one that calls it (`fastmath`, `error_model`) without remembering
 which. Here a function is told by all that its code says and by what it encloses, and its machine code by the flags.
 Nor is there an index that two processes could write at once.

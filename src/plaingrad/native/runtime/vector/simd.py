@@ -1,8 +1,8 @@
-"""Several iterations of a loop at once: their numbers in one vector register, W doubles, a `Pack`.
+"""SIMD values: W consecutive iterations of a loop held in one vector register, W doubles, a `Pack`.
 
 Sums, products, quotients and comparisons of packs are those of the numbers, each rounded by itself, so every iteration
 has the bits that it would have alone. A comparison gives a `Mask`. Under CPython a pack is a vector of W floats and a
-mask one of W bools. Their memory is in `pack_memory`, functions like exp are in `pack_functions`.
+mask one of W bools. Their memory is in `simd_memory`, functions like exp are in `simd_functions`.
 """
 
 from __future__ import annotations

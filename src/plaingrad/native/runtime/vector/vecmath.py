@@ -1,7 +1,7 @@
 """Functions of eight numbers at once, equal to the C library's to the last bit.
 
 Numba calls the C library for every single number, which keeps a loop from being vectorised. The steps that glibc
-takes (`vector_exp`, ...), without branches and for a whole vector register, give the same bits several times as fast.
+takes (`exp`, ...), without branches and for a whole vector register, give the same bits several times as fast.
 They are compared with the C library of the machine before they are used (`is_exact`), so that a value stays what the
 user's own compiled function gives. Numbers for which these steps are not made (too large, not positive, nan) are left
 to the C library.
