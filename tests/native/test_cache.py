@@ -64,10 +64,10 @@ print(value, a_bar.tolist())
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A cache of its own; rules that other tests have entered are no concern of it."""
-    every = rulebook.rules
+    every = rulebook.entered
     others = [rule for rule in every() if rule.users]
     monkeypatch.setattr(
-        rulebook, "rules", lambda: (rule for rule in every() if all(rule is not other for other in others))
+        rulebook, "entered", lambda: (rule for rule in every() if all(rule is not other for other in others))
     )
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))
     yield tmp_path / "kept"

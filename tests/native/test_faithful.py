@@ -909,7 +909,7 @@ def test_what_is_kept_on_disk_is_told_by_what_is_outside(monkeypatch, tmp_path):
     from plaingrad.native.compile import cache
     from plaingrad.native.frontend.current import as_now
 
-    monkeypatch.setattr(rulebook, "rules", lambda: iter(()))
+    monkeypatch.setattr(rulebook, "entered", lambda: iter(()))
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path / "kept"))
     signature = (numba.types.float64,)
 
