@@ -20,7 +20,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.errors import CotangentError, MissingRuleError, RuleError
 from plaingrad.misfits import misfit
-from plaingrad.rulebook import Rule
+from plaingrad.rulebook import Rule, name_of
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -305,10 +305,6 @@ def projected_cotangents(rule: Rule, pullback: Any, y_bar: Any, projections: lis
         raise RuleError(f"the rule for {rule.name} gives a cotangent that is none: {error}") from None
 
 
-def _name(function: Any) -> str:
-    return getattr(function, "__qualname__", None) or repr(function)
-
-
 def _described(outcome: Any) -> str:
     if type(outcome) is tuple:
         return "(" + ", ".join(type(part).__name__ for part in outcome) + ")"
@@ -341,13 +337,13 @@ def dual_step(
             options[name] = x
         if pending:
             raise RuleError(
-                f"the frule of {_name(function)} has no positional parameter for one of the differentiated arguments "
+                f"the frule of {name_of(function)} has no positional parameter for one of the differentiated arguments "
                 f"given by name ({', '.join(kwargs)}).\n  See docs: errors#rule"
             )
         outcome = rule(Dual(function, NoTangent), *duals, **options)
         if type(outcome) is not Dual:
             raise RuleError(
-                f"the frule of {_name(function)} returned {_described(outcome)}; it must return Dual(y, y_dot).\n"
+                f"the frule of {name_of(function)} returned {_described(outcome)}; it must return Dual(y, y_dot).\n"
                 "  See docs: errors#rule"
             )
         y, y_dot = outcome
@@ -355,7 +351,7 @@ def dual_step(
         problem = misfit(y_dot, y, summed=False)
         if problem:
             raise RuleError(
-                f"the frule of {_name(function)} gives as tangent of its result {problem}.\n  See docs: errors#rule"
+                f"the frule of {name_of(function)} gives as tangent of its result {problem}.\n  See docs: errors#rule"
             )
         return y, y_dot
 

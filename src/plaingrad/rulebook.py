@@ -166,7 +166,7 @@ class Rule:
     @property
     def name(self) -> str:
         """The callable's name, for messages."""
-        return getattr(self.function, "__qualname__", None) or repr(self.function)
+        return name_of(self.function)
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -406,6 +406,11 @@ def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:
     """The rule for `function` called with `args`, or None."""
     rule = find(function)
     return choose(rule, args, {}) if rule is not None and rule.variants else rule
+
+
+def name_of(function: Any) -> str:
+    """How a callable is called in messages and lists."""
+    return getattr(function, "__qualname__", None) or repr(function)
 
 
 # -- rules of modules that not every program imports -------------------------------------------------------------------

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import _name, pair_of
+from plaingrad.define import pair_of
 from plaingrad.errors import RuleError
-from plaingrad.rulebook import Rule
+from plaingrad.rulebook import Rule, name_of
 from plaingrad.tangents import NoTangent, ZeroTangent, explicit_tangent
 
 
@@ -94,7 +94,7 @@ def copied(x: Any, function: Any) -> Any:
     if x is None or x is NoTangent or x is ZeroTangent:
         return x
     raise RuleError(
-        f"the rule of {_name(function)} says that it writes into an argument which is a {type(x).__name__}; that can "
+        f"the rule of {name_of(function)} says that it writes into an argument which is a {type(x).__name__}; that can "
         "be said of arrays, lists and dictionaries.\n"
         "  To go on: plaingrad.defined_as.\n  See docs: errors#rule"
     )

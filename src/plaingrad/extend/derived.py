@@ -17,10 +17,10 @@ from plaingrad.engine.memory.kinds import SEQUENCE, kind_of
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, RuleError
-from plaingrad.extend.opened import Call, Opened, _is_some, _name, call_method
+from plaingrad.extend.opened import Call, Opened, call_method, is_some
 from plaingrad.extend.updates import Updates
 from plaingrad.rewrite import CURRENT
-from plaingrad.rulebook import Rule
+from plaingrad.rulebook import Rule, name_of
 from plaingrad.tangents import (
     Dual,
     NoTangent,
@@ -82,7 +82,7 @@ def written(
     if rule is None and type(f) is MethodType:
         rule, leading = rulebook.find(f.__func__), (f.__self__,)
         of_function = lambda bars: (
-            Tangent(MethodType, {"__self__": bars[0]}) if _is_some(bars[0]) else NoTangent
+            Tangent(MethodType, {"__self__": bars[0]}) if is_some(bars[0]) else NoTangent
         )
     elif rule is None and type(call) is FunctionType and not isinstance(f, type):
         rule, leading = rulebook.find(call), (f,)
@@ -170,7 +170,7 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     moving = [not (dot is None or is_zero(dot)) for dot in of_opened]
     if moving[0] and not call.opened[-1].has_state:
         raise ArgumentError(
-            f"{_name(f)} holds nothing that has a tangent; pass Dual({_name(f)}, NoTangent).\n"
+            f"{name_of(f)} holds nothing that has a tangent; pass Dual({name_of(f)}, NoTangent).\n"
             "  See docs: errors#argument"
         )
 
@@ -181,7 +181,7 @@ def apply_frule(duals: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = F
     if any(moving):
         parts_dots = [one.dots(dot) for one, dot in zip(call.opened.values(), of_opened, strict=True)]
     updates = Updates()
-    updates.add(f, f_dot, _name(f))
+    updates.add(f, f_dot, name_of(f))
     for n, (x, x_dot) in enumerate(zip(args, given, strict=True)):
         updates.add(x, x_dot, f"argument {n}")
     y, y_dot = _pushed(derived_call, (call.parts, *args), (parts_dots, *dots), kwargs, updates)
@@ -277,7 +277,7 @@ class DerivedRule:
             return apply_rrule(self.f, args, kwargs, derive=True)
         if args and type(args[0]) is Dual and not _is_same(args[0].primal, self.f):
             raise RuleError(
-                f"{self._text} is given Dual({_name(args[0].primal)}, ...); it is a rule for {_name(self.f)}.\n"
+                f"{self._text} is given Dual({name_of(args[0].primal)}, ...); it is a rule for {name_of(self.f)}.\n"
                 "  See docs: errors#rule"
             )
         return apply_frule(args, kwargs, derive=True)

@@ -17,7 +17,7 @@ from plaingrad.errors import RuleError
 from plaingrad.extend.annotations import types_of
 from plaingrad.extend.derived import WRITTEN, DerivedRule, apply_frule, apply_rrule
 from plaingrad.extend.opened import Opened
-from plaingrad.rulebook import Rule
+from plaingrad.rulebook import Rule, name_of
 from plaingrad.tangents import Dual
 from plaingrad.updating import Updating
 
@@ -232,7 +232,7 @@ def remove_rule(f: Callable[..., Any]) -> None:
     function = filed_under(f)
     rule = rulebook.uncover(function)
     if rule is None:
-        raise RuleError(f"no rule of this program is for {_name(f)}.\n  See docs: errors#rule")
+        raise RuleError(f"no rule of this program is for {name_of(f)}.\n  See docs: errors#rule")
     for one in rule.variants or (rule,):
         updating = getattr(one.definition, "updating", None)
         if updating is not None:
@@ -348,10 +348,6 @@ def stop_gradient(x: Any) -> Any:
 # -- entering ----------------------------------------------------------------------------------------------------------
 
 
-def _name(f: Any) -> str:
-    return getattr(f, "__qualname__", None) or repr(f)
-
-
 def _checked(f: Any) -> Any:
     if not callable(f) and not isinstance(f, (property, staticmethod, classmethod)):
         raise RuleError(f"a rule is about a callable, not {f!r}.\n  See docs: errors#rule")
@@ -375,8 +371,8 @@ def filed_under(f: Any) -> Any:
             return f.__func__
         cls = type(f.__self__).__qualname__
         raise RuleError(
-            f"{_name(f)} is bound to one object; give the rule for {cls}.{f.__func__.__name__}, with the object as its "
-            "first parameter.\n  See docs: errors#rule"
+            f"{name_of(f)} is bound to one object; give the rule for {cls}.{f.__func__.__name__}, with the object as "
+            "its first parameter.\n  See docs: errors#rule"
         )
     return f
 
@@ -436,8 +432,8 @@ def _enter_derived(function: Any, rule: DerivedRule, half: str) -> None:
         raise RuleError(f"{rule!r} cannot be entered by {half}.\n  See docs: errors#rule")
     if Opened(rule.f).has_state:
         raise RuleError(
-            f"{rule!r} is of a callable that holds numbers, whose derivatives a rule of {_name(function)} would lose.\n"
-            "  To go on: pass them as arguments.\n  See docs: errors#rule"
+            f"{rule!r} is of a callable that holds numbers, whose derivatives a rule of {name_of(function)} would "
+            "lose.\n  To go on: pass them as arguments.\n  See docs: errors#rule"
         )
     common: dict[str, Any] = {"users": True, "types": None, "source": rule.source}
     names = _positional(rule)

@@ -13,6 +13,7 @@ from plaingrad.api.leaves import here
 from plaingrad.engine.memory.kinds import is_heap
 from plaingrad.errors import ArgumentError, RuleError
 from plaingrad.rewrite import CURRENT
+from plaingrad.rulebook import name_of
 from plaingrad.tangents import NoTangent, Tangent, explicit_tangent, has_tangent_space, is_zero, unthunk
 from plaingrad.tangents.fields import captured, cells_of, parts_of
 from plaingrad.tangents.spaces import holds_number
@@ -64,8 +65,8 @@ class Opened:
             else:
                 if hides_function(held, set()):
                     raise ArgumentError(
-                        f"{_name(f)} has captured {name!r}, a {type(held).__qualname__} with functions in it that hold "
-                        "numbers, whose tangents cannot be told apart; pass it as an argument, or the numbers.\n"
+                        f"{name_of(f)} has captured {name!r}, a {type(held).__qualname__} with functions in it that "
+                        "hold numbers, whose tangents cannot be told apart; pass it as an argument, or the numbers.\n"
                         "  See docs: errors#argument"
                     )
                 names[name] = self._place_of(cell)
@@ -120,7 +121,7 @@ class Opened:
             return bars[0]
         else:
             fields = _named(self.names, bars)
-        return Tangent(type(f), fields) if any(_is_some(part) for part in fields.values()) else NoTangent
+        return Tangent(type(f), fields) if any(is_some(part) for part in fields.values()) else NoTangent
 
     def dots(self, f_dot: Any) -> list[Any]:
         """Tangents of the parts from that of the callable."""
@@ -131,13 +132,13 @@ class Opened:
             return [explicit_tangent(f, f_dot)]
         if type(f_dot) is not Tangent and not isinstance(f_dot, dict):
             raise RuleError(
-                f"the tangent of {_name(f)} must be a Tangent with the fields {list(self._fields())}, or NoTangent.\n"
+                f"the tangent of {name_of(f)} must be a Tangent with the fields {list(self._fields())}, or NoTangent.\n"
                 "  See docs: errors#rule"
             )
         f_dot = entries(f_dot)
         unknown = [name for name in f_dot if name not in self._fields()]
         if unknown:
-            raise RuleError(f"{_name(f)} has no field {unknown[0]!r}.\n  See docs: errors#rule")
+            raise RuleError(f"{name_of(f)} has no field {unknown[0]!r}.\n  See docs: errors#rule")
         if isinstance(f, functools.partial):
             given = [*self.inner.dots(f_dot.get("func")), f_dot.get("args"), f_dot.get("keywords")]
         elif type(f) is MethodType:
@@ -167,7 +168,7 @@ def _named(names: dict[str, Any], bars: list[Any]) -> dict[str, Any]:
         if type(place) is dict:
             inner = _named(place, bars) if place is not names else {}
             cls = MethodType if "__self__" in place else FunctionType
-            fields[name] = Tangent(cls, inner) if any(map(_is_some, inner.values())) else NoTangent
+            fields[name] = Tangent(cls, inner) if any(map(is_some, inner.values())) else NoTangent
         else:
             bar = bars[place]
             of_cell = type(bar) is Tangent and primal_type_of(bar) is CellType
@@ -186,12 +187,9 @@ def _place(names: dict[str, Any], f_dot: Any, given: list[Any]) -> None:
             given[place] = dot
 
 
-def _is_some(tangent: Any) -> bool:
+def is_some(tangent: Any) -> bool:
+    """Whether a tangent is one of something."""
     return tangent is not None and tangent is not NoTangent
-
-
-def _name(f: Any) -> str:
-    return getattr(f, "__qualname__", None) or repr(f)
 
 
 def hides_function(x: Any, seen: set[int]) -> bool:

@@ -273,7 +273,7 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
     out = list(plainly(found.run, *call.args, *given))
     y = rebuilt(result_type(call.f, call.signature), out)
     compared(call.f, call.args, call.signature, y)
-    return y, _as_tangent(y, out)
+    return y, as_tangent(y, out)
 
 
 # -- Numba functions met by the plain tier -----------------------------------------------------------------------------
@@ -330,9 +330,9 @@ def rebuilt(t: Any, out: list[Any]) -> Any:
     return out.pop(0)
 
 
-def _as_tangent(y: Any, dots: list[Any]) -> Any:
+def as_tangent(y: Any, dots: list[Any]) -> Any:
     if isinstance(y, tuple):
-        return tuple([_as_tangent(part, dots) for part in y])
+        return tuple([as_tangent(part, dots) for part in y])
     if isinstance(y, (float, complex, np.floating, np.complexfloating)):
         return dots.pop(0)
     if isinstance(y, np.ndarray) and y.dtype.kind in "fc":

@@ -35,10 +35,9 @@ from plaingrad.native.border.jacobian_columns import (
 )
 from plaingrad.native.border.linear import applied, is_nothing
 from plaingrad.native.compile.build import WIDTHS
-from plaingrad.native.forward.tangents import has_complex
 from plaingrad.native.frontend.current import original
 from plaingrad.native.program.dispatchers import is_dispatcher
-from plaingrad.native.program.value_types import is_array
+from plaingrad.native.program.value_types import has_complex, is_array
 from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 ALL_FORWARD = 16  # for so many columns the number of rows is not asked for

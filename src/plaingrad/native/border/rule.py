@@ -14,7 +14,7 @@ from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.border import call
 from plaingrad.native.border.aliases import live_arrays
 from plaingrad.native.border.call import (
-    _as_tangent,
+    as_tangent,
     compared,
     differentiable,
     met,
@@ -121,7 +121,7 @@ def pushed_forward(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> Any:
     out = list(plainly(found.run, *args, *given))
     y = rebuilt(result_type(f, signature), out)
     compared(f, args, signature, y)
-    return _as_tangent(y, out)
+    return as_tangent(y, out)
 
 
 def source_of(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -16,7 +16,15 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.native.finish.preaccumulate import preaccumulated
-from plaingrad.native.finish.ssa_values import COMPLEX_ZERO, ZERO, Values, _assigned, _Exit, _OpenLoop, _Scope
+from plaingrad.native.finish.ssa_values import (
+    COMPLEX_ZERO,
+    ZERO,
+    Exit,
+    OpenLoop,
+    Scope,
+    Values,
+    names_assigned,
+)
 from plaingrad.native.program.ir import (
     RESULT,
     Break,
@@ -42,7 +50,7 @@ from plaingrad.native.program.ir import (
 def single_assignment(program: Program) -> Program:
     """`program` in single-assignment form."""
     work = _Single(program)
-    top = _Scope(None)
+    top = Scope(None)
     for name in program.params:
         top.local[name] = Var(name)
     body: list[Any] = []
@@ -57,7 +65,7 @@ def single_assignment(program: Program) -> Program:
 class _Single(Values):
     # -- statements ------------------------------------------------------------------------------------------------
 
-    def body(self, body: list[Stmt], scope: _Scope, out: list[Any]) -> bool:
+    def body(self, body: list[Stmt], scope: Scope, out: list[Any]) -> bool:
         """Statements, appended to `out`; whether control runs off their end."""
         for s in body:
             if isinstance(s, Let):
@@ -69,7 +77,7 @@ class _Single(Values):
                 if not self.loop(s, scope, out):
                     return False
             elif isinstance(s, Break):
-                found = _Exit(self.inside(scope))
+                found = Exit(self.inside(scope))
                 self.loops[-1].exits.append(found)
                 out += [found, s]
                 return False
@@ -79,7 +87,7 @@ class _Single(Values):
                     return False
         return True
 
-    def other(self, s: Stmt, scope: _Scope, out: list[Any]) -> None:
+    def other(self, s: Stmt, scope: Scope, out: list[Any]) -> None:
         """A statement that assigns nothing."""
         if isinstance(s, Store):
             array, index, value = (self.read(x, scope) for x in (s.array, s.index, s.value))
@@ -95,7 +103,7 @@ class _Single(Values):
         elif isinstance(s, Raise):
             out.append(Raise(s.exception, tuple(self.read(a, scope) for a in s.args), s.line))
 
-    def let(self, s: Let, scope: _Scope, out: list[Any]) -> None:
+    def let(self, s: Let, scope: Scope, out: list[Any]) -> None:
         """An assignment."""
         args = tuple(self.read(a, scope) for a in s.args)
         value = self.simplified(s, args)
@@ -117,9 +125,9 @@ class _Single(Values):
 
     # -- branches --------------------------------------------------------------------------------------------------
 
-    def branch(self, s: If, scope: _Scope, out: list[Any]) -> bool:
+    def branch(self, s: If, scope: Scope, out: list[Any]) -> bool:
         """A branch: names with a value on both ways that differ move into one variable."""
-        left, right = _Scope(scope), _Scope(scope)
+        left, right = Scope(scope), Scope(scope)
         then: list[Any] = []
         orelse: list[Any] = []
         then_falls = self.body(s.then, left, then)
@@ -144,7 +152,7 @@ class _Single(Values):
 
     # -- loops -----------------------------------------------------------------------------------------------------
 
-    def inside(self, scope: _Scope) -> dict[str, Operand]:
+    def inside(self, scope: Scope) -> dict[str, Operand]:
         """What the names that the innermost open loop has changed stand for."""
         found: dict[str, Operand] = {}
         top = self.loops[-1].scope
@@ -155,15 +163,15 @@ class _Single(Values):
             assert scope.outside is not None
             scope = scope.outside
 
-    def loop(self, s: For | Loop, scope: _Scope, out: list[Any]) -> bool:
+    def loop(self, s: For | Loop, scope: Scope, out: list[Any]) -> bool:
         """A loop: names with a value before it that it assigns live in one variable at the top of every iteration."""
         bounds = tuple(self.read(x, scope) for x in operands(s))
         if isinstance(s, For):
             s = self.with_one_chain(s, scope)
-        inner = _Scope(scope)
+        inner = Scope(scope)
         effects = self.effects_of(s)
         homes: dict[str, str] = {}
-        for name in _assigned([s]):
+        for name in names_assigned([s]):
             value = scope.find(name)
             if value is None or name in self.unsure:
                 continue
@@ -173,7 +181,7 @@ class _Single(Values):
             out.append(Let(homes[name], "copy", (value,), None, s.line))
             inner.local[name] = Var(homes[name])
         body: list[Any] = []
-        self.loops.append(_OpenLoop(inner))
+        self.loops.append(OpenLoop(inner))
         if isinstance(s, For):
             counter = s.target
             if counter not in self.unsure:
@@ -201,7 +209,7 @@ class _Single(Values):
         scope.local.update({name: Var(home) for name, home in homes.items()})
         return True
 
-    def with_one_chain(self, s: For, scope: _Scope) -> For:
+    def with_one_chain(self, s: For, scope: Scope) -> For:
         """A loop of the reverse sweep with `preaccumulated` body where that goes, else as it is."""
         effects = self.effects_of(s)
         zero: set[str] = set()
@@ -219,7 +227,7 @@ class _Single(Values):
         body = preaccumulated(s, carried, zero, self.own)
         if body is None:
             return s
-        new = _assigned(body).keys() - _assigned(s.body).keys()
+        new = names_assigned(body).keys() - names_assigned(s.body).keys()
         if not new.isdisjoint(self.taken - self.chained):
             return s
         self.chained |= new
@@ -306,7 +314,7 @@ def _flat(body: list[Any]) -> list[Stmt]:
     """`body` with the moves at ways out of loops in their places."""
     out: list[Stmt] = []
     for s in body:
-        if isinstance(s, _Exit):
+        if isinstance(s, Exit):
             out += s.moves
         elif isinstance(s, If):
             out.append(If(s.test, _flat(s.then), _flat(s.orelse), s.line))
@@ -315,6 +323,3 @@ def _flat(body: list[Any]) -> list[Stmt]:
         else:
             out.append(s)
     return out
-
-
-# -- names that may be read before they have a value -------------------------------------------------------------------

@@ -31,7 +31,7 @@ ZERO, COMPLEX_ZERO = Const(0.0), Const(0j)  # of cotangents; told from the user'
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """What names stand for, in a branch or loop: what it changed itself, else what is outside.
 
     Attributes:
@@ -40,13 +40,13 @@ class _Scope:
         computed: (operation, operands) -> the variable that has the result, of those computed here.
     """
 
-    outside: _Scope | None
+    outside: Scope | None
     local: dict[str, Operand] = field(default_factory=dict)
     computed: dict[Any, str] = field(default_factory=dict)
 
     def find(self, name: str) -> Operand | None:
         """What a name stands for; None if it has no value on some way here."""
-        scope: _Scope | None = self
+        scope: Scope | None = self
         while scope is not None:
             if name in scope.local:
                 return scope.local[name]
@@ -55,7 +55,7 @@ class _Scope:
 
     def found(self, key: Any) -> str | None:
         """The variable that has the result of an operation already."""
-        scope: _Scope | None = self
+        scope: Scope | None = self
         while scope is not None:
             if key in scope.computed:
                 return scope.computed[key]
@@ -64,28 +64,30 @@ class _Scope:
 
 
 @dataclass(slots=True)
-class _OpenLoop:
-    scope: _Scope
-    exits: list[_Exit] = field(default_factory=list)
+class OpenLoop:
+    """A loop whose body is at hand."""
+
+    scope: Scope
+    exits: list[Exit] = field(default_factory=list)
 
 
 def unsure_names(program: Program) -> set[str]:
     """The variables that are read where, on some way, they have no value yet; they are left as they are."""
     found: set[str] = set()
     _certain(program.body, [set(program.params)], found, [])
-    assigned = _assigned(program.body)
+    assigned = names_assigned(program.body)
     return {name for name in found if name in assigned}
 
 
 @dataclass(slots=True)
-class _Exit:
+class Exit:
     """A way out of a loop: what names stand for there, and the moves to be made, when they are known."""
 
     values: dict[str, Operand]
     moves: list[Stmt] = field(default_factory=list)
 
 
-def _assigned(body: list[Stmt]) -> dict[str, None]:
+def names_assigned(body: list[Stmt]) -> dict[str, None]:
     """The names that statements assign, at any depth, in order."""
     return {s.target: None for s in statements(body) if isinstance(s, (Let, For))}
 
@@ -146,7 +148,7 @@ class Values:
             self.taken.update(a.name for a in operands(s) if isinstance(a, Var))
         self.counts: dict[str, int] = {}
         self.effects: dict[int, dict[str, str]] = {}
-        self.loops: list[_OpenLoop] = []
+        self.loops: list[OpenLoop] = []
         self.chained: set[str] = set()  # names that `with_one_chain` has made
         self.rewritten: list[For] = []  # kept alive: `effects` has their ids
 
@@ -173,13 +175,13 @@ class Values:
             return isinstance(x.value, (int, float, complex))
         return isinstance(x, Var) and isinstance(self.types.get(x.name), (types.Number, types.Boolean))
 
-    def read(self, x: Operand, scope: _Scope) -> Operand:
+    def read(self, x: Operand, scope: Scope) -> Operand:
         """The operand that `x` stands for."""
         if not isinstance(x, Var) or x.name in self.unsure:
             return x
         return scope.find(x.name) or x
 
-    def bind(self, name: str, value: Operand, scope: _Scope, out: list[Any], line: int) -> None:
+    def bind(self, name: str, value: Operand, scope: Scope, out: list[Any], line: int) -> None:
         """name = value."""
         steady = isinstance(value, Var) and value.name not in self.unsure
         if name not in self.unsure and (steady or value is ZERO or value is COMPLEX_ZERO):
@@ -187,7 +189,7 @@ class Values:
             return
         self.assign(name, Let(name, "copy", (value,), None, line), scope, out)
 
-    def assign(self, name: str, s: Let, scope: _Scope, out: list[Any]) -> None:
+    def assign(self, name: str, s: Let, scope: Scope, out: list[Any]) -> None:
         """A statement that gives `name` a value of its own."""
         if name not in self.unsure:
             new = self.version(name)

@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from plaingrad.errors import ArgumentError
 from plaingrad.native.forward.chunks import Lanes
 from plaingrad.native.runtime.declare import overload
-from plaingrad.native.runtime.workspace import _address
+from plaingrad.native.runtime.workspace import address_of
 
 
 def check_columns(out, columns):  # type: ignore[no-untyped-def]
@@ -76,7 +76,7 @@ def _check_apart(out, x):  # type: ignore[no-untyped-def]
     if out.layout in "CF" and x.layout in "CF":  # without gaps: what overlaps shares elements
 
         def check_bounds(out, x):  # type: ignore[no-untyped-def]
-            first, begin = _address(out), _address(x)
+            first, begin = address_of(out), address_of(x)
             if first < begin + x.nbytes and begin < first + out.nbytes and out.size * x.size:
                 raise ArgumentError(SHARES)
 
@@ -101,11 +101,11 @@ def extent(x):  # type: ignore[no-untyped-def]
 @overload(extent)
 def _extent(x):  # type: ignore[no-untyped-def]
     if x.layout in "CF":
-        return lambda x: (_address(x), _address(x) + x.nbytes)
+        return lambda x: (address_of(x), address_of(x) + x.nbytes)
     ndim = x.ndim
 
     def bounds(x):  # type: ignore[no-untyped-def]
-        low = _address(x)
+        low = address_of(x)
         high = low + x.itemsize
         for k in range(ndim):
             reach = x.strides[k] * (x.shape[k] - 1)
@@ -125,7 +125,7 @@ def _shares_elements(out, x):  # type: ignore[no-untyped-def]
     ndim = x.ndim
 
     def share(out, x):  # type: ignore[no-untyped-def]
-        first, begin = _address(out), _address(x)
+        first, begin = address_of(out), address_of(x)
         for i in range(out.shape[0]):
             for j in range(out.shape[1]):
                 place = first + i * out.strides[0] + j * out.strides[1]

@@ -21,7 +21,6 @@ from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.forward import chunk_arrays, chunk_rows, complex_chunks, second_order
 from plaingrad.native.forward import chunks as lanes
 from plaingrad.native.forward.array_statements import ArrayStatements
-from plaingrad.native.forward.tangents import has_complex
 from plaingrad.native.modes.transform import called
 from plaingrad.native.program.ir import (
     RESULT,
@@ -41,7 +40,7 @@ from plaingrad.native.program.ir import (
     operands,
     statements,
 )
-from plaingrad.native.program.value_types import has_tangent, is_array, is_real
+from plaingrad.native.program.value_types import has_complex, has_tangent, is_array, is_real
 from plaingrad.native.rules import arrays, arrays_forward, scalars
 
 

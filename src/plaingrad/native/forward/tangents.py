@@ -14,14 +14,9 @@ from plaingrad.native.lowering.fused_reductions import every_one_in_loops
 from plaingrad.native.modes.transform import Transform
 from plaingrad.native.modes.unused_values import has_wild_slope, may_stand_still
 from plaingrad.native.program.ir import Const, Let, Operand, Program, Ref, Stmt, Var
-from plaingrad.native.program.value_types import is_array, is_real
+from plaingrad.native.program.value_types import has_complex, is_array, is_real
 from plaingrad.native.rules import arrays
 from plaingrad.native.runtime import helpers
-
-
-def has_complex(t: Any) -> bool:
-    """Whether values of type `t` are, or hold, complex numbers."""
-    return isinstance(getattr(t, "dtype", t), types.Complex)
 
 
 class Tangents(Transform):

@@ -10,7 +10,8 @@ from plaingrad.native.program.ir import If, Let, Operand, Store, Var, statements
 GROWING = frozenset(("grown", "more"))
 
 
-def _name(s: Let) -> str:
+def called_name(s: Let) -> str:
+    """The name of the function that a statement calls; "" if it calls none."""
     return getattr(getattr(s.args[0], "value", None), "__name__", "")
 
 
@@ -58,7 +59,7 @@ class Spreads(Rows):
                 else:
                     found.add(x.target)
                 return
-        elif x.op == "call" and _name(x) in GROWING:
+        elif x.op == "call" and called_name(x) in GROWING:
             if any(isinstance(a, Var) and a.name in self.arrays for a in x.args):
                 self.arrays.add(x.target)
             return

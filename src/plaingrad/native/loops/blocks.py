@@ -19,7 +19,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops.block_rows import Declined
-from plaingrad.native.loops.block_spreads import GROWING, Spreads, _name
+from plaingrad.native.loops.block_spreads import GROWING, Spreads, called_name
 from plaingrad.native.program.ir import (
     Const,
     Do,
@@ -223,7 +223,7 @@ class _Blocks(Spreads):
                 self.make(out, self.target(s.target), simd_memory.take, array, index)
         elif s.op == "attribute" and isinstance(s.args[0], Var) and s.args[0].name in self.arrays:
             self.size(s, out)
-        elif s.op == "call" and _name(s) in GROWING and s.target in self.arrays:
+        elif s.op == "call" and called_name(s) in GROWING and s.target in self.arrays:
             self.make(
                 out,
                 self.target(s.target),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from plaingrad.native.runtime.declare import overload, register_jitable
-from plaingrad.native.runtime.workspace import CAPACITY, SEEN, _address, _array_at
+from plaingrad.native.runtime.workspace import CAPACITY, SEEN, address_of, array_at
 
 AT_ONCE = 1 << 17  # bytes brought near at a time
 LEAST = 1 << 24  # bytes of an arena from which on that is worth it
@@ -43,7 +43,7 @@ def _bring_near(arena, x, first, last):  # type: ignore[no-untyped-def]
         if last <= first:
             return
         row = x.itemsize * (x.size // x.shape[0])
-        words = _array_at(_address(x) + first * row, (last - first) * row // 8, np.int64)
+        words = array_at(address_of(x) + first * row, (last - first) * row // 8, np.int64)
         part = words.size // 4  # four places at a time take four fifths of the time that one takes
         seen = 0
         for k in range(part):

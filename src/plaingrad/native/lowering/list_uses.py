@@ -61,7 +61,7 @@ class _Place:
     path: Path
 
 
-class _Uses:
+class Uses:
     """How the lists of a program are used, and which of them can be arrays."""
 
     def __init__(self, program: Program, lists: set[str]) -> None:

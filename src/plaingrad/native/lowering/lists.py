@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 
-from plaingrad.native.lowering.list_uses import _Uses, is_list
+from plaingrad.native.lowering.list_uses import Uses, is_list
 from plaingrad.native.lowering.renaming import leaves, versioned, with_one_name
 from plaingrad.native.program.ir import (
     Const,
@@ -55,7 +55,7 @@ def without_lists(program: Program) -> Program:
     if others:
         program = replace(program, body=with_one_name(program.body, others))
         lists -= set(others)
-    lists = _Uses(program, lists).convertible()
+    lists = Uses(program, lists).convertible()
     return _Converter(program, lists).program() if lists else program
 
 

@@ -31,6 +31,11 @@ def is_real(t: Any) -> bool:
     return isinstance(t, (types.Float, types.Complex))
 
 
+def has_complex(t: Any) -> bool:
+    """Whether values of type `t` are complex numbers, or arrays of these."""
+    return isinstance(getattr(t, "dtype", t), types.Complex)
+
+
 def is_array(t: Any) -> bool:
     """Whether `t` is a type of arrays of floats or complex numbers."""
     return isinstance(t, types.Array) and is_real(t.dtype)

@@ -52,7 +52,7 @@ class State(Transform):
         leaves = {leaf for leaves in self.leaves.values() for leaf in leaves}
         self.values = Values(self.exploded, self.memory, leaves)
         kinds = self.exploded.types.values()
-        self.has_complex = any(isinstance(getattr(t, "dtype", t), types.Complex) for t in kinds)
+        self.has_complex = any(map(value_types.has_complex, kinds))
         self.arena: Operand = Var(self.fresh("arena")) if in_arena else Const(None)
         self.unused = Arrivals(self.exploded.body, self.outputs, self.types, self.is_active).unused
         # of these, in what is differentiated again: the names of bools, whether something has arrived

@@ -8,8 +8,8 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.program.ir import Let, Operand, Parts, Ref, Stmt, Store, Var
-from plaingrad.native.program.value_types import part_types
-from plaingrad.native.rules.arrays import _complex, call, name_of, spread
+from plaingrad.native.program.value_types import has_complex, part_types
+from plaingrad.native.rules.arrays import call, name_of, spread
 from plaingrad.native.runtime import array_helpers as helpers
 
 MAYBE_VIEWS = frozenset(("ravel", "ascontiguousarray", "asfortranarray", "astype"))
@@ -30,7 +30,7 @@ def is_copy(r: Any, s: Let) -> bool:
     if s.op == "item":
         return is_fancy(r, s.args[1])
     if s.op == "attribute":
-        return s.detail == "imag" and not _complex(r.type_of(s.args[0]))
+        return s.detail == "imag" and not has_complex(r.type_of(s.args[0]))
     if s.op not in ("call", "method"):
         return False
     x, t = (r.type_of(a) for a in (s.args[1 if s.op == "call" else 0], Var(s.target)))
@@ -39,7 +39,7 @@ def is_copy(r: Any, s: Let) -> bool:
         return x.layout != "C"
     if name == "asfortranarray":
         return x.layout == "A" or (x.layout == "C" and x.ndim > 1)
-    if name == "imag" and not _complex(x):
+    if name == "imag" and not has_complex(x):
         return True
     return name == "broadcast_to" or (s.op == "call" and name not in ("real", "imag") and x.dtype != t.dtype)
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Ref, Stmt, Var
-from plaingrad.native.program.value_types import has_tangent, is_array, part_types
+from plaingrad.native.program.value_types import has_complex, has_tangent, is_array, part_types
 from plaingrad.native.runtime import array_helpers as helpers
 from plaingrad.native.runtime import linalg_helpers, product_formulas, products, reduction_helpers
 from plaingrad.native.runtime.helpers import check_disjoint
@@ -96,7 +96,7 @@ def no_order(a: Any, ord: Any = None) -> bool:
 
 def real_numbers(*kinds: Any) -> bool:
     """Whether no operand is complex."""
-    return not any(isinstance(getattr(t, "dtype", t), types.Complex) for t in kinds)
+    return not any(map(has_complex, kinds))
 
 
 def real_vectors(*kinds: Any) -> bool:
@@ -237,7 +237,8 @@ def in_arena(r: Any, s: Let) -> Let:
     return Let(s.target, "call", (Ref(products.product, "product"), r.arena, a, b), (), s.line)
 
 
-def _has_row(key: Any) -> bool:
+def has_row(key: Any) -> bool:
+    """Whether there is a row for what a rule is found by."""
     try:
         return key in ROWS
     except TypeError:
@@ -281,10 +282,6 @@ def refuse_options(r: Any, s: Let) -> None:
     nin = getattr(f, "nin", None)
     if s.detail or (nin is not None and len(s.args) - 1 > nin):
         raise r.refuse(f"an option, such as `out`, of `{name_of(s)}`", s.line)
-
-
-def _complex(t: Any) -> bool:
-    return isinstance(getattr(t, "dtype", t), types.Complex)
 
 
 def number_at(r: Any, back: list[Stmt], z: Var, k: int, s: Let) -> Var:

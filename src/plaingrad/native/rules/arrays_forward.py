@@ -18,8 +18,8 @@ from plaingrad.native.rules.arrays import (
     ROWS,
     SAME,
     Row,
-    _has_row,
     call,
+    has_row,
     key_of,
     name_of,
     operands_of,
@@ -85,7 +85,7 @@ def forward(t: Any, s: Let, out: list[Stmt]) -> None:
         if x_dot is None:
             raise t.refuse(f"this form of `{name_of(s)}`", s.line)
         out.append(Let(z, "call", (Ref(helpers.fitted, "fitted"), Var(s.target), x_dot), (), s.line))
-    elif _has_row(key):
+    elif has_row(key):
         forward_row(t, s, ROWS[key], z, kind, out)
     elif s.op in ("binary", "unary", "call") and is_array(kind):
         refuse_options(t, s)

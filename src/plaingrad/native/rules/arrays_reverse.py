@@ -8,7 +8,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Parts, Ref, Stmt, Var
-from plaingrad.native.program.value_types import is_array, is_real
+from plaingrad.native.program.value_types import has_complex, is_array, is_real
 from plaingrad.native.rules import scalars
 from plaingrad.native.rules.array_indexing import index
 from plaingrad.native.rules.arrays import (
@@ -16,9 +16,8 @@ from plaingrad.native.rules.arrays import (
     JOINS,
     ROWS,
     Row,
-    _complex,
-    _has_row,
     call,
+    has_row,
     in_arena,
     key_of,
     name_of,
@@ -70,7 +69,7 @@ def reverse(r: Any, s: Let) -> Any:
             raise r.refuse(f"this form of `{name_of(s)}`", s.line)
         if r.is_active(x):
             spread(r, back, x, z, s.line)
-    elif _has_row(key):
+    elif has_row(key):
         by_row(r, s, ROWS[key], forward, after, back)
         s = in_arena(r, s)
     elif s.op in ("binary", "unary", "call") and is_array(t):
@@ -139,7 +138,7 @@ def kept_result(r: Any, s: Let, after: list[Stmt]) -> Var:
 def elementwise(r: Any, s: Let, z: Var, forward: list[Stmt], after: list[Stmt], back: list[Stmt]) -> None:
     """z = f(x, y) element by element: x_bar += z_bar * conj(dz/dx), summed over broadcast axes."""
     refuse_options(r, s)
-    mixed = any(_complex(r.type_of(x)) for x in (*s.args, Var(s.target)))
+    mixed = any(has_complex(r.type_of(x)) for x in (*s.args, Var(s.target)))
     trial: list[Stmt] = []
     read = {a for _, slope in r.slopes(s, trial) if isinstance(slope, Var) for a in (slope,)}
     for x in trial:

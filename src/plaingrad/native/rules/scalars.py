@@ -16,6 +16,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad import rulebook
+from plaingrad.native.program.value_types import has_complex
 from plaingrad.native.runtime import declare, helpers
 from plaingrad.native.runtime.declare import overload, register_jitable
 from plaingrad.native.runtime.vector import simd
@@ -46,7 +47,7 @@ def is_constant(function: Any, kinds: list[Any]) -> bool:
     """Whether the derivative of `function`, of operands of these types, is zero wherever it has one."""
     try:
         if function in STEPS:
-            return not any(_is_complex(t) for t in kinds)
+            return not any(has_complex(t) for t in kinds)
         rule = rulebook.find(function)
     except TypeError:
         return False
@@ -146,15 +147,11 @@ def reads(partial: Any) -> frozenset[int]:
 # What partials call, as Numba shall compile it: without exceptions, for numbers and for arrays ----
 
 
-def _is_complex(t: Any) -> bool:
-    return isinstance(getattr(t, "dtype", t), types.Complex)
-
-
 def is_complex_sign(t: Any, s: Any) -> bool:
     """Whether a statement is conj(x) / |x| of complex x, which is no function with a complex slope."""
     if s.op != "call" or getattr(s.args[0], "value", None) is not elementwise._sign:
         return False
-    return _is_complex(t.type_of(s.args[1]))
+    return has_complex(t.type_of(s.args[1]))
 
 
 @overload(elementwise.over)
@@ -173,7 +170,7 @@ def _inverse(y, z):  # type: ignore[no-untyped-def]
 
 @overload(elementwise.is_complex)
 def _typed_complex(x):  # type: ignore[no-untyped-def]
-    found = _is_complex(x)
+    found = has_complex(x)
     return lambda x: found
 
 
@@ -216,7 +213,7 @@ def _length_slope(x, y, z):  # type: ignore[no-untyped-def]
 
 @overload(elementwise.arctan_slope)
 def _arctan_slope(x):  # type: ignore[no-untyped-def]
-    if _is_complex(x):
+    if has_complex(x):
         return lambda x: np.divide(np.divide(1.0, 1.0 - 1j * x), 1.0 + 1j * x)
     if isinstance(x, PackType):
         return lambda x: simd.quotient(1.0, 1.0 + x * x)
@@ -237,7 +234,7 @@ def unit_of_number(x):  # type: ignore[no-untyped-def]
 
 @overload(elementwise._sign)
 def _sign(x):  # type: ignore[no-untyped-def]
-    if _is_complex(x):
+    if has_complex(x):
         unit = unit_of_number
         if not isinstance(x, types.Array):
             return lambda x: unit(x)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from plaingrad.native.runtime.declare import overload
-from plaingrad.native.runtime.workspace import _got_reference, _own, _put_reference, _taken, _words_of, room
+from plaingrad.native.runtime.workspace import (
+    bytes_taken,
+    got_reference,
+    own_memory,
+    put_reference,
+    room,
+    words_of,
+)
 
 
 def box(arena, n):  # type: ignore[no-untyped-def]
@@ -27,8 +34,8 @@ def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
 @overload(put, moves=True)
 def _put(arena, frame, k, x):  # type: ignore[no-untyped-def]
     def put(arena, frame, k, x):  # type: ignore[no-untyped-def]
-        address = _taken(arena, 8 * _words_of(x))
-        _own(arena, _put_reference(address, x))
+        address = bytes_taken(arena, 8 * words_of(x))
+        own_memory(arena, put_reference(address, x))
         frame[k] = address
         return frame
 
@@ -42,4 +49,4 @@ def got(frame, k, like):  # type: ignore[no-untyped-def]
 
 @overload(got, moves=True)
 def _got(frame, k, like):  # type: ignore[no-untyped-def]
-    return lambda frame, k, like: _got_reference(frame[k], like)
+    return lambda frame, k, like: got_reference(frame[k], like)

@@ -49,7 +49,7 @@ def _allocate(typingctx, size):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _array_at(typingctx, address, shape, dtype):  # type: ignore[no-untyped-def]
+def array_at(typingctx, address, shape, dtype):  # type: ignore[no-untyped-def]
     """The C array of this shape (a number or a tuple) at an address; it owns nothing."""
     ndim = len(shape) if isinstance(shape, types.BaseTuple) else 1
     array_type = types.Array(dtype.dtype, ndim, "C")
@@ -79,7 +79,7 @@ def _array_at(typingctx, address, shape, dtype):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _address(typingctx, array):  # type: ignore[no-untyped-def]
+def address_of(typingctx, array):  # type: ignore[no-untyped-def]
     """The address of the first element of an array."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -90,7 +90,7 @@ def _address(typingctx, array):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _put_reference(typingctx, address, x):  # type: ignore[no-untyped-def]
+def put_reference(typingctx, address, x):  # type: ignore[no-untyped-def]
     """Write the description of an array to an address; the owner of its memory, now held once more, or 0."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -105,7 +105,7 @@ def _put_reference(typingctx, address, x):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _got_reference(typingctx, address, like):  # type: ignore[no-untyped-def]
+def got_reference(typingctx, address, like):  # type: ignore[no-untyped-def]
     """The array, of the type of `like`, whose description is at an address."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -118,7 +118,7 @@ def _got_reference(typingctx, address, like):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _words_of(typingctx, x):  # type: ignore[no-untyped-def]
+def words_of(typingctx, x):  # type: ignore[no-untyped-def]
     """The number of words that the description of an array takes."""
 
     def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
@@ -167,7 +167,7 @@ def _next_block(arena, size):  # type: ignore[no-untyped-def]
 
 
 @register_jitable(moves=True)
-def _taken(arena, size):  # type: ignore[no-untyped-def]
+def bytes_taken(arena, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena."""
     size = (size + LINE - 1) & -LINE
     if size > arena[CAPACITY] - arena[USED]:
@@ -178,20 +178,20 @@ def _taken(arena, size):  # type: ignore[no-untyped-def]
 
 
 @register_jitable(moves=True)
-def _own(arena, owner):  # type: ignore[no-untyped-def]
+def own_memory(arena, owner):  # type: ignore[no-untyped-def]
     """Let go of `owner`, if it is one, when the arena is done: a list of (owner, the one before)."""
     if owner != 0:
-        node = _array_at(_taken(arena, 16), 2, np.int64)
+        node = array_at(bytes_taken(arena, 16), 2, np.int64)
         node[0] = owner
         node[1] = arena[OWNED]
-        arena[OWNED] = _address(node)
+        arena[OWNED] = address_of(node)
 
 
 @njit
 def _disown_all(at):  # type: ignore[no-untyped-def]
     """Let go of all arrays kept by reference: `at` is the address of the last node of the list, 0 for none."""
     while at != 0:
-        node = _array_at(at, 2, np.int64)
+        node = array_at(at, 2, np.int64)
         _disown(node[0])
         at = node[1]
 
@@ -199,8 +199,8 @@ def _disown_all(at):  # type: ignore[no-untyped-def]
 @register_jitable(moves=True)
 def _moved(arena, address, used, size):  # type: ignore[no-untyped-def]
     """The address of `size` bytes of an arena that begin with the `used` bytes from an address on."""
-    new = _taken(arena, size)
-    source, target = _array_at(address, used, np.uint8), _array_at(new, used, np.uint8)
+    new = bytes_taken(arena, size)
+    source, target = array_at(address, used, np.uint8), array_at(new, used, np.uint8)
     for k in range(used):
         target[k] = source[k]
     return new
@@ -211,7 +211,7 @@ def _with_zeros(arena, tape, wanted):  # type: ignore[no-untyped-def]
     """A tape of words that begins with those of `tape`, `wanted` at least, zeros behind."""
     used = tape.size
     size = 2 * used if 2 * used > wanted else wanted
-    longer = _array_at(_moved(arena, _address(tape), 8 * used, 8 * size), size, np.int64)
+    longer = array_at(_moved(arena, address_of(tape), 8 * used, 8 * size), size, np.int64)
     for k in range(used, size):
         longer[k] = 0
     return longer
@@ -234,10 +234,10 @@ def _room(arena, shape, dtype):  # type: ignore[no-untyped-def]
             size = itemsize
             for k in range(ndim):
                 size *= shape[k]
-            return _array_at(_taken(arena, size), shape, dtype)
+            return array_at(bytes_taken(arena, size), shape, dtype)
 
         return room_for_array
-    return lambda arena, shape, dtype: _array_at(_taken(arena, shape * itemsize), shape, dtype)
+    return lambda arena, shape, dtype: array_at(bytes_taken(arena, shape * itemsize), shape, dtype)
 
 
 def room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
@@ -259,7 +259,7 @@ def _room_from(arena, shape, dtype, lead):  # type: ignore[no-untyped-def]
         size = itemsize
         for k in range(ndim):
             size *= shape[k]
-        return _array_at(_taken(arena, size + LINE) + (-lead * itemsize & LINE - 1), shape, dtype)
+        return array_at(bytes_taken(arena, size + LINE) + (-lead * itemsize & LINE - 1), shape, dtype)
 
     return room_from_of_tuple
 
@@ -323,8 +323,8 @@ def _more(arena, tape, size):  # type: ignore[no-untyped-def]
         if size <= tape.size:
             return tape
         size = 2 * tape.size if 2 * tape.size > size else size
-        return _array_at(
-            _moved(arena, _address(tape), tape.size * itemsize, size * itemsize), size, tape.dtype
+        return array_at(
+            _moved(arena, address_of(tape), tape.size * itemsize, size * itemsize), size, tape.dtype
         )
 
     return more
@@ -365,10 +365,10 @@ def _keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
         return keep_in_list
 
     def keep(arena, tape, at, x):  # type: ignore[no-untyped-def]
-        words = _words_of(x)
+        words = words_of(x)
         if (at + 1) * words > tape.size:
             tape = _with_zeros(arena, tape, (at + 1) * words)
-        _own(arena, _put_reference(_address(tape) + 8 * words * at, x))
+        own_memory(arena, put_reference(address_of(tape) + 8 * words * at, x))
         return tape
 
     return keep
@@ -385,10 +385,10 @@ def _kept(tape, at, like):  # type: ignore[no-untyped-def]
         return lambda tape, at, like: tape[at + 1 if at + 1 < len(tape) else -1]
 
     def kept(tape, at, like):  # type: ignore[no-untyped-def]
-        words = _words_of(like)
+        words = words_of(like)
         if (at + 1) * words > tape.size:
             return like
-        return _got_reference(_address(tape) + 8 * words * at, like)
+        return got_reference(address_of(tape) + 8 * words * at, like)
 
     return kept
 

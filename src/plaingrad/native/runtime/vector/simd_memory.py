@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 from plaingrad.native.runtime.declare import overload, register_jitable
 from plaingrad.native.runtime.vector.code import DOUBLE, DOUBLES, INT, PLACE, WIDTH, lane_number
 from plaingrad.native.runtime.vector.simd import native, pack, places, vector
-from plaingrad.native.runtime.workspace import _address, _array_at
+from plaingrad.native.runtime.workspace import address_of, array_at
 
 SQUARE, HALF = 8, 4  # rows and columns turned at once
 ROW, BYTES = ir.VectorType(DOUBLE, SQUARE), ir.IntType(8).as_pointer()
@@ -332,8 +332,8 @@ def _collapsed(a):  # type: ignore[no-untyped-def]
 
     def sums(a):  # type: ignore[no-untyped-def]
         found = np.zeros(a.shape[:-1])
-        flat = _array_at(_address(found), found.size, np.float64)
-        every = _array_at(_address(a), (found.size, WIDTH), np.float64)
+        flat = array_at(address_of(found), found.size, np.float64)
+        every = array_at(address_of(a), (found.size, WIDTH), np.float64)
         for k in range(flat.size):
             for j in range(WIDTH):
                 flat[k] += every[k, j]
