@@ -1,6 +1,5 @@
 """What every test shares: one BLAS thread, and hypothesis without a clock."""
 
-import gc
 import os
 import zlib
 from pathlib import Path
@@ -20,7 +19,13 @@ hypothesis.settings.load_profile("plaingrad")
 # What the version of CPython decides in the native tier is in VERSIONED; the rest is LLVM's. Rules are formulas, and the
 # derivative operators, what extends them and the pages stand on the engine, which is tested whole.
 SAMPLED = ("native", "rules", "api", "extend", "tangents", "docs")
-VERSIONED = ("test_frontend.py", "test_hazards.py", "test_language_programs.py", "test_border.py", "test_cache.py")
+VERSIONED = (
+    "test_frontend.py",
+    "test_hazards.py",
+    "test_language_programs.py",
+    "test_border.py",
+    "test_cache.py",
+)
 
 
 def pytest_addoption(parser):
@@ -48,9 +53,3 @@ def pytest_collection_modifyitems(config, items):
     left_out = [item for item in items if is_left_out(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not is_left_out(item)]
-
-
-def pytest_collection_finish(session):
-    """What is there once the tests are collected stays until the end: no search for garbage goes through it again."""
-    gc.collect()
-    gc.freeze()
