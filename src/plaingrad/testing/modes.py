@@ -98,10 +98,17 @@ def look_at_second_order(case: Case, y_bar: Any, forward: bool, differences: boo
     if not differences or case.unit > 1e-10:
         return
     with case.part("second order"), np.errstate(all="ignore"):
+        rtol = max(1e-5, case.rtol)
         found = along(
-            lambda *given: case.gradient(copied(y_bar))(*given), x, flat(ways, x), weights, case.unit
+            lambda *given: case.gradient(copied(y_bar))(*given),
+            x,
+            flat(ways, x),
+            weights,
+            case.unit,
+            expected=ours,
+            within=0.01 * (case.atol + rtol * scale),
         )
-        tolerance = case.atol + max(1e-5, case.rtol) * max(scale, abs(found.value)) + 4 * found.noise
+        tolerance = case.atol + rtol * max(scale, abs(found.value)) + 4 * found.noise
         if abs(ours - found.value) <= tolerance + 10 * found.error or ours != ours:
             return
         if found.value == found.value:

@@ -1,0 +1,25 @@
+"""Which of many cases of one law `make test` tries: a stated sample, the same in every run.
+
+With PLAINGRAD_TEST_ALL=1 all are tried.
+"""
+
+import os
+import zlib
+
+ALL = bool(os.environ.get("PLAINGRAD_TEST_ALL"))
+
+
+def is_in_sample(name, n):
+    """Whether the case of this name is one of the n-th part that is tried."""
+    return ALL or zlib.crc32(str(name).encode()) % n == 0
+
+
+def sample_of(cases, name, n):
+    """The first of the cases of what has this name, and one in n of the others: other ones for other names."""
+    shift = zlib.crc32(str(name).encode())
+    return [case for k, case in enumerate(cases) if ALL or k == 0 or (k + shift) % n == 0]
+
+
+def count(few, all_of_them):
+    """How many random cases are tried."""
+    return all_of_them if ALL else few
