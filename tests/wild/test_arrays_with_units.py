@@ -1,11 +1,19 @@
-"""Arrays with units of astropy, unyt, quantities and pint: values, units and derivatives against the plain call."""
+"""Arrays with units of astropy, unyt, quantities and pint: values, units and derivatives against the plain call.
 
+What a program leaves in pint's registry, which is large, is compared for one in four programs; for all with
+PLAINGRAD_TEST_ALL=1.
+"""
+
+import contextlib
+import functools
 import importlib
 
 import numpy as np
 import pytest
+from tests.sampling import is_in_sample
 
 from plaingrad import grad, jvp, value_and_grad
+from plaingrad.testing import checked
 
 PACKAGES = ["astropy", "unyt", "quantities", "pint"]
 X = np.array([[1.3, 2.1, 0.7], [0.4, 1.9, 2.6]])
@@ -45,9 +53,12 @@ class Kit:
         return str(getattr(q, "units", getattr(q, "unit", None)))
 
 
+kit_of = functools.cache(Kit)
+
+
 @pytest.fixture(params=PACKAGES)
 def kit(request):
-    return Kit(request.param)
+    return kit_of(request.param)
 
 
 PROGRAMS = {
@@ -80,6 +91,14 @@ def in_place(q):
     q += q
     q *= 3.0
     return q
+
+
+@pytest.fixture(autouse=True)
+def in_checked_mode(request):
+    """As in this folder, but for pint, for one in four programs."""
+    name = request.node.name
+    with checked() if "[pint-" not in name or is_in_sample(name, 4) else contextlib.nullcontext():
+        yield
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

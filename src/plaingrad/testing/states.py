@@ -20,7 +20,7 @@ from plaingrad.engine.memory.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQU
 from plaingrad.engine.reverse.inputs import fields_of, has_fields
 from plaingrad.tangents import Tangent
 from plaingrad.tangents.project import for_numpy
-from plaingrad.testing.structures import DEPTH, inner_path, parts_of
+from plaingrad.testing.structures import DEPTH, parts_of
 
 PLAIN_TYPES = (
     str,
@@ -36,6 +36,7 @@ PLAIN_TYPES = (
     type(Ellipsis),
     type,
 )
+EXACT = frozenset({str, int, bool, bytes, type(None)})  # the commonest of those, found without a question
 GENERATORS = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, random.Random)
 LIMIT = 20_000  # places that are looked at; a larger world is looked at in part
 
@@ -109,7 +110,11 @@ def contents(x: Any, path: str) -> dict[str, Any]:
 
 
 def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, Any]], depth: int) -> None:
-    kind = kind_of(type(x))
+    cls = type(x)
+    if cls in EXACT:
+        found[path] = cls.__qualname__, x
+        return
+    kind = kind_of(cls)
     if kind == NUMBER:
         found[path] = Number(x)
         return
@@ -131,11 +136,15 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
         found[path] = ("array of objects", x.shape)
         for at in np.ndindex(x.shape):
             _note(x[at], f"{path}{list(at)}", found, seen, depth + 1)
-    elif kind in (SEQUENCE, MAPPING):
-        size = len(x)
-        found[path] = (type(x).__qualname__, f"{size} entries", *(map(repr, x) if kind == MAPPING else ()))
-        for key, value in parts_of(x):
-            _note(value, inner_path(x, key, path), found, seen, depth + 1)
+    elif kind == SEQUENCE:
+        found[path] = (cls.__qualname__, f"{len(x)} entries")
+        for n, value in enumerate(x):
+            _note(value, f"{path}[{n}]", found, seen, depth + 1)
+    elif kind == MAPPING:
+        keys = list(map(repr, x))
+        found[path] = (cls.__qualname__, f"{len(keys)} entries", *keys)
+        for key, value in zip(keys, list(x.values()), strict=False):
+            _note(value, f"{path}[{key}]", found, seen, depth + 1)
     elif isinstance(x, (set, frozenset)):
         found[path] = (type(x).__qualname__, *sorted(map(repr, x)))
     elif isinstance(x, GENERATORS):
@@ -156,14 +165,14 @@ def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, A
 def generator_state(x: Any) -> str:
     """What a random generator will draw next, as a fingerprint of its state."""
     if isinstance(x, random.Random):
-        state: Any = x.getstate()
+        state: Any = repr(x.getstate())
     elif isinstance(x, np.random.RandomState):
-        state = [
-            part.tobytes() if isinstance(part, np.ndarray) else part for part in x.get_state(legacy=True)
-        ]
+        state = tuple(
+            [part.tobytes() if isinstance(part, np.ndarray) else part for part in x.get_state(legacy=True)]
+        )
     else:
-        state = (x.bit_generator if isinstance(x, np.random.Generator) else x).state
-    return f"in state {hash(repr(state)) & 0xFFFFFFFF:08x}"
+        state = repr((x.bit_generator if isinstance(x, np.random.Generator) else x).state)
+    return f"in state {hash(state) & 0xFFFFFFFF:08x}"
 
 
 def changes(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -180,8 +189,12 @@ def changes(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
 
 def same_thing(a: Any, b: Any) -> bool:
     """Whether two notes are equal."""
+    if a is b:
+        return True
     if type(a) is not type(b):
         return False
+    if type(a) in EXACT:
+        return a == b
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_thing, a, b))
     if isinstance(a, (Array, Number)):
@@ -400,9 +413,9 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 def restorers(x: Any, seen: dict[int, Any], depth: int) -> Iterator[Callable[[], None]]:
     """What puts the contents of `x`, and of what is in it, back as they are now."""
-    kind = kind_of(type(x))
-    if id(x) in seen or depth > DEPTH or len(seen) > LIMIT:
+    if type(x) in EXACT or id(x) in seen or depth > DEPTH or len(seen) > LIMIT:
         return
+    kind = kind_of(type(x))
     seen[id(x)] = x
     values: Any = ()
     if isinstance(x, np.ndarray):
