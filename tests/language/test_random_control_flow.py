@@ -2,6 +2,7 @@
 
 The class `Pair` below is the oracle: it computes value and derivative side by side, in plain Python, and shares no
 code with plaingrad. A program is made from a seed, so that a failure can be made again.
+`make test` tries 128 programs of floats, with PLAINGRAD_TEST_ALL=1 it is 320.
 """
 
 import math
@@ -10,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+from tests.sampling import count
 
 import plaingrad
 
@@ -439,8 +441,8 @@ def compare(seed, kinds=(float, float, float)):
 
 @pytest.mark.parametrize("block", range(8))
 def test_random_programs_of_floats(block):
-    compared = sum(compare(seed) for seed in range(block * 40, block * 40 + 40))
-    assert compared >= 20
+    seeds = range(block * 40, block * 40 + count(16, 40))
+    assert sum(map(compare, seeds)) >= len(seeds) // 2
 
 
 @pytest.mark.parametrize("block", range(2))
