@@ -68,7 +68,7 @@ def check(function, samples):
         check_rule(function, *args, **options)
 
 
-@pytest.mark.parametrize("page", filter(may_enter_rules, PAGES), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", list(filter(may_enter_rules, PAGES)), ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_the_page_defines_keeps_every_promise(page, tmp_path, monkeypatch):
     if "import numba" in page.read_text(encoding="utf-8"):
         pytest.importorskip("numba")
