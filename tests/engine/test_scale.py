@@ -122,8 +122,8 @@ def test_memory_is_at_most_150_bytes_a_scalar_operation():
     def cost(n):
         return peak(lambda: plaingrad.grad(f)(0.5, n))
 
-    small, large = cost(20_000), cost(120_000)
-    assert (large - small) / (2 * 100_000) <= 150
+    small, large = cost(10_000), cost(60_000)
+    assert (large - small) / (2 * 50_000) <= 150
 
 
 def test_inactive_loops_leave_nothing_behind():
@@ -133,8 +133,8 @@ def test_inactive_loops_leave_nothing_behind():
             k = k * 0.999 + float(i) - math.sin(k)
         return x * (k * 0.0 + 1.0)
 
-    small, large = (peak(lambda n=n: plaingrad.grad(f)(0.5, n)) for n in (2_000, 100_000))
-    assert large < small + 100_000
+    small, large = (peak(lambda n=n: plaingrad.grad(f)(0.5, n)) for n in (2_000, 40_000))
+    assert large < small + 40_000
     assert plaingrad.grad(f)(0.5, 1000) == 1.0
 
 
@@ -147,8 +147,8 @@ def test_dead_branches_of_active_numbers_are_let_go():
 
     slope = plaingrad.grad(f)(0.5, 1000)
     assert slope == 1.0
-    small, large = (peak(lambda n=n: plaingrad.grad(f)(0.5, n)) for n in (20_000, 120_000))
-    assert (large - small) / 100_000 <= 150
+    small, large = (peak(lambda n=n: plaingrad.grad(f)(0.5, n)) for n in (10_000, 60_000))
+    assert (large - small) / 50_000 <= 150
 
 
 def test_arrays_made_in_a_loop_and_dropped_do_not_pile_up_when_nothing_reads_them():

@@ -1,10 +1,14 @@
-"""Truncated power series against mpmath to high order, and their corners."""
+"""Truncated power series against mpmath to high order, and their corners.
+
+The gamma functions, for which mpmath needs seconds, go to half of that order; to all with PLAINGRAD_TEST_ALL=1.
+"""
 
 import math
 
 import mpmath
 import numpy as np
 import pytest
+from tests.sampling import count
 
 from plaingrad.engine.taylor import series
 
@@ -80,7 +84,8 @@ def value(name, x0):
 @pytest.mark.parametrize("name, f, x0", CASES)
 def test_a_function_has_the_coefficients_that_mpmath_finds(name, f, x0, along):
     x = path(x0, along)
-    assert_close(getattr(series, name)(x, value(name, x0)), truth(f, x))
+    order = count(ORDER // 2, ORDER) if "gamma" in name else ORDER
+    assert_close(getattr(series, name)(x, value(name, x0))[: order + 1], truth(f, x, order=order))
 
 
 @pytest.mark.parametrize("name, f, x0", [case for case in CASES if "gamma" not in case.values[0]])

@@ -2,6 +2,7 @@
 
 import contextvars
 import copy
+import functools
 import gc
 import inspect
 import pickle
@@ -66,17 +67,18 @@ PROGRAMS = {
 }
 
 
+@functools.cache
+def output(text):
+    """What a program prints in a new process: what it sees depends on what was imported before."""
+    run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("use", ["import plaingrad", "import plaingrad; plaingrad.grad(lambda x: sorted([x, 2.0])[0])(1.0)"])
 def test_a_program_prints_the_same_when_plaingrad_was_imported_first(program, use):
     source = textwrap.dedent(PROGRAMS[program])
-
-    def output(text):
-        # a new process: what a program sees depends on what was imported before
-        run = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120, check=False)
-        assert run.returncode == 0, run.stderr
-        return run.stdout
-
     location = repr([p for p in sys.path if p])
     first = f"import sys; sys.path[:] = {location}\n"
     assert output(first + use + "\n" + source) == output(first + source)

@@ -1,4 +1,8 @@
-"""The forward half of every rule, called by itself: against differences, the rule's own pullback, and tangent by tangent."""
+"""The forward half of every rule, called by itself: against differences, the rule's own pullback, and tangent by tangent.
+
+Chunks of complex tangents, and in other layouts of memory, are tried at the first sample of each function and at one in
+three of the others; at all of them with PLAINGRAD_TEST_ALL=1.
+"""
 
 import inspect
 import math
@@ -12,6 +16,7 @@ from tests.rules.numpy.checks import (
 )
 from tests.rules.numpy.samples import REAL_ONLY as REAL_ARRAYS
 from tests.rules.numpy.samples import SAMPLES as ARRAYS
+from tests.sampling import sample_of
 
 from plaingrad import rulebook
 from plaingrad.define import as_callable
@@ -252,6 +257,7 @@ def flat_chunk(y_dot, y, n):
 def test_a_chunk_of_tangents_is_pushed_as_each_of_them_is(function):
     for args, kwargs in SAMPLES[function]:
         check_chunk(function, args, kwargs)
+    for args, kwargs in sample_of(SAMPLES[function], name_of(function), 3):
         if function not in REAL_ONLY:
             check_chunk(function, made_complex(args), kwargs)
         for layout in (np.asfortranarray, reversed_strides):
