@@ -1,6 +1,7 @@
 """The matrix of CPythons and the checks, for those who like nox better than make.
 
-`make test` compiles a sample of the native programs, CI runs a sample on 3.12 to 3.14; here everything runs everywhere.
+`make test` tries a sample of cases that are alike and compiles a sample of the native programs, CI runs a sample on
+3.12 to 3.14; here everything runs everywhere.
 """
 
 import nox
