@@ -10,6 +10,7 @@ import pytest
 import plaingrad
 from plaingrad.native.border import conversion, call
 from plaingrad.native.border import directions  # noqa: E402
+from tests.native.typing_only import typing_only
 
 
 def copied(x):
@@ -111,17 +112,19 @@ def moved(x, dot, h):
     return x + h * dot
 
 
-def form(mode, f, args, at, compiled):
+def form(mode, f, kinds, at, compiled):
     """The derived program, compiled or as CPython runs it."""
-    derived = call.derived(mode, f, call.signature_of(args), at)
-    return derived.run if compiled else derived.python
+    if compiled:
+        return call.derived(mode, f, kinds, at).run
+    with typing_only():
+        return call.derived(mode, f, kinds, at).python
 
 
 def pulled_back(f, args, at, seed, compiled=False):
     """(leaves of the result, cotangents of the arguments at `at`), natively."""
     kinds = call.signature_of(args)
     shadows = call.shadows_of(args, at)
-    out = list(form("pullback", f, args, at, compiled)(*args, *seed, *shadows))
+    out = list(form("pullback", f, kinds, at, compiled)(*args, *seed, *shadows))
     numbers = sum(not hasattr(t, "ndim") for k in at for t in call.tangent_leaves(kinds[k]))
     place = len(out) - numbers
     return out[:place], directions.cotangents(args, kinds, at, out[place:], shadows)
@@ -131,15 +134,15 @@ def gradient(f, args, at, compiled=False):
     """(the value of a function that returns a number, its gradient), natively; arguments of any kind the border takes."""
     given = conversion.taken(f, args, at, {})
     shadows = call.shadows_of(given.args, given.positions)
-    derived = call.derived("pullback", given.f, given.signature, given.positions)
-    value, *bars = (derived.run if compiled else derived.python)(*given.args, 1.0, *shadows)
+    run = form("pullback", given.f, given.signature, given.positions, compiled)
+    value, *bars = run(*given.args, 1.0, *shadows)
     return value, given.gradients(bars, shadows)
 
 
 def pushed_forward(f, args, at, dots, compiled=False):
     """(leaves of the result, their tangents), natively."""
     given = [d for k in at for d in call.seeds_of(args[k], dots[k])]
-    out = list(form("pushforward", f, args, at, compiled)(*args, *given))
+    out = list(form("pushforward", f, call.signature_of(args), at, compiled)(*args, *given))
     return out
 
 

@@ -21,11 +21,13 @@ def reverse_mode(monkeypatch, request):
 def in_python(monkeypatch):
     """Derived programs are run by CPython, where compiling adds nothing; those that are derived again are as ever."""
     from plaingrad.native.border import call
+    from tests.native.typing_only import typing_only
 
     derived = call.derived
 
     def uncompiled(mode, *others):
-        found = derived(mode, *others)
+        with typing_only():
+            found = derived(mode, *others)
         return found if mode in ("cotangents", "tangents") else replace(found, run=found.python)
 
     monkeypatch.setattr(call, "derived", uncompiled)

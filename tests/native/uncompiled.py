@@ -6,6 +6,7 @@ import plaingrad
 from plaingrad.native.compile import build
 from plaingrad.native.border import call
 from plaingrad.native.border import directions  # noqa: E402
+from tests.native.typing_only import typing_only
 
 
 def copied(x):
@@ -30,21 +31,27 @@ def differentiated(args):
     return tuple(k for k, x in enumerate(args) if has_reals(x))
 
 
+def derived(*what):
+    """What `build.derived` gives, for CPython to run."""
+    with typing_only():
+        return build.derived(*what).python
+
+
 def gradient(f, args):
     """(value, gradient of every argument with floats) of `f`, by the derived pullback, uncompiled."""
     at = differentiated(args)
     signature = call.signature_of(args)
     shadows = call.shadows_of(args, at)
-    out = build.derived("pullback", f, signature, at).python(*args, 1.0, *shadows)
+    out = derived("pullback", f, signature, at)(*args, 1.0, *shadows)
     return out[0], directions.cotangents(args, signature, at, list(out[1:]), shadows)
 
 
 def slope(f, args, dots):
     """The derivative of `f` in the direction `dots`, by the derived pushforward, uncompiled."""
     at = differentiated(args)
-    found = build.derived("pushforward", f, call.signature_of(args), at)
+    found = derived("pushforward", f, call.signature_of(args), at)
     seeds = [copied(seed) for k in at for seed in call.seeds_of(args[k], dots[k])]  # it may write into them
-    return found.python(*args, *seeds)[1]
+    return found(*args, *seeds)[1]
 
 
 def leaves(x):
