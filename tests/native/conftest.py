@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import re
 import zlib
 from dataclasses import replace
 
@@ -33,14 +34,31 @@ def in_python(monkeypatch):
     monkeypatch.setattr(call, "derived", uncompiled)
 
 
-COMPILED_ONE_IN = 1 if os.environ.get("PLAINGRAD_TEST_ALL") else 4
-
-
 @pytest.fixture
-def mostly_in_python(request):
-    """Where tests of many programs compare numbers, one in four is compiled, chosen by its name; CPython runs the others.
+def machine_code():
+    """Asked for by tests that are about compiled code although their names do not say it."""
 
-    With PLAINGRAD_TEST_ALL=1 all are compiled.
+
+COMPILED_ONE_IN = 1 if os.environ.get("PLAINGRAD_TEST_ALL") else 4
+ABOUT_COMPILED_CODE = frozenset(
+    "adbench blocks borrowed build cache cache_folder declare garbage hazards makers near nested split vecmath workspace".split()
+)
+SAYS_COMPILED = re.compile("compile|machine_code|bits|memory|process|thread|warn")
+
+
+@pytest.fixture(autouse=True)
+def mostly_in_python(request):
+    """One test in four has its derivatives compiled, chosen by its name; CPython runs those of the others.
+
+    What derived programs compute is the same. Tests about compiled code are compiled all: those of the files above, those
+    whose name says so or that use the fixture `machine_code`, those marked `optimised`. With PLAINGRAD_TEST_ALL=1 every test is.
     """
-    if zlib.crc32(request.node.nodeid.encode()) % COMPILED_ONE_IN:
+    node = request.node
+    is_about_compiled_code = (
+        node.path.stem.removeprefix("test_") in ABOUT_COMPILED_CODE
+        or SAYS_COMPILED.search(node.name)
+        or "machine_code" in request.fixturenames
+        or node.get_closest_marker("optimised")
+    )
+    if zlib.crc32(node.nodeid.encode()) % COMPILED_ONE_IN and not is_about_compiled_code:
         request.getfixturevalue("in_python")

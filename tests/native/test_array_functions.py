@@ -425,6 +425,7 @@ def test_a_refused_function_of_constants_is_no_obstacle():
     assert np.isclose(gradient(f, (3.0, v))[1][0], 2.0 * 9.0)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("function", [np.max, np.min, np.ptp])
 def test_elements_that_are_no_extreme_have_no_share_in_an_infinite_cotangent(function):
     def f(x):

@@ -3,7 +3,6 @@
 Numba compiles the asserts below as they stand: PYTEST_DONT_REWRITE.
 """
 
-import os
 import re
 from collections import namedtuple
 
@@ -743,10 +742,7 @@ def test_a_jacobian_takes_many_directions_through_a_list_at_once():
 @pytest.mark.parametrize(
     "name", ["states_appended_in_a_loop", "elements_added_to_in_place", "a_tree_of_sums"]
 )
-def test_second_derivatives_push_forward_the_lists_of_shadows(name, request):
-    """The first is compiled (all with PLAINGRAD_TEST_ALL=1), the others are run by CPython."""
-    if name != "states_appended_in_a_loop" and not os.environ.get("PLAINGRAD_TEST_ALL"):
-        request.getfixturevalue("in_python")
+def test_second_derivatives_push_forward_the_lists_of_shadows(name):
     f, (x,) = PROGRAMS[name]
     v = np.array([0.7, -0.2, 1.1])
     found = hvp(f, (x,), (v,), tier="native")

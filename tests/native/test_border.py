@@ -1,7 +1,4 @@
-"""Arguments with structure: they go in, and their gradients come out, as the plain tier has it.
-
-Of the structures one in four is compiled (`mostly_in_python`), the others are run by CPython.
-"""
+"""Arguments with structure: they go in, and their gradients come out, as the plain tier has it."""
 
 import functools
 import math
@@ -118,7 +115,6 @@ CALLS = {
 }
 
 
-@pytest.mark.usefixtures("mostly_in_python")
 @pytest.mark.parametrize("name", CALLS)
 def test_gradients_have_the_structure_of_the_plain_tier(name):
     f, args, at = CALLS[name]

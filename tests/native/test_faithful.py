@@ -795,9 +795,7 @@ UNUSED = {
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("f", UNUSED, ids=lambda f: f.__name__)
-def test_what_is_infinite_and_not_used_makes_no_nan(f, request):
-    if f not in (roots, in_an_inner_loop):  # two are compiled, the others run by CPython
-        request.getfixturevalue("in_python")
+def test_what_is_infinite_and_not_used_makes_no_nan(f):
     x = np.array(UNUSED[f])
     expected = grad(f, tier="plain")(x)
     assert np.all(np.isfinite(expected))
@@ -811,6 +809,7 @@ def test_what_is_infinite_and_not_used_makes_no_nan(f, request):
     assert np.allclose(product, second @ np.ones(2), rtol=1e-13)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_a_zero_that_has_arrived_counts():
     def product(x):
         return np.sqrt(x) * np.sqrt(x)
@@ -865,6 +864,7 @@ def test_a_dispatcher_that_is_compiled_for_more_types_is_not_another_one(monkeyp
 # -- functions that are gone -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("machine_code")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_what_was_derived_of_functions_that_are_gone_goes_too(compiled, monkeypatch):
     import gc

@@ -521,11 +521,8 @@ def assert_alike(a, b, tolerance):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_the_program_has_the_same_value_gradient_and_effects_natively(name, request):
-    """Every third one compiled, the others as derived."""
+def test_the_program_has_the_same_value_gradient_and_effects_natively(name):
     f, args = PROGRAMS[name]
-    if list(PROGRAMS).index(name) % 3:
-        request.getfixturevalue("in_python")
     at = positions(args)
     plain_args, native_args = copied(args), copied(args)
     y, expected = plaingrad.value_and_grad(f, at, tier="plain")(*plain_args)

@@ -1,7 +1,4 @@
-"""Forward mode in chunks: many columns of a Jacobian, or a whole gradient, in one sweep.
-
-Of the programs whose columns are compared, one in four is compiled (`mostly_in_python`).
-"""
+"""Forward mode in chunks: many columns of a Jacobian, or a whole gradient, in one sweep."""
 
 import math
 
@@ -110,7 +107,6 @@ def flat(tree):
     return np.zeros(0) if tree is None else np.ravel(np.asarray(tree, float))
 
 
-@pytest.mark.usefixtures("mostly_in_python")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
 def test_columns_equal_the_plain_tier(program):
     f, argnums, *args = program

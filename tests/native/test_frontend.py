@@ -456,7 +456,7 @@ def test_exceptions_are_those_of_the_program(f, args):
         assert found.value.args == expected.value.args
 
 
-def test_bounds_and_divisions_are_checked_as_the_options_of_the_function_say():
+def test_bounds_and_divisions_are_checked_as_the_options_of_the_function_say(machine_code):
     def item(v, k):
         return v[k] * 2
 

@@ -109,11 +109,8 @@ def flat(tree):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
-def test_hessians_equal_those_of_the_plain_tier(program, request):
-    """Every second one compiled, the others as derived."""
+def test_hessians_equal_those_of_the_plain_tier(program):
     f, argnums, *args = program
-    if [entry[0] for entry in PROGRAMS].index(f) % 2:
-        request.getfixturevalue("in_python")
     found = hessian(f, argnums, tier="native")(*args)
     expected = hessian(f, argnums, tier="plain")(*args)
     np.testing.assert_allclose(flat(found), flat(expected), rtol=1e-10, atol=1e-12)
@@ -236,6 +233,7 @@ def test_a_gradient_inside_a_gradient_is_one_native_step(monkeypatch):
     assert steps
 
 
+@pytest.mark.usefixtures("machine_code")
 @pytest.mark.parametrize("tier", ["auto", "plain"])
 def test_plain_code_around_a_native_gradient(tier):
     def loss(a, c):
@@ -249,6 +247,7 @@ def test_plain_code_around_a_native_gradient(tier):
     assert math.isclose(a_bar[1], (loss(a + e, c) - loss(a - e, c)) / (2 * h), rel_tol=1e-7)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_chunks_of_a_level_go_through_a_native_gradient():
     a = np.array([1.0, 2.0, 0.5])
     found = plaingrad.jacobian(lambda a: grad(cubic)(a, 0.3) * 2.0, mode="forward")(a)

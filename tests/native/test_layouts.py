@@ -1,6 +1,5 @@
 """Arrays that do not lie in C order, that may be views, or that a function writes into by position."""
 
-import os
 
 import numpy as np
 import pytest
@@ -183,16 +182,12 @@ OPERATORS = {
     "jvp": lambda f, a, tier: plaingrad.jvp(f, (a,), (ALONG,), tier=tier)[1],
     "vjp": lambda f, a, tier: plaingrad.vjp(f, a, tier=tier)[1](1.0)[0],
 }
-COMPILED = ("grad", "jvp", "hvp")  # of one of the functions; the others are run by CPython
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
 @pytest.mark.parametrize("f", FLAT_VIEWS, ids=lambda f: f.__name__)
-def test_a_flat_view_of_an_array_in_fortran_order_is_one_of_its_derivative(f, operator, request):
+def test_a_flat_view_of_an_array_in_fortran_order_is_one_of_its_derivative(f, operator):
     """The flat view of the transpose is memory of the array where it lies in Fortran order, and a copy elsewhere."""
-    everything = os.environ.get("PLAINGRAD_TEST_ALL")
-    if not everything and (f is not new_and_written_by_a_flat_view or operator not in COMPILED):
-        request.getfixturevalue("in_python")
     found, wanted = (OPERATORS[operator](f, in_fortran_order(BY_ROWS), tier) for tier in ("native", "plain"))
     np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
     if operator == "grad":
@@ -221,6 +216,7 @@ def row_into_column(m):
     return np.sum(m * m)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_numba_assigns_a_row_to_a_column_as_if_it_were_copied():
     m, direction = SQUARE.copy(), RNG.normal(size=SQUARE.shape)
     copied = m.copy()

@@ -1,7 +1,4 @@
-"""Functions of Numba that are given lists: met by Python code that is differentiated, or differentiated themselves.
-
-Of the programs one in four is compiled (`mostly_in_python`), the others are run by CPython.
-"""
+"""Functions of Numba that are given lists: met by Python code that is differentiated, or differentiated themselves."""
 
 import warnings
 
@@ -64,7 +61,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.usefixtures("mostly_in_python")
 @pytest.mark.parametrize("f, first, second", PROGRAMS.values(), ids=PROGRAMS)
 def test_a_program_that_gives_a_list_to_a_compiled_function(f, first, second):
     assert grad(f)(X) == pytest.approx(first)

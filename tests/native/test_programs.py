@@ -1,7 +1,4 @@
-"""Numeric programs, natively: against central differences and against the plain tier.
-
-One program in four is compiled (`mostly_in_python`), the others are run by CPython.
-"""
+"""Numeric programs, natively: against central differences and against the plain tier."""
 
 import math
 
@@ -184,7 +181,6 @@ def differentiated(args):
     return tuple(k for k, x in enumerate(args) if isinstance(x, (float, np.ndarray)))
 
 
-@pytest.mark.usefixtures("mostly_in_python")
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program[0].__name__)
 def test_gradients_agree_with_differences_and_with_the_plain_tier(program):
     f, *args = program
@@ -222,6 +218,7 @@ def test_a_numba_function_is_native_by_default_and_one_step_inside_plain_code():
     assert math.isclose(inside, plaingrad.grad(lambda x: loop(x * 2.0, 5) ** 2)(0.3), rel_tol=1e-13)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_numba_functions_under_nested_derivatives_and_in_forward_mode():
     compiled = numba.njit(loop)
     second = plaingrad.grad(plaingrad.grad(loop))(0.3, 10)

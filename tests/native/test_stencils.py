@@ -631,6 +631,7 @@ def test_zeros_come_and_go_from_call_to_call():
         np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_the_value_of_a_program_for_zeros_is_the_functions_own():
     f = function(REACTION)
     u0 = np.array([1.0, np.inf, 2.0, np.nan, 1.0])

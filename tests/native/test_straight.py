@@ -267,6 +267,7 @@ def f(u0, c, steps):
     assert bool(taken) == (guards == BEHIND)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_an_infinite_slope_stays_in_the_arm_that_is_not_taken():
     f = function("""
 def f(u0, w, c):
