@@ -22,16 +22,21 @@ def reverse_mode(monkeypatch, request):
 def in_python(monkeypatch):
     """Derived programs are run by CPython, where compiling adds nothing; those that are derived again are as ever."""
     from plaingrad.native.border import call
+    from plaingrad.native.frontend import typed_ir
     from tests.native.typing_only import typing_only
 
-    derived = call.derived
+    derived, typed = call.derived, typed_ir.typed_ir
+
+    def typed_only(*what):
+        with typing_only():
+            return typed(*what)
 
     def uncompiled(mode, *others):
-        with typing_only():
-            found = derived(mode, *others)
+        found = derived(mode, *others)
         return found if mode in ("cotangents", "tangents") else replace(found, run=found.python)
 
     monkeypatch.setattr(call, "derived", uncompiled)
+    monkeypatch.setattr(typed_ir, "typed_ir", typed_only)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Rules of whole arrays, natively: both modes against central differences and the plain tier."""
 
 import dataclasses
-import types
 
 import numpy as np
 import pytest
@@ -181,12 +180,10 @@ IDS = [case[0] for case in CASES]
 
 
 def uncompiled(run):
-    """A derived program in Python, with helpers in Python where they can be."""
+    """A derived program in Python, with all that it calls."""
     if isinstance(run, build.Sweeps):
         return dataclasses.replace(run, forward=uncompiled(run.forward), backward=uncompiled(run.backward))
-    f = run.py_func
-    space = {k: getattr(v, "py_func", v) for k, v in f.__globals__.items()}
-    return types.FunctionType(f.__code__, space, f.__name__)
+    return build.uncompiled(run, {})
 
 
 def number(f):
