@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import plaingrad
@@ -482,3 +483,10 @@ def test_the_cache_is_listed_pruned_and_cleared(tmp_path, capsys, monkeypatch):
     assert [p.name for p in kept.iterdir()] == ["mine.txt"]
     monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
     assert run(capsys, "cache")[:2] == (0, "nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home\n")
+
+
+def test_info_prints_a_line_a_package_and_the_form_of_the_core(capsys):
+    assert main(["info"]) == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["numpy"] == np.__version__
+    assert lines["core"].startswith(("compiled", "python: "))

@@ -337,7 +337,7 @@ def test_numbers_on_the_way_are_not_kept():
         return x
 
     def f(x, call):
-        for _ in range(10):
+        for _ in range(30):
             x = call(body, x)
         return x
 

@@ -4,6 +4,7 @@ from plaingrad.api.checkpoints import checkpoint, checkpoint_sequence, checkpoin
 from plaingrad.api.compiled import compiled_jacobian, free_workspace
 from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
 from plaingrad.api.gradients import grad, value_and_grad, vjp
+from plaingrad.api.information import info
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
@@ -22,6 +23,7 @@ __all__ = [
     "hessian",
     "hook",
     "hvp",
+    "info",
     "jacobian",
     "jvp",
     "linearize",

@@ -143,6 +143,8 @@ def parser() -> argparse.ArgumentParser:
     cache.add_argument(
         "--age", metavar="DAYS", type=positive, help="prune: what is unused for longer (default 90)"
     )
+    text = "print the versions in use, and whether the compiled core is"
+    commands.add_parser("info", help=text, description=text).set_defaults(command=info_command)
     return top
 
 
@@ -184,6 +186,12 @@ def check_command(options: argparse.Namespace) -> int:
 def show_command(options: argparse.Namespace) -> int:
     """`plaingrad show`: what was made of the function."""
     api.show(load(options.target))
+    return 0
+
+
+def info_command(options: argparse.Namespace) -> int:
+    """`plaingrad info`: one line a package, and the form of the core."""
+    print(aligned([[name, value or "not installed"] for name, value in api.info().items()]))
     return 0
 
 

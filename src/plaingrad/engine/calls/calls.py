@@ -28,6 +28,7 @@ from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
 from plaingrad.engine.calls.object_access import ObjectAccess
 from plaingrad.engine.calls.search import is_in_reach
+from plaingrad.engine.compiled import is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
@@ -322,6 +323,8 @@ class Calls(ObjectAccess):
 
     def _decide_builtin(self, f: Any) -> Any:
         owner = f.__self__
+        if is_ours(f):
+            return f
         if owner is None or type(owner) is ModuleType:
             return guarded(self, f)
         if isinstance(owner, type):

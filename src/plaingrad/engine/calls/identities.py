@@ -164,6 +164,10 @@ class Identities(Hooks):
         """Whether `x`, or something in it, depends on the inputs."""
         return self.slot_of(x) is not None
 
+    def numbers(self) -> list[Any]:
+        """The numbers in the table."""
+        return self.alive
+
     def _sweep_numbers(self) -> int:
         self._sweep_alone(self.alive)
         return len(self.alive)

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from plaingrad.engine.calls.access import Access
-from plaingrad.engine.calls.calls import Calls
+from plaingrad.engine.calls.calls import CACHEABLE, Calls
 from plaingrad.engine.calls.comparisons import comparisons
 from plaingrad.engine.calls.operators import Operators, unary_general
 from plaingrad.engine.calls.rule_application import RuleApplication
+from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.hot_hooks import SWEEP_BYTES
 from plaingrad.engine.refusals.answered import settled
-from plaingrad.engine.users_code import adopt
+from plaingrad.engine.users_code import adopt, codes
 from plaingrad.engine.values import texts
 from plaingrad.engine.values.borrowed import Borrowed
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -76,6 +77,44 @@ class Level(RuleApplication, Operators, Access):
         self.attr, self.method, self.set_attr = calls.attr, calls.method, calls.set_attr
         self.prep = calls.prep
         self.iterable, self.meet, self.text = self._iterable, calls.meet, self._text
+        if core is not None:
+            self._look_compiled()
+
+    def _look_compiled(self) -> None:
+        """Let the compiled hooks look first; what needs work comes to those that are set."""
+        calls = self.calls
+        slow = {
+            "prep": calls.prep,
+            "function": calls._decide_function,
+            "attr": calls.attr,
+            "method": calls.method,
+            "set_attr": calls.set_attr,
+            "getitem": self.getitem,
+            "setitem": self.setitem,
+            "iterable": self.iterable,
+            "comparisons": (self.lt, self.le, self.eq, self.ne, self.gt, self.ge),
+        }
+        looks = core.Looks(
+            calls.functions,
+            calls.prepared,
+            calls.methods,
+            calls.stores,
+            adopt.settled,
+            adopt.known,
+            CACHEABLE,
+            codes.is_watched,
+            slow,
+        )
+        calls.prep, calls.attr, calls.method = looks.prep, looks.attr, looks.method
+        self.prep, self.attr, self.method, self.set_attr = (
+            looks.prep,
+            looks.attr,
+            looks.method,
+            looks.set_attr,
+        )
+        self.getitem, self.setitem, self.iterable = looks.getitem, looks.setitem, looks.iterable
+        self.lt, self.le, self.eq = looks.lt, looks.le, looks.eq
+        self.ne, self.gt, self.ge = looks.ne, looks.gt, looks.ge
 
     # -- what a mode does ------------------------------------------------------------------------------------------
 

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 DICT_VIEWS = frozenset(map(type, ({}.keys(), {}.values(), {}.items())))
 
 
+def finds_any(index: Any, values: Any) -> bool:
+    """Whether one of `values`, a list or tuple, is in the table `index`."""
+    if isinstance(index, dict):
+        return not index.keys().isdisjoint(map(id, values))
+    return index.finds_any(values)
+
+
 def is_in_reach(level: Level, x: Any) -> bool:
     """Whether something reachable from `x` as data is active at `level`."""
     index = level.index
@@ -42,7 +49,7 @@ def is_in_reach(level: Level, x: Any) -> bool:
             continue
         seen[id(x)] = x
         if (t is list or t is tuple) and all_among(x, FLAT):
-            if not index.keys().isdisjoint(map(id, x)):
+            if finds_any(index, x):
                 return True
         elif kind == MAPPING:
             todo += [*x.values(), *x.keys()]

@@ -62,7 +62,7 @@ def left_behind(level: ForwardLevel) -> list[tuple[Any, Any]]:
     level._sweep_numbers()
     level._sweep_arrays()
     index = level.index
-    found = [(x, index[id(x)]) for x in level.alive]
+    found = [(x, index[id(x)]) for x in level.numbers()]
     for owner in level.arrays:
         region = index.get(id(owner))
         if isinstance(region, level.region_class) and region.dot is not None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.fusion.fused import ForwardBlocks, cells_of
 from plaingrad.engine.fusion.hot_hooks import forward_hooks
@@ -31,38 +32,74 @@ QUIET = {"all": "ignore"}  # the primal has warned, if there was anything to war
 class Tangents(Level):
     """A level whose table maps a number to its tangent, and an owner of memory to a `Region`."""
 
-    __slots__ = ("lead",)
+    __slots__ = ("lead", "recorder")
 
     region_class: ClassVar[type[Region]] = Region
     has_hot_hooks: ClassVar[bool] = True  # arithmetic on floats is what `fusion.hot_hooks` does
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.lead: tuple[int, ...] = () if chunk is None else (chunk,)
+        self.recorder: Any = None  # what holds the tangents of numbers where the hooks are compiled
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:
         """The hooks that run most; see `fusion.hot_hooks`."""
         if not self.has_hot_hooks:
             return {"unary": None}
-        make = forward_hooks(self.parent is not PLAIN, bool(self.lead))
-        hot = make(self, self.index, self.alive, self._sweep_numbers)
-        if self.parent is PLAIN:
-            self.blocks = ForwardBlocks(self, cells_of(hot))
+        if core is not None and self.parent is PLAIN and not self.lead:
+            self.recorder = core.Pusher(self)
+            self.index = self.recorder.index
+            return self.recorder.hooks()
+        hot, self.blocks = self._python_hooks(self.index, self.alive)
         return hot
+
+    def _python_hooks(self, index: dict[int, Any], alive: list[Any]) -> tuple[dict[str, Any], Any]:
+        make = forward_hooks(self.parent is not PLAIN, bool(self.lead))
+        hot = make(self, index, alive, self._sweep_numbers)
+        blocks = ForwardBlocks(self, index.get, cells_of(hot)) if self.parent is PLAIN else self.blocks
+        return hot, blocks
+
+    def leave_compiled(self) -> None:
+        """Go on with the Python forms, which can be paired with those of a reverse level inside; see `fused`."""
+        recorder = self.recorder
+        if recorder is None:
+            return
+        index: dict[int, Any] = {}
+        alive: list[Any] = []
+        hot, blocks = self._python_hooks(index, alive)
+        own, _, fuses = own_operators(rulebook.changes())
+        attributes = {name: hot[name] for name in own}
+        attributes |= {"index": index, "alive": alive, "recorder": None}
+        attributes |= {"hot": hot, "unary": hot["unary"], "blocks": blocks, "fuses": fuses}
+        recorder.leave(index, alive, attributes)
+        self.calls.rulebook_changed()  # no decision refers to what was
 
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
-        self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN
+        self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN and self.recorder is None
         arithmetic_setter(own if self.has_hot_hooks else frozenset())(self, self.hot)
 
     def add_number(self, x: Any) -> Any:
         """File the fresh number `x` as active, with a tangent still to be set."""
+        if self.recorder is not None and (type(x) is float or type(x) is np.float64):
+            self.recorder.file(x, 0.0)
+            return x
         self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = 0.0
         if len(self.alive) % 4096 == 0:
             self._sweep_numbers()
         return x
+
+    def numbers(self) -> list[Any]:
+        """The numbers in the table."""
+        return self.alive if self.recorder is None else [*self.alive, *self.index.numbers()]
+
+    def _sweep_numbers(self) -> int:
+        self._sweep_alone(self.alive)
+        if self.recorder is None:
+            return len(self.alive)
+        return len(self.alive) + (self.recorder.sweep() if self.may_sweep else 0)
 
     def add_region(self, owner: Any) -> Region:
         """File the memory that `owner` holds as active, with a tangent of zero."""
@@ -78,6 +115,9 @@ class Tangents(Level):
         """`x`, or a new number equal to it, filed with tangent `x_dot`."""
         x = self.renewed(x)
         x_dot = self.computed(pushing.number_tangent, x_dot, x, self.lead)
+        if self.recorder is not None and (type(x) is float or type(x) is np.float64):
+            self.recorder.file(x, x_dot)
+            return x
         self.alive.append(x)
         self.index[id(x)] = x_dot
         if len(self.alive) % 4096 == 0:

@@ -68,10 +68,10 @@ class Blocks(dict):  # type: ignore[type-arg]
 class ForwardBlocks(Blocks):
     """The recorders of a forward level. Each is for one set of active inputs, and is replaced as that changes."""
 
-    def __init__(self, level: Any, cells: dict[str, Any]) -> None:
+    def __init__(self, level: Any, dot_of: Callable[[int], Any], cells: dict[str, Any]) -> None:
         super().__init__(cells)
         self.level = level
-        self.dot_of = level.index.get
+        self.dot_of = dot_of  # the tangent filed under an identity
         self.chunked = bool(level.lead)
         self.variants: dict[tuple[Block, tuple[int, ...]], Callable[..., None]] = {}
         cells["again"] = CellType(self.again)
@@ -100,7 +100,7 @@ class PairedBlocks(ForwardBlocks):
     """The recorders of a reverse level whose parent is a forward level that carries one tangent."""
 
     def __init__(self, level: Any, cells: dict[str, Any]) -> None:
-        super().__init__(level.parent, cells)
+        super().__init__(level.parent, level.parent.index.get, cells)
         outer = level.parent.blocks
         self.level = level
         for name in ("n", "limit", "get", "push", "index", "sweep"):
@@ -121,6 +121,8 @@ def cells_of(hooks: dict[str, Any]) -> dict[str, Any]:
 def may_pair(level: Any) -> bool:
     """Whether a reverse level may take runs together with the forward level around it."""
     outer = level.parent
+    if level.has_own_table and getattr(outer, "recorder", None) is not None and not hasattr(outer, "tape"):
+        outer.leave_compiled()
     return level.has_own_table and type(outer.blocks) is ForwardBlocks and not outer.lead and outer.fuses
 
 

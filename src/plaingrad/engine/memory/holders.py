@@ -92,7 +92,7 @@ class Inside:
         Its own are the values that it has filed; nobody gets at them through the level.
         """
         self.counts[id(level)] = 1  # steps of segments refer to it: it is seen once
-        alive = (level.alive, level.arrays, level.captured.values())
+        alive = (level.numbers(), level.arrays, level.captured.values())
         for values in alive:
             self.refer_to(compress(values, map(self.wanted.__contains__, map(id, values))))
         self.see_tape(getattr(level, "tape", []), start)

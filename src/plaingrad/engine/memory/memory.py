@@ -151,8 +151,8 @@ class Shadow:
 
     __slots__ = ("bars", "laid", "owned")
 
-    def __init__(self, size: int) -> None:
-        self.bars: list[Any] = [None] * size
+    def __init__(self, size: int, bars: Any = None) -> None:
+        self.bars: Any = [None] * size if bars is None else bars
         self.owned: set[int] = set()
         self.laid: dict[int, tuple[Any, int]] = {}  # index -> (flat bytes, address they stand for)
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.fusion.hot_hooks import reverse_hooks
 from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_operators
@@ -25,15 +26,24 @@ from plaingrad.rewrite import PLAIN
 class Recording(Level):
     """A level whose table gives numbers and memory an index, under which the reverse pass keeps their cotangents."""
 
-    __slots__ = ("inputs", "new_index", "tape")
+    __slots__ = ("inputs", "new_index", "recorder", "tape")
+
+    has_own_table: ClassVar[bool]
 
     def __init__(self, parent: Any) -> None:
-        self.tape: list[Any] = []
+        self.tape: Any = []
+        self.recorder: Any = None  # what holds table and tape where the hooks are compiled
         self.inputs = 0  # no argument has an index of this or above
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:
         """The hooks that run most; see `fusion.hot_hooks`."""
+        if core is not None and self.parent is PLAIN and self.has_own_table:
+            self.recorder = recorder = core.Recorder(self)
+            self.index, self.tape = recorder.index, recorder.entries
+            hot = recorder.hooks()
+            self.new_index = recorder.new_index
+            return hot
         make = reverse_hooks(self.parent is not PLAIN)
         hot = make(self, self.index, self.alive, self.tape, self._sweep_numbers)
         self.new_index: Callable[[], int] = hot["new_index"]
@@ -46,14 +56,26 @@ class Recording(Level):
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
         arithmetic_setter(own)(self, self.hot)
-        self.fuses = fuses and (self.parent is PLAIN or may_pair(self))
+        self.fuses = fuses and self.recorder is None and (self.parent is PLAIN or may_pair(self))
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active; its index."""
+        if self.recorder is not None and (type(x) is float or type(x) is np.float64):
+            return self.recorder.file(x)
         n = self.new_index()
         self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = n
         return n
+
+    def numbers(self) -> list[Any]:
+        """The numbers in the table."""
+        return self.alive if self.recorder is None else [*self.alive, *self.index.numbers()]
+
+    def _sweep_numbers(self) -> int:
+        self._sweep_alone(self.alive)
+        if self.recorder is None:
+            return len(self.alive)
+        return len(self.alive) + (self.recorder.sweep() if self.may_sweep else 0)
 
     def add_region(self, owner: Any) -> int:
         """File the memory that `owner` holds as active; its index."""

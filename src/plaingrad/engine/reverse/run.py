@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad import critical
 from plaingrad.critical import closing
+from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.structure import all_moved, gradients
@@ -61,7 +62,7 @@ class Run:
 
     def _record(self, inputs: Inputs, f: Any, kwargs: dict[str, Any], result: Any) -> tuple[Inputs, Any]:
         level = self.level
-        level.inputs = len(level.alive) + len(level.arrays)
+        level.inputs = len(level.numbers()) + len(level.arrays)
         value = level.run(f, inputs.args, kwargs)
         self.slots = level.slot_of(result(value))  # before the caller's containers get their own entries back
         return inputs, value
@@ -109,14 +110,17 @@ def refuse_changed(array: np.ndarray) -> NoReturn:
 
 def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
     """Seed, reverse, read off the gradients; memory is left as it was found."""
-    shadow = Shadow(size)
+    shadow = Shadow(size, None if type(tape) is list else core.Bars(size))
     undone: list[Any] = []
     return closing(_pulled, lambda: redo(undone), tape, shadow, undone, slots, y_bar, nodes)
 
 
 def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any) -> tuple[Any, ...]:
     add_to(shadow, slots, y_bar)
-    reverse(tape, shadow, undone)
+    if type(tape) is list:
+        reverse(tape, shadow, undone)
+    else:
+        tape.reverse(shadow, undone)
     return gradients(nodes, shadow)
 
 

@@ -28,6 +28,7 @@ from typing import Any
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among, is_subclass, key_of
 from plaingrad.critical import exclusively
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.engine.users_code import codes
 from plaingrad.engine.users_code.class_versions import tag_of, versions_of
@@ -199,6 +200,8 @@ def _forget(cls: type) -> None:
 def _drop(keys: Collection[Any]) -> None:
     known.difference_update(keys)
     settled.difference_update(keys)
+    if core is not None:
+        core.classes_dropped()
     for key in keys:
         watched.pop(key, None)
 

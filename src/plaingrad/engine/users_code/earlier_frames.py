@@ -28,6 +28,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among
+from plaingrad.engine.compiled import is_ours
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code.codes import runs_rewritten
 from plaingrad.rewrite import is_rewritten
@@ -125,7 +126,7 @@ def _parts(it: Any) -> Iterator[Any]:
                 type(part) is FunctionType or type(part) is MethodType for part in gc.get_referents(x)
             ):
                 yield x
-        elif x is type:
+        elif x is type or is_ours(x):
             continue
         elif is_among(t, CALLED_BY_C):
             rule = rulebook.find(_descriptor(x))

@@ -1,0 +1,77 @@
+"""The compiled core of the engine, built with the package where there is a C compiler.
+
+Without one, or on a free-threaded CPython, the package is built all the same: the engine's Python forms do the same,
+slower. `plaingrad.info()` says which are in use.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).parent
+FOLDER = "src/plaingrad/engine/compiled"
+NAME = "plaingrad.engine.compiled._core"
+# The order of arithmetic is Python's, so nothing is contracted; objects are read through several C types.
+OPTIONS = [] if os.name == "nt" else ["-O2", "-ffp-contract=off", "-fno-strict-aliasing"]
+
+
+def build(place: Path) -> Path:
+    """Build the extension in folder `place`; the file."""
+    from Cython.Build import cythonize
+    from setuptools import Distribution, Extension
+    from setuptools.command.build_ext import build_ext
+
+    extension = Extension(NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=OPTIONS)
+    modules = cythonize([extension], build_dir=str(place / "c"), language_level=3, quiet=True)
+    command = build_ext(Distribution({"name": "plaingrad", "ext_modules": modules}))
+    command.build_lib = command.build_temp = str(place)
+    command.ensure_finalized()
+    command.run()
+    return Path(command.get_ext_fullpath(NAME))
+
+
+class CompiledCore(BuildHookInterface):
+    """Puts the extension into wheels, and beside its source for editable installs."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build it; say so if that fails, unless PLAINGRAD_REQUIRE_COMPILED asks for an error."""
+        if self.target_name != "wheel" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return
+        before = os.getcwd()
+        try:
+            os.chdir(ROOT)
+            with tempfile.TemporaryDirectory() as folder:
+                built = build(Path(folder))
+                content = built.read_bytes()
+        except (Exception, SystemExit) as error:
+            if os.environ.get("PLAINGRAD_REQUIRE_COMPILED"):
+                raise
+            self.app.display_warning(
+                f"plaingrad: the compiled core could not be built ({type(error).__name__}: {error}); "
+                "the slower Python form will be used."
+            )
+            return
+        finally:
+            os.chdir(before)
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        for stale in (ROOT / FOLDER).glob(f"_core{suffix}"):
+            stale.unlink()
+        target = ROOT / FOLDER / f"_core{suffix}"
+        draft = target.with_suffix(f".{os.getpid()}.draft")
+        draft.write_bytes(content)
+        draft.chmod(0o755)
+        draft.replace(target)
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+        build_data["artifacts"].append(f"{FOLDER}/{target.name}")
+
+
+if __name__ == "__main__":
+    sys.exit("run by `pip install`; see pyproject.toml")

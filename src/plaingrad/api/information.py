@@ -1,0 +1,33 @@
+"""What is in use: versions, and which form of the engine's core."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+
+from plaingrad.engine import compiled
+
+PACKAGES = ("plaingrad", "numpy", "bytecode", "scipy", "numba")
+
+
+def info() -> dict[str, str | None]:
+    """The versions in use, and whether the compiled core of the engine is.
+
+    Returns:
+        By name: "python" (implementation and version), the version of each of plaingrad, NumPy, bytecode, SciPy and
+        Numba (None where it is not installed), and "core": "compiled", or "python" and why.
+
+    Examples:
+        >>> plaingrad.info()["core"].partition(":")[0] in ("compiled", "python")
+        True
+    """
+    found: dict[str, str | None] = {
+        "python": f"{platform.python_implementation()} {platform.python_version()}"
+    }
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    found["core"] = "compiled" if compiled.core is not None else f"python: {compiled.WHY_NOT}"
+    return found
