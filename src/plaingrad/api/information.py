@@ -18,6 +18,7 @@ def info() -> dict[str, str | None]:
         Numba (None where it is not installed), and "core": "compiled", or "python" and why.
 
     Examples:
+        >>> import plaingrad
         >>> plaingrad.info()["core"].partition(":")[0] in ("compiled", "python")
         True
     """

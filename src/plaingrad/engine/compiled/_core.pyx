@@ -764,8 +764,18 @@ cdef class Pusher(Arithmetic):
 
     def file(self, x, double x_dot):
         """File the fresh number `x`, a float or NumPy's float64, with its tangent."""
-        cdef Place* at = self._filed(x)
+        self._file(x, x_dot)
+
+    cdef int _file(self, object x, double x_dot) except -1:
+        cdef Place* at
+        self._make_room()
+        if self.is_left:  # by another thread, since this hook was asked for
+            self.level.alive.append(x)
+            self.level.index[PyLong_FromVoidPtr(<void*> <PyObject*> x)] = x_dot
+            return 0
+        at = self._filed(x)
         at.dot = x_dot
+        return 0
 
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef double z_dot, a_dot = 0.0, b_dot = 0.0
@@ -786,15 +796,10 @@ cdef class Pusher(Arithmetic):
             z_dot = a_dot * y + x * b_dot
         else:
             z_dot = (a_dot - value * b_dot) / y
-        at = self._filed(z)
-        at.dot = z_dot
-        return 0
+        return self._file(z, z_dot)
 
     cdef int _along(self, object z, double slope, Place* a) except -1:
-        cdef double z_dot = slope * a.dot
-        cdef Place* at = self._filed(z)
-        at.dot = z_dot
-        return 0
+        return self._file(z, slope * a.dot)
 
 
 cdef object whole(object a, object b, int op):
