@@ -538,11 +538,14 @@ cdef class Arithmetic:
         """File z, a function of one active number, with its slope there."""
         raise NotImplementedError
 
-    cdef inline Place* _filed(self, object z) except NULL:
-        cdef Place* at
-        if self.n >= self.limit:  # first: other threads may run meanwhile
+    cdef inline int _make_room(self) except -1:
+        """Sweep, if it is time; other threads may run meanwhile."""
+        if self.n >= self.limit:
             self.limit = self.n + max(SWEEP_NUMBERS, self.level._sweep_numbers())
-        at = self.table.put(<PyObject*> z)
+        return 0
+
+    cdef inline Place* _filed(self, object z) except NULL:
+        cdef Place* at = self.table.put(<PyObject*> z)
         self.n += 1
         return at
 
@@ -690,6 +693,8 @@ cdef class Arithmetic:
         """
         cdef Py_ssize_t k
         cdef Table table = self.table
+        if self.is_left:  # by another thread
+            return
         index.update(table.others)
         alive.extend(self.level.alive)
         for k in range(table.room):
@@ -723,7 +728,9 @@ cdef class Recorder(Arithmetic):
 
     def file(self, x):
         """File the fresh number `x`, a float or NumPy's float64; its index."""
-        cdef Place* at = self._filed(x)
+        cdef Place* at
+        self._make_room()
+        at = self._filed(x)
         at.index = self.n
         return at.index
 
@@ -740,6 +747,7 @@ cdef class Recorder(Arithmetic):
         elif op == DIV:
             dx = 1.0 / y
             dy = -value / y
+        self._make_room()
         at = self._filed(z)
         at.index = self.n
         if i >= 0:
@@ -750,7 +758,9 @@ cdef class Recorder(Arithmetic):
 
     cdef int _along(self, object z, double slope, Place* a) except -1:
         cdef int64_t i = a.index
-        cdef Place* at = self._filed(z)
+        cdef Place* at
+        self._make_room()
+        at = self._filed(z)
         at.index = self.n
         return self.tape.push(at.index, i, slope)
 
@@ -779,7 +789,6 @@ cdef class Pusher(Arithmetic):
 
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef double z_dot, a_dot = 0.0, b_dot = 0.0
-        cdef Place* at
         if a != NULL:
             a_dot = a.dot
         if b != NULL:
