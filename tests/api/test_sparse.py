@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sampling import count
 
 import plaingrad
 from plaingrad import grad, hessian, jacobian, sparse_hessian, sparse_jacobian, sparsity
@@ -183,7 +184,7 @@ def differentiated(terms, k):
 
 
 @given(polynomials())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(25, 60), deadline=None)
 def test_jacobians_of_random_sparse_polynomials(case):
     rows, x = case
 
@@ -203,7 +204,7 @@ def test_jacobians_of_random_sparse_polynomials(case):
 
 
 @given(polynomials())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(25, 60), deadline=None)
 def test_hessians_of_random_sparse_polynomials(case):
     rows, x = case
     terms = [term for row in rows for term in row]
