@@ -14,6 +14,7 @@ from plaingrad import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from plaingrad.native.compile import build
 from plaingrad.native.border import call
 from tests.native.programs.entries import entering
+from tests.native.comparison import some
 from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")
@@ -675,13 +676,14 @@ def test_a_program_with_lists_of_arrays(name):
 
 # -- compiled --------------------------------------------------------------------------------------------------------------
 
-COMPILED = (
-    "a_leapfrog_that_keeps_its_states",
-    "a_krylov_basis_made_orthogonal",
-    "elements_added_to_in_place",
-    "a_stack_that_is_popped_empty",
-    "an_array_written_after_it_was_appended",
-    "transposed_matrices_in_a_list",
+COMPILED = some(
+    [
+        "a_leapfrog_that_keeps_its_states",
+        "elements_added_to_in_place",
+        "a_stack_that_is_popped_empty",
+        "an_array_written_after_it_was_appended",
+    ],
+    ["a_krylov_basis_made_orthogonal", "transposed_matrices_in_a_list"],
 )
 
 

@@ -115,7 +115,6 @@ def test_the_heat_equation_is_the_transposed_matrix_whatever_the_size_of_the_gri
     assert taken
 
 
-@pytest.mark.optimised
 def test_the_compiled_heat_equation_has_the_slopes_of_finite_differences(taken):
     u0 = np.random.default_rng(0).random((7, 9))
     _, (found, slope) = native(heat, (u0, 0.2, 5), (0, 1), compiled=True)
@@ -268,7 +267,6 @@ def test_random_stencils_have_the_plain_tiers_gradient(seed):
     check(seed)
 
 
-@pytest.mark.optimised
 @pytest.mark.parametrize("seed", (0, 4))
 def test_random_stencils_compiled_have_the_plain_tiers_gradient(seed):
     check(seed, compiled=True)
