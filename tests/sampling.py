@@ -23,3 +23,8 @@ def sample_of(cases, name, n):
 def count(few, all_of_them):
     """How many random cases are tried."""
     return all_of_them if ALL else few
+
+
+def some(chosen, others):
+    """The cases that are `chosen` because others take long and are like them; or all."""
+    return [*chosen, *others] if ALL else list(chosen)

@@ -12,14 +12,6 @@ from plaingrad.native.border import conversion, call
 from plaingrad.native.border import directions  # noqa: E402
 from tests.native.typing_only import typing_only
 
-EVERYTHING = bool(os.environ.get("PLAINGRAD_TEST_ALL"))
-
-
-def some(chosen, others):
-    """Like cases that LLVM optimises for long: `chosen`, with PLAINGRAD_TEST_ALL=1 all."""
-    return [*chosen, *others] if EVERYTHING else list(chosen)
-
-
 def copied(x):
     """Arguments with memory of their own, of the same layout and strides."""
     if isinstance(x, tuple):

@@ -1,12 +1,12 @@
 """What the tests of the native tier share: `grad` is reverse mode, also where there are few inputs."""
 
 import importlib.util
-import os
 import re
-import zlib
 from dataclasses import replace
 
 import pytest
+
+from tests.sampling import is_in_sample
 
 collect_ignore_glob = ["test_*.py"] if importlib.util.find_spec("numba") is None else []
 
@@ -44,7 +44,6 @@ def machine_code():
     """Asked for by tests that are about compiled code although their names do not say it."""
 
 
-COMPILED_ONE_IN = 1 if os.environ.get("PLAINGRAD_TEST_ALL") else 4
 ABOUT_COMPILED_CODE = frozenset(
     "adbench blocks borrowed build cache cache_folder declare garbage hazards makers near nested split vecmath workspace".split()
 )
@@ -65,5 +64,5 @@ def mostly_in_python(request):
         or "machine_code" in request.fixturenames
         or node.get_closest_marker("optimised")
     )
-    if zlib.crc32(node.nodeid.encode()) % COMPILED_ONE_IN and not is_about_compiled_code:
+    if not is_about_compiled_code and not is_in_sample(node.nodeid, 4):
         request.getfixturevalue("in_python")

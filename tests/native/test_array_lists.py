@@ -14,7 +14,7 @@ from plaingrad import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from plaingrad.native.compile import build
 from plaingrad.native.border import call
 from tests.native.programs.entries import entering
-from tests.native.comparison import some
+from tests.sampling import some
 from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")

@@ -8,7 +8,7 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.native.compile import build  # noqa: E402
-from tests.native.comparison import some  # noqa: E402
+from tests.sampling import some  # noqa: E402
 
 RANDOM = np.random.default_rng(23)
 

@@ -9,7 +9,7 @@ numba = pytest.importorskip("numba")
 
 from numba import types  # noqa: E402
 from plaingrad.native.compile import build  # noqa: E402
-from tests.native.comparison import some  # noqa: E402
+from tests.sampling import some  # noqa: E402
 from tests.native.uncompiled import check  # noqa: E402
 
 RANDOM = np.random.default_rng(37)

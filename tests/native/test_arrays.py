@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ numba = pytest.importorskip("numba")
 from plaingrad.native.compile import build  # noqa: E402
 from tests.native import comparison  # noqa: E402
 from tests.native.typing_only import typing_only  # noqa: E402
+from tests.sampling import some  # noqa: E402
 
 RANDOM = np.random.default_rng(0)
 
@@ -266,9 +266,7 @@ def test_both_modes_agree_with_differences_and_with_the_plain_tier(case):
     check(f, args, compiled=False)
 
 
-COMPILED = ("fancy_in_a_tuple", "writes_by_index", "array_of_numbers")
-if os.environ.get("PLAINGRAD_TEST_ALL"):  # these take long
-    COMPILED += ("swapped_buffers", "tuple_results")
+COMPILED = some(["fancy_in_a_tuple", "writes_by_index", "array_of_numbers"], ["swapped_buffers", "tuple_results"])
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case[0] in COMPILED], ids=lambda case: case[0])

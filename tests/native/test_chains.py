@@ -8,7 +8,7 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.native.compile import build  # noqa: E402
-from tests.native.comparison import EVERYTHING  # noqa: E402
+from tests import sampling  # noqa: E402
 from plaingrad.native.program.emit import source  # noqa: E402
 from plaingrad.native.frontend.translation import program  # noqa: E402
 from plaingrad.native.lowering.prepare import prepared  # noqa: E402
@@ -123,7 +123,7 @@ def test_an_array_that_is_written_in_between_is_multiplied_before():
 def test_the_compiled_value_has_the_bits_of_the_compiled_primal(f, shape):
     if f is every_function and shape != (1000,):
         pytest.skip("the largest is compiled once")
-    if f is mean_as_a_method and len(shape) != 2 and not EVERYTHING:
+    if f is mean_as_a_method and len(shape) != 2 and not sampling.ALL:
         pytest.skip("a mean is compiled for matrices")
     args = (RANDOM.normal(size=shape), RANDOM.normal(size=shape))
     run = build.derived("pullback", f, tuple(numba.typeof(x) for x in args), (0, 1)).run

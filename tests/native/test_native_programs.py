@@ -7,13 +7,14 @@ import plaingrad
 
 pytest.importorskip("numba")
 
+from tests import sampling  # noqa: E402
 from tests.native import comparison  # noqa: E402
 from tests.native.comparison import assert_close, bits, copied  # noqa: E402
 from tests.native.programs import arrays, calls, flow, scalars, tuples, views  # noqa: E402, F401
 from tests.native.programs.entries import PROGRAMS  # noqa: E402
 
 COMPILED = [name for name, (_, _, compiled) in PROGRAMS.items() if compiled]
-if not comparison.EVERYTHING:
+if not sampling.ALL:
     COMPILED.remove("linear_systems")  # of which LLVM optimises ten decompositions
 
 

@@ -8,7 +8,7 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from tests.native.comparison import some  # noqa: E402
+from tests.sampling import some  # noqa: E402
 from tests.native.test_stencils import agree, function, native, slopes, taken  # noqa: E402, F401
 
 GATHERED = {
