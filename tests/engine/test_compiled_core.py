@@ -276,6 +276,25 @@ def test_complex_float32_and_whole_numbers_beside_floats():
     assert grad(lambda x: 5 // 2 + x * (7 % 4))(1.0) == 3.0
 
 
+@pytest.mark.parametrize("mode", [lambda f: grad(f)(3.0), lambda f: jvp(f, (3.0,), (1.0,))[1]], ids=["reverse", "forward"])
+def test_sums_of_lists_tuples_generators_and_maps(mode):
+    assert mode(lambda x: sum([x, 2, x * x])) == 7.0
+    assert mode(lambda x: sum((x, 2.0, x))) == 2.0
+    assert mode(lambda x: sum([x])) == 1.0
+    assert mode(lambda x: sum([], x)) == 1.0
+    assert mode(lambda x: sum([x], x)) == 2.0
+    assert mode(lambda x: sum([[x], [x * x]], [])[1]) == 6.0
+    assert mode(lambda x: sum(v * x for v in (1.0, 2.0))) == 3.0
+    assert mode(lambda x: sum(map(lambda v: v * x, (1.0, 2.0)))) == 3.0
+    assert mode(lambda x: sum([1, 2, 3]) * x) == 6.0
+    assert mode(lambda x: sum([np.float64(2.0) * x, x])) == 3.0
+    assert mode(lambda x: float(sum([np.ones(2) * x, x])[0])) == 2.0
+    with pytest.raises(TypeError):
+        mode(lambda x: sum([x, "a"]))
+    with pytest.raises(TypeError):
+        mode(lambda x: sum(x))
+
+
 def test_threads_at_one_level():
     def f(x):
         sums = [0.0] * 8

@@ -56,7 +56,10 @@ def applier(calls: Calls, rule: Rule, f: Any) -> Any:
     if kind == "higher_order":
         return iterating(calls, f)
     if kind == "composed":
-        return composed(calls, rule, f)
+        instead = composed(calls, rule, f)
+        if f is sum and not rule.users and getattr(level, "recorder", None) is not None:
+            return level.recorder.sum(instead)
+        return instead
 
     written = calls.inside(into)
     in_floats = rule.own and getattr(f, "__module__", None) == "math"

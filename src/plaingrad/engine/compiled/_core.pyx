@@ -20,7 +20,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 import math
 import operator
-from types import FunctionType, MethodType, ModuleType
+from types import FunctionType, GeneratorType
 
 import numpy as np
 
@@ -677,6 +677,14 @@ cdef class Arithmetic:
             self._along(z, -1.0, i)
         return z
 
+    cdef int _note_sum(self, object z, object values) except -1:
+        """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""
+        raise NotImplementedError
+
+    def sum(self, general):
+        """What to call instead of `sum`."""
+        return SumRule(self, general).call
+
     def unary(self, f, partial, m, general):
         """What to call instead of `f`, a function of one float with slope partial(m, x, z)."""
         return ScalarRule(self, f, partial, m, general).call
@@ -765,6 +773,23 @@ cdef class Recorder(Arithmetic):
         return self.tape.push(at.index, i, slope)
 
 
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef int64_t o = -1
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                if o < 0:
+                    self.n += 1
+                    o = self.n
+                self.tape.push(o, at.index, 1.0)
+        if o >= 0:
+            at = self.table.put(<PyObject*> z)
+            at.index = o
+            self._make_room()
+        return 0
+
+
 cdef class Pusher(Arithmetic):
     """Those of a forward level that carries one tangent: its table holds the tangents of numbers."""
 
@@ -809,6 +834,17 @@ cdef class Pusher(Arithmetic):
 
     cdef int _along(self, object z, double slope, Place* a) except -1:
         return self._file(z, slope * a.dot)
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef double z_dot = 0.0
+        cdef bint active = False
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                z_dot += at.dot
+                active = True
+        return self._file(z, z_dot) if active else 0
 
 
 cdef object whole(object a, object b, int op):
@@ -873,6 +909,33 @@ cdef class ScalarRule:
             i = self.arithmetic.table.find(<PyObject*> x)
         self.arithmetic._along(z, slope, i)
         return z
+
+
+cdef class SumRule:
+    """`sum` of a list or tuple of floats and ints; other arguments go the general way."""
+
+    cdef Arithmetic arithmetic
+    cdef object general
+
+    def __init__(self, arithmetic, general):
+        self.arithmetic = arithmetic
+        self.general = general
+
+    def call(self, values, start=MISSING):
+        """sum(values)."""
+        cdef bint plain = start is MISSING and not self.arithmetic.is_left
+        if plain and (type(values) is GeneratorType or type(values) is map):
+            values = list(self.arithmetic.level.iterable(values))
+        if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
+            for x in values:
+                if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
+                    break
+            else:
+                z = sum(values)
+                if PyFloat_CheckExact(z):
+                    self.arithmetic._note_sum(z, values)
+                return z
+        return self.general(values) if start is MISSING else self.general(values, start)
 
 
 # -- looks at types, in any mode ----------------------------------------------------------------------------------------
@@ -1075,4 +1138,4 @@ cdef inline object keyword_defaults_of(object f):
     return None if found == NULL else <object> found
 
 
-OURS = frozenset((Recorder, Pusher, ScalarRule, Looks))  # of these, bound methods run as they are
+OURS = frozenset((Recorder, Pusher, ScalarRule, SumRule, Looks))  # of these, bound methods run as they are
