@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from plaingrad.class_keys import is_among
 from plaingrad.copying import deep_copy
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.forward.push import unobserved as push_unobserved
@@ -384,7 +385,7 @@ def mutables(x: Any) -> list[Any]:
     todo = [x]
     while todo:
         x = todo.pop()
-        if type(x) in EXACT or id(x) in seen or (is_leaf(x) and not isinstance(x, np.ndarray)):
+        if is_among(type(x), EXACT) or id(x) in seen or (is_leaf(x) and not isinstance(x, np.ndarray)):
             continue
         seen.add(id(x))
         if isinstance(x, np.ndarray):

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.class_keys import is_among
 from plaingrad.engine.memory.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.reverse.inputs import fields_of, has_fields
 from plaingrad.tangents import Tangent
@@ -111,7 +112,7 @@ def contents(x: Any, path: str) -> dict[str, Any]:
 
 def _note(x: Any, path: str, found: dict[str, Any], seen: dict[int, tuple[str, Any]], depth: int) -> None:
     cls = type(x)
-    if cls in EXACT:
+    if is_among(cls, EXACT):
         found[path] = cls.__qualname__, x
         return
     kind = kind_of(cls)
@@ -193,7 +194,7 @@ def same_thing(a: Any, b: Any) -> bool:
         return True
     if type(a) is not type(b):
         return False
-    if type(a) in EXACT:
+    if is_among(type(a), EXACT):
         return a == b
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_thing, a, b))
@@ -413,7 +414,7 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 def restorers(x: Any, seen: dict[int, Any], depth: int) -> Iterator[Callable[[], None]]:
     """What puts the contents of `x`, and of what is in it, back as they are now."""
-    if type(x) in EXACT or id(x) in seen or depth > DEPTH or len(seen) > LIMIT:
+    if is_among(type(x), EXACT) or id(x) in seen or depth > DEPTH or len(seen) > LIMIT:
         return
     kind = kind_of(type(x))
     seen[id(x)] = x
