@@ -2,10 +2,10 @@
 
     python -m benchmarks.ordinary                   # every program
     python -m benchmarks.ordinary bodies lstm       # those with these words in their names
-    python -m benchmarks.ordinary --forms           # also with the Python form of the engine's core, in a process of its own
+    python -m benchmarks.ordinary --forms           # also with the Python form of the core, in another process
 
-One thread. The candidates of a program take turns and the least time of each counts; the table says how many plain calls
-each takes. PyTorch runs programs of floats on numbers of its own.
+One thread. The candidates of a program take turns and the least time of each counts; the table says how many plain
+calls each takes. PyTorch runs programs of floats on numbers of its own.
 """
 
 import os
