@@ -1,4 +1,4 @@
-"""Programs over NumPy arrays, as their users write them: small arrays in loops, updates in place, some linear algebra."""
+"""Programs over NumPy arrays, as users write them: small arrays in loops, updates in place, some linear algebra."""
 
 import numpy as np
 

@@ -24,7 +24,7 @@ def logistic_step(x, rate):
 @program("scalar loop, function called inside", 0.3, goal=3.5)
 def scalar_loop(x, m=math):
     rate = 3.1
-    for k in range(2000):
+    for _ in range(2000):
         x = logistic_step(x, rate) + 0.01 * m.sin(x)
     return x
 
