@@ -79,8 +79,8 @@ class Tracer:
         return Follower(self, frame) if len(self.at) > 1 else self.follow
 
     def is_due(self, frame: Any, event: str) -> bool:
-        """Count an event; whether to raise now."""
-        if event != self.event:
+        """Count an event; whether to raise now. Instructions without a line are CPython's own; no signal arrives there."""
+        if event != self.event or frame.f_lineno is None:
             return False
         if self.keep:
             self.places.append((frame.f_code, frame.f_lasti))

@@ -28,11 +28,26 @@ def while_making(make: Callable[[np.ndarray], None], x: np.ndarray) -> None:
         return
     try:
         try:
-            MAKING.acquire()
-            make(x)
-        finally:
+            try:
+                try:
+                    try:
+                        MAKING.acquire()
+                        make(x)
+                    finally:
+                        if MAKING._is_owned():
+                            MAKING.release()
+                except BaseException:
+                    if MAKING._is_owned():
+                        MAKING.release()
+                    raise
+            except BaseException:
+                if MAKING._is_owned():
+                    MAKING.release()
+                raise
+        except BaseException:
             if MAKING._is_owned():
                 MAKING.release()
+            raise
     except BaseException:
         if MAKING._is_owned():
             MAKING.release()
