@@ -329,3 +329,122 @@ def test_memory_follows_what_is_alive():
     assert len(run.level.tape) == 3 * 60_000
     assert len(run.level.index) < 6_000
     assert run.pull(1.0)[0] == pytest.approx(0.999**30_000, rel=1e-9)
+
+
+# -- elements of arrays ----------------------------------------------------------------------------------------------------
+
+
+def vectors(a):
+    b = np.zeros(len(a))
+    b[0] = a[0] * a[-1]
+    for k in range(1, len(a)):
+        b[k] = 0.5 * b[k - 1] + a[k] * a[k]
+        b[k - 1] = b[k] * a[0]  # what was read is overwritten
+    b[1] = 2.0  # a constant ends what was there
+    b[-1] = np.float64(3.0) * b[-1]
+    return b[0] + b[1] * b[-1] + sum(b[k] for k in range(len(b)))
+
+
+def matrices(m):
+    n = m.copy()
+    view = n[1:, ::-1]
+    for i in range(2):
+        for j in range(3):
+            view[i, j] = view[i, j] * m[j % 3, i] + n[0, j]
+    n[2, 2] = n[1][1] * n[0, -1]
+    kept = n * m  # the way back reads n as it was
+    n[0, 0] = 7.0
+    n[0, 1] = kept[2, 1] * n[0, 0]
+    return (n * n).sum() + kept[1, 2]
+
+
+def numbers_in_place(a):
+    s = 0.0
+    for k in range(len(a)):
+        a[k] += a[k - 1] * 0.3
+        s += a[k] * a[0]
+    return s
+
+
+@pytest.mark.parametrize(("f", "shape"), [(vectors, 5), (matrices, (3, 3)), (numbers_in_place, 4)])
+def test_elements_read_and_written_have_the_slopes_of_differences(f, shape):
+    x = np.random.default_rng(3).uniform(0.5, 1.5, shape)
+    given = x.copy()
+    slope = grad(f)(given)
+    mine = x.copy()
+    f(mine)
+    assert np.array_equal(given, mine)  # written, or not, as a plain call does
+    wanted = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[at] += 1e-5
+        down[at] -= 1e-5
+        wanted[at] = (f(up) - f(down)) / 2e-5
+    assert slope == pytest.approx(wanted, rel=1e-7)
+    value, pull = vjp(f, x.copy())
+    assert np.array_equal(pull(1.0)[0], slope)
+    assert np.array_equal(pull(2.0)[0], 2 * slope)
+    _, along = jvp(f, (x.copy(),), (np.ones_like(x),))
+    assert along == pytest.approx(slope.sum())
+    assert np.all(np.isfinite(hvp(f, (x.copy(),), (np.ones_like(x),))[0]))
+
+
+def test_elements_raise_and_warn_as_numpy_does():
+    x = np.ones(3)
+    with pytest.raises(IndexError):
+        grad(lambda a: a[5])(x)
+    with pytest.raises(IndexError):
+        grad(lambda a: a[0, 0])(x)
+
+    def to_read_only(a):
+        b = a * 1.0
+        b.flags.writeable = False
+        b[0] = a[1]
+        return b[0]
+
+    with pytest.raises(ValueError, match="read-only"):
+        grad(to_read_only)(x)
+
+    def out_of_range(a):
+        b = a * 1.0
+        try:
+            b[7] = a[0]
+        except IndexError:
+            b[2] = a[0]
+        return b[2] * b[1]
+
+    assert grad(out_of_range)(x).tolist() == [1.0, 1.0, 0.0]
+
+
+def test_elements_of_other_arrays():
+    assert grad(lambda a: float(a[1]) * 2)(np.ones(3, np.float32)).tolist() == [0.0, 2.0, 0.0]
+    assert grad(lambda a: (a[0] * a[1]).real)(np.array([1 + 1j, 2.0])).tolist() == [2.0, 1 - 1j]
+    assert grad(lambda x: np.arange(4)[2] * x)(3.0) == 2.0
+    assert grad(lambda x: np.array([x, [1.0]], object)[0] * x)(3.0) == 6.0
+    assert grad(lambda a: a[()] * 2.0)(np.array(3.0)) == 2.0
+    assert grad(lambda a: a[True].sum())(np.array(3.0)) == 1.0
+    assert grad(lambda a: a[np.int64(1)] * a[-2])(np.array([2.0, 5.0])).tolist() == [5.0, 2.0]
+
+    def twice(a, b):
+        a[0] = b[0] * 2.0
+        return a[0] * b[1]
+
+    x = np.array([3.0, 4.0])
+    assert [g.tolist() for g in grad(twice, argnums=(0, 1))(x.copy(), x.copy())] == [[0.0, 0.0], [8.0, 6.0]]
+    with pytest.raises(plaingrad.AliasError):
+        grad(twice, argnums=(0, 1))(x, x)
+
+
+@needs_core
+def test_steps_of_elements_read_as_those_of_the_list():
+    def f(a):
+        a[1] = a[0] * 2.0
+        return a[1]
+
+    x = np.array([3.0, 4.0])
+    run = Run(f, (x,), (0,), {})
+    kinds = list(run.level.tape)[1::3]
+    assert kinds == [CALLED, 1, CALLED, CALLED]
+    names = [f.__name__ for f in list(run.level.tape)[2::3] if callable(f)]
+    assert names == ["read_number_back", "write_number_back", "read_number_back"]
+    assert run.pull(1.0)[0].tolist() == [2.0, 0.0]

@@ -83,7 +83,9 @@ class Level(RuleApplication, Operators, Access):
     def _look_compiled(self) -> None:
         """Let the compiled hooks look first; what needs work comes to those that are set."""
         calls = self.calls
+        recorder = getattr(self, "recorder", None)
         slow = {
+            "recorder": recorder if core.records(recorder) else None,
             "prep": calls.prep,
             "function": calls._decide_function,
             "attr": calls.attr,

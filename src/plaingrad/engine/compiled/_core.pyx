@@ -79,6 +79,16 @@ cdef object NDARRAY = np.ndarray
 cdef Py_ssize_t SWEEP_NUMBERS = 1000  # numbers filed between two looks for dead ones
 cdef int STEP = -1, CALLED = -2, PAIRED = -3  # as in `memory.tape`
 cdef int ODD = -4  # of an entry whose partial derivative is no float
+cdef int READ = -5, WRITE = -6  # of an element of an array: `memory.tape.read_number_back`, `write_number_back`
+cdef object FLOAT64 = np.dtype(float)
+
+cdef object read_back = None, write_back = None
+
+
+def set_steps(read, write):
+    """The steps of elements read and written, as Python sees them on a tape."""
+    global read_back, write_back
+    read_back, write_back = read, write
 
 VERSION = 1  # what the Python side expects; see `engine.compiled`
 
@@ -356,10 +366,42 @@ cdef class Tape:
         cdef Entry* e = &self.entries[k]
         if e.input >= 0:
             return e.output, e.input, e.partial
+        if e.input == READ:
+            a, k, i = self.objects[<Py_ssize_t> e.partial]
+            return (e.output, i, a, k), CALLED, read_back
+        if e.input == WRITE:
+            a, k, i = self.objects[<Py_ssize_t> e.partial]
+            return (i, a, k, None if e.output < 0 else e.output), CALLED, write_back
         first, what = self.objects[<Py_ssize_t> e.partial]
         if e.input == ODD:
             return e.output, first, what
         return first, e.input, what
+
+    cdef int push_element(self, int64_t output, int kind, object a, object k, object i) except -1:
+        self.objects.append((a, k, i))
+        return self.push(output, kind, <double> (len(self.objects) - 1))
+
+    cdef int _read_back(self, object shadow, Bars bars, Entry* e) except -1:
+        cdef int32_t n = e.output
+        if bars.cells[n].bits == NOTHING:
+            return 0
+        a, k, i = self.objects[<Py_ssize_t> e.partial]
+        a_bar = element_bars(shadow, bars, i, a)
+        PyObject_SetItem(a_bar, k, PyNumber_Add(PyObject_GetItem(a_bar, k), bars[n]))
+        return 0
+
+    cdef int _write_back(self, object shadow, Bars bars, Entry* e) except -1:
+        cdef int64_t j = e.output
+        cdef int64_t at
+        a, k, i = self.objects[<Py_ssize_t> e.partial]
+        at = i
+        if bars.cells[at].bits == NOTHING:
+            return 0
+        a_bar = element_bars(shadow, bars, i, a)
+        if j >= 0:
+            bars.add(j, float(PyObject_GetItem(a_bar, k)))
+        PyObject_SetItem(a_bar, k, 0.0)
+        return 0
 
     def __len__(self):
         return 3 * self.count
@@ -413,6 +455,12 @@ cdef class Tape:
                     bars._put(i, x_bar if cells[i].bits == NOTHING else cells[i].number + x_bar)
                 else:
                     bars.add(i, bars[e.output] * e.partial)
+                continue
+            if i == READ:
+                self._read_back(shadow, bars, e)
+                continue
+            if i == WRITE:
+                self._write_back(shadow, bars, e)
                 continue
             first, what = self.objects[<Py_ssize_t> e.partial]
             if i == ODD:
@@ -493,6 +541,14 @@ cdef class Bars:
         before = self[k]
         self[k] = x_bar if before is None else before + x_bar
         return 0
+
+
+cdef object element_bars(object shadow, Bars bars, object i, object a):
+    """The cotangent of array `a` in region `i` as memory that may be written."""
+    cdef Py_ssize_t at = i
+    if a.base is None and bars.cells[at].bits == OBJECT and PySet_Contains(shadow.owned, i):
+        return bars.others[at]
+    return shadow.writable(i, a)
 
 
 # -- reverse mode -------------------------------------------------------------------------------------------------------
@@ -714,6 +770,19 @@ cdef class Arithmetic:
         self.is_left = True
 
 
+cdef inline bint is_place(object k):
+    """Whether `k` is a whole number, or a tuple of such."""
+    cdef Py_ssize_t n
+    if PyLong_CheckExact(k):
+        return True
+    if not PyTuple_CheckExact(k):
+        return False
+    for n in range(PyTuple_GET_SIZE(k)):
+        if not PyLong_CheckExact(<object> PyTuple_GET_ITEM(k, n)):
+            return False
+    return True
+
+
 cdef class Recorder(Arithmetic):
     """Those of a reverse level: its table gives a number an index, and its tape the partial derivatives."""
 
@@ -741,6 +810,63 @@ cdef class Recorder(Arithmetic):
         at = self._filed(x)
         at.index = self.n
         return at.index
+
+    cdef object _owner(self, object a):
+        """The array that has the memory of `a`, where that is seen at once; else None."""
+        base = a.base
+        if base is None:
+            return a
+        return base if type(base) is NDARRAY and base.base is None else None
+
+    cdef object _read(self, object a, object k):
+        """a[k], one number; None where that is not so, or more is to be done."""
+        cdef PyObject* found
+        cdef Place* at
+        if not is_place(k):
+            return None
+        owner = self._owner(a)
+        if owner is None:
+            return None
+        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> owner))
+        if found == NULL:
+            return PyObject_GetItem(a, k) if owner is a else None
+        i = <object> found
+        if i < 0 or a.dtype is not FLOAT64:
+            return None
+        z = PyObject_GetItem(a, k)
+        if type(z) is not NUMBER64:
+            return None
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        self.tape.push_element(at.index, READ, a, k, i)
+        return z
+
+    cdef bint _write(self, object v, object a, object k) except -1:
+        """a[k] = v, a float into one element of active memory; False where that is not so, or more is to be done."""
+        cdef PyObject* found
+        cdef Place* j
+        cdef int64_t at
+        if not is_place(k) or a.dtype is not FLOAT64 or a.ndim != (len(<tuple> k) if type(k) is tuple else 1):
+            return False
+        owner = self._owner(a)
+        if owner is None:
+            return False
+        key = PyLong_FromVoidPtr(<void*> <PyObject*> owner)
+        found = PyDict_GetItemWithError(self.table.others, key)
+        if found == NULL:
+            return False
+        i = <object> found
+        if i < 0 or key in self.level.captured:
+            return False
+        twin = self.level.fresh.get(i)
+        if twin is not None and not twin.written:
+            return False
+        PyObject_SetItem(a, k, v)
+        j = self.table.find(<PyObject*> v)
+        at = -1 if j == NULL else j.index
+        self.tape.push_element(at, WRITE, a, k, i)
+        return True
 
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef int64_t i = -1 if a == NULL else a.index
@@ -986,6 +1112,7 @@ cdef class Looks:
     cdef Seen seen_known[64]
     cdef dict functions, prepared, methods, stores
     cdef object settled, known, cacheable
+    cdef Recorder recorder  # of a level that has one; else None
     cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable
     cdef tuple slow_comparisons
     cdef bint code_is_watched
@@ -993,6 +1120,7 @@ cdef class Looks:
     def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
+        self.recorder = slow["recorder"]
         self.settled, self.known, self.cacheable = settled, known, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
@@ -1080,14 +1208,21 @@ cdef class Looks:
         """o[k]."""
         if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             return PyObject_GetItem(o, k)
+        if self.recorder is not None and type(o) is NDARRAY:
+            z = self.recorder._read(o, k)
+            if z is not None:
+                return z
         return self.slow_getitem(o, k)
 
     def setitem(self, v, o, k):
         """o[k] = v."""
         if PyList_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             PyObject_SetItem(o, k, v)
-        else:
-            self.slow_setitem(v, o, k)
+            return
+        if self.recorder is not None and type(o) is NDARRAY and (PyFloat_CheckExact(v) or type(v) is NUMBER64):
+            if self.recorder._write(v, o, k):
+                return
+        self.slow_setitem(v, o, k)
 
     def iterable(self, o):
         """What to go through instead of `o`."""
@@ -1136,6 +1271,11 @@ cdef inline object defaults_of(object f):
 cdef inline object keyword_defaults_of(object f):
     cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
     return None if found == NULL else <object> found
+
+
+def records(recorder):
+    """Whether `recorder` is that of a reverse level."""
+    return isinstance(recorder, Recorder)
 
 
 OURS = frozenset((Recorder, Pusher, ScalarRule, SumRule, Looks))  # of these, bound methods run as they are

@@ -17,10 +17,14 @@ from plaingrad.engine.fusion.hot_hooks import reverse_hooks
 from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_operators
 from plaingrad.engine.memory.indices import snapshot
 from plaingrad.engine.memory.memory import owner_of
-from plaingrad.engine.memory.tape import STEP, Write
+from plaingrad.engine.memory.tape import STEP, Write, read_number_back, write_number_back
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
+
+
+if core is not None:
+    core.set_steps(read_number_back, write_number_back)
 
 
 class Recording(Level):
