@@ -22,7 +22,6 @@ from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
 
-
 if core is not None:
     core.set_steps(read_number_back, write_number_back)
 
