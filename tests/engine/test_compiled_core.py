@@ -384,6 +384,7 @@ def test_elements_read_and_written_have_the_slopes_of_differences(f, shape):
     value, pull = vjp(f, x.copy())
     assert np.array_equal(pull(1.0)[0], slope)
     assert np.array_equal(pull(2.0)[0], 2 * slope)
+    assert grad(lambda t: (pull(t * t)[0] * 1.0).sum())(3.0) == pytest.approx(6 * slope.sum())  # under another level
     _, along = jvp(f, (x.copy(),), (np.ones_like(x),))
     assert along == pytest.approx(slope.sum())
     assert np.all(np.isfinite(hvp(f, (x.copy(),), (np.ones_like(x),))[0]))

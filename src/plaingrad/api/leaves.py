@@ -16,14 +16,15 @@ import numpy as np
 from plaingrad.api import recorded
 from plaingrad.class_keys import all_among, is_instance
 from plaingrad.copying import shallow_copy
+from plaingrad.engine.memory.entries import entries_of, has_fields
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.tape import Tree
-from plaingrad.engine.reverse.inputs import entries_of, fields_of, has_fields
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.engine.values.fresh import rebuilt
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
+from plaingrad.tangents.fields import fields_of
 from plaingrad.tangents.project import is_complex
 from plaingrad.tangents.types import entries as fields_in
 from plaingrad.tangents.types import primal_type_of

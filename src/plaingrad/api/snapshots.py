@@ -10,8 +10,8 @@ import numpy as np
 
 from plaingrad.api import recorded
 from plaingrad.api.leaves import here
+from plaingrad.engine.memory.entries import entries_of, has_fields, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, kind_of
-from plaingrad.engine.reverse.inputs import entries_of, has_fields, put
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents.fields import slot_names
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.leaves import here
+from plaingrad.engine.memory.entries import has_fields
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, OBJECT, SEQUENCE, kind_of
-from plaingrad.engine.reverse.inputs import has_fields
 from plaingrad.errors import TangentError
 from plaingrad.tangents import Tangent, explicit_tangent, is_zero, unthunk
 from plaingrad.tangents.fields import captured, cells_of, fields_of

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from plaingrad.class_keys import is_among
+from plaingrad.engine.memory.entries import has_fields
 from plaingrad.engine.memory.kinds import MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.reverse.inputs import fields_of, has_fields
 from plaingrad.tangents import Tangent
+from plaingrad.tangents.fields import fields_of
 from plaingrad.tangents.project import for_numpy
 from plaingrad.testing.structures import DEPTH, parts_of
 

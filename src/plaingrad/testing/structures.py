@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plaingrad.copying import deep_copy
+from plaingrad.engine.memory.entries import entries_of, has_fields, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
-from plaingrad.engine.reverse.inputs import entries_of, has_fields, put
 from plaingrad.tangents import Tangent, is_zero, unthunk
 
 DEPTH = 30  # of containers in containers; deeper ones are taken as they are

@@ -25,17 +25,19 @@ from plaingrad import rulebook
 from plaingrad.class_keys import all_among
 from plaingrad.critical import closing
 from plaingrad.engine.checkpoints.segment import Segment, file, here, keep, leaves_of, lend, seed, take_back
+from plaingrad.engine.memory.entries import entries_of, has_fields, put
 from plaingrad.engine.memory.holders import fingerprint, looked_into
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import Shadow, owner_of
 from plaingrad.engine.memory.tape import STEP, reverse
 from plaingrad.engine.refusals.refuse import name_of, refuse
-from plaingrad.engine.reverse.inputs import acquire, entries_of, fields_of, has_fields, put, release
+from plaingrad.engine.reverse.inputs import acquire, release
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.engine.values.fresh import rebuilt
 from plaingrad.errors import CheckpointError, PlaingradError
 from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.tangents.fields import fields_of
 
 GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 LOOKED_THROUGH = 10_000  # objects that a function can reach, at most, in the search for arrays and generators

@@ -14,10 +14,10 @@ import numpy as np
 from plaingrad.class_keys import is_among
 from plaingrad.engine.checkpoints.checkpoint import GENERATORS
 from plaingrad.engine.checkpoints.segment import Segment
+from plaingrad.engine.memory.entries import entries_of, has_fields, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import refuse
-from plaingrad.engine.reverse.inputs import entries_of, has_fields, put
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.values.fresh import rebuilt
 from plaingrad.errors import ArgumentError, CheckpointError

@@ -367,11 +367,11 @@ cdef class Tape:
         if e.input >= 0:
             return e.output, e.input, e.partial
         if e.input == READ:
-            a, k, i = self.objects[<Py_ssize_t> e.partial]
-            return (e.output, i, a, k), CALLED, read_back
+            a, place, i = self.objects[<Py_ssize_t> e.partial]
+            return (e.output, i, a, place), CALLED, read_back
         if e.input == WRITE:
-            a, k, i = self.objects[<Py_ssize_t> e.partial]
-            return (i, a, k, None if e.output < 0 else e.output), CALLED, write_back
+            a, place, i = self.objects[<Py_ssize_t> e.partial]
+            return (i, a, place, None if e.output < 0 else e.output), CALLED, write_back
         first, what = self.objects[<Py_ssize_t> e.partial]
         if e.input == ODD:
             return e.output, first, what

@@ -85,7 +85,15 @@ class SequenceNode:
             parts = [entry_gradient(node, shadow, made) for node in self.entries]
             return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
         made[id(self)] = whole = []
-        whole.extend([entry_gradient(node, shadow, made) for node in self.entries])
+        bars = shadow.bars
+        for node in self.entries:
+            if type(node) is NumberNode and type(node.x) is float:
+                bar = bars[node.index]
+                whole.append(
+                    0.0 if bar is None else bar if type(bar) is float else node.gradient(shadow, made)
+                )
+            else:
+                whole.append(entry_gradient(node, shadow, made))
         return whole
 
 

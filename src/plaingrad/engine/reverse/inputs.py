@@ -12,14 +12,14 @@ from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Collection
 from contextvars import Context, copy_context
-from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.calls.level import Level
-from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats, put
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.memory.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
 from plaingrad.engine.refusals.refuse import users_frames
@@ -27,7 +27,7 @@ from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.values.twins import Twin
 from plaingrad.errors import ArgumentError, PlaingradError
-from plaingrad.tangents.fields import fields_of, slot_names
+from plaingrad.tangents.fields import fields_of
 
 _lock = shared_lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
@@ -159,6 +159,15 @@ class Inputs:
             memo[id(x)] = x, SequenceNode(x, entries)
         values = []
         changed = False
+        if is_of_floats(x):
+            values = self._fresh_floats(x, entries)
+            if mutable:
+                x[:] = values
+                self.patched += [(x, key, new) for key, new in enumerate(values)]
+                return memo[id(x)]
+            new = tuple(values)
+            self.originals[id(new)] = new, x
+            return new, SequenceNode(x, entries)
         for key, value in enumerate(list(x)):
             new, node = self._fresh(value, f"{name}[{key}]", memo, False)
             entries.append(node)
@@ -175,6 +184,19 @@ class Inputs:
             self.originals[id(new)] = new, x
             x = new
         return x, node
+
+    def _fresh_floats(self, x: Any, entries: list[Any]) -> list[Any]:
+        """Fresh floats for those of `x`, a list or tuple, and their nodes; a list is about to be patched with them."""
+        level, originals = self.level, self.originals
+        values = list(map(level.fresh_number, x))
+        for new, value in zip(values, x, strict=True):
+            originals[id(new)] = new, value
+            entries.append(NumberNode(level.add_number(new), new))
+        self.leaves += len(values)
+        if type(x) is list:
+            table = self.patches.setdefault(id(x), (x, {}))[1]
+            table.update((id(new), (new, value)) for new, value in zip(values, x, strict=True))
+        return values
 
     def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
         self.patches.setdefault(id(container), (container, {}))[1][id(new)] = new, old  # before it is done
@@ -213,6 +235,8 @@ class Inputs:
             values = x.values() if kind == MAPPING else x
         if not isinstance(x, tuple):
             self.containers[id(x)] = x
+        if is_of_floats(x):
+            return
         for value in list(values):
             self._collect(value, seen)
 
@@ -241,6 +265,12 @@ class Inputs:
             subclasses.hand_back(original, copy, before)
         self.attributes = []
         for container, table in self.patches.values():
+            if type(container) is list:
+                for key, value in enumerate(container[:]):
+                    found = table.get(id(value))
+                    if found is not None and found[0] is value:
+                        container[key] = found[1]
+                continue
             for key, value in entries_of(container):
                 found = table.get(id(value))
                 if found is not None and found[0] is value:
@@ -407,41 +437,6 @@ def copied(x: np.ndarray) -> np.ndarray:
 def write_back(original: np.ndarray, copy: np.ndarray) -> None:
     """original[...] = copy."""
     array_classes.bare(original)[...] = array_classes.bare(copy)
-
-
-def has_fields(x: Any) -> bool:
-    """Whether `x` is an instance of a user class, with attributes that may hold numbers."""
-    t = type(x)
-    if t is SimpleNamespace or t is CellType:
-        return True
-    if not is_heap(t) or isinstance(x, (FunctionType, MethodType, ModuleType, type)):
-        return False
-    return type(getattr(x, "__dict__", None)) is dict or bool(slot_names(t))
-
-
-def entries_of(container: Any) -> list[tuple[Any, Any]]:
-    """(key, value) of every entry of a list, dictionary or object."""
-    kind = kind_of(type(container))
-    if kind == SEQUENCE:
-        return list(enumerate(container))
-    if kind == MAPPING:
-        return list(container.items())
-    return list(fields_of(container).items())
-
-
-def put(container: Any, key: Any, value: Any) -> None:
-    """Replace one entry of a list, dictionary or object, past any method of its own."""
-    kind = kind_of(type(container))
-    if kind == SEQUENCE:
-        (list if isinstance(container, list) else deque).__setitem__(container, key, value)
-    elif kind == MAPPING:
-        dict.__setitem__(container, key, value)
-    else:
-        fields = getattr(container, "__dict__", None)
-        if type(fields) is dict and key in fields:
-            fields[key] = value
-        else:
-            object.__setattr__(container, key, value)
 
 
 def too_deep(n: int) -> ArgumentError:
