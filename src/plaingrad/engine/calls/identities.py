@@ -14,6 +14,7 @@ import numpy as np
 
 from plaingrad.critical import if_free
 from plaingrad.engine.fusion.hot_hooks import SWEEP_BYTES, sweep, sweep_inside
+from plaingrad.engine.memory.entries import items_of
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
@@ -136,7 +137,7 @@ class Identities(Hooks):
         if kind == SEQUENCE:
             return self._tree(enumerate(list(x)), x, seen)
         if kind == MAPPING:
-            return self._tree(list(x.items()), x, seen)  # another thread may change it
+            return self._tree(items_of(x), x, seen)
         if type(x) is ModuleType:
             return None
         parts = parts_of(x)

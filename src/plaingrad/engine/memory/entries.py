@@ -28,13 +28,21 @@ def is_of_floats(x: Any) -> bool:
     return (type(x) is list or type(x) is tuple) and len(x) > 0 and all_among(x, FLOATS)
 
 
+def items_of(x: Any) -> list[tuple[Any, Any]]:
+    """(key, value) of every entry of a mapping, which another thread may be changing.
+
+    A dictionary is copied first, in one step: making the pairs may start the collector, and that lets threads change.
+    """
+    return list((x.copy() if type(x) is dict else x).items())
+
+
 def entries_of(container: Any) -> list[tuple[Any, Any]]:
     """(key, value) of every entry of a list, dictionary or object."""
     kind = kind_of(type(container))
     if kind == SEQUENCE:
         return list(enumerate(container))
     if kind == MAPPING:
-        return list(container.items())
+        return items_of(container)
     return list(fields_of(container).items())
 
 

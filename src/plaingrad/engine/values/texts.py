@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from plaingrad.class_keys import is_among
+from plaingrad.engine.memory.entries import items_of
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.tape import Tree
 from plaingrad.engine.refusals.answered import is_expected
@@ -369,7 +370,7 @@ def texts_in(x: Any) -> Iterator[str]:
             if x.dtype.kind == "O" or x.dtype.kind in TEXT_DTYPES:
                 todo.extend(np.ravel(x).tolist())
         elif kind == MAPPING:
-            todo.extend(itertools.chain.from_iterable(x.items()))
+            todo.extend(itertools.chain.from_iterable(items_of(x)))
         elif kind == SEQUENCE or t is set or t is frozenset:
             todo.extend(x)
         elif t is io.StringIO or t is io.BytesIO:
