@@ -129,11 +129,12 @@ cdef class Table:
         self._drop(self.slots, self.room)
 
     cdef int _make(self, int bits) except -1:
-        cdef Slot* slots = <Slot*> PyMem_RawCalloc(1 << bits, sizeof(Slot))
+        cdef Py_ssize_t room = <Py_ssize_t> 1 << bits
+        cdef Slot* slots = <Slot*> PyMem_RawCalloc(room, sizeof(Slot))
         if slots == NULL:
             raise MemoryError
         self.slots = slots
-        self.room = 1 << bits
+        self.room = room
         self.shift = 64 - bits
         self.used = 0
         return 0
@@ -196,7 +197,7 @@ cdef class Table:
         for k in range(self.room):
             if self.slots[k].key != NULL and Py_REFCNT(self.slots[k].key) != 1:
                 alive += 1
-        while (1 << bits) < 2 * (alive + SWEEP_NUMBERS + (alive >> 1)):
+        while (<Py_ssize_t> 1 << bits) < 2 * (alive + SWEEP_NUMBERS + (alive >> 1)):
             bits += 1
         self._rebuild(bits, True)
         return self.used
@@ -655,8 +656,8 @@ cdef class Arithmetic:
         cdef double y
         if is_real(a) and is_real(b):
             y = real(b)
-            if op != DIV or y != 0.0:
-                z = whole(a, b, op)
+            z = whole(a, b, op) if op != DIV or y != 0.0 else None
+            if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                 i = self.table.find(<PyObject*> a)
                 j = self.table.find(<PyObject*> b)
                 if i != NULL or j != NULL:
