@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
-
 from plaingrad.engine import compiled
 
 PACKAGES = ("plaingrad", "numpy", "bytecode", "scipy", "numba")
@@ -22,6 +19,9 @@ def info() -> dict[str, str | None]:
         >>> plaingrad.info()["core"].partition(":")[0] in ("compiled", "python")
         True
     """
+    import importlib.metadata  # not needed to import the package
+    import platform
+
     found: dict[str, str | None] = {
         "python": f"{platform.python_implementation()} {platform.python_version()}"
     }
