@@ -7,7 +7,6 @@ slower. `plaingrad.info()` says which are in use.
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -61,8 +60,6 @@ class CompiledCore(BuildHookInterface):
         finally:
             os.chdir(before)
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
-        for stale in (ROOT / FOLDER).glob(f"_core{suffix}"):
-            stale.unlink()
         target = ROOT / FOLDER / f"_core{suffix}"
         draft = target.with_suffix(f".{os.getpid()}.draft")
         draft.write_bytes(content)
@@ -71,7 +68,3 @@ class CompiledCore(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["artifacts"].append(f"{FOLDER}/{target.name}")
-
-
-if __name__ == "__main__":
-    sys.exit("run by `pip install`; see pyproject.toml")

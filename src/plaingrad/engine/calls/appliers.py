@@ -57,7 +57,7 @@ def applier(calls: Calls, rule: Rule, f: Any) -> Any:
         return iterating(calls, f)
     if kind == "composed":
         instead = composed(calls, rule, f)
-        if f is sum and not rule.users and getattr(level, "recorder", None) is not None:
+        if f is sum and not rule.users and level.recorder is not None:
             return level.recorder.sum(instead)
         return instead
 

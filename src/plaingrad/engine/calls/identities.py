@@ -49,6 +49,7 @@ class Identities(Hooks):
         "may_sweep",
         "own_arrays",
         "parent",
+        "recorder",
         "sweeping",
         "texts",
         "twins",
@@ -56,8 +57,9 @@ class Identities(Hooks):
 
     parent: Any  # the next level out, or `PLAIN`
     calls: Calls
+    recorder: Any  # what holds the numbers of the table where the hooks are compiled, or None
     # id of an active number, or of an active array's owner -> where its derivative is; a negative int: a twin
-    index: dict[int, Any]
+    index: Any
     alive: list[Any]  # the numbers in `index`
     arrays: list[Any]  # the owners of memory in `index`
     captured: dict[int, Any]  # id of an owner that some pullback reads -> the owner
@@ -167,11 +169,13 @@ class Identities(Hooks):
 
     def numbers(self) -> list[Any]:
         """The numbers in the table."""
-        return self.alive
+        return self.alive if self.recorder is None else [*self.alive, *self.index.numbers()]
 
     def _sweep_numbers(self) -> int:
         self._sweep_alone(self.alive)
-        return len(self.alive)
+        if self.recorder is None:
+            return len(self.alive)
+        return len(self.alive) + (self.recorder.sweep() if self.may_sweep else 0)
 
     def _sweep_alone(self, values: list[Any]) -> bool:
         """Sweep `values`, unless another thread is at it, or a segment needs them; whether that was done."""

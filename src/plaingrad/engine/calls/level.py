@@ -63,6 +63,7 @@ class Level(RuleApplication, Operators, Access):
         self._array_limit = SWEEP_BYTES
         self.fuses = False
         self.blocks = {}
+        self.recorder = None
         self.hot = self.hot_hooks()
         self.unary = self.hot["unary"]
         calls = Calls(self)
@@ -83,9 +84,8 @@ class Level(RuleApplication, Operators, Access):
     def _look_compiled(self) -> None:
         """Let the compiled hooks look first; what needs work comes to those that are set."""
         calls = self.calls
-        recorder = getattr(self, "recorder", None)
         slow = {
-            "recorder": recorder if core.records(recorder) else None,
+            "recorder": self.recorder,
             "prep": calls.prep,
             "function": calls._decide_function,
             "attr": calls.attr,

@@ -834,10 +834,10 @@ cdef class Recorder(Arithmetic):
         i = <object> found
         if i < 0 or a.dtype is not FLOAT64:
             return None
+        self._make_room()  # first: what is read is noted before another thread may write there
         z = PyObject_GetItem(a, k)
         if type(z) is not NUMBER64:
             return None
-        self._make_room()
         at = self._filed(z)
         at.index = self.n
         self.tape.push_element(at.index, READ, a, k, i)
@@ -1121,7 +1121,7 @@ cdef class Looks:
     def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
-        self.recorder = slow["recorder"]
+        self.recorder = slow["recorder"] if isinstance(slow["recorder"], Recorder) else None
         self.settled, self.known, self.cacheable = settled, known, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
@@ -1272,11 +1272,6 @@ cdef inline object defaults_of(object f):
 cdef inline object keyword_defaults_of(object f):
     cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
     return None if found == NULL else <object> found
-
-
-def records(recorder):
-    """Whether `recorder` is that of a reverse level."""
-    return isinstance(recorder, Recorder)
 
 
 OURS = frozenset((Recorder, Pusher, ScalarRule, SumRule, Looks))  # of these, bound methods run as they are

@@ -32,14 +32,13 @@ QUIET = {"all": "ignore"}  # the primal has warned, if there was anything to war
 class Tangents(Level):
     """A level whose table maps a number to its tangent, and an owner of memory to a `Region`."""
 
-    __slots__ = ("lead", "recorder")
+    __slots__ = ("lead",)
 
     region_class: ClassVar[type[Region]] = Region
     has_hot_hooks: ClassVar[bool] = True  # arithmetic on floats is what `fusion.hot_hooks` does
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.lead: tuple[int, ...] = () if chunk is None else (chunk,)
-        self.recorder: Any = None  # what holds the tangents of numbers where the hooks are compiled
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:
@@ -90,16 +89,6 @@ class Tangents(Level):
         if len(self.alive) % 4096 == 0:
             self._sweep_numbers()
         return x
-
-    def numbers(self) -> list[Any]:
-        """The numbers in the table."""
-        return self.alive if self.recorder is None else [*self.alive, *self.index.numbers()]
-
-    def _sweep_numbers(self) -> int:
-        self._sweep_alone(self.alive)
-        if self.recorder is None:
-            return len(self.alive)
-        return len(self.alive) + (self.recorder.sweep() if self.may_sweep else 0)
 
     def add_region(self, owner: Any) -> Region:
         """File the memory that `owner` holds as active, with a tangent of zero."""

@@ -29,13 +29,12 @@ if core is not None:
 class Recording(Level):
     """A level whose table gives numbers and memory an index, under which the reverse pass keeps their cotangents."""
 
-    __slots__ = ("inputs", "new_index", "recorder", "tape")
+    __slots__ = ("inputs", "new_index", "tape")
 
     has_own_table: ClassVar[bool]
 
     def __init__(self, parent: Any) -> None:
         self.tape: Any = []
-        self.recorder: Any = None  # what holds table and tape where the hooks are compiled
         self.inputs = 0  # no argument has an index of this or above
         super().__init__(parent)
 
@@ -69,16 +68,6 @@ class Recording(Level):
         self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = n
         return n
-
-    def numbers(self) -> list[Any]:
-        """The numbers in the table."""
-        return self.alive if self.recorder is None else [*self.alive, *self.index.numbers()]
-
-    def _sweep_numbers(self) -> int:
-        self._sweep_alone(self.alive)
-        if self.recorder is None:
-            return len(self.alive)
-        return len(self.alive) + (self.recorder.sweep() if self.may_sweep else 0)
 
     def add_region(self, owner: Any) -> int:
         """File the memory that `owner` holds as active; its index."""
