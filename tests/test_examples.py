@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import plaingrad
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -23,12 +25,14 @@ def example(monkeypatch):
             return importlib.import_module(name)
 
     yield load
-    for name in {"lynx_hare", "lotka_volterra", "colour_difference", "demo"} & (set(sys.modules) - before):
+    ours = {path.stem for path in EXAMPLES.glob("*.py")}
+    for name in ours & (set(sys.modules) - before):
         del sys.modules[name]
 
 
-def test_the_model_of_hares_and_lynxes_does_not_know_us():
-    assert "plaingrad" not in (EXAMPLES / "lotka_volterra.py").read_text()
+@pytest.mark.parametrize("name", ["lotka_volterra.py", "lotka_volterra_numba.py"])
+def test_the_model_of_hares_and_lynxes_does_not_know_us(name):
+    assert "plaingrad" not in (EXAMPLES / name).read_text()
 
 
 def test_hares_and_lynxes_are_fitted(example, capsys):
@@ -36,7 +40,9 @@ def test_hares_and_lynxes_are_fitted(example, capsys):
     lynx_hare = example("lynx_hare")
     record = lynx_hare.read_record(lynx_hare.RECORD)
     assert len(record) == 21
-    exact, by_differences = (lynx_hare.fit(record, exact) for exact in (True, False))
+    chosen = lynx_hare.ways(record)[:2]
+    fits = lynx_hare.fit_all(chosen, rounds=2)
+    exact, by_differences = (done[0] for done in fits)
     found = exact.parameters
     assert found.hare_growth == pytest.approx(0.54, abs=0.01)
     assert found.predation == pytest.approx(0.027, abs=0.001)
@@ -44,8 +50,24 @@ def test_hares_and_lynxes_are_fitted(example, capsys):
     assert found.lynx_growth == pytest.approx(0.024, abs=0.001)
     assert exact.misfit <= by_differences.misfit + 1e-6
     assert 5 * exact.evaluations < by_differences.evaluations
-    lynx_hare.show_fits({"plaingrad": exact, "SciPy's differences": by_differences})
-    assert "hare_growth      0.54" in capsys.readouterr().out
+    lynx_hare.show_fits(chosen, fits)
+    out = capsys.readouterr().out
+    assert "hare_growth      0.54" in out
+    assert "plain Python  SciPy's differences" in out
+    assert "the native tier is left out" in out
+
+
+@pytest.mark.slow  # compiles
+def test_the_compiled_model_of_hares_and_lynxes_is_the_plain_one(example):
+    pytest.importorskip("scipy")
+    pytest.importorskip("numba")
+    lynx_hare = example("lynx_hare")
+    plain, _, compiled, _ = lynx_hare.ways(lynx_hare.read_record(lynx_hare.RECORD))
+    logs = lynx_hare.np.log(lynx_hare.astuple(lynx_hare.GUESS))
+    value, gradient = plaingrad.value_and_grad(plain.function)(logs, *plain.arguments)
+    by_numba, natively = plaingrad.value_and_grad(compiled.function, tier="native")(logs, *compiled.arguments)
+    assert by_numba == pytest.approx(value, rel=1e-12)
+    assert natively == pytest.approx(gradient, rel=1e-9)
 
 
 def test_the_gradient_of_the_misfit_has_the_fields_of_the_parameters(example, capsys):
@@ -71,7 +93,7 @@ def test_the_fit_is_drawn(example, tmp_path):
     path = tmp_path / "new" / "fit.png"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        lynx_hare.picture(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
+        example("lynx_hare_picture").picture(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
 
