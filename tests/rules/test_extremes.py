@@ -1,6 +1,6 @@
 """Every row at the ends of the range of floating-point numbers: its partial derivatives against closed forms by mpmath.
 
-Functions of one number are tried at all points, others at one in three of their pairs and triples; at all of them
+Functions of one number are tried at all points, others at one in six of their pairs and triples; at all of them
 with PLAINGRAD_TEST_ALL=1.
 """
 
@@ -68,7 +68,7 @@ def points(function, count, kind):
     else:
         found = [(x, y, z) for x in sizes[::2] for y in sizes[::2] for z in sizes[::2]]
     if count > 1:
-        found = sample_of(found, name, 3)
+        found = sample_of(found, name, 6)
     if issubclass(kind, (complex, np.complexfloating)):
         turns = ((1, 0.75), (0.25, -1))
         return [tuple([kind(complex(x * a, x * b)) for x, (a, b) in zip(xs, turns)]) for xs in found]
@@ -211,7 +211,7 @@ def assert_gradient(found, partials, args):
 @pytest.mark.parametrize("f, partials", PROGRAMS)
 def test_gradients_of_programs_are_right_at_the_ends_of_the_range(f, partials):
     both = grad(f, argnums=(0, 1))
-    for x, y in sample_of(PAIRS[::2], f.__name__, 3):
+    for x, y in sample_of(PAIRS[::2], f.__name__, 6):
         if f is norm and max(abs(x), abs(y)) > 1e307:
             continue
         if result_of(f, (x, y)) is None:
@@ -227,7 +227,7 @@ def test_gradients_of_programs_are_right_at_the_ends_of_the_range(f, partials):
 def test_native_gradients_are_right_at_the_ends_of_the_range(f, partials):
     pytest.importorskip("numba")
     both = grad(f, argnums=(0, 1), tier="native")
-    for x, y in sample_of(PAIRS, f.__name__, 3):
+    for x, y in sample_of(PAIRS, f.__name__, 6):
         if result_of(f, (x, y)) is not None:
             assert_gradient(both(x, y), partials, (x, y))
 
