@@ -15,14 +15,14 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 
-.PHONY: help test optimised suite slow demo lint format types layers docs map bench ci clean
+.PHONY: help test optimised suite slow demo lint format types layers docs map bench wheels ci clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make test    all tests, in a virtual environment made here"
 	@echo "make slow    the fifty slowest tests of the last run of make test"
 	@echo "make demo    fit a model to data and differentiate a library that knows nothing of us"
-	@echo "make lint | types | layers | docs | map | bench | ci | clean"
+	@echo "make lint | types | layers | docs | map | bench | wheels | ci | clean"
 
 $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo "plaingrad needs CPython 3.11 or newer with venv: none found (set PYTHON=...)" >&2; exit 1; }
@@ -77,6 +77,9 @@ map:
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks
+
+wheels: $(VENV)/.wheels
+	$(PY) .ci/wheels.py dist
 
 ci:
 	bash .ci/run

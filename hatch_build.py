@@ -18,7 +18,8 @@ ROOT = Path(__file__).parent
 FOLDER = "src/plaingrad/engine/compiled"
 NAME = "plaingrad.engine.compiled._core"
 # The order of arithmetic is Python's, so nothing is contracted; objects are read through several C types.
-OPTIONS = [] if os.name == "nt" else ["-O2", "-ffp-contract=off", "-fno-strict-aliasing"]
+# Debug information would be four fifths of the file.
+OPTIONS = [] if os.name == "nt" else ["-O2", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
 
 
 def build(place: Path) -> Path:

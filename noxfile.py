@@ -20,6 +20,13 @@ def tests(session):
     )
 
 
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
+def wheels(session):
+    """The wheel of each CPython and the source distribution, in dist/, installed and tried."""
+    session.install("build")
+    session.run("python", ".ci/wheels.py", "dist")
+
+
 @nox.session
 def lint(session):
     """Layout, types and layers."""

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+import os
+
 from plaingrad.engine import compiled
 
 PACKAGES = ("plaingrad", "numpy", "bytecode", "scipy", "numba")
+# Why the slower form of the core is in use, if nobody asked for it, until it has been said.
+TO_SAY = [compiled.WHY_NOT] if compiled.core is None and os.environ.get("PLAINGRAD_COMPILED") != "0" else []
+
+
+def say_form() -> None:
+    """Log, once in a process, that the slower form of the core is in use."""
+    import logging  # not needed where the core is compiled
+
+    try:
+        why = TO_SAY.pop()
+    except IndexError:  # another thread has said it
+        return
+    logging.getLogger("plaingrad").info(
+        "the compiled core is not in use: %s; derivatives of ordinary Python take several times longer", why
+    )
 
 
 def info() -> dict[str, str | None]:

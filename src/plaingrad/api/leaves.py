@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import recorded
+from plaingrad.api.information import TO_SAY, say_form
 from plaingrad.class_keys import all_among, is_instance
 from plaingrad.copying import shallow_copy
 from plaingrad.engine.memory.entries import entries_of, has_fields
@@ -56,13 +57,18 @@ def described(x: Any) -> str:
 
 
 def check_callable(f: Any, name: str) -> None:
-    """Refuse what is no function as the first argument of `name`, before anything else is done with it."""
+    """Refuse what is no function as the first argument of the operator `name`, before anything else is done with it.
+
+    Every operator comes by here first, so this is where the form of the core is said, once.
+    """
     if not callable(f):
         raise ArgumentError(
             f"the first argument of {name} must be a function, not {described(f)}.\n"
             f"  To go on: {name}(f, ...) with the function itself, not with what it returns.\n"
             "  See docs: errors#argument"
         )
+    if TO_SAY:
+        say_form()
 
 
 def positions_of(argnums: Any) -> tuple[int, ...]:

@@ -1,0 +1,95 @@
+"""The build: an extension where a compiler is, a package without one where none is, wheels for every CPython."""
+
+import fnmatch
+import importlib.util
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture
+def build(monkeypatch, tmp_path):
+    """`hatch_build.py` for a tree of its own, with a stand-in where hatchling is not installed."""
+    if importlib.util.find_spec("hatchling") is None:
+        parts = "hatchling.builders.hooks.plugin.interface".split(".")
+        for k in range(len(parts)):
+            monkeypatch.setitem(sys.modules, ".".join(parts[: k + 1]), ModuleType(parts[k]))
+        sys.modules[".".join(parts)].BuildHookInterface = object
+    spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module.sysconfig, "get_config_var", {"EXT_SUFFIX": ".this.so"}.get)
+    monkeypatch.delenv("PLAINGRAD_REQUIRE_COMPILED", raising=False)
+    (tmp_path / module.FOLDER).mkdir(parents=True)
+    return module
+
+
+def run(build, target="wheel"):
+    """What the hook tells hatchling, and what it warns of."""
+    warnings, data = [], {"artifacts": []}
+    hook = build.CompiledCore.__new__(build.CompiledCore)
+    stated = {"target_name": target, "app": SimpleNamespace(display_warning=warnings.append)}
+    hook.__class__ = type("Hook", (build.CompiledCore,), stated)  # where hatchling has properties
+    hook.initialize("standard", data)
+    return data, warnings
+
+
+def test_a_wheel_gets_the_extension_and_its_tag(build, monkeypatch, tmp_path):
+    def compiled(folder):
+        (folder / "new.so").write_bytes(b"machine code")
+        return folder / "new.so"
+
+    monkeypatch.setattr(build, "build", compiled)
+    data, warnings = run(build)
+    name = f"{build.FOLDER}/_core.this.so"
+    assert data == {"artifacts": [name], "pure_python": False, "infer_tag": True}
+    assert (tmp_path / name).read_bytes() == b"machine code"
+    assert not warnings
+    assert [path.name for path in (tmp_path / build.FOLDER).iterdir()] == ["_core.this.so"]
+
+
+def no_compiler(folder):
+    raise SystemExit("error: command '/bin/false' failed with exit code 1")
+
+
+def test_without_a_compiler_the_package_is_pure_python_and_says_so(build, monkeypatch):
+    monkeypatch.setattr(build, "build", no_compiler)
+    data, warnings = run(build)
+    assert data == {"artifacts": []}
+    assert len(warnings) == 1 and "slower Python form" in warnings[0] and "/bin/false" in warnings[0]
+
+
+def test_without_a_compiler_there_is_an_error_for_those_who_ask_for_one(build, monkeypatch):
+    monkeypatch.setattr(build, "build", no_compiler)
+    monkeypatch.setenv("PLAINGRAD_REQUIRE_COMPILED", "1")
+    with pytest.raises(SystemExit):
+        run(build)
+
+
+def test_source_distributions_have_no_extension(build, monkeypatch):
+    monkeypatch.setattr(build, "build", lambda folder: pytest.fail("nothing is to be compiled"))
+    assert run(build, "sdist") == ({"artifacts": []}, [])
+
+
+def test_a_free_threaded_cpython_gets_the_python_form(build, monkeypatch):
+    monkeypatch.setattr(build, "build", lambda folder: pytest.fail("nothing is to be compiled"))
+    monkeypatch.setattr(build.sysconfig, "get_config_var", {"Py_GIL_DISABLED": 1}.get)
+    assert run(build) == ({"artifacts": []}, [])
+
+
+def test_wheels_are_built_for_every_cpython_that_is_supported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    pattern = project["tool"]["cibuildwheel"]["build"]
+    assert fnmatch.fnmatch("cp311-manylinux_x86_64", pattern)
+    versions = re.findall(r"Python :: 3\.(\d+)", " ".join(project["project"]["classifiers"]))
+    assert versions
+    for version in versions:
+        assert fnmatch.fnmatch(f"cp3{version}-win_amd64", pattern)
+        assert not fnmatch.fnmatch(f"cp3{version}t-win_amd64", pattern)
