@@ -73,17 +73,12 @@ def small_mixture():
     return gmm.Mixture(*[random.normal(size=shape) for shape in shapes], 1.3, 2)
 
 
-def test_the_gradient_of_a_mixture_is_that_of_the_complex_step():
+def test_the_gradient_of_a_mixture_is_that_of_the_complex_step_and_of_the_plain_tier():
     mixture = small_mixture()
     value, found = gmm.gradient(*mixture)
     assert value == pytest.approx(log_likelihood_by_matrices(*mixture).real, rel=1e-13)
     assert_close(found, by_complex_step(log_likelihood_by_matrices, mixture, gmm.PARAMETERS))
-
-
-def test_the_gradient_of_a_mixture_is_that_of_the_plain_tier():
-    mixture = small_mixture()
     plain = plaingrad.value_and_grad(gmm.log_likelihood.py_func, gmm.PARAMETERS, tier="plain")(*mixture)
-    value, found = gmm.gradient(*mixture)
     assert value == pytest.approx(plain[0], rel=1e-13)
     assert_close(found, plain[1])
 
@@ -204,17 +199,12 @@ def small_network():
     )
 
 
-def test_the_gradient_of_a_network_is_that_of_the_complex_step():
+def test_the_gradient_of_a_network_is_that_of_the_complex_step_and_of_the_plain_tier():
     network = small_network()
     value, found = lstm.gradient(*network)
     assert value == pytest.approx(loss_by_arrays(*network).real, rel=1e-13)
     assert_close(found, by_complex_step(loss_by_arrays, network, lstm.PARAMETERS))
-
-
-def test_the_gradient_of_a_network_is_that_of_the_plain_tier():
-    network = small_network()
     plain = plaingrad.value_and_grad(lstm.loss.py_func, lstm.PARAMETERS, tier="plain")(*network)
-    value, found = lstm.gradient(*network)
     assert value == pytest.approx(plain[0], rel=1e-13)
     assert_close(found, plain[1])
 

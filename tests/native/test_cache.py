@@ -145,7 +145,7 @@ def test_a_second_process_neither_derives_nor_compiles_and_gives_the_same(tmp_pa
 
 
 def test_processes_that_write_at_once_do_not_disturb_one_another(tmp_path):
-    outputs = processes(tmp_path, "first", "first", "first")
+    outputs = processes(tmp_path, "first", "first")
     assert len(set(outputs)) == 1
     assert processes(tmp_path, "second") == outputs[:1]
     assert not list((tmp_path / "kept").glob("*.tmp"))

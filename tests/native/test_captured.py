@@ -196,7 +196,7 @@ OPERATORS = {
 
 
 @pytest.mark.parametrize("operator", OPERATORS.values(), ids=OPERATORS)
-def test_an_array_that_the_program_itself_writes_after_a_compiled_call(live, operator):
+def test_an_array_that_the_program_itself_writes_after_a_call_of_numbas(live, operator):
     f, array = live
     compiled = numba.njit(f)
 

@@ -182,15 +182,17 @@ def test_functions_of_the_users_are_not_kept(folder, monkeypatch):
 def test_later_processes_compile_no_helper_and_find_the_same_bits(tmp_path):
     env = {**os.environ, "PYTHONPATH": HERE, "PLAINGRAD_CACHE_DIR": str(tmp_path / "kept")}
     found = []
-    for _ in range(3):  # when an arena is collected is the interpreter's choice: a process more
+    for _ in range(3):
         done = subprocess.run(
             [sys.executable, "-c", RUN], env=env, capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr
         found.append(done.stdout.splitlines())
-    assert found[0][0] == found[1][0] == found[2][0]
+        if found[-1][1] == "0":  # else when an arena is collected, the interpreter's choice, was decisive: a process more
+            break
+    assert len({numbers for numbers, _ in found}) == 1
     assert int(found[0][1]) > 10
-    assert int(found[2][1]) == 0
+    assert len(found) > 1 and int(found[-1][1]) == 0
 
 
 @declare.register_jitable

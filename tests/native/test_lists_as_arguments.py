@@ -62,7 +62,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("f, first, second", PROGRAMS.values(), ids=PROGRAMS)
-def test_a_program_that_gives_a_list_to_a_compiled_function(f, first, second):
+def test_a_program_that_gives_a_list_to_a_function_of_numbas(f, first, second):
     assert grad(f)(X) == pytest.approx(first)
     assert derivative(f)(X) == pytest.approx(first)
     assert jvp(f, (X,), (2.0,)) == pytest.approx((f(X), 2 * first))

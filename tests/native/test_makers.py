@@ -1,6 +1,7 @@
 """Arrays made in place of NumPy's functions, in what plaingrad compiles, are those that Numba makes."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ numba = pytest.importorskip("numba")
 from numba.core import event  # noqa: E402
 
 from plaingrad.native.runtime import declare, allocation  # noqa: E402
+from tests.sampling import ALL, sample_of, some  # noqa: E402
 
 
 @functools.cache
@@ -39,9 +41,14 @@ def zeros_of_every_kind(n):
     )
 
 
+def zeros(n):
+    """Zeros of shape `n`, of floats."""
+    return (np.zeros(n),)
+
+
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_zeros_of_a_shape_are_numbas(shape):
-    ours, theirs = both(zeros_of_every_kind)
+    ours, theirs = both(zeros_of_every_kind if ALL or str(shape) in ("0", "3", "(2, 3)") else zeros)
     for found, wanted in zip(ours(shape), theirs(shape), strict=True):
         assert_same(found, wanted)
 
@@ -80,7 +87,9 @@ def filled(whole, viewed, row):
     row[1].fill(True)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize(
+    "kind", some([np.float64, np.complex128, np.bool_], [np.float32, np.int64, np.uint8])
+)
 def test_a_constant_fills_whole_arrays_and_views(kind):
     ours, theirs = both(filled)
     for order in ("C", "F"):
@@ -201,8 +210,12 @@ def changed_in_place(a, b, c, d):
     return a, b, c
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.complex128, np.int64])
-@pytest.mark.parametrize("order", ["C", "F", "strided"])
+KINDS_AND_ORDERS = itertools.product(
+    [np.float64, np.float32, np.complex128, np.int64], ["C", "F", "strided"]
+)
+
+
+@pytest.mark.parametrize("kind, order", sample_of(KINDS_AND_ORDERS, "in place", 2))
 def test_arithmetic_in_place_is_numbas(kind, order):
     def laid(x):
         if order == "strided":

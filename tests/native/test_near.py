@@ -12,6 +12,7 @@ numba = pytest.importorskip("numba")
 from plaingrad.native.compile import build  # noqa: E402
 from plaingrad.native.loops import prefetch  # noqa: E402
 from plaingrad.native.runtime import workspace  # noqa: E402
+from tests.sampling import some  # noqa: E402
 
 
 def one_axis(u0, c, k, steps):
@@ -81,7 +82,7 @@ def by_hand(u0, c, k, steps):
 
 
 @pytest.mark.parametrize(
-    "shape", [(70_001,), (3, 50_000), (301, 293), (50_000, 3), (13, 150, 71), (70, 5, 251)]
+    "shape", some([(70_001,), (50_000, 3), (13, 150, 71)], [(3, 50_000), (301, 293), (70, 5, 251)])
 )
 def test_arrays_that_no_cache_holds_have_the_gradient_by_hand_whatever_their_shape(shape):
     f = BY_RANK[len(shape)]

@@ -32,6 +32,7 @@ from plaingrad.native.program.ir import (  # noqa: E402
 )
 from tests.native.comparison import copied  # noqa: E402
 from tests.native.random_programs import function_of  # noqa: E402
+from tests.sampling import some  # noqa: E402
 
 ARGNUMS = (0, 1, 2, 3, 4, 5)
 
@@ -318,7 +319,7 @@ def outcome(f, args, mode):
 
 
 @pytest.mark.parametrize("mode", ["pullback", "pushforward"])
-@pytest.mark.parametrize("seed", range(50000, 50006))
+@pytest.mark.parametrize("seed", some([50000, 50001, 50003], [50002, 50004, 50005]))
 def test_a_random_program_computes_the_same_with_and_without_the_passes(seed, mode, monkeypatch):
     f, args, _ = function_of(seed)
     try:

@@ -8,10 +8,11 @@ import pytest
 pytest.importorskip("numba")
 
 from tests.native import campaign, random_programs, rich_programs
+from tests.sampling import some
 
-SEEDS = (100007, 100016, 100069, 100071, 100002, 100033)
-RICH_SEEDS = (3123, 3175, 3477, 4094, 4357)
-COMPILED_SEEDS = (200000, 200003)
+SEEDS = some([100007, 100016, 100069, 100071], [100002, 100033])
+RICH_SEEDS = some([3123, 3477, 4357], [3175, 4094])
+COMPILED_SEEDS = some([200003], [200000])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
