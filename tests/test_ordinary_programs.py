@@ -3,12 +3,20 @@
 import pytest
 
 check = pytest.importorskip("benchmarks.ordinary.check")  # not part of a source distribution
+operations = pytest.importorskip("benchmarks.ordinary.operations")
 wholes = pytest.importorskip("benchmarks.ordinary.wholes")
+Program = pytest.importorskip("benchmarks.ordinary.program").Program
 
 
 @pytest.mark.parametrize("program", wholes.wholes(), ids=lambda p: p.name.partition(":")[0].replace(" ", "-"))
 def test_derivatives_of_whole_programs_agree_with_differences(program):
     check.check(program)
+
+
+@pytest.mark.parametrize("name", operations.OPERATIONS)
+def test_derivatives_of_single_operations_agree_with_differences(name):
+    f = operations.function(operations.OPERATIONS[name], rounds=3)
+    check.check(Program(name, f, 0.7, None))
 
 
 def test_the_colour_difference_is_that_of_the_paper():
