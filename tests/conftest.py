@@ -1,5 +1,6 @@
-"""What every test shares: one BLAS thread, and hypothesis without a clock."""
+"""What every test shares: one BLAS thread, hypothesis without a clock, and no garbage of before."""
 
+import gc
 import os
 import zlib
 from pathlib import Path
@@ -36,6 +37,12 @@ def pytest_addoption(parser):
         metavar="N",
         help="of the tests of what does not depend on the version of CPython, native code and rules say, run one in N",
     )
+
+
+def pytest_collection_finish():
+    """What tests are made of stays to the end: each `gc.collect()` of theirs would look through half a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

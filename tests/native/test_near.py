@@ -145,9 +145,9 @@ def test_parts_are_entries_of_the_first_axis_and_at_least_one():
 def test_the_program_for_a_debugger_takes_an_arena_that_compiled_code_has_filled():
     u0 = np.random.default_rng(0).random((257, 259))
     steps = 1 + prefetch.LEAST // u0.nbytes
-    plaingrad.grad(two_axes, tier="native")(u0, 0.1, 0.05, steps)
+    plaingrad.grad(BY_RANK[2])(u0, 0.1, 0.05, steps)
     small = u0[:7, :6].copy()
     signature = (numba.typeof(small), numba.float64, numba.float64, numba.int64)
     bar = np.zeros_like(small)
-    build.derived("pullback", two_axes, signature, (0,)).python(small, 0.1, 0.05, 2, 1.0, bar)
+    build.derived("pullback", BY_RANK[2], signature, (0,)).python(small, 0.1, 0.05, 2, 1.0, bar)
     np.testing.assert_allclose(bar, by_hand(small, 0.1, 0.05, 2), rtol=1e-11)
