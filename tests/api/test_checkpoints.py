@@ -332,7 +332,7 @@ def test_arrays_on_the_way_are_not_kept():
 
 def test_numbers_on_the_way_are_not_kept():
     def body(x):
-        for _ in range(2000):
+        for _ in range(600):
             x = math.sin(x) + 0.5 * x
         return x
 

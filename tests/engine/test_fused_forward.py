@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sampling import count
 
 import plaingrad
 from plaingrad import rulebook
@@ -104,7 +105,7 @@ def programs(draw):
     return "\n".join([*source, f"    return {result}"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(30, 60), deadline=None)
 @given(programs(), st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.floats(-2.0, 2.0))
 def test_runs_and_hooks_agree(source, x, y, x_dot):
     scope = {"math": math}
@@ -132,7 +133,7 @@ def element_programs(draw):
     return text.replace("np.erf", "math.erf")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=count(30, 60), deadline=None)
 @given(element_programs(), st.floats(-1.5, 1.5), st.floats(-1.5, 1.5), st.floats(-2.0, 2.0))
 def test_single_operations_that_know_both_levels_agree_with_those_that_go_through(source, x, y, x_dot):
     scope = {"math": math, "np": np}

@@ -2,7 +2,7 @@
 
 The class `Pair` below is the oracle: it computes value and derivative side by side, in plain Python, and shares no
 code with plaingrad. A program is made from a seed, so that a failure can be made again.
-`make test` tries 128 programs of floats, with PLAINGRAD_TEST_ALL=1 it is 320.
+`make test` tries 64 programs of floats, with PLAINGRAD_TEST_ALL=1 it is 320.
 """
 
 import math
@@ -441,7 +441,7 @@ def compare(seed, kinds=(float, float, float)):
 
 @pytest.mark.parametrize("block", range(8))
 def test_random_programs_of_floats(block):
-    seeds = range(block * 40, block * 40 + count(16, 40))
+    seeds = range(block * 40, block * 40 + count(8, 40))
     assert sum(map(compare, seeds)) >= len(seeds) // 2
 
 
