@@ -213,6 +213,7 @@ def cubic(a, c):
     return np.sum(a**3) * c + a[0] * a[1]
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_gradients_of_gradients_of_numba_functions():
     x = 0.7
     assert math.isclose(grad(grad(wave))(x), second(x), rel_tol=1e-13)
@@ -223,6 +224,7 @@ def test_gradients_of_gradients_of_numba_functions():
     assert math.isclose(y, first(x), rel_tol=1e-13) and math.isclose(y_dot, 2.0 * second(x), rel_tol=1e-13)
 
 
+@pytest.mark.usefixtures("machine_code")
 def test_a_gradient_inside_a_gradient_is_one_native_step(monkeypatch):
     from plaingrad.native.border import nested
 
