@@ -34,7 +34,8 @@ $(VENV)/.%: pyproject.toml hatch_build.py src/plaingrad/engine/compiled/_core.py
 	$(PY) -m pip install -q -e '.[$*]'
 	@touch $@
 
-PYTEST := $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
+# Modules are compiled once, not in each worker and each process that a test starts, whatever the environment says.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # LLVM takes two fifths of the time of native tests if it optimises, and only those marked `optimised` are about that.
 test: $(VENV)/.test
