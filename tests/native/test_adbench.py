@@ -8,9 +8,9 @@ import pytest
 pytest.importorskip("numba")
 
 import plaingrad
-from examples.adbench import ba, gmm, lstm
+from examples.adbench import gmm, lstm
 
-DATA = gmm.DATA.parent
+DATA = gmm.DATA.parent  # examples.adbench.ba compiles when it is imported: where it is needed
 H = 1e-200  # an imaginary step: its square vanishes, nothing is subtracted
 
 
@@ -116,6 +116,8 @@ def distances_by_arrays(cameras, points, weights, features):
 
 
 def small_scene():
+    from examples.adbench import ba
+
     random = np.random.default_rng(2)
     n, m, p = 2, 3, 5
     points = random.normal(size=(m, 3)) + [0.0, 0.0, 9.0]
@@ -132,6 +134,8 @@ def dense(matrix):
 
 
 def test_every_entry_of_the_jacobian_of_a_scene_is_that_of_the_complex_step():
+    from examples.adbench import ba
+
     scene = small_scene()
     values, found = ba.jacobian(scene)
     np.testing.assert_allclose(values, distances_by_arrays(*scene), rtol=1e-12, atol=1e-13)
@@ -146,6 +150,8 @@ def test_every_entry_of_the_jacobian_of_a_scene_is_that_of_the_complex_step():
 
 
 def test_the_jacobian_without_a_rotation_is_that_of_small_rotations():
+    from examples.adbench import ba
+
     scene = small_scene()
     scene.cameras[:, :3] = 0.0
     at_zero = ba.jacobian(scene)[1]
@@ -154,6 +160,8 @@ def test_the_jacobian_without_a_rotation_is_that_of_small_rotations():
 
 
 def test_the_scene_of_adbench(capsys):
+    from examples.adbench import ba
+
     values, found = ba.main([])
     scene = ba.read(ba.DATA)
     p = scene.weights.size
