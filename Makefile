@@ -30,7 +30,7 @@ $(VENV)/.made:
 	@touch $@
 
 # One stamp an extra: `$(VENV)/.test` says that the extra `test` of this pyproject.toml is installed.
-$(VENV)/.%: pyproject.toml hatch_build.py src/plaingrad/engine/compiled/_core.pyx $(VENV)/.made
+$(VENV)/.%: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
 	$(PY) -m pip install -q -e '.[$*]'
 	@touch $@
 

@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 
 def applier(calls: Calls, rule: Rule, f: Any) -> Any:
     """What to call instead of `f`, which has `rule`."""
+    general = applier_in_python(calls, rule, f)
+    recorder = calls.level.recorder
+    return general if recorder is None else recorder.compiled(f, rule, general)
+
+
+def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
+    """The same for arguments of any kind."""
     kind = rule.kind
     level = calls.level
     if rule.variants:

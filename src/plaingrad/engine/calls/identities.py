@@ -200,6 +200,8 @@ class Identities(Hooks):
             self._array_bytes = 0
             held = sum([getattr(owner, "nbytes", 0) for owner in self.arrays[:]])
             self._array_limit = SWEEP_BYTES + held // 2
+            if self.recorder is not None:
+                self.recorder.array_bytes, self.recorder.array_limit = 0, self._array_limit
 
     def fresh_number(self, y: Any) -> Any:
         """A new object equal to the number `y`, which still depends on whatever `y` depends on further out."""

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import Any
 
-VERSION = 1  # of what the two sides expect of each other
+VERSION = 2  # of what the two sides expect of each other
 
 
 def _load() -> tuple[Any, str]:

@@ -15,23 +15,28 @@ from plaingrad.rewrite.hooks import BINARY, IN_PLACE, setter
 HOT = ("add", "sub", "mul", "truediv", "pow", "neg")  # operators that have hot hooks
 
 
+def is_own(name: str) -> bool:
+    """Whether the rule of an operator is plaingrad's own."""
+    rule = rulebook.find(getattr(operator, name))
+    return rule is not None and rule.own
+
+
 @functools.lru_cache(1)
 def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     """The hot hooks whose rules are plaingrad's own; whether arrays' are; whether runs may be fused."""
-
-    def is_own(name: str) -> bool:
-        rule = rulebook.find(getattr(operator, name))
-        return rule is not None and rule.own
-
     plain = [name for name in HOT if is_own(name)]
     own = frozenset([*plain, *(f"i{name}" for name in plain if f"i{name}" in IN_PLACE)])
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
 @functools.lru_cache(16)
-def arithmetic_setter(own: frozenset[str]) -> Callable[[Any, dict[str, Any]], None]:
-    """The function of a level and its hot hooks that sets those in `own`, and the general ones of other operators."""
+def arithmetic_setter(own: frozenset[str], matmul: bool = False) -> Callable[[Any, dict[str, Any]], None]:
+    """The function of a level and its hot hooks that sets those in `own`, and the general ones of other operators.
+
+    `matmul`: there is a hot hook of the matrix product, which asks itself whose the rule is.
+    """
     names = (*BINARY, *IN_PLACE, "neg")
+    own = own | {"matmul"} if matmul else own
     lines = [
         f"level.{name} = " + (f"hot['{name}']" if name in own else f"level.general_{name}") for name in names
     ]

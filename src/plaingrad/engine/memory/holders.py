@@ -114,8 +114,11 @@ class Inside:
                 self.nodes[key] = x
                 self.todo.append(x)
 
-    def see_tape(self, tape: list[Any], start: int) -> None:
+    def see_tape(self, tape: Any, start: int) -> None:
         """Count what the tape refers to from entry `start` on."""
+        if type(tape) is not list:
+            self.refer_to(tape.held(start))
+            return
         marks = tape[start + 1 :: 3]
         is_step = list(map((0).__gt__, marks))
         self.refer_to(compress(tape[start::3], is_step))

@@ -14,16 +14,17 @@ from plaingrad.engine.calls.level import Level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.fusion.hot_hooks import reverse_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_operators
+from plaingrad.engine.fusion.own_operators import arithmetic_setter, is_own, own_operators
 from plaingrad.engine.memory.indices import snapshot
 from plaingrad.engine.memory.memory import owner_of
-from plaingrad.engine.memory.tape import STEP, Write, read_number_back, write_number_back
+from plaingrad.engine.memory.tape import STEP, Write
+from plaingrad.engine.reverse import compiled_steps
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
 
 if core is not None:
-    core.set_steps(read_number_back, write_number_back)
+    core.set_steps(compiled_steps)
 
 
 class Recording(Level):
@@ -41,7 +42,7 @@ class Recording(Level):
     def hot_hooks(self) -> dict[str, Any]:
         """The hooks that run most; see `fusion.hot_hooks`."""
         if core is not None and self.parent is PLAIN and self.has_own_table:
-            self.recorder = recorder = core.Recorder(self)
+            self.recorder = recorder = core.ArrayRecorder(self)
             self.index, self.tape = recorder.index, recorder.entries
             hot = recorder.hooks()
             self.new_index = recorder.new_index
@@ -57,7 +58,10 @@ class Recording(Level):
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
-        arithmetic_setter(own)(self, self.hot)
+        arithmetic_setter(own, self.recorder is not None)(self, self.hot)
+        if self.recorder is not None:
+            self.recorder.own_arrays = self.own_arrays
+            self.recorder.own_matmul = is_own("matmul")
         self.fuses = fuses and self.recorder is None and (self.parent is PLAIN or may_pair(self))
 
     def add_number(self, x: Any) -> int:
@@ -71,6 +75,8 @@ class Recording(Level):
 
     def add_region(self, owner: Any) -> int:
         """File the memory that `owner` holds as active; its index."""
+        if self.recorder is not None:
+            return self.recorder.add_region(owner)
         n = self.new_index()
         self.arrays.append(owner)
         self.index[id(owner)] = n

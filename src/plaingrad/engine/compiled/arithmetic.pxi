@@ -1,0 +1,478 @@
+# -- reverse mode -------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    ADD, SUB, MUL, DIV
+
+cdef tuple GENERAL = ("general_add", "general_sub", "general_mul", "general_truediv")
+cdef tuple GENERAL_IN_PLACE = ("general_iadd", "general_isub", "general_imul", "general_itruediv")
+
+
+cdef inline bint is_real(object x):
+    return PyFloat_CheckExact(x) or type(x) is NUMBER64 or PyLong_CheckExact(x)
+
+
+cdef inline double real(object x) except? -1.0:
+    return PyLong_AsDouble(x) if PyLong_CheckExact(x) else PyFloat_AS_DOUBLE(x)
+
+
+cdef class Arithmetic:
+    """The hooks of arithmetic on floats. What is noted of a result is left to the modes."""
+
+    cdef Table table
+    cdef object level
+    cdef int64_t n, limit
+    cdef bint is_left  # the level goes on with the Python forms
+    cdef public bint own_arrays, own_matmul  # the rules of arithmetic of arrays are plaingrad's own
+    cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
+
+    def __init__(self, level):
+        self.level = level
+        self.array_limit = level._array_limit
+        self.n = -1
+        self.limit = SWEEP_NUMBERS
+
+    @property
+    def index(self):
+        """The table."""
+        return self.table
+
+    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
+        """File z = x op y, of which one or both operands are active."""
+        raise NotImplementedError
+
+    cdef int _along(self, object z, double slope, Place* a) except -1:
+        """File z, a function of one active number, with its slope there."""
+        raise NotImplementedError
+
+    cdef object _arrays(self, object a, object b, int op, bint in_place):
+        """a op b where one is an array; None where that is not done here."""
+        return None
+
+    cdef object _negative(self, object a):
+        """-a, of an array; None where that is not done here."""
+        return None
+
+    cdef object _square(self, object a):
+        """a ** 2, of an array; None where that is not done here."""
+        return None
+
+    def compiled(self, f, rule, general):
+        """What to call instead of `f`, which has `rule`."""
+        return general
+
+    cdef inline int _make_room(self) except -1:
+        """Sweep, if it is time; other threads may run meanwhile."""
+        if self.n >= self.limit:
+            self.limit = self.n + max(SWEEP_NUMBERS, self.level._sweep_numbers())
+        return 0
+
+    cdef inline Place* _filed(self, object z) except NULL:
+        cdef Place* at = self.table.put(<PyObject*> z)
+        self.n += 1
+        return at
+
+    def sweep(self):
+        """Let go of the numbers that only the table refers to; how many stay."""
+        return self.table.sweep()
+
+    cdef inline object _binary(self, object a, object b, int op, bint in_place):
+        cdef double x, y
+        cdef Place* i
+        cdef Place* j
+        cdef object z
+        if PyFloat_CheckExact(a):
+            x = PyFloat_AS_DOUBLE(a)
+            if PyFloat_CheckExact(b):
+                y = PyFloat_AS_DOUBLE(b)
+            elif PyLong_CheckExact(b):
+                y = PyLong_AsDouble(b)
+            else:
+                return self._other(a, b, op, in_place)
+        elif PyLong_CheckExact(a):
+            if PyFloat_CheckExact(b):
+                x = PyLong_AsDouble(a)
+                y = PyFloat_AS_DOUBLE(b)
+            elif PyLong_CheckExact(b):
+                return whole(a, b, op)
+            else:
+                return self._other(a, b, op, in_place)
+        else:
+            return self._other(a, b, op, in_place)
+        if op == ADD:
+            z = PyFloat_FromDouble(x + y)
+        elif op == SUB:
+            z = PyFloat_FromDouble(x - y)
+        elif op == MUL:
+            z = PyFloat_FromDouble(x * y)
+        elif y == 0.0:
+            return PyNumber_TrueDivide(a, b)  # which raises
+        else:
+            z = PyFloat_FromDouble(x / y)
+        i = self.table.find(<PyObject*> a)
+        j = self.table.find(<PyObject*> b)
+        if i != NULL or j != NULL:
+            self._note(z, x, y, PyFloat_AS_DOUBLE(z), i, j, op)
+        return z
+
+    cdef object _other(self, object a, object b, int op, bint in_place):
+        """NumPy's float64 among the operands; all else goes the general way."""
+        cdef Place* i
+        cdef Place* j
+        cdef double y
+        if cnp.PyArray_CheckExact(a) or cnp.PyArray_CheckExact(b):
+            z = self._arrays(a, b, op, in_place)
+            if z is not None:
+                return z
+        elif is_real(a) and is_real(b):
+            y = real(b)
+            z = whole(a, b, op) if op != DIV or y != 0.0 else None
+            if PyFloat_CheckExact(z) or type(z) is NUMBER64:
+                i = self.table.find(<PyObject*> a)
+                j = self.table.find(<PyObject*> b)
+                if i != NULL or j != NULL:
+                    self._note(z, real(a), y, PyFloat_AS_DOUBLE(z), i, j, op)
+                return z
+        return getattr(self.level, (GENERAL_IN_PLACE if in_place else GENERAL)[op])(a, b)
+
+    def add(self, a, b):
+        """a + b."""
+        return self._binary(a, b, ADD, False)
+
+    def iadd(self, a, b):
+        """a += b."""
+        return self._binary(a, b, ADD, True)
+
+    def sub(self, a, b):
+        """a - b."""
+        return self._binary(a, b, SUB, False)
+
+    def isub(self, a, b):
+        """a -= b."""
+        return self._binary(a, b, SUB, True)
+
+    def mul(self, a, b):
+        """a * b."""
+        return self._binary(a, b, MUL, False)
+
+    def imul(self, a, b):
+        """a *= b."""
+        return self._binary(a, b, MUL, True)
+
+    def truediv(self, a, b):
+        """a / b."""
+        return self._binary(a, b, DIV, False)
+
+    def itruediv(self, a, b):
+        """a /= b."""
+        return self._binary(a, b, DIV, True)
+
+    cdef object _power(self, object a, object b, str general):
+        cdef Place* i
+        cdef double x, e
+        if (PyFloat_CheckExact(a) and (PyLong_CheckExact(b) or PyFloat_CheckExact(b))) or (
+            type(a) is NUMBER64 and PyLong_CheckExact(b) and b == 2
+        ):
+            if b >= 1 and self.table.find(<PyObject*> b) == NULL:
+                z = PyNumber_Power(a, b, None)
+                i = self.table.find(<PyObject*> a)
+                if i == NULL:
+                    return z
+                if PyFloat_CheckExact(z) or type(a) is NUMBER64:
+                    x = PyFloat_AS_DOUBLE(a)
+                    e = real(b)
+                    self._along(z, 2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0), i)
+                    return z
+        elif cnp.PyArray_CheckExact(a) and PyLong_CheckExact(b) and b == 2:
+            z = self._square(a)
+            if z is not None:
+                return z
+        return getattr(self.level, general)(a, b)
+
+    def pow(self, a, b):
+        """a ** b."""
+        return self._power(a, b, "general_pow")
+
+    def ipow(self, a, b):
+        """a **= b."""
+        return getattr(self.level, "general_ipow")(a, b) if cnp.PyArray_CheckExact(a) else self._power(a, b, "general_ipow")
+
+    def neg(self, a):
+        """-a."""
+        cdef Place* i
+        if not PyFloat_CheckExact(a):
+            z = self._negative(a) if cnp.PyArray_CheckExact(a) else None
+            return self.level.general_neg(a) if z is None else z
+        z = PyFloat_FromDouble(-PyFloat_AS_DOUBLE(a))
+        i = self.table.find(<PyObject*> a)
+        if i != NULL:
+            self._along(z, -1.0, i)
+        return z
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""
+        raise NotImplementedError
+
+    def sum(self, general):
+        """What to call instead of `sum`."""
+        return SumRule(self, general).call
+
+    def unary(self, f, partial, m, general):
+        """What to call instead of `f`, a function of one float with slope partial(m, x, z)."""
+        return ScalarRule(self, f, partial, m, general).call
+
+    def hooks(self):
+        """All hooks, by name."""
+        names = ("add", "iadd", "sub", "isub", "mul", "imul", "truediv", "itruediv", "pow", "ipow", "neg")
+        return {name: getattr(self, name) for name in (*names, "unary", *(("matmul",) if hasattr(self, "matmul") else ()))}
+
+    def leave(self, dict index, list alive, dict attributes):
+        """The level goes on with the Python forms; what others still hold of these gives way to them.
+
+        All of it is one step: the table is put into `index` and `alive`, and `attributes` are those of the level.
+        """
+        cdef Py_ssize_t k
+        cdef Table table = self.table
+        if self.is_left:  # by another thread
+            return
+        index.update(table.others)
+        alive.extend(self.level.alive)
+        for k in range(table.room):
+            if table.slots[k].key != NULL:
+                index[PyLong_FromVoidPtr(table.slots[k].key)] = table._said(&table.slots[k].at)
+                alive.append(<object> table.slots[k].key)
+        for name, value in attributes.items():
+            PyObject_SetAttr(self.level, name, value)
+        self.is_left = True
+
+
+cdef class Recorder(Arithmetic):
+    """Those of a reverse level: its table gives a number an index, and its tape the partial derivatives."""
+
+    cdef Tape tape
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.table = Table(False)
+        self.tape = Tape()
+
+    @property
+    def entries(self):
+        """The tape."""
+        return self.tape
+
+    def new_index(self):
+        """The next index."""
+        self.n += 1
+        return self.n
+
+    def file(self, x):
+        """File the fresh number `x`, a float or NumPy's float64; its index."""
+        cdef Place* at
+        self._make_room()
+        at = self._filed(x)
+        at.index = self.n
+        return at.index
+
+    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
+        cdef int64_t i = -1 if a == NULL else a.index
+        cdef int64_t j = -1 if b == NULL else b.index
+        cdef double dx = 1.0, dy = 1.0
+        cdef Place* at
+        if op == SUB:
+            dy = -1.0
+        elif op == MUL:
+            dx = y
+            dy = x
+        elif op == DIV:
+            dx = 1.0 / y
+            dy = -value / y
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self.tape.push(at.index, i, dx)
+        if j >= 0:
+            self.tape.push(at.index, j, dy)
+        return 0
+
+    cdef int _along(self, object z, double slope, Place* a) except -1:
+        cdef int64_t i = a.index
+        cdef Place* at
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        return self.tape.push(at.index, i, slope)
+
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef int64_t o = -1
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                if o < 0:
+                    self.n += 1
+                    o = self.n
+                self.tape.push(o, at.index, 1.0)
+        if o >= 0:
+            at = self.table.put(<PyObject*> z)
+            at.index = o
+            self._make_room()
+        return 0
+
+
+cdef class Pusher(Arithmetic):
+    """Those of a forward level that carries one tangent: its table holds the tangents of numbers."""
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.table = Table(True)
+
+    def file(self, x, double x_dot):
+        """File the fresh number `x`, a float or NumPy's float64, with its tangent."""
+        self._file(x, x_dot)
+
+    cdef int _file(self, object x, double x_dot) except -1:
+        cdef Place* at
+        self._make_room()
+        if self.is_left:  # by another thread, since this hook was asked for
+            self.level.alive.append(x)
+            self.level.index[PyLong_FromVoidPtr(<void*> <PyObject*> x)] = x_dot
+            return 0
+        at = self._filed(x)
+        at.dot = x_dot
+        return 0
+
+    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
+        cdef double z_dot, a_dot = 0.0, b_dot = 0.0
+        if a != NULL:
+            a_dot = a.dot
+        if b != NULL:
+            b_dot = b.dot
+        if b == NULL:
+            z_dot = a_dot * y if op == MUL else a_dot / y if op == DIV else a_dot
+        elif a == NULL:
+            z_dot = b_dot if op == ADD else -b_dot if op == SUB else x * b_dot if op == MUL else -(value * b_dot / y)
+        elif op == ADD:
+            z_dot = a_dot + b_dot
+        elif op == SUB:
+            z_dot = a_dot - b_dot
+        elif op == MUL:
+            z_dot = a_dot * y + x * b_dot
+        else:
+            z_dot = (a_dot - value * b_dot) / y
+        return self._file(z, z_dot)
+
+    cdef int _along(self, object z, double slope, Place* a) except -1:
+        return self._file(z, slope * a.dot)
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef double z_dot = 0.0
+        cdef bint active = False
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                z_dot += at.dot
+                active = True
+        return self._file(z, z_dot) if active else 0
+
+
+cdef object whole(object a, object b, int op):
+    if op == ADD:
+        return PyNumber_Add(a, b)
+    if op == SUB:
+        return PyNumber_Subtract(a, b)
+    if op == MUL:
+        return PyNumber_Multiply(a, b)
+    return PyNumber_TrueDivide(a, b)
+
+
+cdef object MISSING = object()
+# Functions whose slopes are computed here, as the rows of `rules.elementwise` say, while those are the rules in force.
+cdef dict SLOPES = {
+    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: 6, math.log: 7
+}
+
+
+cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept:
+    """The slope at v of a function in `SLOPES` with value w there; False where the rule has to say it."""
+    if known == 1:
+        slope[0] = cos(v)
+    elif known == 2:
+        slope[0] = -sin(v)
+    elif known == 3:
+        slope[0] = w
+    elif known == 4:
+        slope[0] = 1.0 - w * w
+    elif known == 5:
+        slope[0] = 1.0 + w * w
+    elif known == 6 and w > 0.0:
+        slope[0] = 0.5 / w
+    elif known == 7 and v != 0.0:
+        slope[0] = 1.0 / v
+    else:
+        return False
+    return True
+
+
+cdef class ScalarRule:
+    """A function of one float with a scalar rule; other arguments go the general way."""
+
+    cdef Arithmetic arithmetic
+    cdef object f, partial, m, general
+    cdef int known
+
+    def __init__(self, arithmetic, f, partial, m, general):
+        self.arithmetic = arithmetic
+        self.f, self.partial, self.m, self.general = f, partial, m, general
+        own = getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
+        self.known = SLOPES.get(f, 0) if own else 0
+
+    def call(self, x, other=MISSING):
+        """f(x)."""
+        cdef Place* i
+        cdef double v, w, slope
+        cdef int known = self.known
+        if not PyFloat_CheckExact(x) or other is not MISSING or self.arithmetic.is_left:
+            return self.general(x) if other is MISSING else self.general(x, other)
+        z = self.f(x)
+        i = self.arithmetic.table.find(<PyObject*> x)
+        if i == NULL:
+            return z
+        v = PyFloat_AS_DOUBLE(x)
+        w = PyFloat_AS_DOUBLE(z) if PyFloat_CheckExact(z) else 0.0
+        if not slope_of(known, v, w, &slope):
+            slope = self.partial(self.m, x, z)
+            i = self.arithmetic.table.find(<PyObject*> x)
+        self.arithmetic._along(z, slope, i)
+        return z
+
+
+cdef class SumRule:
+    """`sum` of a list or tuple of floats and ints; other arguments go the general way."""
+
+    cdef Arithmetic arithmetic
+    cdef object general
+
+    def __init__(self, arithmetic, general):
+        self.arithmetic = arithmetic
+        self.general = general
+
+    def call(self, values, start=MISSING):
+        """sum(values)."""
+        cdef bint plain = start is MISSING and not self.arithmetic.is_left
+        if plain and (type(values) is GeneratorType or type(values) is map):
+            values = list(self.arithmetic.level.iterable(values))
+        if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
+            for x in values:
+                if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
+                    break
+            else:
+                z = sum(values)
+                if PyFloat_CheckExact(z):
+                    self.arithmetic._note_sum(z, values)
+                return z
+        return self.general(values) if start is MISSING else self.general(values, start)
+
+

@@ -1,0 +1,207 @@
+# -- looks at types, in any mode ----------------------------------------------------------------------------------------
+
+cdef void* hash_of_classes = PyType_Type.tp_hash
+cdef object TYPE = type
+
+
+cdef inline int is_in(object classes, object cls) except -1:
+    """Whether a class is among `classes`; one that hashes in its own way is not looked for."""
+    return type_of(cls).tp_hash == hash_of_classes and PySet_Contains(classes, cls)
+
+
+cdef int64_t epoch = 1  # counts how often classes have left `adopt.known`
+
+
+def classes_dropped():
+    """Classes have left `adopt.known` or `adopt.settled`: what was seen there is not believed any more."""
+    global epoch
+    epoch += 1
+
+
+cdef struct Seen:
+    void* cls  # among the classes looked for, which keep it alive
+    int64_t epoch
+
+
+cdef inline PyObject* in_module(object o, object name) except? NULL:
+    """What module `o` itself has under `name`, borrowed; NULL if that is nothing, or found in another way."""
+    if not PyModule_CheckExact(o) or PyUnicode_READ_CHAR(name, 0) == 95:  # an underscore
+        return NULL
+    return PyDict_GetItemWithError(<object> PyModule_GetDict(o), name)
+
+
+cdef int look(Seen* seen, object classes, object cls) except -1:
+    cdef int64_t then = epoch
+    if not is_in(classes, cls):
+        return False
+    seen.cls = <void*> <PyObject*> cls
+    seen.epoch = then
+    return True
+
+
+cdef class Looks:
+    """What a level does with attributes, methods, items, comparisons and callables that need nothing but a look."""
+
+    cdef Seen seen_settled[64]
+    cdef Seen seen_known[64]
+    cdef dict functions, prepared, methods, stores
+    cdef object settled, known, cacheable
+    cdef ArrayRecorder recorder  # of a level that has one; else None
+    cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable
+    cdef tuple slow_comparisons
+    cdef bint code_is_watched
+
+    def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
+        self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
+        self.slow_set_attr = slow["set_attr"]
+        self.recorder = slow["recorder"] if isinstance(slow["recorder"], ArrayRecorder) else None
+        self.settled, self.known, self.cacheable = settled, known, cacheable
+        self.code_is_watched = code_is_watched
+        self.slow_prep, self.slow_function = slow["prep"], slow["function"]
+        self.slow_attr, self.slow_method = slow["attr"], slow["method"]
+        self.slow_getitem, self.slow_setitem = slow["getitem"], slow["setitem"]
+        self.slow_iterable = slow["iterable"]
+        self.slow_comparisons = slow["comparisons"]
+
+    cdef inline int _is_settled(self, object o) except -1:
+        """Whether attributes of `o` are read natively."""
+        cdef void* cls = <void*> type_of(o)
+        cdef Seen* seen = &self.seen_settled[(<uintptr_t> cls >> 5) & 63]
+        return (seen.cls == cls and seen.epoch == epoch) or look(seen, self.settled, type(o))
+
+    cdef inline int _is_known(self, object o) except -1:
+        """Whether the class of `o` needs nothing more."""
+        cdef void* cls = <void*> type_of(o)
+        cdef Seen* seen = &self.seen_known[(<uintptr_t> cls >> 5) & 63]
+        return (seen.cls == cls and seen.epoch == epoch) or look(seen, self.known, type(o))
+
+    def prep(self, f):
+        """What to call instead of `f`."""
+        cdef PyObject* found
+        cdef tuple entry
+        if PyFunction_Check(f) and type(f) is FunctionType:
+            found = PyDict_GetItemWithError(self.functions, PyLong_FromVoidPtr(<void*> <PyObject*> f))
+            if found != NULL:
+                entry = <tuple> <object> found
+                if (
+                    (self.code_is_watched or <PyObject*> entry[0] == PyFunction_GET_CODE(f))
+                    and entry[1] is defaults_of(f)
+                    and entry[2] is keyword_defaults_of(f)
+                ):
+                    return entry[3]
+            return self.slow_function(f)
+        if PyMethod_Check(f):
+            return PyMethod_New(self.prep(<object> PyMethod_GET_FUNCTION(f)), <object> PyMethod_GET_SELF(f))
+        if is_in(self.cacheable, type(f)) and (type(f) is not TYPE or type_of(f).tp_hash == hash_of_classes):
+            found = PyDict_GetItemWithError(self.prepared, f)
+            if found != NULL and <object> found is not None:
+                return <object> found
+        return self.slow_prep(f)
+
+    def attr(self, o, name):
+        """o.name."""
+        cdef PyObject* found = in_module(o, name)
+        if found != NULL:
+            return <object> found
+        if self._is_settled(o):
+            return PyObject_GetAttr(o, name)
+        return self.slow_attr(o, name)
+
+    def set_attr(self, v, o, name):
+        """o.name = v."""
+        cdef PyObject* known
+        if type_of(type(o)).tp_hash == hash_of_classes:
+            known = PyDict_GetItemWithError(self.stores, type(o))
+            if known != NULL and PySet_Contains(<object> known, name):
+                PyObject_SetAttr(o, name, v)
+                return
+        self.slow_set_attr(v, o, name)
+
+    def method(self, o, name):
+        """o.name, to be called."""
+        cdef object t = type(o)
+        cdef PyObject* decision
+        cdef PyObject* known = in_module(o, name)
+        if known != NULL:
+            return self.prep(<object> known)
+        if self._is_settled(o) and has_feature(type_of(o), Py_TPFLAGS_HEAPTYPE) and not isinstance(o, type):
+            return self.prep(PyObject_GetAttr(o, name))
+        if PyModule_CheckExact(o):
+            return self.prep(self.slow_attr(o, name))
+        if type_of(t).tp_hash == hash_of_classes:
+            known = PyDict_GetItemWithError(self.methods, t)
+            if known != NULL:
+                decision = PyDict_GetItemWithError(<object> known, name)
+                if decision != NULL:
+                    if <object> decision is None:
+                        return PyObject_GetAttr(o, name)
+                    return PyMethod_New(<object> decision, o)
+        return self.slow_method(o, name)
+
+    def getitem(self, o, k):
+        """o[k]."""
+        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
+            return PyObject_GetItem(o, k)
+        if self.recorder is not None and type(o) is NDARRAY:
+            z = self.recorder._read(o, k)
+            if z is not None:
+                return z
+        return self.slow_getitem(o, k)
+
+    def setitem(self, v, o, k):
+        """o[k] = v."""
+        if PyList_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
+            PyObject_SetItem(o, k, v)
+            return
+        if self.recorder is not None and type(o) is NDARRAY:
+            if self.recorder._write(v, o, k):
+                return
+        self.slow_setitem(v, o, k)
+
+    def iterable(self, o):
+        """What to go through instead of `o`."""
+        cdef object t = type(o)
+        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or t is range or PyDict_CheckExact(o) or t is str:
+            return o
+        return self.slow_iterable(o)
+
+    cdef inline object _compare(self, object a, object b, int op, int place):
+        if (PyFloat_CheckExact(a) or self._is_known(a)) and (
+            PyFloat_CheckExact(b) or self._is_known(b)
+        ):
+            return PyObject_RichCompare(a, b, op)
+        return self.slow_comparisons[place](a, b)
+
+    def lt(self, a, b):
+        """a < b."""
+        return self._compare(a, b, Py_LT, 0)
+
+    def le(self, a, b):
+        """a <= b."""
+        return self._compare(a, b, Py_LE, 1)
+
+    def eq(self, a, b):
+        """a == b."""
+        return self._compare(a, b, Py_EQ, 2)
+
+    def ne(self, a, b):
+        """a != b."""
+        return self._compare(a, b, Py_NE, 3)
+
+    def gt(self, a, b):
+        """a > b."""
+        return self._compare(a, b, Py_GT, 4)
+
+    def ge(self, a, b):
+        """a >= b."""
+        return self._compare(a, b, Py_GE, 5)
+
+
+cdef inline object defaults_of(object f):
+    cdef PyObject* found = PyFunction_GET_DEFAULTS(f)
+    return None if found == NULL else <object> found
+
+
+cdef inline object keyword_defaults_of(object f):
+    cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
+    return None if found == NULL else <object> found

@@ -1,0 +1,284 @@
+# -- the tape -----------------------------------------------------------------------------------------------------------
+
+cdef struct Entry:
+    int32_t output
+    int32_t input
+    double partial  # of an entry with objects: where they are
+
+
+cdef class Tape:
+    """The tape as columns of C: (output index, input index, partial derivative), 16 bytes an entry.
+
+    Entries that carry objects (steps, partial derivatives that are no floats) have them in a list beside it. To Python
+    it is the flat list of triples that `memory.tape` describes.
+    """
+
+    cdef Entry* entries
+    cdef Py_ssize_t count, room
+    cdef list objects
+    cdef dict layouts  # region -> an array with the layout of its memory, whose elements mean nothing
+
+    def __cinit__(self):
+        self.objects = []
+        self.layouts = {}
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.entries)
+
+    cdef inline int push(self, int64_t output, int64_t input, double partial) except -1:
+        cdef Entry* entry
+        if self.count == self.room:
+            self._grow()
+        entry = &self.entries[self.count]
+        entry.output = <int32_t> output
+        entry.input = <int32_t> input
+        entry.partial = partial
+        self.count += 1
+        return 0
+
+    cdef int _grow(self) except -1:
+        cdef Py_ssize_t room = self.room + (self.room >> 1) + 64
+        cdef Entry* entries
+        if room > 0x7FFFFFFF:
+            room = 0x7FFFFFFF
+            if self.room == room:
+                raise MemoryError("a tape holds at most 2**31 operations; see `plaingrad.checkpoint`")
+        entries = <Entry*> PyMem_RawRealloc(self.entries, room * sizeof(Entry))
+        if entries == NULL:
+            raise MemoryError
+        self.entries = entries
+        self.room = room
+        return 0
+
+    cdef int _push_object(self, output, input, what) except -1:
+        cdef Py_ssize_t at = len(self.objects)
+        cdef int64_t code = input
+        if code >= 0:
+            self.objects.append((input, what))
+            code = ODD
+        else:
+            self.objects.append((output, what))
+        return self.push(output if code == ODD else -1, code, <double> at)
+
+    def extend(self, triples):
+        """Append entries, given one after another: output, input, partial derivative, or as `memory.tape` says."""
+        cdef Py_ssize_t k
+        cdef tuple given = triples if type(triples) is tuple else tuple(triples)
+        for k in range(0, len(given), 3):
+            i, what = given[k + 1], given[k + 2]
+            if i >= 0 and (PyFloat_CheckExact(what) or type(what) is NUMBER64):
+                self.push(given[k], i, PyFloat_AS_DOUBLE(what))
+            elif i >= 0 and PyLong_CheckExact(what):
+                self.push(given[k], i, PyLong_AsDouble(what))
+            else:
+                self._push_object(given[k], i, what)
+
+    cdef tuple _triple(self, Py_ssize_t k):
+        cdef Entry* e = &self.entries[k]
+        if e.input >= 0:
+            return e.output, e.input, e.partial
+        if e.input == READ or e.input == WRITE:
+            return self._element_triple(e)
+        if e.input == ARRAY:
+            return (<ArrayStep> self.objects[<Py_ssize_t> e.partial]).triple()
+        first, what = self.objects[<Py_ssize_t> e.partial]
+        if e.input == ODD:
+            return e.output, first, what
+        return first, e.input, what
+
+    cdef int push_element(self, int64_t output, int kind, int64_t region, int64_t offset) except -1:
+        """An element was read, or a number written: where it is in its region, in elements from the first in memory."""
+        cdef int32_t* place
+        self.push(output, kind, 0.0)
+        place = <int32_t*> &self.entries[self.count - 1].partial
+        place[0], place[1] = <int32_t> region, <int32_t> offset
+        return 0
+
+    cdef tuple _element_triple(self, Entry* e):
+        cdef int32_t* place = <int32_t*> &e.partial
+        owner = self.layouts[place[0]]
+        key = np.unravel_index(place[1], owner.shape, "C" if owner.flags.c_contiguous else "F")
+        key = tuple([int(k) for k in key])
+        if e.input == READ:
+            return (e.output, place[0], owner, key), CALLED, steps.read_number_back
+        return (place[0], owner, key, None if e.output < 0 else e.output), CALLED, steps.write_number_back
+
+    cdef int _element_back(self, object shadow, Bars bars, set owned, Entry* e, Walk* last) except -1:
+        """Of an element that was read or written; `last` is the region before, if nothing else came in between."""
+        cdef int32_t* place = <int32_t*> &e.partial
+        cdef int64_t i = place[0]
+        cdef double* x_bar
+        if bars.cells[e.output if e.input == READ else i].bits == NOTHING:
+            return 0
+        if last.data == NULL or last.strides[0] != i:
+            last.data = <char*> element_of(bars, owned, self.layouts, i, 0)
+            last.strides[0] = i
+        if last.data == NULL or (e.input == READ and bars.cells[e.output].bits == OBJECT):
+            args, _, what = self._element_triple(e)
+            what(shadow, *args)
+            return 0
+        x_bar = <double*> last.data + place[1]
+        if e.input == READ:
+            x_bar[0] += bars.cells[e.output].number
+            return 0
+        if e.output >= 0:
+            add_number(bars, e.output, x_bar[0])
+        x_bar[0] = 0.0
+        return 0
+
+    def __len__(self):
+        return 3 * self.count
+
+    def __iter__(self):
+        cdef Py_ssize_t k
+        for k in range(self.count):
+            yield from self._triple(k)
+
+    def __reversed__(self):
+        cdef Py_ssize_t k = self.count
+        while k > 0:
+            k -= 1
+            o, i, what = self._triple(k)
+            yield what
+            yield i
+            yield o
+
+    def __getitem__(self, places):
+        """Part of the list of triples."""
+        cdef Py_ssize_t k
+        start, stop, step = places.indices(3 * self.count)
+        return [self._triple(k // 3)[k % 3] for k in range(start, stop, step)]
+
+    def held(self, start):
+        """What the entries from `start`, a place in the list of triples, refer to, as often as they do."""
+        cdef Py_ssize_t k
+        found = []
+        for k in range(start // 3, self.count):
+            if self.entries[k].input < 0 and self.entries[k].input != READ and self.entries[k].input != WRITE:
+                what = self.objects[<Py_ssize_t> self.entries[k].partial]
+                if type(what) is ArrayStep:
+                    (<ArrayStep> what).held_in(found)
+                else:
+                    found.extend(what)
+        return found
+
+    def clear(self):
+        """Let go of everything."""
+        PyMem_RawFree(self.entries)
+        self.entries = NULL
+        self.count = self.room = 0
+        self.objects.clear()
+        self.layouts.clear()
+
+    def reverse(self, shadow, undone):
+        """Carry the cotangents in `shadow` back; `memory.tape.reverse` for cotangents in `Bars`."""
+        cdef Bars bars = shadow.bars
+        cdef Cell* cells = bars.cells
+        cdef Entry* e
+        cdef Py_ssize_t k = self.count
+        cdef int32_t i
+        cdef double x_bar
+        cdef set owned = shadow.owned
+        cdef Walk last
+        last.data = NULL
+        while k > 0:
+            k -= 1
+            if k & 0xFFFF == 0:
+                PyErr_CheckSignals()
+            e = &self.entries[k]
+            i = e.input
+            if i >= 0:
+                if cells[e.output].bits == NOTHING:
+                    continue
+                if cells[e.output].bits != OBJECT and cells[i].bits != OBJECT:
+                    x_bar = cells[e.output].number * e.partial
+                    bars._put(i, x_bar if cells[i].bits == NOTHING else cells[i].number + x_bar)
+                else:
+                    bars.add(i, bars[e.output] * e.partial)
+                continue
+            if i == READ or i == WRITE:
+                self._element_back(shadow, bars, owned, e, &last)
+                continue
+            last.data = NULL
+            if i == ARRAY:
+                (<ArrayStep> self.objects[<Py_ssize_t> e.partial]).back(shadow, bars, undone)
+                continue
+            first, what = self.objects[<Py_ssize_t> e.partial]
+            if i == ODD:
+                z_bar = bars[e.output]
+                if z_bar is not None:
+                    bars.add(first, z_bar * what)
+            elif i == CALLED:
+                what(shadow, *first)
+            elif i == STEP:
+                what.back(shadow, undone)
+            else:
+                paired = what.paired
+                paired.plain(shadow, *first[: paired.count])
+
+
+# -- cotangents ---------------------------------------------------------------------------------------------------------
+
+cdef union Cell:
+    double number
+    uint64_t bits
+
+# Two signalling nans, which no arithmetic gives.
+cdef uint64_t NOTHING = 0x7FF4C0FFEE5EED01, OBJECT = 0x7FF4C0FFEE5EED02
+
+
+cdef class Bars:
+    """Cotangents by index, None where nothing arrived: numbers as memory of C, what is no float in a dictionary."""
+
+    cdef Cell* cells
+    cdef Py_ssize_t room
+    cdef dict others
+
+    def __cinit__(self, Py_ssize_t room):
+        cdef Py_ssize_t k
+        self.room = room
+        self.others = {}
+        self.cells = <Cell*> PyMem_RawCalloc(room + 1, sizeof(Cell))
+        if self.cells == NULL:
+            raise MemoryError
+        for k in range(room):
+            self.cells[k].bits = NOTHING
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.cells)
+
+    cdef inline void _put(self, Py_ssize_t k, double x) noexcept:
+        self.cells[k].number = x
+        if self.cells[k].bits == NOTHING or self.cells[k].bits == OBJECT:
+            self.cells[k].bits |= 0x0008000000000000  # a user's nan of these very bits
+
+    def __len__(self):
+        return self.room
+
+    def __getitem__(self, Py_ssize_t k):
+        if k < 0 or k >= self.room:
+            raise IndexError(k)
+        if self.cells[k].bits == NOTHING:
+            return None
+        if self.cells[k].bits == OBJECT:
+            return self.others[k]
+        return PyFloat_FromDouble(self.cells[k].number)
+
+    def __setitem__(self, Py_ssize_t k, x):
+        if k < 0 or k >= self.room:
+            raise IndexError(k)
+        if self.cells[k].bits == OBJECT:
+            del self.others[k]
+            self.cells[k].bits = NOTHING
+        if x is None:
+            self.cells[k].bits = NOTHING
+        elif PyFloat_CheckExact(x):
+            self._put(k, PyFloat_AS_DOUBLE(x))
+        else:
+            self.others[k] = x
+            self.cells[k].bits = OBJECT
+
+    cdef int add(self, Py_ssize_t k, x_bar) except -1:
+        before = self[k]
+        self[k] = x_bar if before is None else before + x_bar
+        return 0

@@ -1,0 +1,171 @@
+"""The steps of the compiled recorder as entries of a tape in Python's form, for whoever reads such a tape in Python.
+
+In come the fields of a compiled `ArrayStep`: the index `n` of what it made, the operands `a` and `b` with their indices
+`i` and `j` (None where one is not active), the number `c`, the code `slope`, and `more`; an array that the way back
+does without is None. Out goes a triple as `memory.tape` describes. Called when a level that was recorded by itself is
+pulled back under another derivative, and for arrays that the compiled way back leaves to NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from plaingrad.engine.memory.memory import (
+    WHOLE,
+    Shadow,
+    whole_multiple_back,
+    whole_sum_back,
+)
+from plaingrad.engine.memory.tape import (
+    ARRAY_ARITHMETIC,
+    CALLED,
+    STEP,
+    ArraySlot,
+    InPlaceRule,
+    InPlaceSum,
+    NumberSlot,
+    WriteCotangent,
+    elementwise_back,
+    read_number_back,
+    write_number_back,
+)
+from plaingrad.tangents import NoTangent, unbroadcast
+
+__all__ = ["NEGATIVE", "TRIPLES", "WHOLE", "read_number_back", "square_slope", "unbroadcast", "write_number_back"]
+
+NEGATIVE = None  # the slope of -x needs no function
+MINUS = 1  # as in the compiled core
+
+
+def square_slope(m: Any, x: Any, z: Any) -> Any:
+    """The slope of x ** 2."""
+    return 2.0 * x
+
+
+def _sum(negative: bool) -> Callable[..., Any]:
+    back = ARRAY_ARITHMETIC["sub" if negative else "add"]
+
+    def triple(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+        if a is None and b is None:
+            return (n, i, j, negative), CALLED, whole_sum_back
+        return (n, WHOLE, a, i, b, j), CALLED, back
+
+    return triple
+
+
+def _product(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    if j is None and a is None:
+        return (n, i, c if b is None else b, False), CALLED, whole_multiple_back
+    if i is None and b is None:
+        return (n, j, c if a is None else a, False), CALLED, whole_multiple_back
+    return (n, WHOLE, c if a is None else a, i, c if b is None else b, j), CALLED, ARRAY_ARITHMETIC["mul"]
+
+
+def _quotient(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    if a is None and j is None:
+        return (n, i, c if b is None else b, True), CALLED, whole_multiple_back
+    if a is None and i is not None:
+        a = z  # of that shape, and all of its memory, too
+    return (n, WHOLE if z is None else z, a, i, c if b is None else b, j), CALLED, ARRAY_ARITHMETIC["truediv"]
+
+
+def _unary(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    if slope == MINUS:
+        if a is None:
+            return (n, i, -1.0, False), CALLED, whole_multiple_back
+        return (n, WHOLE, a, i, -1.0, None), CALLED, ARRAY_ARITHMETIC["mul"]
+    x = z if a is None else a  # of that shape, and the slope is said in `z`
+    return (n, WHOLE if z is None else z, x, i, more, (x,)), CALLED, elementwise_back
+
+
+def _matrix_product(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return (n, a, i, b, j, slope >> 8, slope & 255), CALLED, matrix_product_back
+
+
+def matrix_product_back(shadow: Shadow, n: int, a: Any, i: Any, b: Any, j: Any, axes_a: int, axes_b: int) -> None:
+    """z = a @ b of vectors and matrices."""
+    z_bar = shadow.bars[n]
+    if z_bar is None:
+        return
+    if i is not None:
+        if axes_b == 1:
+            x_bar = z_bar * b if axes_a == 1 else z_bar[:, None] * b
+        else:
+            x_bar = b @ z_bar if axes_a == 1 else z_bar @ b.T
+        shadow.add_array(i, WHOLE if a is None else a, x_bar)
+    if j is not None:
+        if axes_a == 1:
+            x_bar = z_bar * a if axes_b == 1 else a[:, None] * z_bar
+        else:
+            x_bar = a.T @ z_bar
+        shadow.add_array(j, WHOLE if b is None else b, x_bar)
+
+
+def _sum_over_axis(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return (n, a, i, more, None if slope < 0 else slope, c), CALLED, sum_over_axis_back
+
+
+def sum_over_axis_back(shadow: Shadow, n: int, a: Any, i: int, shape: Any, axis: int | None, count: float) -> None:
+    """z = the sum of `a` over an axis or all of them, divided by `count` if that is not 0."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        if count:
+            z_bar = z_bar / count
+        if axis is not None and len(shape) > 1:
+            z_bar = np.expand_dims(z_bar, axis)
+        shadow.add_array(i, WHOLE if a is None else a, np.broadcast_to(z_bar, shape))
+
+
+def _added_to(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return i, STEP, InPlaceSum(ArraySlot(i, a), slot_of(b, j), -1 if slope == MINUS else 1)
+
+
+def _scaled_by(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    def pullback(z_bar: Any) -> Any:
+        return (z_bar / c if slope == UNSCALED else z_bar * c), NoTangent
+
+    return i, STEP, InPlaceRule(ArraySlot(i, a), None, pullback)
+
+
+def _written(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return i, STEP, WriteCotangent(ArraySlot(i, a), Ellipsis, slot_of(b, j), None)
+
+
+def slot_of(b: Any, j: Any) -> Any:
+    """The place of a number or array of index `j`; None if it is not active."""
+    if j is None:
+        return None
+    return ArraySlot(j, b) if type(b) is np.ndarray else NumberSlot(j, b)
+
+
+def _gathered(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return (n, more), CALLED, gathered_back
+
+
+def gathered_back(shadow: Shadow, n: int, indices: tuple[int, ...]) -> None:
+    """z = an array of numbers, whose indices are given; below 0 where one is not active."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        flat = np.ravel(z_bar)
+        for k, j in enumerate(indices):
+            if j >= 0:
+                shadow.add_number(j, float(flat[k]))
+
+
+UNSCALED = 6  # as in the compiled core
+TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compiled core
+    _sum(False),
+    _sum(True),
+    _product,
+    _quotient,
+    _unary,
+    _matrix_product,
+    _sum_over_axis,
+    _added_to,
+    _scaled_by,
+    _written,
+    _gathered,
+]
