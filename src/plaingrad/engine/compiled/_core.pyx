@@ -106,8 +106,12 @@ include "table.pxi"
 include "tape.pxi"
 include "arithmetic.pxi"
 include "arrays.pxi"
+include "array_steps.pxi"
+include "reverse_arrays.pxi"
+include "forward_arrays.pxi"
+include "array_functions.pxi"
 include "looks.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, Pusher, ScalarRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
+    ArrayRecorder, ArrayPusher, ScalarRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
 ))  # of these, bound methods run as they are

@@ -48,16 +48,56 @@ cdef class Arithmetic:
         """a op b where one is an array; None where that is not done here."""
         return None
 
+    cdef object _elementwise(self, object f, object x, int slope, object partial):
+        """f(x), elementwise in an array; None where that is not done here."""
+        return None
+
+    cdef object _product(self, object f, object a, object b):
+        """The matrix product of two arrays; None where that is not done here."""
+        return None
+
+    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
+        """The sum or mean of an array over one axis, or all (None); None where that is not done here."""
+        return None
+
+    cdef object _gathered(self, object z, list numbers):
+        """`z`, an array that was made of `numbers`; None where that is not done here."""
+        return None
+
+    cdef object _read(self, object a, object k):
+        """a[k], of an array; None where that is not done here."""
+        return None
+
+    cdef bint _write(self, object v, object a, object k) except -1:
+        """a[k] = v, of an array; False where that is not done here."""
+        return False
+
     cdef object _negative(self, object a):
         """-a, of an array; None where that is not done here."""
-        return None
+        return self._elementwise(np.negative, a, MINUS, steps.NEGATIVE)
 
     cdef object _square(self, object a):
         """a ** 2, of an array; None where that is not done here."""
-        return None
+        return self._elementwise(np.square, a, SQUARED, steps.square_slope) if self.own_arrays else None
+
+    def matmul(self, a, b):
+        """a @ b."""
+        general = self.level.general_matmul
+        z = self._product(operator.matmul, a, b) if self.own_matmul and not self.is_left else None
+        return general(a, b) if z is None else z
 
     def compiled(self, f, rule, general):
-        """What to call instead of `f`, which has `rule`."""
+        """What to call instead of `f`, which has a rule of plaingrad's own; `general` where that is nothing of ours."""
+        if not rule.own or rule.users:
+            return general
+        if f is np.array:
+            return ArrayMaker(self, f, general).call
+        if f is np.dot or f is np.ndarray.dot or f is np.matmul or f is operator.matmul:
+            return ProductRule(self, f, general).call
+        if f is np.sum or f is np.ndarray.sum or f is np.mean or f is np.ndarray.mean:
+            return SumOfArray(self, f, general).call
+        if type(f) is np.ufunc and f.nin == 1 and f.nout == 1 and rule.kind == "scalar" and callable(rule.partials[0]):
+            return UfuncRule(self, f, rule.partials[0], general).call
         return general
 
     cdef inline int _make_room(self) except -1:
@@ -223,7 +263,7 @@ cdef class Arithmetic:
     def hooks(self):
         """All hooks, by name."""
         names = ("add", "iadd", "sub", "isub", "mul", "imul", "truediv", "itruediv", "pow", "ipow", "neg")
-        return {name: getattr(self, name) for name in (*names, "unary", *(("matmul",) if hasattr(self, "matmul") else ()))}
+        return {name: getattr(self, name) for name in (*names, "unary", "matmul")}
 
     def leave(self, dict index, list alive, dict attributes):
         """The level goes on with the Python forms; what others still hold of these gives way to them.

@@ -46,7 +46,7 @@ cdef class Looks:
     cdef Seen seen_known[64]
     cdef dict functions, prepared, methods, stores
     cdef object settled, known, cacheable
-    cdef ArrayRecorder recorder  # of a level that has one; else None
+    cdef Arithmetic recorder  # of a level that has one; else None
     cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable
     cdef tuple slow_comparisons
     cdef bint code_is_watched
@@ -54,7 +54,7 @@ cdef class Looks:
     def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
-        self.recorder = slow["recorder"] if isinstance(slow["recorder"], ArrayRecorder) else None
+        self.recorder = slow["recorder"]
         self.settled, self.known, self.cacheable = settled, known, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
@@ -142,7 +142,7 @@ cdef class Looks:
         """o[k]."""
         if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             return PyObject_GetItem(o, k)
-        if self.recorder is not None and type(o) is NDARRAY:
+        if self.recorder is not None and not self.recorder.is_left and type(o) is NDARRAY:
             z = self.recorder._read(o, k)
             if z is not None:
                 return z
@@ -153,7 +153,7 @@ cdef class Looks:
         if PyList_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             PyObject_SetItem(o, k, v)
             return
-        if self.recorder is not None and type(o) is NDARRAY:
+        if self.recorder is not None and not self.recorder.is_left and type(o) is NDARRAY:
             if self.recorder._write(v, o, k):
                 return
         self.slow_setitem(v, o, k)

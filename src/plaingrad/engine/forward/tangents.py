@@ -14,7 +14,7 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.fusion.fused import ForwardBlocks, cells_of
 from plaingrad.engine.fusion.hot_hooks import forward_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_operators
+from plaingrad.engine.fusion.own_operators import arithmetic_setter, is_own, own_operators
 from plaingrad.engine.memory import regions
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
@@ -46,7 +46,7 @@ class Tangents(Level):
         if not self.has_hot_hooks:
             return {"unary": None}
         if core is not None and self.parent is PLAIN and not self.lead:
-            self.recorder = core.Pusher(self)
+            self.recorder = core.ArrayPusher(self)
             self.index = self.recorder.index
             return self.recorder.hooks()
         hot, self.blocks = self._python_hooks(self.index, self.alive)
@@ -67,7 +67,7 @@ class Tangents(Level):
         alive: list[Any] = []
         hot, blocks = self._python_hooks(index, alive)
         own, _, fuses = own_operators(rulebook.changes())
-        attributes = {name: hot[name] for name in own}
+        attributes = {name: hot[name] for name in own} | {"matmul": self.general_matmul}
         attributes |= {"index": index, "alive": alive, "recorder": None}
         attributes |= {"hot": hot, "unary": hot["unary"], "blocks": blocks, "fuses": fuses}
         recorder.leave(index, alive, attributes)
@@ -77,7 +77,10 @@ class Tangents(Level):
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
         self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN and self.recorder is None
-        arithmetic_setter(own if self.has_hot_hooks else frozenset())(self, self.hot)
+        compiled = self.recorder is not None
+        arithmetic_setter(own if self.has_hot_hooks else frozenset(), compiled)(self, self.hot)
+        if compiled:
+            self.recorder.own_arrays, self.recorder.own_matmul = self.own_arrays, is_own("matmul")
 
     def add_number(self, x: Any) -> Any:
         """File the fresh number `x` as active, with a tangent still to be set."""

@@ -19,6 +19,7 @@ from plaingrad.engine.memory.memory import (
     whole_multiple_back,
     whole_sum_back,
 )
+from plaingrad.engine.memory.regions import Region
 from plaingrad.engine.memory.tape import (
     ARRAY_ARITHMETIC,
     CALLED,
@@ -34,7 +35,31 @@ from plaingrad.engine.memory.tape import (
 )
 from plaingrad.tangents import NoTangent, unbroadcast
 
-__all__ = ["NEGATIVE", "TRIPLES", "WHOLE", "read_number_back", "square_slope", "unbroadcast", "write_number_back"]
+__all__ = [
+    "NEGATIVE",
+    "TRIPLES",
+    "WHOLE",
+    "Region",
+    "quiet",
+    "quiet_slope",
+    "read_number_back",
+    "square_slope",
+    "unbroadcast",
+    "write_number_back",
+]
+
+
+
+def quiet() -> Any:
+    """No warnings: the primal has warned, if there was anything to warn of."""
+    return np.errstate(all="ignore")
+
+
+def quiet_slope(partial: Any, x: Any, z: Any) -> Any:
+    """The slope of an elementwise function with value `z` at `x`."""
+    with quiet():
+        return partial(np, x, z)
+
 
 NEGATIVE = None  # the slope of -x needs no function
 MINUS = 1  # as in the compiled core
@@ -155,7 +180,7 @@ def gathered_back(shadow: Shadow, n: int, indices: tuple[int, ...]) -> None:
                 shadow.add_number(j, float(flat[k]))
 
 
-UNSCALED = 6  # as in the compiled core
+UNSCALED = 7  # as in the compiled core
 TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compiled core
     _sum(False),
     _sum(True),

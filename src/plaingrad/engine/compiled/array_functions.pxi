@@ -1,0 +1,140 @@
+# -- functions of arrays -----------------------------------------------------------------------------------------------
+
+cdef class ArrayRule:
+    """A function of arrays with a rule of plaingrad's own; what is not done here goes the general way."""
+
+    cdef Arithmetic recorder
+    cdef object f, general
+
+    def __init__(self, recorder, f, general):
+        self.recorder, self.f, self.general = recorder, f, general
+
+
+# How the slope of a function is computed here, as the rows of `rules.elementwise` say.
+cdef dict SLOPES_OF_ARRAYS = {
+    np.exp: BY_RESULT, np.tanh: SIGMOIDAL, np.sqrt: ROOT, np.log: LOGARITHM, np.square: SQUARED, np.negative: MINUS
+}
+
+
+cdef class UfuncRule(ArrayRule):
+    """A ufunc of one argument, with a scalar row."""
+
+    cdef object partial
+    cdef int slope, known
+
+    def __init__(self, recorder, f, partial, general):
+        super().__init__(recorder, f, general)
+        self.partial = partial
+        own = getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
+        self.slope = SLOPES_OF_ARRAYS.get(f, TIMES) if own else TIMES
+        self.known = SLOPES.get(getattr(math, f.__name__, None), 0) if own else 0
+
+    def call(self, *args, **kwargs):
+        """f(x)."""
+        cdef Place* i
+        cdef double slope = 0.0
+        if len(args) != 1 or kwargs or self.recorder.is_left:
+            return self.general(*args, **kwargs)
+        x = args[0]
+        if cnp.PyArray_CheckExact(x):
+            z = self.recorder._elementwise(self.f, x, self.slope, self.partial)
+            return self.general(x) if z is None else z
+        if self.known and (PyFloat_CheckExact(x) or type(x) is NUMBER64):
+            i = self.recorder.table.find(<PyObject*> x)
+            if i == NULL:
+                return self.f(x)
+            z = self.f(x)
+            if type(z) is NUMBER64 and slope_of(self.known, PyFloat_AS_DOUBLE(x), PyFloat_AS_DOUBLE(z), &slope):
+                self.recorder._along(z, slope, i)
+                return z
+        return self.general(x)
+
+
+cdef class ProductRule(ArrayRule):
+    """The matrix product of vectors and matrices."""
+
+    def call(self, *args, **kwargs):
+        """f(a, b)."""
+        if len(args) == 2 and not kwargs and not self.recorder.is_left:
+            z = self.recorder._product(self.f, args[0], args[1])
+            if z is not None:
+                return z
+        return self.general(*args, **kwargs)
+
+
+cdef class SumOfArray(ArrayRule):
+    """Sum or mean of an array, over all or over one axis."""
+
+    cdef bint is_mean
+
+    def __init__(self, recorder, f, general):
+        super().__init__(recorder, f, general)
+        self.is_mean = f is np.mean or f is np.ndarray.mean
+
+    def call(self, *args, **kwargs):
+        """f(a), or f(a, axis)."""
+        cdef Py_ssize_t given = len(args)
+        cdef cnp.ndarray x
+        cdef int nd
+        if given == 0 or given + len(kwargs) > 2 or not is_float64(args[0]):
+            return self.general(*args, **kwargs)
+        axis = args[1] if given == 2 else None
+        if kwargs:
+            if "axis" not in kwargs:
+                return self.general(*args, **kwargs)
+            axis = kwargs["axis"]
+        x = args[0]
+        nd = cnp.PyArray_NDIM(x)
+        if nd == 0 or cnp.PyArray_SIZE(x) == 0 or self.recorder.is_left:
+            return self.general(*args, **kwargs)
+        if axis is not None and (not PyLong_CheckExact(axis) or not -nd <= axis < nd):
+            return self.general(*args, **kwargs)
+        z = self.recorder._sum(self.f, x, axis, self.is_mean)
+        return self.general(*args, **kwargs) if z is None else z
+
+
+cdef class ArrayMaker(ArrayRule):
+    """np.array of numbers in a list, or in lists in a list."""
+
+    def call(self, *args, **kwargs):
+        """np.array(values)."""
+        cdef list numbers = []
+        cdef bint nested = False
+        if len(args) == 1 and (not kwargs or (len(kwargs) == 1 and is_float_type(kwargs.get("dtype")))):
+            values = args[0]
+        elif len(args) == 2 and not kwargs and is_float_type(args[1]):
+            values = args[0]
+        else:
+            return self.general(*args, **kwargs)
+        if not (PyList_CheckExact(values) or PyTuple_CheckExact(values)) or self.recorder.is_left:
+            return self.general(*args, **kwargs)
+        for part in values:
+            if PyList_CheckExact(part) or PyTuple_CheckExact(part):
+                nested = True
+                if not add_numbers(part, numbers):
+                    return self.general(*args, **kwargs)
+            elif nested or not is_real(part):
+                return self.general(*args, **kwargs)
+        if not nested:
+            numbers.extend(values)
+        if not self.recorder.table.finds_any(numbers):
+            return self.general(*args, **kwargs)
+        z = self.f(*args, **kwargs)
+        if is_new_array(z) and cnp.PyArray_SIZE(<cnp.ndarray> z) == len(numbers):
+            z = self.recorder._gathered(z, numbers)
+            if z is not None:
+                return z
+        return self.general(*args, **kwargs)
+
+
+cdef bint add_numbers(object values, list numbers) except -1:
+    """Append the numbers in `values`; False if something else is among them."""
+    for x in values:
+        if not is_real(x):
+            return False
+    numbers.extend(values)
+    return True
+
+
+cdef inline bint is_float_type(object t):
+    return t is float or t is NUMBER64 or t is FLOAT64
