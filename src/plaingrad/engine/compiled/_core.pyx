@@ -90,6 +90,7 @@ cdef int READ = -5, WRITE = -6  # of one element of an array
 cdef object FLOAT64 = np.dtype(float)
 
 cdef int ARRAY = -7  # an operation on arrays: `ArrayStep`
+cdef int DOT = -8  # the tangent of the partial derivative before it: `PairRecorder`
 cdef object steps = None
 
 
@@ -110,8 +111,9 @@ include "array_steps.pxi"
 include "reverse_arrays.pxi"
 include "forward_arrays.pxi"
 include "array_functions.pxi"
+include "pairs.pxi"
 include "looks.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, ScalarRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
+    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
 ))  # of these, bound methods run as they are

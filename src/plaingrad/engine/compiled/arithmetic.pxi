@@ -21,6 +21,7 @@ cdef class Arithmetic:
     cdef Table table
     cdef object level
     cdef int64_t n, limit
+    cdef ArrayPusher outer  # of a forward level around this one, whose tangents are carried along here; else None
     cdef bint is_left  # the level goes on with the Python forms
     cdef public bint own_arrays, own_matmul  # the rules of arithmetic of arrays are plaingrad's own
     cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
@@ -42,6 +43,14 @@ cdef class Arithmetic:
 
     cdef int _along(self, object z, double slope, Place* a) except -1:
         """File z, a function of one active number, with its slope there."""
+        raise NotImplementedError
+
+    cdef int _note_both(self, object z, object a, object b, double x, double y, int op) except -1:
+        """As `_note`, at this level and the one around it."""
+        raise NotImplementedError
+
+    cdef int _along_both(self, object z, object a, double slope, double curvature) except -1:
+        """As `_along`, at this level and the one around it; `curvature` is the derivative of the slope."""
         raise NotImplementedError
 
     cdef object _arrays(self, object a, object b, int op, bint in_place):
@@ -100,6 +109,10 @@ cdef class Arithmetic:
             return UfuncRule(self, f, rule.partials[0], general).call
         return general
 
+    cdef inline bint _moves_outside(self, object x) noexcept:
+        """Whether a number has a tangent at the level around this one."""
+        return self.outer is not None and self.outer.table.find(<PyObject*> x) != NULL
+
     cdef inline int _make_room(self) except -1:
         """Sweep, if it is time; other threads may run meanwhile."""
         if self.n >= self.limit:
@@ -148,6 +161,9 @@ cdef class Arithmetic:
             return PyNumber_TrueDivide(a, b)  # which raises
         else:
             z = PyFloat_FromDouble(x / y)
+        if self.outer is not None:
+            self._note_both(z, a, b, x, y, op)
+            return z
         i = self.table.find(<PyObject*> a)
         j = self.table.find(<PyObject*> b)
         if i != NULL or j != NULL:
@@ -167,6 +183,9 @@ cdef class Arithmetic:
             y = real(b)
             z = whole(a, b, op) if op != DIV or y != 0.0 else None
             if PyFloat_CheckExact(z) or type(z) is NUMBER64:
+                if self.outer is not None:
+                    self._note_both(z, a, b, real(a), y, op)
+                    return z
                 i = self.table.find(<PyObject*> a)
                 j = self.table.find(<PyObject*> b)
                 if i != NULL or j != NULL:
@@ -212,8 +231,18 @@ cdef class Arithmetic:
         if (PyFloat_CheckExact(a) and (PyLong_CheckExact(b) or PyFloat_CheckExact(b))) or (
             type(a) is NUMBER64 and PyLong_CheckExact(b) and b == 2
         ):
-            if b >= 1 and self.table.find(<PyObject*> b) == NULL:
+            if b >= 1 and self.table.find(<PyObject*> b) == NULL and not self._moves_outside(b):
                 z = PyNumber_Power(a, b, None)
+                if self.outer is not None and (PyFloat_CheckExact(z) or type(a) is NUMBER64):
+                    x = PyFloat_AS_DOUBLE(a)
+                    e = real(b)
+                    self._along_both(
+                        z,
+                        a,
+                        2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0),
+                        2.0 if e == 2.0 else 0.0 if e == 1.0 else e * (e - 1.0) * c_pow(x, e - 2.0),
+                    )
+                    return z
                 i = self.table.find(<PyObject*> a)
                 if i == NULL:
                     return z
@@ -243,6 +272,9 @@ cdef class Arithmetic:
             z = self._negative(a) if cnp.PyArray_CheckExact(a) else None
             return self.level.general_neg(a) if z is None else z
         z = PyFloat_FromDouble(-PyFloat_AS_DOUBLE(a))
+        if self.outer is not None:
+            self._along_both(z, a, -1.0, 0.0)
+            return z
         i = self.table.find(<PyObject*> a)
         if i != NULL:
             self._along(z, -1.0, i)
@@ -456,6 +488,23 @@ cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept
     return True
 
 
+cdef inline double curvature_of(int known, double v, double w) noexcept:
+    """The derivative of that slope."""
+    if known == 1:
+        return -sin(v)
+    if known == 2:
+        return -cos(v)
+    if known == 3:
+        return w
+    if known == 4:
+        return -2.0 * w * (1.0 - w * w)
+    if known == 5:
+        return 2.0 * w * (1.0 + w * w)
+    if known == 6:
+        return -0.25 / (w * w * w)
+    return -1.0 / (v * v)
+
+
 cdef class ScalarRule:
     """A function of one float with a scalar rule; other arguments go the general way."""
 
@@ -476,6 +525,8 @@ cdef class ScalarRule:
         cdef int known = self.known
         if not PyFloat_CheckExact(x) or other is not MISSING or self.arithmetic.is_left:
             return self.general(x) if other is MISSING else self.general(x, other)
+        if self.arithmetic.outer is not None:
+            return self.inside(x)
         z = self.f(x)
         i = self.arithmetic.table.find(<PyObject*> x)
         if i == NULL:
@@ -487,6 +538,17 @@ cdef class ScalarRule:
             i = self.arithmetic.table.find(<PyObject*> x)
         self.arithmetic._along(z, slope, i)
         return z
+
+    cdef object inside(self, object x):
+        """f(x) where a forward level is around this one."""
+        cdef double v = PyFloat_AS_DOUBLE(x), w, slope = 0.0
+        if self.known:
+            z = self.f(x)
+            w = PyFloat_AS_DOUBLE(z)
+            if slope_of(self.known, v, w, &slope):
+                self.arithmetic._along_both(z, x, slope, curvature_of(self.known, v, w))
+                return z
+        return self.general(x)
 
 
 cdef class SumRule:

@@ -146,6 +146,8 @@ cdef class Looks:
             z = self.recorder._read(o, k)
             if z is not None:
                 return z
+        if type(o) is PairBars:
+            return o[k]
         return self.slow_getitem(o, k)
 
     def setitem(self, v, o, k):
@@ -156,6 +158,9 @@ cdef class Looks:
         if self.recorder is not None and not self.recorder.is_left and type(o) is NDARRAY:
             if self.recorder._write(v, o, k):
                 return
+        if type(o) is PairBars:
+            o[k] = v
+            return
         self.slow_setitem(v, o, k)
 
     def iterable(self, o):

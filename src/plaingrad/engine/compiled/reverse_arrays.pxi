@@ -3,7 +3,6 @@
 cdef int64_t ELSEWHERE = -2, INACTIVE = -1
 
 
-@cython.final
 cdef class ArrayRecorder(Recorder):
     """Those of a reverse level for arrays of float64 that have their memory themselves, or from one that has."""
 

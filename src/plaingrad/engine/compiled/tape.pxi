@@ -16,6 +16,7 @@ cdef class Tape:
     cdef Entry* entries
     cdef Py_ssize_t count, room
     cdef list objects
+    cdef ArrayPusher outer  # see `PairRecorder`
     cdef dict layouts  # region -> an array with the layout of its memory, whose elements mean nothing
 
     def __cinit__(self):
@@ -50,6 +51,13 @@ cdef class Tape:
         self.room = room
         return 0
 
+    cdef int push_pair(self, int64_t output, int64_t input, double partial, double partial_dot) except -1:
+        """As `push`, of a partial derivative with a tangent at the level around."""
+        self.push(output, input, partial)
+        if partial_dot != 0.0:
+            self.push(output, DOT, partial_dot)
+        return 0
+
     cdef int _push_object(self, output, input, what) except -1:
         cdef Py_ssize_t at = len(self.objects)
         cdef int64_t code = input
@@ -60,6 +68,11 @@ cdef class Tape:
             self.objects.append((output, what))
         return self.push(output if code == ODD else -1, code, <double> at)
 
+    cdef double _moves(self, object slope):
+        """The tangent of a partial derivative at the level around."""
+        cdef Place* at = NULL if self.outer is None else self.outer.table.find(<PyObject*> slope)
+        return 0.0 if at == NULL else at.dot
+
     def extend(self, triples):
         """Append entries, given one after another: output, input, partial derivative, or as `memory.tape` says."""
         cdef Py_ssize_t k
@@ -67,7 +80,7 @@ cdef class Tape:
         for k in range(0, len(given), 3):
             i, what = given[k + 1], given[k + 2]
             if i >= 0 and (PyFloat_CheckExact(what) or type(what) is NUMBER64):
-                self.push(given[k], i, PyFloat_AS_DOUBLE(what))
+                self.push_pair(given[k], i, PyFloat_AS_DOUBLE(what), self._moves(what))
             elif i >= 0 and PyLong_CheckExact(what):
                 self.push(given[k], i, PyLong_AsDouble(what))
             else:
@@ -76,7 +89,12 @@ cdef class Tape:
     cdef tuple _triple(self, Py_ssize_t k):
         cdef Entry* e = &self.entries[k]
         if e.input >= 0:
-            return e.output, e.input, e.partial
+            slope = PyFloat_FromDouble(e.partial)
+            if k + 1 < self.count and self.entries[k + 1].input == DOT and self.outer.level.calls.open:
+                self.outer._file(slope, self.entries[k + 1].partial)
+            return e.output, e.input, slope
+        if e.input == DOT:
+            return (), CALLED, steps.nothing
         if e.input == READ or e.input == WRITE:
             return self._element_triple(e)
         if e.input == ARRAY:
@@ -154,7 +172,7 @@ cdef class Tape:
         cdef Py_ssize_t k
         found = []
         for k in range(start // 3, self.count):
-            if self.entries[k].input < 0 and self.entries[k].input != READ and self.entries[k].input != WRITE:
+            if self.entries[k].input < 0 and self.entries[k].input not in (READ, WRITE, DOT):
                 what = self.objects[<Py_ssize_t> self.entries[k].partial]
                 if type(what) is ArrayStep:
                     (<ArrayStep> what).held_in(found)
@@ -200,6 +218,8 @@ cdef class Tape:
                 self._element_back(shadow, bars, owned, e, &last)
                 continue
             last.data = NULL
+            if i == DOT:
+                continue
             if i == ARRAY:
                 (<ArrayStep> self.objects[<Py_ssize_t> e.partial]).back(shadow, bars, undone)
                 continue
@@ -234,7 +254,7 @@ cdef class Bars:
     cdef Py_ssize_t room
     cdef dict others
 
-    def __cinit__(self, Py_ssize_t room):
+    def __cinit__(self, Py_ssize_t room, *more):
         cdef Py_ssize_t k
         self.room = room
         self.others = {}

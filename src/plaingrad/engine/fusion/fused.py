@@ -121,8 +121,6 @@ def cells_of(hooks: dict[str, Any]) -> dict[str, Any]:
 def may_pair(level: Any) -> bool:
     """Whether a reverse level may take runs together with the forward level around it."""
     outer = level.parent
-    if level.has_own_table and getattr(outer, "recorder", None) is not None and not hasattr(outer, "tape"):
-        outer.leave_compiled()
     return level.has_own_table and type(outer.blocks) is ForwardBlocks and not outer.lead and outer.fuses
 
 

@@ -40,6 +40,7 @@ __all__ = [
     "TRIPLES",
     "WHOLE",
     "Region",
+    "nothing",
     "quiet",
     "quiet_slope",
     "read_number_back",
@@ -48,6 +49,10 @@ __all__ = [
     "write_number_back",
 ]
 
+
+
+def nothing(shadow: Shadow) -> None:
+    """An entry that belongs to the one before it."""
 
 
 def quiet() -> Any:

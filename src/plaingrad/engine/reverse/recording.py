@@ -27,6 +27,11 @@ if core is not None:
     core.set_steps(compiled_steps)
 
 
+def pairs_compiled(outer: Any) -> bool:
+    """Whether level `outer` is a compiled forward level, whose tangents a compiled reverse level inside carries along."""
+    return type(outer.recorder) is core.ArrayPusher
+
+
 class Recording(Level):
     """A level whose table gives numbers and memory an index, under which the reverse pass keeps their cotangents."""
 
@@ -41,8 +46,11 @@ class Recording(Level):
 
     def hot_hooks(self) -> dict[str, Any]:
         """The hooks that run most; see `fusion.hot_hooks`."""
-        if core is not None and self.parent is PLAIN and self.has_own_table:
-            self.recorder = recorder = core.ArrayRecorder(self)
+        if core is not None and self.has_own_table and (self.parent is PLAIN or pairs_compiled(self.parent)):
+            if self.parent is PLAIN:
+                self.recorder = recorder = core.ArrayRecorder(self)
+            else:
+                self.recorder = recorder = core.PairRecorder(self, self.parent.recorder)
             self.index, self.tape = recorder.index, recorder.entries
             hot = recorder.hooks()
             self.new_index = recorder.new_index

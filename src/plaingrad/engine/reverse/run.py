@@ -130,9 +130,16 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     The loop itself moves numbers only.
     """
     inside = outer.calls.inside
-    shadow = Shadow(level.new_index())
+    size = level.new_index()
     undone: list[Any] = []
-    reverse_numbers = reverse_pairs if outer is level.parent and may_pair(level) else reverse_inside
+    bars = None
+    reverse_numbers = reverse_inside
+    if outer is level.parent:
+        if level.recorder is not None:
+            bars, reverse_numbers = core.PairBars(size, outer.recorder), reverse_compiled_pairs
+        elif may_pair(level):
+            reverse_numbers = reverse_pairs
+    shadow = Shadow(size, bars)
 
     def pulled() -> tuple[Any, ...]:
         inside(add_to)(shadow, slots, y_bar)
@@ -140,6 +147,11 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
         return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
 
     return closing(pulled, lambda: inside(redo)(undone))
+
+
+def reverse_compiled_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
+    """The reverse pass at level `outer`, a compiled forward level around `level`, which is compiled, too."""
+    core.reverse_pairs(level.tape, outer, shadow, undone, called_back, step_back)
 
 
 def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:

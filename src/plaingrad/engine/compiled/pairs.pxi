@@ -1,0 +1,204 @@
+# -- reverse mode inside forward mode -----------------------------------------------------------------------------------
+#
+# Of a reverse level whose parent is a compiled forward level: an operation on numbers computes its tangent and files it
+# there, and where its partial derivative moves, that goes on the tape with its tangent behind it (`DOT`). The way back
+# carries cotangents with their tangents. All else goes through the hooks of the forward level, as in the Python forms.
+
+
+cdef class PairRecorder(ArrayRecorder):
+    """The hooks of such a level. Arrays are left to the Python forms."""
+
+    def __init__(self, level, ArrayPusher outer):
+        super().__init__(level)
+        self.outer = outer
+        self.tape.outer = outer
+
+    cdef int _note_both(self, object z, object a, object b, double x, double y, int op) except -1:
+        cdef Place* at = self.table.find(<PyObject*> a)
+        cdef int64_t i = -1 if at == NULL else at.index
+        cdef int64_t j
+        cdef Place* p
+        cdef Place* q
+        cdef bint moves
+        cdef double a_dot = 0.0, b_dot = 0.0, z_dot = 0.0, value = PyFloat_AS_DOUBLE(z)
+        cdef double dx = 1.0, dy = 1.0, dx_dot = 0.0, dy_dot = 0.0
+        at = self.table.find(<PyObject*> b)
+        j = -1 if at == NULL else at.index
+        p = self.outer.table.find(<PyObject*> a)
+        q = self.outer.table.find(<PyObject*> b)
+        moves = p != NULL or q != NULL
+        if i < 0 and j < 0 and not moves:
+            return 0
+        if moves:
+            if p != NULL:
+                a_dot = p.dot
+            if q != NULL:
+                b_dot = q.dot
+            self.outer._note(z, x, y, value, p, q, op)
+            p = self.outer.table.find(<PyObject*> z)
+            z_dot = 0.0 if p == NULL else p.dot
+            if i < 0 and j < 0:
+                return 0
+        if op == SUB:
+            dy = -1.0
+        elif op == MUL:
+            dx, dx_dot = y, b_dot
+            dy, dy_dot = x, a_dot
+        elif op == DIV:
+            dx = 1.0 / y
+            dy = -value / y
+            dx_dot = -dx * b_dot / y
+            dy_dot = -(z_dot + dy * b_dot) / y
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self.tape.push_pair(at.index, i, dx, dx_dot)
+        if j >= 0:
+            self.tape.push_pair(at.index, j, dy, dy_dot)
+        return 0
+
+    cdef int _along_both(self, object z, object a, double slope, double curvature) except -1:
+        cdef Place* at = self.table.find(<PyObject*> a)
+        cdef int64_t i = -1 if at == NULL else at.index
+        cdef Place* p = self.outer.table.find(<PyObject*> a)
+        cdef double slope_dot = 0.0
+        if p != NULL:
+            slope_dot = curvature * p.dot
+            self.outer._along(z, slope, p)
+        if i >= 0:
+            self._make_room()
+            at = self._filed(z)
+            at.index = self.n
+            self.tape.push_pair(at.index, i, slope, slope_dot)
+        return 0
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        self.outer._note_sum(z, values)
+        return Recorder._note_sum(self, z, values)
+
+    def sweep(self):
+        """Let go of the numbers that only the two tables refer to; how many stay."""
+        cdef Py_ssize_t k
+        cdef PyObject* key
+        cdef Table table = self.table, around = self.outer.table
+        for k in range(table.room):
+            key = table.slots[k].key
+            if key != NULL and Py_REFCNT(key) == 2 and around.find(key) != NULL:
+                around._remove(around._place(key))
+        return table.sweep()
+
+    # Arrays
+
+    cdef object _arrays(self, object a, object b, int op, bint in_place):
+        return None
+
+    cdef object _elementwise(self, object f, object x, int slope, object partial):
+        return None
+
+    cdef object _product(self, object f, object a, object b):
+        return None
+
+    cdef object _read(self, object a, object k):
+        return None
+
+    cdef bint _write(self, object v, object a, object k) except -1:
+        return False
+
+    def compiled(self, f, rule, general):
+        """What to call instead of `f`, which has a rule."""
+        return general
+
+
+cdef class PairBars(Bars):
+    """Cotangents with their tangents at the forward level, where numbers that are taken out are filed."""
+
+    cdef double* dots
+    cdef ArrayPusher outer
+
+    def __cinit__(self, Py_ssize_t room, outer):
+        self.outer = outer
+        self.dots = <double*> PyMem_RawCalloc(room + 1, sizeof(double))
+        if self.dots == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.dots)
+
+    def __getitem__(self, Py_ssize_t k):
+        if k < 0 or k >= self.room:
+            raise IndexError(k)
+        if self.cells[k].bits == NOTHING:
+            return None
+        if self.cells[k].bits == OBJECT:
+            return self.others[k]
+        x = PyFloat_FromDouble(self.cells[k].number)
+        if self.dots[k] != 0.0:
+            self.outer._file(x, self.dots[k])
+        return x
+
+    def __setitem__(self, Py_ssize_t k, x):
+        cdef Place* at
+        Bars.__setitem__(self, k, x)
+        self.dots[k] = 0.0
+        if self.cells[k].bits != OBJECT and self.cells[k].bits != NOTHING:
+            at = self.outer.table.find(<PyObject*> x)
+            if at != NULL:
+                self.dots[k] = at.dot
+
+
+def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
+    """Carry the cotangents in `shadow`, which has `PairBars`, back at level `outer`."""
+    cdef PairBars bars = shadow.bars
+    cdef Cell* cells = bars.cells
+    cdef double* dots = bars.dots
+    cdef Entry* e
+    cdef Py_ssize_t k = tape.count
+    cdef int32_t i, o
+    cdef double z_bar, partial_dot = 0.0, x_dot
+    while k > 0:
+        k -= 1
+        if k & 0xFFFF == 0:
+            PyErr_CheckSignals()
+        e = &tape.entries[k]
+        i = e.input
+        if i == DOT:
+            partial_dot = e.partial
+            continue
+        if i >= 0:
+            o = e.output
+            if cells[o].bits == NOTHING:
+                partial_dot = 0.0
+                continue
+            if cells[o].bits != OBJECT and cells[i].bits != OBJECT:
+                z_bar = cells[o].number
+                x_dot = dots[o] * e.partial + z_bar * partial_dot
+                z_bar = z_bar * e.partial
+                if cells[i].bits == NOTHING:
+                    bars._put(i, z_bar)
+                    dots[i] = x_dot
+                else:
+                    bars._put(i, cells[i].number + z_bar)
+                    dots[i] += x_dot
+            else:
+                slope = PyFloat_FromDouble(e.partial)
+                if partial_dot != 0.0:
+                    bars.outer._file(slope, partial_dot)
+                add_term(outer, bars, i, outer.mul(bars[o], slope))
+            partial_dot = 0.0
+            continue
+        first, what = tape.objects[<Py_ssize_t> e.partial]
+        if i == ODD:
+            found = bars[e.output]
+            if found is not None:
+                add_term(outer, bars, first, outer.mul(found, what))
+        elif i == CALLED:
+            called_back(outer, what, shadow, first)
+        else:
+            step_back(outer, what, shadow, undone)
+
+
+cdef int add_term(object outer, PairBars bars, int64_t i, object term) except -1:
+    before = bars[i]
+    bars[i] = term if before is None else outer.add(before, term)
+    return 0
