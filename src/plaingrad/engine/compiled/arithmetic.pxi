@@ -69,6 +69,10 @@ cdef class Arithmetic:
         """The sum or mean of an array over one axis, or all (None); None where that is not done here."""
         return None
 
+    cdef object _made(self, object f, tuple args, dict kwargs):
+        """f(*args, **kwargs), as a level around this one sees it."""
+        return f(*args, **kwargs) if self.outer is None else self.level.parent.prep(f)(*args, **kwargs)
+
     cdef object _gathered(self, object z, list numbers):
         """`z`, an array that was made of `numbers`; None where that is not done here."""
         return None

@@ -39,6 +39,8 @@ cdef class UfuncRule(ArrayRule):
         if cnp.PyArray_CheckExact(x):
             z = self.recorder._elementwise(self.f, x, self.slope, self.partial)
             return self.general(x) if z is None else z
+        if self.recorder.outer is not None:
+            return self.general(x)
         if self.known and (PyFloat_CheckExact(x) or type(x) is NUMBER64):
             i = self.recorder.table.find(<PyObject*> x)
             if i == NULL:
@@ -117,9 +119,11 @@ cdef class ArrayMaker(ArrayRule):
                 return self.general(*args, **kwargs)
         if not nested:
             numbers.extend(values)
-        if not self.recorder.table.finds_any(numbers):
+        if not self.recorder.table.finds_any(numbers) and (
+            self.recorder.outer is None or not self.recorder.outer.table.finds_any(numbers)
+        ):
             return self.general(*args, **kwargs)
-        z = self.f(*args, **kwargs)
+        z = self.recorder._made(self.f, args, kwargs)
         if is_new_array(z) and cnp.PyArray_SIZE(<cnp.ndarray> z) == len(numbers):
             z = self.recorder._gathered(z, numbers)
             if z is not None:

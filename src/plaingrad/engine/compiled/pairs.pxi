@@ -6,7 +6,7 @@
 
 
 cdef class PairRecorder(ArrayRecorder):
-    """The hooks of such a level. Arrays are left to the Python forms."""
+    """The hooks of such a level."""
 
     def __init__(self, level, ArrayPusher outer):
         super().__init__(level)
@@ -88,27 +88,6 @@ cdef class PairRecorder(ArrayRecorder):
                 around._remove(around._place(key))
         return table.sweep()
 
-    # Arrays
-
-    cdef object _arrays(self, object a, object b, int op, bint in_place):
-        return None
-
-    cdef object _elementwise(self, object f, object x, int slope, object partial):
-        return None
-
-    cdef object _product(self, object f, object a, object b):
-        return None
-
-    cdef object _read(self, object a, object k):
-        return None
-
-    cdef bint _write(self, object v, object a, object k) except -1:
-        return False
-
-    def compiled(self, f, rule, general):
-        """What to call instead of `f`, which has a rule."""
-        return general
-
 
 cdef class PairBars(Bars):
     """Cotangents with their tangents at the forward level, where numbers that are taken out are filed."""
@@ -187,6 +166,18 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
                 add_term(outer, bars, i, outer.mul(bars[o], slope))
             partial_dot = 0.0
             continue
+        if i == READ or i == WRITE:
+            if not pair_element_back(tape, bars, shadow.owned, e):
+                args, _, what = tape._element_triple(e)
+                called_back(outer, what, shadow, args)
+            continue
+        if i == ARRAY:
+            first, kind, what = (<ArrayStep> tape.objects[<Py_ssize_t> e.partial]).triple()
+            if kind == CALLED:
+                called_back(outer, what, shadow, first)
+            else:
+                step_back(outer, what, shadow, undone)
+            continue
         first, what = tape.objects[<Py_ssize_t> e.partial]
         if i == ODD:
             found = bars[e.output]
@@ -202,3 +193,53 @@ cdef int add_term(object outer, PairBars bars, int64_t i, object term) except -1
     before = bars[i]
     bars[i] = term if before is None else outer.add(before, term)
     return 0
+
+
+cdef bint pair_element_back(Tape tape, PairBars bars, set owned, Entry* e) except -1:
+    """Of an element that was read or written; False where that is not for here."""
+    cdef int32_t* place = <int32_t*> &e.partial
+    cdef int64_t i = place[0], at = e.output
+    cdef cnp.ndarray bar
+    cdef double* x_bar
+    cdef double* x_dot = NULL
+    if bars.cells[at if e.input == READ else i].bits == NOTHING:
+        return True
+    if e.input == READ and bars.cells[at].bits == OBJECT:
+        return False
+    if bars.cells[i].bits == OBJECT and not i in owned:
+        return False  # a copy would have to be seen at the level around
+    bar = writable_bar(bars, owned, i, tape.layouts[i], 0, NULL, NULL)
+    if bar is None:
+        return False
+    x_bar = <double*> cnp.PyArray_DATA(bar) + place[1]
+    region = bars.outer._region(bar)
+    if region is MISSING:
+        return False
+    if region is None and e.input == READ and bars.dots[at] != 0.0:
+        region = bars.outer.level.add_region(bar)
+    if region is not None:
+        if region.dot is None:
+            region.dot = np.zeros_like(bar)
+        found = region.dot
+        if not is_float64(found) or not has_shape(found, bar) or not has_strides(found, bar):
+            return False
+        x_dot = <double*> cnp.PyArray_DATA(<cnp.ndarray> found) + place[1]
+    if e.input == READ:
+        x_bar[0] += bars.cells[at].number
+        if x_dot != NULL:
+            x_dot[0] += bars.dots[at]
+        return True
+    if at >= 0:
+        if bars.cells[at].bits == OBJECT:
+            return False
+        if bars.cells[at].bits == NOTHING:
+            bars._put(at, x_bar[0])
+            bars.dots[at] = 0.0 if x_dot == NULL else x_dot[0]
+        else:
+            bars._put(at, bars.cells[at].number + x_bar[0])
+            if x_dot != NULL:
+                bars.dots[at] += x_dot[0]
+    x_bar[0] = 0.0
+    if x_dot != NULL:
+        x_dot[0] = 0.0
+    return True

@@ -79,6 +79,26 @@ cdef class ArrayRecorder(Recorder):
         self.tape.objects.append(step)
         return self.tape.push(-1, ARRAY, <double> (len(self.tape.objects) - 1))
 
+    # What the operation itself is, which a forward level around this one sees
+
+    cdef inline object _primal(self, object a, object b, int op):
+        return whole(a, b, op) if self.outer is None else self.outer._binary(a, b, op, False)
+
+    cdef inline object _called(self, object f, object x, object y):
+        """f(x), or f(x, y) if `y` is not MISSING."""
+        if self.outer is not None:
+            f = self.level.parent.prep(f)
+        return f(x) if y is MISSING else f(x, y)
+
+    cdef inline object _item(self, object a, object k):
+        return PyObject_GetItem(a, k) if self.outer is None else self.level.parent.getitem(a, k)
+
+    cdef inline int _set_item(self, object v, object a, object k) except -1:
+        if self.outer is None:
+            return PyObject_SetItem(a, k, v)
+        self.level.parent.setitem(v, a, k)
+        return 0
+
     # Operators
 
     cdef object _arrays(self, object a, object b, int op, bint in_place):
@@ -98,7 +118,7 @@ cdef class ArrayRecorder(Recorder):
             return self._in_place(a, b, i, j, is_b, y, op)
         if not ((is_a and cnp.PyArray_NDIM(<cnp.ndarray> a) > 0) or (is_b and cnp.PyArray_NDIM(<cnp.ndarray> b) > 0)):
             return None
-        z = whole(a, b, op)
+        z = self._primal(a, b, op)
         if i < 0 and j < 0:
             return z
         if not is_new_array(z):
@@ -145,7 +165,9 @@ cdef class ArrayRecorder(Recorder):
         if not self._may_write(i):
             return None
         save = self._save(a, Ellipsis)
-        if op == ADD:
+        if self.outer is not None:
+            z = self.outer._binary(a, b, op, True)
+        elif op == ADD:
             z = PyNumber_InPlaceAdd(a, b)
         elif op == SUB:
             z = PyNumber_InPlaceSubtract(a, b)
@@ -185,7 +207,7 @@ cdef class ArrayRecorder(Recorder):
         i = self._place(x)
         if i < 0:
             return None
-        z = f(x)
+        z = self._called(f, x, MISSING)
         if not is_new_array(z) or not has_shape(z, x):
             return None
         step = ArrayStep.__new__(ArrayStep)
@@ -223,13 +245,13 @@ cdef class ArrayRecorder(Recorder):
             return None
         p = address_of(a, k) if i >= 0 else NULL
         if p == NULL:
-            z = PyObject_GetItem(a, k)
+            z = self._item(a, k)
             return z if i == INACTIVE or cnp.PyArray_CheckExact(z) else None
         owner = memory_of(a)
         if not self._has_layout(i, <cnp.ndarray> owner):
             return None
         self._make_room()  # first: what is read is noted before another thread may write there
-        z = cnp.PyArray_ToScalar(p, a)
+        z = cnp.PyArray_ToScalar(p, a) if self.outer is None else self.level.parent.getitem(a, k)
         at = self._filed(z)
         at.index = self.n
         self.tape.push_element(at.index, READ, i, (p - <char*> cnp.PyArray_DATA(<cnp.ndarray> owner)) >> 3)
@@ -270,7 +292,10 @@ cdef class ArrayRecorder(Recorder):
             return False
         if not self._has_layout(i, <cnp.ndarray> owner):
             return False
-        (<double*> p)[0] = PyFloat_AS_DOUBLE(v)
+        if self.outer is None:
+            (<double*> p)[0] = PyFloat_AS_DOUBLE(v)
+        else:
+            self._set_item(v, a, k)
         j = self.table.find(<PyObject*> v)
         at = -1 if j == NULL else j.index
         self.tape.push_element(at, WRITE, i, (p - <char*> cnp.PyArray_DATA(<cnp.ndarray> owner)) >> 3)
@@ -293,10 +318,10 @@ cdef class ArrayRecorder(Recorder):
                 return False
             if not has_strides(v, target):
                 return False
-            PyObject_SetItem(a, k, v)  # a[k] op= x puts back what is there
+            self._set_item(v, a, k)  # a[k] op= x puts back what is there
             return True
         save = self._save(a, k)
-        PyObject_SetItem(a, k, v)
+        self._set_item(v, a, k)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.slope, step.i, step.j, step.a = WRITTEN, PLUS, i, j, target
         if j >= 0:
@@ -337,7 +362,7 @@ cdef class ArrayRecorder(Recorder):
         j = self._place(b)
         if i == ELSEWHERE or j == ELSEWHERE or (i < 0 and j < 0):
             return None
-        z = f(a, b)
+        z = self._called(f, a, b)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j, step.slope = PRODUCT, i, j, na << 8 | nb
         if j >= 0 or is_view(a):
@@ -355,7 +380,7 @@ cdef class ArrayRecorder(Recorder):
         cdef int64_t i = self._place(x)
         if i < 0:
             return None
-        z = f(x, axis) if is_mean else np.add.reduce(x, axis)
+        z = np.add.reduce(x, axis) if self.outer is None and not is_mean else self._called(f, x, axis)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j = SUM, i, -1
         step.more = (<object> x).shape
