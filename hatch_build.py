@@ -29,7 +29,9 @@ def build(place: Path) -> Path:
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
-    extension = Extension(NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=OPTIONS, include_dirs=[np.get_include()])
+    extension = Extension(
+        NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=OPTIONS, include_dirs=[np.get_include()]
+    )
     modules = cythonize([extension], build_dir=str(place / "c"), language_level=3, quiet=True)
     command = build_ext(Distribution({"name": "plaingrad", "ext_modules": modules}))
     command.build_lib = command.build_temp = str(place)

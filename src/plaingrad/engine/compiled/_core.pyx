@@ -95,7 +95,7 @@ cdef object steps = None
 
 
 def set_steps(module):
-    """Where the same steps are in Python's form: `engine.reverse.compiled_steps`."""
+    """Where the same steps are in Python's form: `engine.memory.compiled_steps`."""
     global steps
     steps = module
 

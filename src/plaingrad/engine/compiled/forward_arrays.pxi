@@ -199,7 +199,7 @@ cdef class ArrayPusher(Pusher):
             z = PyNumber_InPlaceTrueDivide(a, b)
         walk_along(&d, <cnp.ndarray> da.like, da.data, nd, shape)
         if op >= MUL:
-            accumulate(SCALED if op == MUL else UNSCALED, True, nd, shape, &d, &d, NULL, NULL, y)
+            accumulate(SCALED, True, nd, shape, &d, &d, NULL, NULL, 1.0 / y if op == DIV else y)
         elif db.kind != STILL:
             self._walk(&w, db, nd, shape)
             accumulate(PLUS if op == ADD else MINUS, False, nd, shape, &d, &w, NULL, NULL, 0.0)

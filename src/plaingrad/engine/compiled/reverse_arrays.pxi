@@ -178,8 +178,8 @@ cdef class ArrayRecorder(Recorder):
         if op >= MUL or j >= 0:
             step = ArrayStep.__new__(ArrayStep)
             step.op = SCALED_BY if op >= MUL else ADDED_TO
-            step.slope = SCALED if op == MUL else UNSCALED if op == DIV else MINUS if op == SUB else PLUS
-            step.i, step.j, step.a, step.b, step.c = i, j, a, b, y
+            step.slope = SCALED if op >= MUL else MINUS if op == SUB else PLUS
+            step.i, step.j, step.a, step.b, step.c = i, j, a, b, 1.0 / y if op == DIV else y
             self._push(step)
         if save is not None:
             self.level._saved(save)

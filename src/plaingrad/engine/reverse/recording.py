@@ -15,10 +15,10 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.fusion.hot_hooks import reverse_hooks
 from plaingrad.engine.fusion.own_operators import arithmetic_setter, is_own, own_operators
+from plaingrad.engine.memory import compiled_steps
 from plaingrad.engine.memory.indices import snapshot
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import STEP, Write
-from plaingrad.engine.reverse import compiled_steps
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN

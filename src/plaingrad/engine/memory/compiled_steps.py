@@ -8,11 +8,13 @@ pulled back under another derivative, and for arrays that the compiled way back 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from plaingrad import rulebook
 from plaingrad.engine.memory.memory import (
     WHOLE,
     Shadow,
@@ -33,7 +35,7 @@ from plaingrad.engine.memory.tape import (
     read_number_back,
     write_number_back,
 )
-from plaingrad.tangents import NoTangent, unbroadcast
+from plaingrad.tangents import unbroadcast
 
 __all__ = [
     "NEGATIVE",
@@ -48,7 +50,6 @@ __all__ = [
     "unbroadcast",
     "write_number_back",
 ]
-
 
 
 def nothing(shadow: Shadow) -> None:
@@ -115,7 +116,9 @@ def _matrix_product(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, sl
     return (n, a, i, b, j, slope >> 8, slope & 255), CALLED, matrix_product_back
 
 
-def matrix_product_back(shadow: Shadow, n: int, a: Any, i: Any, b: Any, j: Any, axes_a: int, axes_b: int) -> None:
+def matrix_product_back(
+    shadow: Shadow, n: int, a: Any, i: Any, b: Any, j: Any, axes_a: int, axes_b: int
+) -> None:
     """z = a @ b of vectors and matrices."""
     z_bar = shadow.bars[n]
     if z_bar is None:
@@ -138,7 +141,9 @@ def _sum_over_axis(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slo
     return (n, a, i, more, None if slope < 0 else slope, c), CALLED, sum_over_axis_back
 
 
-def sum_over_axis_back(shadow: Shadow, n: int, a: Any, i: int, shape: Any, axis: int | None, count: float) -> None:
+def sum_over_axis_back(
+    shadow: Shadow, n: int, a: Any, i: int, shape: Any, axis: int | None, count: float
+) -> None:
     """z = the sum of `a` over an axis or all of them, divided by `count` if that is not 0."""
     z_bar = shadow.bars[n]
     if z_bar is not None:
@@ -154,10 +159,10 @@ def _added_to(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: i
 
 
 def _scaled_by(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
-    def pullback(z_bar: Any) -> Any:
-        return (z_bar / c if slope == UNSCALED else z_bar * c), NoTangent
-
-    return i, STEP, InPlaceRule(ArraySlot(i, a), None, pullback)
+    rule = rulebook.find(operator.mul)
+    assert rule is not None
+    assert rule.rrule is not None
+    return i, STEP, InPlaceRule(ArraySlot(i, a), None, rule.rrule(a, c)[1])
 
 
 def _written(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
@@ -185,7 +190,6 @@ def gathered_back(shadow: Shadow, n: int, indices: tuple[int, ...]) -> None:
                 shadow.add_number(j, float(flat[k]))
 
 
-UNSCALED = 7  # as in the compiled core
 TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compiled core
     _sum(False),
     _sum(True),
