@@ -27,6 +27,10 @@ import numpy as np
 
 cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
+    bint PyComplex_CheckExact(object)
+    double PyComplex_RealAsDouble(object)
+    double PyComplex_ImagAsDouble(object)
+    object PyComplex_FromDoubles(double, double)
     double PyFloat_AS_DOUBLE(object)
     object PyFloat_FromDouble(double)
     bint PyLong_CheckExact(object)

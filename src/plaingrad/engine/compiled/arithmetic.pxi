@@ -22,8 +22,7 @@ cdef class Arithmetic:
     cdef object level
     cdef int64_t n, limit
     cdef ArrayPusher outer  # of a forward level around this one, whose tangents are carried along here; else None
-    cdef bint is_left  # the level goes on with the Python forms
-    cdef public bint own_arrays, own_matmul  # the rules of arithmetic of arrays are plaingrad's own
+    cdef public bint own_arrays  # the rules of arithmetic of arrays are plaingrad's own
     cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
 
     def __init__(self, level):
@@ -52,6 +51,14 @@ cdef class Arithmetic:
     cdef int _along_both(self, object z, object a, double slope, double curvature) except -1:
         """As `_along`, at this level and the one around it; `curvature` is the derivative of the slope."""
         raise NotImplementedError
+
+    cdef object _complex(self, object a, object b, int op):
+        """a op b where one is a complex number; None where that is not done here."""
+        return None
+
+    cdef object _complex_power(self, object a, object b):
+        """a ** b of a complex number and a whole one; None where that is not done here."""
+        return None
 
     cdef object _arrays(self, object a, object b, int op, bint in_place):
         """a op b where one is an array; None where that is not done here."""
@@ -96,7 +103,7 @@ cdef class Arithmetic:
     def matmul(self, a, b):
         """a @ b."""
         general = self.level.general_matmul
-        z = self._product(operator.matmul, a, b) if self.own_matmul and not self.is_left else None
+        z = self._product(operator.matmul, a, b)
         return general(a, b) if z is None else z
 
     def compiled(self, f, rule, general):
@@ -195,6 +202,10 @@ cdef class Arithmetic:
                 if i != NULL or j != NULL:
                     self._note(z, real(a), y, PyFloat_AS_DOUBLE(z), i, j, op)
                 return z
+        elif PyComplex_CheckExact(a) or PyComplex_CheckExact(b):
+            z = self._complex(a, b, op)
+            if z is not None:
+                return z
         return getattr(self.level, (GENERAL_IN_PLACE if in_place else GENERAL)[op])(a, b)
 
     def add(self, a, b):
@@ -255,6 +266,10 @@ cdef class Arithmetic:
                     e = real(b)
                     self._along(z, 2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0), i)
                     return z
+        elif PyComplex_CheckExact(a) and PyLong_CheckExact(b):
+            z = self._complex_power(a, b)
+            if z is not None:
+                return z
         elif cnp.PyArray_CheckExact(a) and PyLong_CheckExact(b) and b == 2:
             z = self._square(a)
             if z is not None:
@@ -269,11 +284,61 @@ cdef class Arithmetic:
         """a **= b."""
         return getattr(self.level, "general_ipow")(a, b) if cnp.PyArray_CheckExact(a) else self._power(a, b, "general_ipow")
 
+    cdef inline bint _is_still(self, object x) noexcept:
+        """Whether `x` is a real number that nothing is filed of, here or at the level around."""
+        return is_real(x) and self.table.find(<PyObject*> x) == NULL and not self._moves_outside(x)
+
+    cdef object _whole(self, object a, object b, object f, str general):
+        """f(a, b) of whole numbers, or of numbers that do not matter; all else goes the general way."""
+        if (PyLong_CheckExact(a) and PyLong_CheckExact(b)) or (self._is_still(a) and self._is_still(b)):
+            return f(a, b)
+        return getattr(self.level, general)(a, b)
+
+    def floordiv(self, a, b):
+        """a // b."""
+        return self._whole(a, b, operator.floordiv, "general_floordiv")
+
+    def ifloordiv(self, a, b):
+        """a //= b."""
+        return self._whole(a, b, operator.floordiv, "general_ifloordiv")
+
+    def mod(self, a, b):
+        """a % b."""
+        return self._whole(a, b, operator.mod, "general_mod")
+
+    def imod(self, a, b):
+        """a %= b."""
+        return self._whole(a, b, operator.mod, "general_imod")
+
+    def lshift(self, a, b):
+        """a << b."""
+        return self._whole(a, b, operator.lshift, "general_lshift")
+
+    def rshift(self, a, b):
+        """a >> b."""
+        return self._whole(a, b, operator.rshift, "general_rshift")
+
+    def and_(self, a, b):
+        """a & b."""
+        return self._whole(a, b, operator.and_, "general_and_")
+
+    def or_(self, a, b):
+        """a | b."""
+        return self._whole(a, b, operator.or_, "general_or_")
+
+    def xor(self, a, b):
+        """a ^ b."""
+        return self._whole(a, b, operator.xor, "general_xor")
+
     def neg(self, a):
         """-a."""
         cdef Place* i
         if not PyFloat_CheckExact(a):
-            z = self._negative(a) if cnp.PyArray_CheckExact(a) else None
+            z = None
+            if cnp.PyArray_CheckExact(a):
+                z = self._negative(a)
+            elif PyComplex_CheckExact(a):
+                z = self._complex(0.0, a, SUB) if a.real != 0.0 and a.imag != 0.0 else None
             return self.level.general_neg(a) if z is None else z
         z = PyFloat_FromDouble(-PyFloat_AS_DOUBLE(a))
         if self.outer is not None:
@@ -299,26 +364,8 @@ cdef class Arithmetic:
     def hooks(self):
         """All hooks, by name."""
         names = ("add", "iadd", "sub", "isub", "mul", "imul", "truediv", "itruediv", "pow", "ipow", "neg")
+        names += ("floordiv", "ifloordiv", "mod", "imod", "lshift", "rshift", "and_", "or_", "xor")
         return {name: getattr(self, name) for name in (*names, "unary", "matmul")}
-
-    def leave(self, dict index, list alive, dict attributes):
-        """The level goes on with the Python forms; what others still hold of these gives way to them.
-
-        All of it is one step: the table is put into `index` and `alive`, and `attributes` are those of the level.
-        """
-        cdef Py_ssize_t k
-        cdef Table table = self.table
-        if self.is_left:  # by another thread
-            return
-        index.update(table.others)
-        alive.extend(self.level.alive)
-        for k in range(table.room):
-            if table.slots[k].key != NULL:
-                index[PyLong_FromVoidPtr(table.slots[k].key)] = table._said(&table.slots[k].at)
-                alive.append(<object> table.slots[k].key)
-        for name, value in attributes.items():
-            PyObject_SetAttr(self.level, name, value)
-        self.is_left = True
 
 
 cdef class Recorder(Arithmetic):
@@ -380,6 +427,64 @@ cdef class Recorder(Arithmetic):
         return self.tape.push(at.index, i, slope)
 
 
+    cdef int64_t _index_of(self, object x) except? -9:
+        """The index of a number of any kind; -1 if it is not active."""
+        cdef Place* at = self.table.find(<PyObject*> x)
+        cdef PyObject* found
+        if at != NULL:
+            return at.index
+        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
+        return -1 if found == NULL else <object> found
+
+    cdef object _complex(self, object a, object b, int op):
+        cdef Place* at
+        cdef int64_t i, j
+        if self.outer is not None or not (is_real(a) or PyComplex_CheckExact(a)):
+            return None
+        if not (is_real(b) or PyComplex_CheckExact(b)):
+            return None
+        z = whole(a, b, op)
+        if not PyComplex_CheckExact(z):
+            return None
+        i, j = self._index_of(a), self._index_of(b)
+        if i < 0 and j < 0:
+            return z
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self._push_complex(i, a, 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b)
+        if j >= 0:
+            self._push_complex(j, b, 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b)
+        return z
+
+    cdef object _complex_power(self, object a, object b):
+        cdef Place* at
+        cdef int64_t i
+        if self.outer is not None or not 1 <= b <= 100:
+            return None
+        z = PyNumber_Power(a, b, None)
+        i = self._index_of(a)
+        if i < 0:
+            return z
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        self._push_complex(i, a, b * PyNumber_Power(a, b - 1, None))
+        return z
+
+    cdef int _push_complex(self, int64_t i, object x, object partial) except -1:
+        """The last number filed depends on `x`; a cotangent goes back by the conjugate of the partial derivative."""
+        if PyComplex_CheckExact(partial):
+            partial = PyComplex_FromDoubles(PyComplex_RealAsDouble(partial), -PyComplex_ImagAsDouble(partial))
+        if not PyComplex_CheckExact(x):
+            self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
+        elif PyComplex_CheckExact(partial):
+            self.tape._push_object(self.n, i, partial)
+        else:
+            self.tape.push(self.n, i, real(partial))
+        return 0
+
     cdef int _note_sum(self, object z, object values) except -1:
         cdef Place* at
         cdef int64_t o = -1
@@ -411,10 +516,6 @@ cdef class Pusher(Arithmetic):
     cdef int _file(self, object x, double x_dot) except -1:
         cdef Place* at
         self._make_room()
-        if self.is_left:  # by another thread, since this hook was asked for
-            self.level.alive.append(x)
-            self.level.index[PyLong_FromVoidPtr(<void*> <PyObject*> x)] = x_dot
-            return 0
         at = self._filed(x)
         at.dot = x_dot
         return 0
@@ -527,7 +628,7 @@ cdef class ScalarRule:
         cdef Place* i
         cdef double v, w, slope
         cdef int known = self.known
-        if not PyFloat_CheckExact(x) or other is not MISSING or self.arithmetic.is_left:
+        if not PyFloat_CheckExact(x) or other is not MISSING:
             return self.general(x) if other is MISSING else self.general(x, other)
         if self.arithmetic.outer is not None:
             return self.inside(x)
@@ -567,7 +668,7 @@ cdef class SumRule:
 
     def call(self, values, start=MISSING):
         """sum(values)."""
-        cdef bint plain = start is MISSING and not self.arithmetic.is_left
+        cdef bint plain = start is MISSING
         if plain and (type(values) is GeneratorType or type(values) is map):
             values = list(self.arithmetic.level.iterable(values))
         if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):

@@ -33,7 +33,7 @@ cdef class UfuncRule(ArrayRule):
         """f(x)."""
         cdef Place* i
         cdef double slope = 0.0
-        if len(args) != 1 or kwargs or self.recorder.is_left:
+        if len(args) != 1 or kwargs:
             return self.general(*args, **kwargs)
         x = args[0]
         if cnp.PyArray_CheckExact(x):
@@ -57,7 +57,7 @@ cdef class ProductRule(ArrayRule):
 
     def call(self, *args, **kwargs):
         """f(a, b)."""
-        if len(args) == 2 and not kwargs and not self.recorder.is_left:
+        if len(args) == 2 and not kwargs:
             z = self.recorder._product(self.f, args[0], args[1])
             if z is not None:
                 return z
@@ -87,7 +87,7 @@ cdef class SumOfArray(ArrayRule):
             axis = kwargs["axis"]
         x = args[0]
         nd = cnp.PyArray_NDIM(x)
-        if nd == 0 or cnp.PyArray_SIZE(x) == 0 or self.recorder.is_left:
+        if nd == 0 or cnp.PyArray_SIZE(x) == 0:
             return self.general(*args, **kwargs)
         if axis is not None and (not PyLong_CheckExact(axis) or not -nd <= axis < nd):
             return self.general(*args, **kwargs)
@@ -108,7 +108,7 @@ cdef class ArrayMaker(ArrayRule):
             values = args[0]
         else:
             return self.general(*args, **kwargs)
-        if not (PyList_CheckExact(values) or PyTuple_CheckExact(values)) or self.recorder.is_left:
+        if not (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
             return self.general(*args, **kwargs)
         for part in values:
             if PyList_CheckExact(part) or PyTuple_CheckExact(part):

@@ -94,9 +94,6 @@ cdef class ArrayPusher(Pusher):
     cdef int _file_array(self, cnp.ndarray z, cnp.ndarray z_dot) except -1:
         """File a new array with its tangent, which is nobody else's."""
         region = steps.Region((), z_dot)
-        if self.is_left:  # by another thread
-            self.level.add_region(z).dot = z_dot
-            return 0
         self.owners.append(z)
         self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> z)] = region
         self.array_bytes += cnp.PyArray_NBYTES(z) + 1000
@@ -124,7 +121,7 @@ cdef class ArrayPusher(Pusher):
         cdef int nd
         cdef cnp.npy_intp* shape
         cdef Walk d, wa, wb, by
-        if not self.own_arrays or self.is_left:
+        if not self.own_arrays:
             return None
         keep_a = self._look(&da, a, &x, &is_a)
         if da.kind == UNKNOWN:
@@ -220,7 +217,7 @@ cdef class ArrayPusher(Pusher):
         cdef cnp.npy_intp* shape
         cdef cnp.ndarray z_dot
         cdef Walk d, w, by
-        if self.is_left or not is_float64(x) or not 0 < cnp.PyArray_SIZE(<cnp.ndarray> x) <= SMALL:
+        if not is_float64(x) or not 0 < cnp.PyArray_SIZE(<cnp.ndarray> x) <= SMALL:
             return None
         if cnp.PyArray_NDIM(<cnp.ndarray> x) == 0:
             return None

@@ -142,7 +142,7 @@ cdef class Looks:
         """o[k]."""
         if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             return PyObject_GetItem(o, k)
-        if self.recorder is not None and not self.recorder.is_left and type(o) is NDARRAY:
+        if self.recorder is not None and type(o) is NDARRAY:
             z = self.recorder._read(o, k)
             if z is not None:
                 return z
@@ -155,7 +155,7 @@ cdef class Looks:
         if PyList_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
             PyObject_SetItem(o, k, v)
             return
-        if self.recorder is not None and not self.recorder.is_left and type(o) is NDARRAY:
+        if self.recorder is not None and type(o) is NDARRAY:
             if self.recorder._write(v, o, k):
                 return
         if type(o) is PairBars:

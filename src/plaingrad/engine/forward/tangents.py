@@ -14,7 +14,7 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.fusion.fused import ForwardBlocks, cells_of
 from plaingrad.engine.fusion.hot_hooks import forward_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, is_own, own_operators
+from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_compiled, own_operators
 from plaingrad.engine.memory import regions
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
@@ -49,38 +49,20 @@ class Tangents(Level):
             self.recorder = core.ArrayPusher(self)
             self.index = self.recorder.index
             return self.recorder.hooks()
-        hot, self.blocks = self._python_hooks(self.index, self.alive)
-        return hot
-
-    def _python_hooks(self, index: dict[int, Any], alive: list[Any]) -> tuple[dict[str, Any], Any]:
         make = forward_hooks(self.parent is not PLAIN, bool(self.lead))
-        hot = make(self, index, alive, self._sweep_numbers)
-        blocks = ForwardBlocks(self, index.get, cells_of(hot)) if self.parent is PLAIN else self.blocks
-        return hot, blocks
-
-    def leave_compiled(self) -> None:
-        """Go on with the Python forms, which can be paired with those of a reverse level inside; see `fused`."""
-        recorder = self.recorder
-        if recorder is None:
-            return
-        index: dict[int, Any] = {}
-        alive: list[Any] = []
-        hot, blocks = self._python_hooks(index, alive)
-        own, _, fuses = own_operators(rulebook.changes())
-        attributes = {name: hot[name] for name in own} | {"matmul": self.general_matmul}
-        attributes |= {"index": index, "alive": alive, "recorder": None}
-        attributes |= {"hot": hot, "unary": hot["unary"], "blocks": blocks, "fuses": fuses}
-        recorder.leave(index, alive, attributes)
-        self.calls.rulebook_changed()  # no decision refers to what was
+        hot = make(self, self.index, self.alive, self._sweep_numbers)
+        if self.parent is PLAIN:
+            self.blocks = ForwardBlocks(self, self.index.get, cells_of(hot))
+        return hot
 
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
         self.fuses = fuses and self.has_hot_hooks and self.parent is PLAIN and self.recorder is None
-        compiled = self.recorder is not None
+        compiled = frozenset() if self.recorder is None else own_compiled(rulebook.changes())
         arithmetic_setter(own if self.has_hot_hooks else frozenset(), compiled)(self, self.hot)
-        if compiled:
-            self.recorder.own_arrays, self.recorder.own_matmul = self.own_arrays, is_own("matmul")
+        if self.recorder is not None:
+            self.recorder.own_arrays = self.own_arrays
 
     def add_number(self, x: Any) -> Any:
         """File the fresh number `x` as active, with a tangent still to be set."""

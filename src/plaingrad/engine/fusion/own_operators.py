@@ -29,14 +29,31 @@ def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
+COMPILED = ("matmul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor")  # as in `engine.compiled`, besides
+
+
+@functools.lru_cache(1)
+def own_compiled(changes: int) -> frozenset[str]:
+    """The compiled hooks beyond those in `HOT` that no rule of the users' is about."""
+
+    def is_free(name: str) -> bool:
+        rule = rulebook.find(getattr(operator, name))
+        return rule is None or rule.own
+
+    free = [name for name in COMPILED if is_free(name)]
+    return frozenset([*free, *(f"i{name}" for name in free if name in ("floordiv", "mod"))])
+
+
 @functools.lru_cache(16)
-def arithmetic_setter(own: frozenset[str], matmul: bool = False) -> Callable[[Any, dict[str, Any]], None]:
+def arithmetic_setter(
+    own: frozenset[str], compiled: frozenset[str] = frozenset()
+) -> Callable[[Any, dict[str, Any]], None]:
     """The function of a level and its hot hooks that sets those in `own`, and the general ones of other operators.
 
-    `matmul`: there is a hot hook of the matrix product, which asks itself whose the rule is.
+    `compiled`: those that are only in the hot hooks of compiled levels.
     """
     names = (*BINARY, *IN_PLACE, "neg")
-    own = own | {"matmul"} if matmul else own
+    own = own | compiled
     lines = [
         f"level.{name} = " + (f"hot['{name}']" if name in own else f"level.general_{name}") for name in names
     ]

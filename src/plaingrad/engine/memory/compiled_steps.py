@@ -46,10 +46,18 @@ __all__ = [
     "quiet",
     "quiet_slope",
     "read_number_back",
+    "real_part_back",
     "square_slope",
     "unbroadcast",
     "write_number_back",
 ]
+
+
+def real_part_back(shadow: Shadow, n: int, i: int, factor: Any) -> None:
+    """z = a complex function of a real number: the real part of z_bar times `factor`, the slope's conjugate."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        shadow.add_number(i, (z_bar * factor).real)
 
 
 def nothing(shadow: Shadow) -> None:

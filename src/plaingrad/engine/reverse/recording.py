@@ -14,7 +14,7 @@ from plaingrad.engine.calls.level import Level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.fusion.hot_hooks import reverse_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, is_own, own_operators
+from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_compiled, own_operators
 from plaingrad.engine.memory import compiled_steps
 from plaingrad.engine.memory.indices import snapshot
 from plaingrad.engine.memory.memory import owner_of
@@ -28,7 +28,7 @@ if core is not None:
 
 
 def pairs_compiled(outer: Any) -> bool:
-    """Whether level `outer` is a compiled forward level, whose tangents a compiled reverse level inside carries along."""
+    """Whether level `outer` is a compiled forward level, whose tangents a reverse level inside carries along."""
     return type(outer.recorder) is core.ArrayPusher
 
 
@@ -66,15 +66,16 @@ class Recording(Level):
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
         own, self.own_arrays, fuses = own_operators(rulebook.changes())
-        arithmetic_setter(own, self.recorder is not None)(self, self.hot)
+        compiled = frozenset() if self.recorder is None else own_compiled(rulebook.changes())
+        arithmetic_setter(own, compiled)(self, self.hot)
         if self.recorder is not None:
             self.recorder.own_arrays = self.own_arrays
-            self.recorder.own_matmul = is_own("matmul")
         self.fuses = fuses and self.recorder is None and (self.parent is PLAIN or may_pair(self))
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active; its index."""
-        if self.recorder is not None and (type(x) is float or type(x) is np.float64):
+        t = type(x)
+        if self.recorder is not None and (t is float or t is np.float64 or t is complex):
             return self.recorder.file(x)
         n = self.new_index()
         self.alive.append(x)  # first, so that no other object gets its identity
