@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.class_keys import all_among, classes_of
+from plaingrad.engine.compiled import core
 from plaingrad.engine.users_code import adopt, earlier_frames
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ class Meeting:
         """Adopt the classes of a container's entries, before C code compares or hashes them."""
         if isinstance(container, (list, tuple, dict, set, frozenset)):
             if all_among(container, adopt.STATIC_SCALARS):
+                return
+            if core is not None and (type(container) is list or type(container) is tuple):
+                core.meet_entries(container, adopt.known, adopt.adopt)
                 return
             for t in classes_of(container):
                 adopt.adopt(t)

@@ -119,5 +119,5 @@ include "pairs.pxi"
 include "looks.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
+    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
 ))  # of these, bound methods run as they are

@@ -110,6 +110,10 @@ cdef class Arithmetic:
         """What to call instead of `f`, which has a rule of plaingrad's own; `general` where that is nothing of ours."""
         if not rule.own or rule.users:
             return general
+        if f is math.atan2 or f is math.hypot:
+            return PairRule(self, f, general).call
+        if (f is math.radians or f is math.degrees or f is abs) and rule.kind == "scalar":
+            return ScalarRule(self, f, rule.partials[0], math, general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
         if f is np.dot or f is np.ndarray.dot or f is np.matmul or f is operator.matmul:
@@ -349,6 +353,10 @@ cdef class Arithmetic:
             self._along(z, -1.0, i)
         return z
 
+    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
+        """File z, a function of two numbers with these slopes, if one of them is active."""
+        raise NotImplementedError
+
     cdef int _note_sum(self, object z, object values) except -1:
         """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""
         raise NotImplementedError
@@ -396,6 +404,20 @@ cdef class Recorder(Arithmetic):
         at.index = self.n
         return at.index
 
+    def fresh(self, values, list nodes, dict originals, dict patches, node_class):
+        """New floats for those in `values`, filed, with their nodes; `originals` and `patches` lead back to the old."""
+        cdef list found = []
+        for x in values:
+            new = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
+            index = self.file(new)
+            pair = (new, x)
+            key = PyLong_FromVoidPtr(<void*> <PyObject*> new)
+            originals[key] = pair
+            patches[key] = pair
+            nodes.append(node_class(index, new))
+            found.append(new)
+        return found
+
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef int64_t i = -1 if a == NULL else a.index
         cdef int64_t j = -1 if b == NULL else b.index
@@ -426,6 +448,22 @@ cdef class Recorder(Arithmetic):
         at.index = self.n
         return self.tape.push(at.index, i, slope)
 
+
+    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
+        cdef Place* p = self.table.find(<PyObject*> a)
+        cdef Place* q = self.table.find(<PyObject*> b)
+        cdef int64_t i = -1 if p == NULL else p.index
+        cdef int64_t j = -1 if q == NULL else q.index
+        if i < 0 and j < 0:
+            return 0
+        self._make_room()
+        p = self._filed(z)
+        p.index = self.n
+        if i >= 0:
+            self.tape.push(p.index, i, da)
+        if j >= 0:
+            self.tape.push(p.index, j, db)
+        return 0
 
     cdef int64_t _index_of(self, object x) except? -9:
         """The index of a number of any kind; -1 if it is not active."""
@@ -543,6 +581,13 @@ cdef class Pusher(Arithmetic):
     cdef int _along(self, object z, double slope, Place* a) except -1:
         return self._file(z, slope * a.dot)
 
+    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
+        cdef Place* p = self.table.find(<PyObject*> a)
+        cdef Place* q = self.table.find(<PyObject*> b)
+        if p == NULL and q == NULL:
+            return 0
+        return self._file(z, (0.0 if p == NULL else da * p.dot) + (0.0 if q == NULL else db * q.dot))
+
     cdef int _note_sum(self, object z, object values) except -1:
         cdef Place* at
         cdef double z_dot = 0.0
@@ -568,8 +613,10 @@ cdef object whole(object a, object b, int op):
 cdef object MISSING = object()
 # Functions whose slopes are computed here, as the rows of `rules.elementwise` say, while those are the rules in force.
 cdef dict SLOPES = {
-    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: 6, math.log: 7
+    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: 6, math.log: 7, math.atan: 8,
+    math.radians: 9, math.degrees: 10, math.fabs: 11, abs: 11
 }
+cdef double RADIANS = math.pi / 180.0, DEGREES = 180.0 / math.pi
 
 
 cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept:
@@ -588,6 +635,14 @@ cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept
         slope[0] = 0.5 / w
     elif known == 7 and v != 0.0:
         slope[0] = 1.0 / v
+    elif known == 8:
+        slope[0] = 1.0 / (1.0 + v * v)
+    elif known == 9:
+        slope[0] = RADIANS
+    elif known == 10:
+        slope[0] = DEGREES
+    elif known == 11 and v != 0.0:
+        slope[0] = 1.0 if v > 0.0 else -1.0
     else:
         return False
     return True
@@ -607,7 +662,11 @@ cdef inline double curvature_of(int known, double v, double w) noexcept:
         return 2.0 * w * (1.0 + w * w)
     if known == 6:
         return -0.25 / (w * w * w)
-    return -1.0 / (v * v)
+    if known == 7:
+        return -1.0 / (v * v)
+    if known == 8:
+        return -2.0 * v / ((1.0 + v * v) * (1.0 + v * v))
+    return 0.0
 
 
 cdef class ScalarRule:
@@ -620,7 +679,7 @@ cdef class ScalarRule:
     def __init__(self, arithmetic, f, partial, m, general):
         self.arithmetic = arithmetic
         self.f, self.partial, self.m, self.general = f, partial, m, general
-        own = getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
+        own = not callable(partial) or getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
         self.known = SLOPES.get(f, 0) if own else 0
 
     def call(self, x, other=MISSING):
@@ -639,6 +698,8 @@ cdef class ScalarRule:
         v = PyFloat_AS_DOUBLE(x)
         w = PyFloat_AS_DOUBLE(z) if PyFloat_CheckExact(z) else 0.0
         if not slope_of(known, v, w, &slope):
+            if known >= 8:
+                return self.general(x)
             slope = self.partial(self.m, x, z)
             i = self.arithmetic.table.find(<PyObject*> x)
         self.arithmetic._along(z, slope, i)
@@ -656,6 +717,32 @@ cdef class ScalarRule:
         return self.general(x)
 
 
+cdef class PairRule:
+    """`math.atan2` or `math.hypot` of two floats; other arguments go the general way."""
+
+    cdef Arithmetic arithmetic
+    cdef object f, general
+
+    def __init__(self, arithmetic, f, general):
+        self.arithmetic, self.f, self.general = arithmetic, f, general
+
+    def call(self, *args):
+        """f(a, b)."""
+        cdef double x, y, w
+        if len(args) == 2 and self.arithmetic.outer is None and is_real(args[0]) and is_real(args[1]):
+            x, y = real(args[0]), real(args[1])
+            if x != 0.0 or y != 0.0:
+                z = self.f(args[0], args[1])
+                w = PyFloat_AS_DOUBLE(z)
+                if self.f is math.hypot:
+                    self.arithmetic._note_pair(z, args[0], args[1], x / w, y / w)
+                else:
+                    w = x * x + y * y
+                    self.arithmetic._note_pair(z, args[0], args[1], y / w, -x / w)
+                return z
+        return self.general(*args)
+
+
 cdef class SumRule:
     """`sum` of a list or tuple of floats and ints; other arguments go the general way."""
 
@@ -668,7 +755,7 @@ cdef class SumRule:
 
     def call(self, values, start=MISSING):
         """sum(values)."""
-        cdef bint plain = start is MISSING
+        cdef bint plain = start is MISSING or is_real(start)
         if plain and (type(values) is GeneratorType or type(values) is map):
             values = list(self.arithmetic.level.iterable(values))
         if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
@@ -676,8 +763,12 @@ cdef class SumRule:
                 if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
                     break
             else:
-                z = sum(values)
-                if PyFloat_CheckExact(z):
+                if start is MISSING:
+                    z = sum(values)
+                else:
+                    z = sum(values, start)
+                    values = [start, *values]
+                if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                     self.arithmetic._note_sum(z, values)
                 return z
         return self.general(values) if start is MISSING else self.general(values, start)

@@ -210,3 +210,22 @@ cdef inline object defaults_of(object f):
 cdef inline object keyword_defaults_of(object f):
     cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
     return None if found == NULL else <object> found
+
+
+def meet_entries(container, known, adopt):
+    """Adopt the classes of the entries of a list or tuple, and of the entries of lists and tuples among them."""
+    cdef void* last = NULL
+    for x in container if PyTuple_CheckExact(container) else list(container):
+        if type(x) is NDARRAY:
+            break
+        last = adopt_class(x, last, known, adopt)
+        if PyTuple_CheckExact(x) or PyList_CheckExact(x):
+            for y in x if PyTuple_CheckExact(x) else list(x):
+                last = adopt_class(y, last, known, adopt)
+
+
+cdef inline void* adopt_class(object x, void* last, object known, object adopt) except? NULL:
+    cdef void* cls = <void*> type_of(x)
+    if cls != last and not PyFloat_CheckExact(x) and not is_in(known, type(x)):
+        adopt(type(x))
+    return cls

@@ -29,7 +29,16 @@ def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
-COMPILED = ("matmul", "floordiv", "mod", "lshift", "rshift", "and_", "or_", "xor")  # as in `engine.compiled`, besides
+COMPILED = (
+    "matmul",
+    "floordiv",
+    "mod",
+    "lshift",
+    "rshift",
+    "and_",
+    "or_",
+    "xor",
+)  # as in `engine.compiled`, besides
 
 
 @functools.lru_cache(1)
@@ -38,7 +47,7 @@ def own_compiled(changes: int) -> frozenset[str]:
 
     def is_free(name: str) -> bool:
         rule = rulebook.find(getattr(operator, name))
-        return rule is None or rule.own
+        return rule is None or not rule.users
 
     free = [name for name in COMPILED if is_free(name)]
     return frozenset([*free, *(f"i{name}" for name in free if name in ("floordiv", "mod"))])

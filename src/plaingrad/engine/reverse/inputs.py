@@ -27,6 +27,7 @@ from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.values.twins import Twin
 from plaingrad.errors import ArgumentError, PlaingradError
+from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
 
 _lock = shared_lock()
@@ -188,14 +189,15 @@ class Inputs:
     def _fresh_floats(self, x: Any, entries: list[Any]) -> list[Any]:
         """Fresh floats for those of `x`, a list or tuple, and their nodes; a list is about to be patched with them."""
         level, originals = self.level, self.originals
-        values = list(map(level.fresh_number, x))
-        for new, value in zip(values, x, strict=True):
-            originals[id(new)] = new, value
-            entries.append(NumberNode(level.add_number(new), new))
+        table: dict[int, Any] = self.patches.setdefault(id(x), (x, {}))[1] if type(x) is list else {}
+        if level.parent is PLAIN and hasattr(level.recorder, "fresh"):
+            values: list[Any] = level.recorder.fresh(x, entries, originals, table, NumberNode)
+        else:
+            values = list(map(level.fresh_number, x))
+            for new, value in zip(values, x, strict=True):
+                originals[id(new)] = table[id(new)] = new, value
+                entries.append(NumberNode(level.add_number(new), new))
         self.leaves += len(values)
-        if type(x) is list:
-            table = self.patches.setdefault(id(x), (x, {}))[1]
-            table.update((id(new), (new, value)) for new, value in zip(values, x, strict=True))
         return values
 
     def _patch(self, container: Any, key: Any, old: Any, new: Any) -> None:
