@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sysconfig
 from typing import Any
 
 VERSION = 2  # of what the two sides expect of each other
@@ -21,6 +22,8 @@ def _load() -> tuple[Any, str]:
         found = importlib.import_module("plaingrad.engine.compiled._core")
     except ImportError as error:
         if error.name == "plaingrad.engine.compiled._core":
+            if sysconfig.get_config_var("Py_GIL_DISABLED"):
+                return None, "a free-threaded CPython has no compiled core yet"
             return None, "the extension was not built (a C compiler is needed when plaingrad is installed)"
         return None, f"the extension cannot be loaded ({error})"
     if getattr(found, "VERSION", 0) != VERSION:
