@@ -53,7 +53,8 @@ def arrays(x):
     a = np.array([x, 1.0, 2.0])
     a[1] = x * x
     a *= 2.0
-    return np.sum(np.exp(a) * a) + a @ a
+    b = a[[0, 2, 1]] * np.cumsum(a)  # not in the compiled core
+    return np.sum(np.exp(a) * a) + a @ a + np.max(b)
 
 
 def subclasses(x):

@@ -333,6 +333,24 @@ def test_a_pullback_is_pulled_twice_and_under_other_derivatives(name):
     np.testing.assert_allclose(kept[0](1.0)[0], wanted, rtol=1e-13)  # once the level around is closed
 
 
+def test_a_number_that_moves_only_at_the_level_around_keeps_its_tangent_on_the_tape():
+    def f(x, s):
+        u = x * s - s / x
+        u *= s
+        u[1:] = s
+        u += s * x
+        return (u * u / s).sum() + s * x[0] + sum([x[1], s]) * s
+
+    def inner(s):
+        return grad(f)(X, s)
+
+    h = 1e-5
+    want = (8 * (inner(1.3 + h) - inner(1.3 - h)) - (inner(1.3 + 2 * h) - inner(1.3 - 2 * h))) / (12 * h)
+    np.testing.assert_allclose(jvp(inner, (1.3,), (1.0,))[1], want, rtol=1e-7, atol=1e-8)
+    twice = jvp(lambda s: linearize(lambda x: f(x, s), X)[1](V), (1.3,), (1.0,))[1]
+    assert twice == pytest.approx(want @ V, rel=1e-7)
+
+
 def test_eight_threads_record_at_one_level_each_and_agree():
     names = ["slices_written", "products", "elements_written", "arithmetic"]
     wanted = {name: grad(PROGRAMS[name])(X) for name in names}

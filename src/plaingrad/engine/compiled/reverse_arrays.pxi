@@ -39,7 +39,9 @@ cdef class ArrayRecorder(Recorder):
         if PyFloat_CheckExact(x) or type(x) is NUMBER64:
             value[0] = PyFloat_AS_DOUBLE(x)
             at = self.table.find(<PyObject*> x)
-            return INACTIVE if at == NULL else at.index
+            if at != NULL:
+                return at.index
+            return ELSEWHERE if self._moves_outside(x) else INACTIVE  # a step would hold its value only
         if not PyLong_CheckExact(x):
             return ELSEWHERE
         value[0] = <double> PyLong_AsLongLongAndOverflow(x, &overflow)
