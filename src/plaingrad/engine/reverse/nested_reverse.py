@@ -22,7 +22,10 @@ from plaingrad.engine.memory.memory import (
 )
 from plaingrad.engine.memory.tape import (
     ArraySlot,
+    InPlaceSum,
     RuleStep,
+    Tree,
+    WriteCotangent,
     add_real,
     add_to,
     array_difference_back,
@@ -45,6 +48,10 @@ def called_back(outer: Any, f: Callable[..., None], shadow: Shadow, arguments: t
 
 def step_back(outer: Any, step: Any, shadow: Shadow, undone: list[Any]) -> None:
     """step.back(shadow, undone) at level `outer`."""
+    if type(step) is InPlaceSum and added_back(outer, step, shadow):
+        return
+    if type(step) is WriteCotangent and written_back(outer, step, shadow):
+        return
     if type(step) is not RuleStep or not is_whole(step):
         outer.calls.inside(type(step).back)(step, shadow, undone)
         return
@@ -64,6 +71,43 @@ def step_back(outer: Any, step: Any, shadow: Shadow, undone: list[Any]) -> None:
                 add_array(outer, shadow, slot.index, x, x_bar)
             else:
                 outer.calls.inside(add_to)(shadow, slot, x_bar)
+
+
+def cotangent_of(shadow: Shadow, slot: ArraySlot) -> Any:
+    """The cotangent at `slot` as memory to read and write; None where it would have to be made, or copied, first."""
+    if slot.index not in shadow.owned:
+        return None
+    if slot.x.base is None:
+        return shadow.bars[slot.index]
+    return shadow.view(slot.index, slot.x) if slot.index in shadow.laid and slot.x.size else None
+
+
+def added_back(outer: Any, step: InPlaceSum, shadow: Shadow) -> bool:
+    """a += b or a -= b; False where that is not for here."""
+    b = step.b_slot
+    if b is None or shadow.bars[step.slot.index] is None:
+        return True
+    a_bar = cotangent_of(shadow, step.slot)
+    if a_bar is None or type(b) is Tree:
+        return False
+    add_operand(outer, shadow, b.index, b.x, outer.mul(a_bar, 1.0 if step.sign > 0 else -1.0))
+    return True
+
+
+def written_back(outer: Any, step: WriteCotangent, shadow: Shadow) -> bool:
+    """a[...] = v; False where that is not for here."""
+    v = step.v_slot
+    if shadow.bars[step.slot.index] is None:
+        return True
+    if step.key is not Ellipsis or step.winners is not None or type(v) is Tree:
+        return False
+    a_bar = cotangent_of(shadow, step.slot)
+    if a_bar is None:
+        return False
+    if v is not None:
+        add_operand(outer, shadow, v.index, v.x, outer.mul(a_bar, 1.0))
+    outer.setitem(0.0, a_bar, Ellipsis)
+    return True
 
 
 def is_whole(step: RuleStep) -> bool:
@@ -99,6 +143,10 @@ def add_operand(outer: Any, shadow: Shadow, index: int, x: Any, x_bar: Any) -> N
     """add_real(shadow, index, x, x_bar) at level `outer`."""
     if type(x) is np.ndarray and x_bar.shape == x.shape:
         add_array(outer, shadow, index, x, x_bar)
+    elif type(x) is float or type(x) is np.float64:
+        total = outer.prep(np.sum)(x_bar) if type(x_bar) is np.ndarray else x_bar
+        before = shadow.bars[index]
+        shadow.bars[index] = total if before is None else outer.add(before, total)
     else:
         outer.calls.inside(add_real)(shadow, index, x, x_bar)
 
