@@ -245,30 +245,22 @@ cdef class Arithmetic:
         return self._binary(a, b, DIV, True)
 
     cdef object _power(self, object a, object b, str general):
-        cdef Place* i
-        cdef double x, e
-        if (PyFloat_CheckExact(a) and (PyLong_CheckExact(b) or PyFloat_CheckExact(b))) or (
-            type(a) is NUMBER64 and PyLong_CheckExact(b) and b == 2
-        ):
-            if b >= 1 and self.table.find(<PyObject*> b) == NULL and not self._moves_outside(b):
+        cdef double x, e, slope
+        cdef bint moves
+        if is_real(a) and is_real(b) and not (PyLong_CheckExact(a) and PyLong_CheckExact(b)):
+            x, e = real(a), real(b)
+            moves = self.table.find(<PyObject*> b) != NULL or self._moves_outside(b)
+            if x > 0.0 or (not moves and e == floor(e) and (e >= 1.0 or x < 0.0)):
+                if moves and self.outer is not None:
+                    return getattr(self.level, general)(a, b)
                 z = PyNumber_Power(a, b, None)
-                if self.outer is not None and (PyFloat_CheckExact(z) or type(a) is NUMBER64):
-                    x = PyFloat_AS_DOUBLE(a)
-                    e = real(b)
-                    self._along_both(
-                        z,
-                        a,
-                        2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0),
-                        2.0 if e == 2.0 else 0.0 if e == 1.0 else e * (e - 1.0) * c_pow(x, e - 2.0),
-                    )
-                    return z
-                i = self.table.find(<PyObject*> a)
-                if i == NULL:
-                    return z
-                if PyFloat_CheckExact(z) or type(a) is NUMBER64:
-                    x = PyFloat_AS_DOUBLE(a)
-                    e = real(b)
-                    self._along(z, 2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0), i)
+                if PyFloat_CheckExact(z) or type(z) is NUMBER64:
+                    slope = 2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0)
+                    if self.outer is not None:
+                        curvature = 2.0 if e == 2.0 else 0.0 if e == 1.0 else e * (e - 1.0) * c_pow(x, e - 2.0)
+                        self._along_both(z, a, slope, curvature)
+                    else:
+                        self._note_pair(z, a, b, slope, PyFloat_AS_DOUBLE(z) * log(x) if moves else 0.0)
                     return z
         elif PyComplex_CheckExact(a) and PyLong_CheckExact(b):
             z = self._complex_power(a, b)
