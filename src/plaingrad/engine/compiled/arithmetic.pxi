@@ -139,6 +139,24 @@ cdef class Arithmetic:
         self.n += 1
         return at
 
+    cdef object _entered(self, object x):
+        """File the fresh number `x`; what the table says of it."""
+        raise NotImplementedError
+
+    def fresh(self, values, list nodes, dict originals, dict patches, node_class):
+        """New floats for those in `values`, filed, with their nodes; `originals` and `patches` lead back to the old."""
+        cdef list found = []
+        for x in values:
+            new = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
+            index = self._entered(new)
+            pair = (new, x)
+            key = PyLong_FromVoidPtr(<void*> <PyObject*> new)
+            originals[key] = pair
+            patches[key] = pair
+            nodes.append(node_class(index, new))
+            found.append(new)
+        return found
+
     def sweep(self):
         """Let go of the numbers that only the table refers to; how many stay."""
         return self.table.sweep()
@@ -383,6 +401,9 @@ cdef class Recorder(Arithmetic):
         """The tape."""
         return self.tape
 
+    cdef object _entered(self, object x):
+        return self.file(x)
+
     def new_index(self):
         """The next index."""
         self.n += 1
@@ -395,20 +416,6 @@ cdef class Recorder(Arithmetic):
         at = self._filed(x)
         at.index = self.n
         return at.index
-
-    def fresh(self, values, list nodes, dict originals, dict patches, node_class):
-        """New floats for those in `values`, filed, with their nodes; `originals` and `patches` lead back to the old."""
-        cdef list found = []
-        for x in values:
-            new = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
-            index = self.file(new)
-            pair = (new, x)
-            key = PyLong_FromVoidPtr(<void*> <PyObject*> new)
-            originals[key] = pair
-            patches[key] = pair
-            nodes.append(node_class(index, new))
-            found.append(new)
-        return found
 
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef int64_t i = -1 if a == NULL else a.index
@@ -542,6 +549,10 @@ cdef class Pusher(Arithmetic):
     def file(self, x, double x_dot):
         """File the fresh number `x`, a float or NumPy's float64, with its tangent."""
         self._file(x, x_dot)
+
+    cdef object _entered(self, object x):
+        self._file(x, 0.0)
+        return x
 
     cdef int _file(self, object x, double x_dot) except -1:
         cdef Place* at

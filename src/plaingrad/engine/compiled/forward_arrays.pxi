@@ -111,6 +111,61 @@ cdef class ArrayPusher(Pusher):
             return None
         return z
 
+    # Complex numbers, whose tangents are objects
+
+    cdef object _complex_dot(self, object x):
+        """The tangent of a number; None if it has none."""
+        cdef Place* at = self.table.find(<PyObject*> x)
+        cdef PyObject* found
+        if at != NULL:
+            return PyFloat_FromDouble(at.dot)
+        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
+        return None if found == NULL else <object> found
+
+    cdef int _file_complex(self, object z, object z_dot) except -1:
+        cdef list alive = self.level.alive
+        alive.append(z)
+        self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> z)] = z_dot
+        if len(alive) & 4095 == 0:
+            self.level._sweep_numbers()
+        return 0
+
+    cdef object _complex(self, object a, object b, int op):
+        """a op b where one is a complex number; None where that is not done here."""
+        if not (is_real(a) or PyComplex_CheckExact(a)) or not (is_real(b) or PyComplex_CheckExact(b)):
+            return None
+        z = whole(a, b, op)
+        if not PyComplex_CheckExact(z):
+            return None
+        a_dot = self._complex_dot(a)
+        b_dot = self._complex_dot(b)
+        if a_dot is None and b_dot is None:
+            return z
+        if b_dot is None:
+            z_dot = a_dot * b if op == MUL else a_dot / b if op == DIV else a_dot
+        elif a_dot is None:
+            z_dot = b_dot if op == ADD else -b_dot if op == SUB else a * b_dot if op == MUL else -(z * b_dot / b)
+        elif op == ADD:
+            z_dot = a_dot + b_dot
+        elif op == SUB:
+            z_dot = a_dot - b_dot
+        elif op == MUL:
+            z_dot = a_dot * b + a * b_dot
+        else:
+            z_dot = (a_dot - z * b_dot) / b
+        self._file_complex(z, complex(z_dot))
+        return z
+
+    cdef object _complex_power(self, object a, object b):
+        """a ** b of a complex number and a whole one; None where that is not done here."""
+        if not 1 <= b <= 100:
+            return None
+        z = PyNumber_Power(a, b, None)
+        a_dot = self._complex_dot(a)
+        if a_dot is not None:
+            self._file_complex(z, complex(b * PyNumber_Power(a, b - 1, None) * a_dot))
+        return z
+
     # Operators
 
     cdef object _arrays(self, object a, object b, int op, bint in_place):

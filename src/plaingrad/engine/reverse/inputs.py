@@ -190,7 +190,7 @@ class Inputs:
         """Fresh floats for those of `x`, a list or tuple, and their nodes; a list is about to be patched with them."""
         level, originals = self.level, self.originals
         table: dict[int, Any] = self.patches.setdefault(id(x), (x, {}))[1] if type(x) is list else {}
-        if level.parent is PLAIN and hasattr(level.recorder, "fresh"):
+        if level.parent is PLAIN and level.recorder is not None:
             values: list[Any] = level.recorder.fresh(x, entries, originals, table, NumberNode)
         else:
             values = list(map(level.fresh_number, x))

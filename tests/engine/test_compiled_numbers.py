@@ -1,0 +1,140 @@
+"""Operations on numbers that the compiled core does itself, beyond plain arithmetic: powers, pairs, sums, complex ones.
+
+The same programs run where the core is not in use.
+"""
+
+import cmath
+import heapq
+import math
+
+import numpy as np
+import pytest
+
+from plaingrad import grad, hvp, jvp
+
+PROGRAMS = {}
+
+
+def program(f):
+    PROGRAMS[f.__name__] = f
+    return f
+
+
+@program
+def powers(x):
+    y = x**0.5 + x**-1.5 + x**3.7 + x**1 + x**0 + x**0.0 + x**2.0
+    return y + (-x) ** 3 + (-x) ** -2 + (-x) ** 2.0 + (-x) ** -1.0
+
+
+@program
+def powers_of_constants_and_of_themselves(x):
+    return 2.0**x + 3**x + x**x + np.float64(1.5) ** x + 1.0**x + x ** (1 / 3) * x ** (x * x)
+
+
+@program
+def powers_of_numpys_numbers(x):
+    n = x * np.float64(1.0)
+    return np.float64(2) * x**1.5 + n**-2 + n**0.5 + n**3 + 2.0**n
+
+
+@program
+def powers_in_place(x):
+    y = x * 1.0
+    y **= 2
+    y **= 0.5
+    y **= x
+    return y
+
+
+@program
+def functions_of_two_numbers(x):
+    y = math.atan2(x, 2.0 * x * x) + math.atan2(1, x) + math.atan2(x, -1.0) + math.atan2(-x, -x * x)
+    return y + math.hypot(x, x * x) + math.hypot(x, 3) + math.hypot(-2, x) + math.hypot(x) + math.hypot(x, 1.0, 2.0)
+
+
+@program
+def angles_and_absolute_values(x):
+    return math.degrees(x * x) * math.radians(x) + abs(-x * x) * math.fabs(x) + abs(x * 2.0) + math.atan(x * x) / x
+
+
+@program
+def sums_with_a_start(x):
+    y = sum([x * k for k in range(4)], x) * sum((x, 2), 1.5) + sum([1, 2], x) * sum([x], np.float64(2.0))
+    return y + sum((x * k for k in range(3)), x * x) + sum([], x) + sum([x, x], 2)
+
+
+@program
+def whole_numbers_beside(x):
+    total = x
+    for k in range(9):
+        total = total * (1.0 + k // 2 * 0.1) + x * (k % 3) + (k & 1) + (k | 2) * x + (k ^ 1) + (k << 1) - (k >> 1)
+    k = 17
+    k //= 2
+    k %= 5
+    return total * k + 7.5 // 2.0 + 7.5 % 2.0
+
+
+@program
+def complex_arithmetic(x):
+    z = complex(x, 0.5 * x)
+    z = z * x + x / z - x
+    z = x - z
+    z = z * z / (x + 1) + 2.0 * z - z / 2 + 1
+    z = -z
+    z = z**3 * (2.0 - z) / (z * z + 4) + 1 / z - 2
+    z = z * 1j + cmath.exp(z * 0.1)
+    for _ in range(4):
+        z = z - (z * z * z - x) / (3.0 * z * z + 0.1)
+    z += x
+    z *= 2.0
+    return z.real * z.imag + abs(z)
+
+
+@program
+def heaps_of_pairs(x):
+    heap = []
+    for k in range(90):
+        heapq.heappush(heap, (math.sin(k) * 3.0, k, x * k))
+    total = 0.0
+    while heap:
+        _, k, value = heapq.heappop(heap)
+        total = total * 0.9 + value * value / (k + 1.0)
+    return total
+
+
+def difference(f, x, h):
+    return (8 * (f(x + h) - f(x - h)) - (f(x + 2 * h) - f(x - 2 * h))) / (12 * h)
+
+
+@pytest.mark.parametrize("x", [0.6, 1.3])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_derivatives_are_those_of_differences(name, x):
+    f = PROGRAMS[name]
+    slope = difference(f, x, 1e-4)
+    assert grad(f)(x) == pytest.approx(slope, rel=1e-8)
+    y, y_dot = jvp(f, (x,), (1.0,))
+    assert (y, y_dot) == (f(x), pytest.approx(slope, rel=1e-8))
+    curvature = difference(grad(f), x, 1e-4)
+    assert hvp(f, (x,), (1.0,))[0] == pytest.approx(curvature, rel=1e-7, abs=1e-7)
+    assert grad(grad(f))(x) == pytest.approx(curvature, rel=1e-7, abs=1e-7)
+    assert jvp(lambda x: jvp(f, (x,), (1.0,))[1], (x,), (1.0,))[1] == pytest.approx(curvature, rel=1e-7, abs=1e-7)
+
+
+@pytest.mark.parametrize("z", [1 + 2j, -0.5 + 0.3j])
+def test_gradients_with_respect_to_complex_numbers(z):
+    def f(z):
+        return (z * z * 2 + z / (z + 1) - 3 / z + (2 - z) * 1.5 - z**3).real + abs(z) * 0.1
+
+    along = difference(lambda t: f(z + t), 0.0, 1e-4) + 1j * difference(lambda t: f(z + 1j * t), 0.0, 1e-4)
+    assert grad(f)(z) == pytest.approx(along, rel=1e-8)
+
+
+def test_what_python_refuses_is_refused():
+    for f, error in [(lambda x: x**-1, ZeroDivisionError), (lambda x: x // 0, ZeroDivisionError)]:
+        for derived in (grad(f), lambda x, f=f: jvp(f, (x,), (1.0,))):
+            with pytest.raises(error):
+                derived(0.0)
+    assert grad(lambda x: (x - x) ** 2 + (x - x) ** 1)(1.0) == 0.0
+    assert grad(lambda x: x**1)(0.0) == 1.0
+    assert grad(lambda x: x**0.5)(0.0) == math.inf
+    assert grad(lambda x: math.hypot(x - x, 0.0) + x)(1.0) == 1.0
