@@ -17,7 +17,7 @@ from plaingrad.api import recorded
 from plaingrad.api.information import TO_SAY, say_form
 from plaingrad.class_keys import all_among, is_instance
 from plaingrad.copying import shallow_copy
-from plaingrad.engine.memory.entries import entries_of, has_fields
+from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.tape import Tree
 from plaingrad.engine.values.borrowed import of_their_own
@@ -170,6 +170,8 @@ class Fit:
         if kind == SEQUENCE:
             if not isinstance(d, (list, tuple, deque)) or len(d) != len(x):
                 raise self.misfit(path, f"a sequence of {len(x)} entries", d)
+            if is_of_floats(d) and is_of_floats(x):
+                return list(d)
             return [self.of(part, of, f"{path}[{k}]") for k, (part, of) in enumerate(zip(d, x, strict=True))]
         if kind == MAPPING:
             if not is_instance(d, Mapping) or set(d) - set(x):

@@ -554,6 +554,14 @@ cdef class Pusher(Arithmetic):
         self._file(x, 0.0)
         return x
 
+    def seed(self, values, dots):
+        """Give the floats in `values`, which are filed, their tangents."""
+        cdef Place* at
+        for x, x_dot in zip(values, dots):
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                at.dot = PyFloat_AS_DOUBLE(x_dot)
+
     cdef int _file(self, object x, double x_dot) except -1:
         cdef Place* at
         self._make_room()

@@ -16,6 +16,7 @@ from plaingrad.engine.fusion.fused import ForwardBlocks, cells_of
 from plaingrad.engine.fusion.hot_hooks import forward_hooks
 from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_compiled, own_operators
 from plaingrad.engine.memory import regions
+from plaingrad.engine.memory.entries import is_of_floats
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.regions import Region
@@ -198,6 +199,9 @@ class Tangents(Level):
                 self.computed(regions.update_whole, region, x, x_dot)
         elif not is_zero:
             entries = node.entries
+            if self.recorder is not None and is_of_floats(x_dot) and is_of_floats(x):
+                self.recorder.seed(x, x_dot)
+                return
             parts = fields_of(x) if kind == OBJECT else x
             for key in range(len(entries)) if kind == SEQUENCE else entries:
                 if entries[key] is not None:
