@@ -5,6 +5,7 @@ One callable may have several rules, chosen by the types of the arguments: they 
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -400,6 +401,12 @@ def find(function: Any) -> Rule | None:
         return rules_of_functions.get(function) or _rules.get(function)
     rule = _rules.get(_key(function))
     return rule if rule is not None or not _waiting else _met(function)
+
+
+@functools.lru_cache(1)
+def classes_with_rules(changes: int) -> frozenset[type]:
+    """The classes of the callables that have a rule, as long as the rulebook is as it is."""
+    return frozenset(type(rule.function) for rule in [*_rules.values()])
 
 
 def find_for(function: Any, args: tuple[Any, ...]) -> Rule | None:

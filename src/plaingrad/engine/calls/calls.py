@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_among
+from plaingrad.class_keys import is_among, is_own_key
 from plaingrad.engine.calls import elsewhere, specials, text_functions
 from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
@@ -93,6 +93,17 @@ def is_immortal(f: FunctionType) -> bool:
     )
 
 
+def is_called_alike(t: type) -> bool:
+    """Whether every instance of a user's class is called in the same way, by Python code in it."""
+    return (
+        is_own_key(t)
+        and type(lookup(t, "__call__")) is FunctionType
+        and not issubclass(t, type)
+        and not adopt.may_change(t)
+        and t not in rulebook.classes_with_rules(rulebook.changes())
+    )
+
+
 class Calls(ObjectAccess):
     """The call decision of one level, with its caches. They are dropped when the rulebook changes."""
 
@@ -104,6 +115,7 @@ class Calls(ObjectAccess):
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods = {}
         self.attributes = {}
+        self.callables: set[type] = set()  # classes whose instances are called natively, in adopted Python code
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
         self.met = {}
@@ -121,6 +133,7 @@ class Calls(ObjectAccess):
         self.functions.clear()
         self.prepared.clear()
         self.memos.rulebook_changed()
+        self.callables.clear()
         self.methods.clear()
         self.attributes.clear()
 
@@ -131,6 +144,7 @@ class Calls(ObjectAccess):
     def classes_changed(self) -> None:
         """Forget how classes are called, and their instances' attributes: one of them was changed."""
         self.prepared.clear()
+        self.callables.clear()
         self.attributes.clear()
         self.methods.clear()
         self.stores.clear()
@@ -215,6 +229,8 @@ class Calls(ObjectAccess):
         instead = self._decision(f, t)
         if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":
             instead = meeting_class(self, f)
+        if instead is f and is_heap(t) and is_called_alike(t):
+            self.callables.add(t)
         if is_among(t, CACHEABLE):
             owner = getattr(f, "__self__", None)
             if (t not in BUILTIN or owner is None or type(owner) is ModuleType) and not adopt.may_change(f):

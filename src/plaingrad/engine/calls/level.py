@@ -86,6 +86,7 @@ class Level(RuleApplication, Operators, Access):
         calls = self.calls
         slow = {
             "recorder": self.recorder,
+            "callables": calls.callables,
             "prep": calls.prep,
             "function": calls._decide_function,
             "attr": calls.attr,

@@ -46,6 +46,7 @@ cdef class Looks:
     cdef Seen seen_known[64]
     cdef dict functions, prepared, methods, stores
     cdef object settled, known, cacheable
+    cdef set callables
     cdef Arithmetic recorder  # of a level that has one; else None
     cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable
     cdef tuple slow_comparisons
@@ -54,6 +55,7 @@ cdef class Looks:
     def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
+        self.callables = slow["callables"]
         self.recorder = slow["recorder"]
         self.settled, self.known, self.cacheable = settled, known, cacheable
         self.code_is_watched = code_is_watched
@@ -96,6 +98,8 @@ cdef class Looks:
             found = PyDict_GetItemWithError(self.prepared, f)
             if found != NULL and <object> found is not None:
                 return <object> found
+        if is_in(self.callables, type(f)):
+            return f
         return self.slow_prep(f)
 
     def attr(self, o, name):
