@@ -115,6 +115,7 @@ class Calls(ObjectAccess):
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods = {}
         self.attributes = {}
+        self.bound: dict[tuple[type, Any], Any] = {}  # (class, C method of it) -> what to call with the object first
         self.callables: set[type] = set()  # classes whose instances are called natively, in adopted Python code
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
@@ -134,6 +135,7 @@ class Calls(ObjectAccess):
         self.prepared.clear()
         self.memos.rulebook_changed()
         self.callables.clear()
+        self.bound.clear()
         self.methods.clear()
         self.attributes.clear()
 
@@ -145,6 +147,7 @@ class Calls(ObjectAccess):
         """Forget how classes are called, and their instances' attributes: one of them was changed."""
         self.prepared.clear()
         self.callables.clear()
+        self.bound.clear()
         self.attributes.clear()
         self.methods.clear()
         self.stores.clear()
@@ -358,10 +361,14 @@ class Calls(ObjectAccess):
         """What to call for a C method bound to `owner`."""
         if descriptor is None:  # C code made it: no attribute of the type
             return guarded(self, f)
-        decision = self._method_decision(type(owner), f.__name__, descriptor)
-        if decision is None:
-            return f
-        return MethodType(decision, owner)
+        t = type(owner)
+        if not is_own_key(t) or not is_among(type(descriptor), CACHEABLE):
+            decision = self._method_decision(t, f.__name__, descriptor)
+        elif (t, descriptor) in self.bound:
+            decision = self.bound[t, descriptor]
+        else:
+            decision = self.bound[t, descriptor] = self._method_decision(t, f.__name__, descriptor)
+        return f if decision is None else MethodType(decision, owner)
 
     def _decide_partial(self, f: functools.partial) -> Any:
         inner = self.prep(f.func)
