@@ -115,8 +115,9 @@ class Calls(ObjectAccess):
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods = {}
         self.attributes = {}
-        self.bound: dict[tuple[type, Any], Any] = {}  # (class, C method of it) -> what to call with the object first
-        self.callables: set[type] = set()  # classes whose instances are called natively, in adopted Python code
+        # (class, C method of it) -> what to call with the object first
+        self.bound: dict[tuple[type, Any], Any] = {}
+        self.callables: set[type] = set()  # classes whose instances are called natively
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
         self.met = {}
