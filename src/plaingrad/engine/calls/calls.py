@@ -237,7 +237,9 @@ class Calls(ObjectAccess):
             self.callables.add(t)
         if is_among(t, CACHEABLE):
             owner = getattr(f, "__self__", None)
-            if (t not in BUILTIN or owner is None or type(owner) is ModuleType) and not adopt.may_change(f):
+            is_static = owner is None or type(owner) is ModuleType
+            is_static = is_static or (isinstance(owner, type) and not is_heap(owner))  # as `tuple.__new__`
+            if (t not in BUILTIN or is_static) and not adopt.may_change(f):
                 self.prepared[f] = instead
         return instead
 
