@@ -137,4 +137,8 @@ def test_what_python_refuses_is_refused():
     assert grad(lambda x: (x - x) ** 2 + (x - x) ** 1)(1.0) == 0.0
     assert grad(lambda x: x**1)(0.0) == 1.0
     assert grad(lambda x: x**0.5)(0.0) == math.inf
+    for x in (2e-313, 5e-324, 1.5, -2e-313):
+        for derived in (grad(grad(lambda x: x**1)), grad(lambda x: x**0), lambda x: hvp(lambda x: x**1, (x,), (1.0,))[0]):
+            assert derived(x) == 0.0
+    assert grad(lambda x: x**0.3)(1e-310) == pytest.approx(0.3 * 1e-310**0.3 / 1e-310, rel=1e-12)
     assert grad(lambda x: math.hypot(x - x, 0.0) + x)(1.0) == 1.0

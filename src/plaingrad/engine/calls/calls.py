@@ -93,6 +93,17 @@ def is_immortal(f: FunctionType) -> bool:
     )
 
 
+def is_decided_once(f: Any, t: type) -> bool:
+    """Whether what to call instead of `f`, of a cacheable type `t`, stays true: no method bound to some object."""
+    if t in BUILTIN:
+        owner = getattr(f, "__self__", None)
+        if isinstance(owner, type):  # as of `tuple.__new__`
+            return not is_heap(owner) and not adopt.may_change(f)
+        if owner is not None and type(owner) is not ModuleType:
+            return False
+    return not adopt.may_change(f)
+
+
 def is_called_alike(t: type) -> bool:
     """Whether every instance of a user's class is called in the same way, by Python code in it."""
     return (
@@ -235,12 +246,8 @@ class Calls(ObjectAccess):
             instead = meeting_class(self, f)
         if instead is f and is_heap(t) and is_called_alike(t):
             self.callables.add(t)
-        if is_among(t, CACHEABLE):
-            owner = getattr(f, "__self__", None)
-            is_static = owner is None or type(owner) is ModuleType
-            is_static = is_static or (isinstance(owner, type) and not is_heap(owner))  # as `tuple.__new__`
-            if (t not in BUILTIN or is_static) and not adopt.may_change(f):
-                self.prepared[f] = instead
+        if is_among(t, CACHEABLE) and is_decided_once(f, t):
+            self.prepared[f] = instead
         return instead
 
     def _decision(self, f: Any, t: type, ruled: bool = True) -> Any:

@@ -16,7 +16,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.math cimport cos, floor, log, sin, pow as c_pow
+from libc.math cimport cos, floor, isinf, log, sin, pow as c_pow
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 import math

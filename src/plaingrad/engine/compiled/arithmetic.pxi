@@ -273,10 +273,9 @@ cdef class Arithmetic:
                     return getattr(self.level, general)(a, b)
                 z = PyNumber_Power(a, b, None)
                 if PyFloat_CheckExact(z) or type(z) is NUMBER64:
-                    slope = 2.0 * x if e == 2.0 else e * c_pow(x, e - 1.0)
+                    slope = power_slope(x, e)
                     if self.outer is not None:
-                        curvature = 2.0 if e == 2.0 else 0.0 if e == 1.0 else e * (e - 1.0) * c_pow(x, e - 2.0)
-                        self._along_both(z, a, slope, curvature)
+                        self._along_both(z, a, slope, e * power_slope(x, e - 1.0))
                     else:
                         self._note_pair(z, a, b, slope, PyFloat_AS_DOUBLE(z) * log(x) if moves else 0.0)
                     return z
@@ -619,6 +618,17 @@ cdef object whole(object a, object b, int op):
     if op == MUL:
         return PyNumber_Multiply(a, b)
     return PyNumber_TrueDivide(a, b)
+
+
+cdef double power_slope(double x, double e) noexcept:
+    """e x ** (e - 1); 1 / x of a denormal number is infinite, and that slope need not be."""
+    cdef double slope
+    if e == 0.0:
+        return 0.0
+    if e == 2.0:
+        return 2.0 * x
+    slope = e * c_pow(x, e - 1.0)
+    return e * c_pow(x, e) / x if isinf(slope) and x != 0.0 and -1.0 < x < 1.0 else slope
 
 
 cdef object MISSING = object()
