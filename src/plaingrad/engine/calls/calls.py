@@ -126,8 +126,7 @@ class Calls(ObjectAccess):
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods = {}
         self.attributes = {}
-        # (class, C method of it) -> what to call with the object first
-        self.bound: dict[tuple[type, Any], Any] = {}
+        self.bound: dict[Any, Any] = {}  # (class, C method) -> what to call with the object first
         self.callables: set[type] = set()  # classes whose instances are called natively
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
@@ -382,9 +381,7 @@ class Calls(ObjectAccess):
 
     def _decide_partial(self, f: functools.partial) -> Any:
         inner = self.prep(f.func)
-        if inner is f.func:
-            return f
-        return functools.partial(inner, *f.args, **f.keywords)
+        return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
 
     def applier(self, rule: Rule, f: Any) -> Any:
         """What to call instead of `f`, which has `rule`."""
