@@ -662,7 +662,7 @@ cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept
         slope[0] = RADIANS
     elif known == 10:
         slope[0] = DEGREES
-    elif known == 11 and v != 0.0:
+    elif known == 11 and (v > 0.0 or v < 0.0):
         slope[0] = 1.0 if v > 0.0 else -1.0
     else:
         return False
@@ -738,6 +738,11 @@ cdef class ScalarRule:
         return self.general(x)
 
 
+cdef inline bint is_moderate(double x) noexcept:
+    """Whether the square of `x` is as exact as `x`."""
+    return x == 0.0 or 1e-150 < x < 1e150 or -1e150 < x < -1e-150
+
+
 cdef class PairRule:
     """`math.atan2` or `math.hypot` of two floats; other arguments go the general way."""
 
@@ -752,7 +757,7 @@ cdef class PairRule:
         cdef double x, y, w
         if len(args) == 2 and self.arithmetic.outer is None and is_real(args[0]) and is_real(args[1]):
             x, y = real(args[0]), real(args[1])
-            if x != 0.0 or y != 0.0:
+            if is_moderate(x) and is_moderate(y) and (x != 0.0 or y != 0.0):
                 z = self.f(args[0], args[1])
                 w = PyFloat_AS_DOUBLE(z)
                 if self.f is math.hypot:

@@ -126,6 +126,13 @@ cdef class PairBars(Bars):
                 self.dots[k] = at.dot
 
 
+    def put_number(self, Py_ssize_t k, x):
+        """The cotangent of a number becomes `x`, a float or NumPy's float64."""
+        cdef Place* at = self.outer.table.find(<PyObject*> x)
+        self[k] = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
+        self.dots[k] = 0.0 if at == NULL else at.dot
+
+
 def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
     """Carry the cotangents in `shadow`, which has `PairBars`, back at level `outer`."""
     cdef PairBars bars = shadow.bars

@@ -292,7 +292,7 @@ cdef class Bars:
             self.cells[k].bits = NOTHING
         if x is None:
             self.cells[k].bits = NOTHING
-        elif PyFloat_CheckExact(x) or type(x) is NUMBER64:
+        elif PyFloat_CheckExact(x):
             self._put(k, PyFloat_AS_DOUBLE(x))
         else:
             self.others[k] = x

@@ -146,7 +146,11 @@ def add_operand(outer: Any, shadow: Shadow, index: int, x: Any, x_bar: Any) -> N
     elif type(x) is float or type(x) is np.float64:
         total = outer.prep(np.sum)(x_bar) if type(x_bar) is np.ndarray else x_bar
         before = shadow.bars[index]
-        shadow.bars[index] = total if before is None else outer.add(before, total)
+        total = total if before is None else outer.add(before, total)
+        if type(total) is np.float64 and hasattr(shadow.bars, "put_number"):
+            shadow.bars.put_number(index, total)
+        else:
+            shadow.bars[index] = total
     else:
         outer.calls.inside(add_real)(shadow, index, x, x_bar)
 
