@@ -274,6 +274,30 @@ def no_axes(x):
 
 
 @program
+def numbers_read_beside_views(x):
+    y = x * 1.0
+    t = y[4] * y[4]
+    return y[1:3].sum() + y[::2].sum() * t + t
+
+
+@program
+def numbers_read_beside_copies_by_index(x):
+    y = x * 1.0
+    t = y[1] * y[1]
+    y[[0, 2]] = y[3:5]
+    m = y.reshape(2, 3)
+    return (y[1:] * 3).sum() * t + m[:, [0, 1]].sum() * m[1, 2] + y[[0, 4]].sum() * t
+
+
+@program
+def numbers_read_beside_copies_in_another_order(x):
+    y = x * 1.0
+    t = np.tanh(y[4])
+    m = y.reshape(3, 2).T.copy(order="K") * 1.0
+    return (m * m).sum() * t + m[1, 2] * m.T[0, 1]
+
+
+@program
 def a_loop_of_stencils(x):
     u = x * 1.0
     for _ in range(4):
@@ -432,6 +456,44 @@ def test_exceptions_and_read_only_arrays_are_those_of_the_plain_call():
     assert got["message"] == want[1]
     assert jvp(g, (X,), (V,))[1] == pytest.approx(2.0 * V.sum())
     assert got["message"] == want[1]
+
+
+def test_memory_that_was_written_before_an_exception_counts():
+    def f(x):
+        y = x * 1.0
+        z = y * y
+        w = x * 1e307
+        big = x * 1e307
+        with np.errstate(over="raise"):
+            for by in (1e308, np.full(4, 10.0)):
+                try:
+                    y *= by
+                except FloatingPointError:
+                    pass
+            try:
+                w += big
+            except FloatingPointError:
+                pass
+        return (y[1:2] / 1e300).sum() + z[1:3].sum() + w[1] / 1e298
+
+    x = np.array([0.5, 0.05, -0.1, 10.0])
+    with np.errstate(all="ignore"):
+        wanted = [0.0, 1e9 + 0.1 + 2e9, -0.2, 0.0]
+        np.testing.assert_allclose(grad(f)(x), wanted, rtol=1e-7)
+        _, y_dot = jvp(f, (x,), (np.array([0.1, 0.1, 0.1, 0.1]),))
+    assert y_dot == pytest.approx(0.1 * sum(wanted), rel=1e-9)
+
+
+def test_a_function_of_one_element_warns_as_often_as_in_the_plain_call():
+    def f(x):
+        return np.log(x[0] * 0.0) + np.sqrt(x[1]) + np.exp(x[2] * 1e4)
+
+    with pytest.warns(RuntimeWarning) as plain:
+        f(X)
+    for derived in (grad(f), lambda x: jvp(f, (x,), (V,)), lambda x: hvp(f, (x,), (V,))):
+        with pytest.warns(RuntimeWarning) as found:
+            derived(X)
+        assert sorted(str(w.message) for w in found) == sorted(str(w.message) for w in plain)
 
 
 def test_an_overflow_warns_once_as_the_plain_call_does():

@@ -143,6 +143,10 @@ def test_what_python_refuses_is_refused():
     assert grad(lambda x: x**0.3)(1e-310) == pytest.approx(0.3 * 1e-310**0.3 / 1e-310, rel=1e-12)
     assert grad(lambda x: math.hypot(x - x, 0.0) + x)(1.0) == 1.0
     assert math.isnan(grad(abs)(math.nan))
+    assert hvp(lambda x: x / 1e-310, (1.0,), (1.0,))[0] == 0.0
+    assert hvp(math.sqrt, (0.0,), (1.0,))[0] == -math.inf
+    for x in (5e-324, 1e-310, 1.0):
+        assert hvp(lambda x: x**0, (x,), (1.0,))[0] == 0.0
     assert grad(lambda x: math.hypot(x, 5e-324))(5e-324) == pytest.approx(math.sqrt(0.5))
     assert grad(lambda x: math.atan2(x, 1e-300))(0.0) == pytest.approx(1e300)
     assert grad(np.i0)(np.array(0.5)) == pytest.approx(0.2578943053908963)  # I_1(0.5)

@@ -275,7 +275,7 @@ cdef class Arithmetic:
                 if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                     slope = power_slope(x, e)
                     if self.outer is not None:
-                        self._along_both(z, a, slope, e * power_slope(x, e - 1.0))
+                        self._along_both(z, a, slope, 0.0 if e == 0.0 else e * power_slope(x, e - 1.0))
                     else:
                         self._note_pair(z, a, b, slope, PyFloat_AS_DOUBLE(z) * log(x) if moves else 0.0)
                     return z
@@ -633,8 +633,11 @@ cdef double power_slope(double x, double e) noexcept:
 
 cdef object MISSING = object()
 # Functions whose slopes are computed here, as the rows of `rules.elementwise` say, while those are the rules in force.
+cdef enum:
+    SQUARE_ROOT = 6
+
 cdef dict SLOPES = {
-    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: 6, math.log: 7, math.atan: 8,
+    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: SQUARE_ROOT, math.log: 7, math.atan: 8,
     math.radians: 9, math.degrees: 10, math.fabs: 11, abs: 11
 }
 cdef double RADIANS = math.pi / 180.0, DEGREES = 180.0 / math.pi

@@ -45,6 +45,10 @@ cdef class UfuncRule(ArrayRule):
             i = self.recorder.table.find(<PyObject*> x)
             if i == NULL:
                 return self.f(x)
+            if not slope_of(self.known, PyFloat_AS_DOUBLE(x), 1.0, &slope) or (
+                self.known == SQUARE_ROOT and not PyFloat_AS_DOUBLE(x) > 0.0
+            ):
+                return self.general(x)  # which calls it, and so warns, once
             z = self.f(x)
             if type(z) is NUMBER64 and slope_of(self.known, PyFloat_AS_DOUBLE(x), PyFloat_AS_DOUBLE(z), &slope):
                 self.recorder._along(z, slope, i)

@@ -45,6 +45,17 @@ cdef inline PyObject* memory_of(cnp.ndarray a) noexcept:
     return base if is_float64(<object> base) else NULL
 
 
+cdef object changed_in_place(object a, object b, int op):
+    """a op= b."""
+    if op == ADD:
+        return PyNumber_InPlaceAdd(a, b)
+    if op == SUB:
+        return PyNumber_InPlaceSubtract(a, b)
+    if op == MUL:
+        return PyNumber_InPlaceMultiply(a, b)
+    return PyNumber_InPlaceTrueDivide(a, b)
+
+
 cdef inline bint is_view(cnp.ndarray a) noexcept:
     return cnp.PyArray_BASE(a) != NULL
 

@@ -241,20 +241,19 @@ cdef class ArrayPusher(Pusher):
             return None
         if not self._may_write(self._region(a)):
             return None
-        if op == ADD:
-            z = PyNumber_InPlaceAdd(a, b)
-        elif op == SUB:
-            z = PyNumber_InPlaceSubtract(a, b)
-        elif op == MUL:
-            z = PyNumber_InPlaceMultiply(a, b)
-        else:
-            z = PyNumber_InPlaceTrueDivide(a, b)
+        z = error = None
+        try:
+            z = changed_in_place(a, b, op)
+        except FloatingPointError as raised:  # of `np.errstate`: the memory has been written
+            error = raised
         walk_along(&d, <cnp.ndarray> da.like, da.data, nd, shape)
         if op >= MUL:
             accumulate(SCALED, True, nd, shape, &d, &d, NULL, NULL, 1.0 / y if op == DIV else y)
         elif db.kind != STILL:
             self._walk(&w, db, nd, shape)
             accumulate(PLUS if op == ADD else MINUS, False, nd, shape, &d, &w, NULL, NULL, 0.0)
+        if error is not None:
+            raise error
         return z
 
     cdef bint _may_write(self, object region) except -1:

@@ -47,8 +47,10 @@ cdef class PairRecorder(ArrayRecorder):
         elif op == DIV:
             dx = 1.0 / y
             dy = -value / y
-            dx_dot = -dx * b_dot / y
-            dy_dot = -(z_dot + dy * b_dot) / y
+            dy_dot = -z_dot / y
+            if b_dot != 0.0:  # else 0 times a slope that is infinite
+                dx_dot = -dx * b_dot / y
+                dy_dot = -(z_dot + dy * b_dot) / y
         self._make_room()
         at = self._filed(z)
         at.index = self.n
@@ -158,7 +160,9 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
                 continue
             if cells[o].bits != OBJECT and cells[i].bits != OBJECT:
                 z_bar = cells[o].number
-                x_dot = dots[o] * e.partial + z_bar * partial_dot
+                x_dot = z_bar * partial_dot if partial_dot != 0.0 else 0.0
+                if dots[o] != 0.0:  # else 0 times an infinite slope
+                    x_dot += dots[o] * e.partial
                 z_bar = z_bar * e.partial
                 if cells[i].bits == NOTHING:
                     bars._put(i, z_bar)
@@ -222,11 +226,12 @@ cdef bint pair_element_back(Tape tape, PairBars bars, set owned, Entry* e) excep
     region = bars.outer._region(bar)
     if region is MISSING:
         return False
+    owner = <object> memory_of(bar)  # not `bar` itself where a view was asked for: `Shadow._lay`
     if region is None and e.input == READ and bars.dots[at] != 0.0:
-        region = bars.outer.level.add_region(bar)
+        region = bars.outer.level.add_region(owner)
     if region is not None:
         if region.dot is None:
-            region.dot = np.zeros_like(bar)
+            region.dot = np.zeros_like(owner)
         found = region.dot
         if not is_float64(found) or not has_shape(found, bar) or not has_strides(found, bar):
             return False

@@ -159,7 +159,6 @@ cdef class ArrayRecorder(Recorder):
 
     cdef object _in_place(self, cnp.ndarray a, object b, int64_t i, int64_t j, bint is_b, double y, int op):
         """a op= b; None where more is to be done."""
-        cdef ArrayStep step
         if i < 0 or (op >= MUL and (is_b or j >= 0)):
             return None
         if is_b and memory_of(b) == memory_of(a):
@@ -167,16 +166,17 @@ cdef class ArrayRecorder(Recorder):
         if not self._may_write(i):
             return None
         save = self._save(a, Ellipsis)
-        if self.outer is not None:
-            z = self.outer._binary(a, b, op, True)
-        elif op == ADD:
-            z = PyNumber_InPlaceAdd(a, b)
-        elif op == SUB:
-            z = PyNumber_InPlaceSubtract(a, b)
-        elif op == MUL:
-            z = PyNumber_InPlaceMultiply(a, b)
-        else:
-            z = PyNumber_InPlaceTrueDivide(a, b)
+        try:
+            z = changed_in_place(a, b, op) if self.outer is None else self.outer._binary(a, b, op, True)
+        except FloatingPointError:  # of `np.errstate`: the memory has been written
+            self._note_change(a, b, i, j, y, op, save)
+            raise
+        self._note_change(a, b, i, j, y, op, save)
+        return z
+
+    cdef int _note_change(self, cnp.ndarray a, object b, int64_t i, int64_t j, double y, int op, object save) except -1:
+        """Put a op= b on the tape, and behind it what it has overwritten."""
+        cdef ArrayStep step
         if op >= MUL or j >= 0:
             step = ArrayStep.__new__(ArrayStep)
             step.op = SCALED_BY if op >= MUL else ADDED_TO
@@ -185,7 +185,7 @@ cdef class ArrayRecorder(Recorder):
             self._push(step)
         if save is not None:
             self.level._saved(save)
-        return z
+        return 0
 
     cdef bint _may_write(self, int64_t i) except -1:
         """Whether a write to region `i` is seen by no other name."""

@@ -168,22 +168,33 @@ class ForwardArrays(Tangents):
         self._written(region)
         if plain_name in ("add", "sub") and rule.own and self._is_shared_sum(a, b):
             b_dot = None if slot is None else self.dot_at(slot, b)
-            self._native_in_place(name, a, b)
+            change: Any = None
             if b_dot is not None and b_dot is not ZeroTangent:
                 b_dot = self.computed(pushing.aligned, b_dot, b, a.ndim, self.lead)
-                self.computed(regions.add_to_whole, region, a, b_dot, 1 if plain_name == "add" else -1)
-            return a
+                change = regions.add_to_whole, region, a, b_dot, 1 if plain_name == "add" else -1
+            return self._changed_in_place(name, a, b, change)
         z_dot = None
         if rule.kind != "no_tangent":
-            z = self.apply(rule, f, (a, b), {})  # a new array, with its tangent
+            with np.errstate(**QUIET):  # the operation itself is still to come
+                z = self.apply(rule, f, (a, b), {})  # a new array, with its tangent
             z_slot = self.slot_of(z)
             z_dot = None if z_slot is None else self.dot_at(z_slot, z)
             if z_dot is ZeroTangent:
                 z_dot = None
-        self._native_in_place(name, a, b)
         if z_dot is not None:
             z_dot = self.computed(pushing.array_tangent, z_dot, a, self.lead)
-        self.computed(regions.update_whole, region, a, z_dot)
+        return self._changed_in_place(name, a, b, (regions.update_whole, region, a, z_dot))
+
+    def _changed_in_place(self, name: str, a: np.ndarray, b: Any, change: Any) -> np.ndarray:
+        """a op= b, and `change`, a function of tangents and its arguments, if there is one."""
+        try:
+            self._native_in_place(name, a, b)
+        except FloatingPointError:  # of `np.errstate`: the memory has been written
+            if change is not None:
+                self.computed(*change)
+            raise
+        if change is not None:
+            self.computed(*change)
         return a
 
     def _is_shared_sum(self, a: np.ndarray, b: Any) -> bool:

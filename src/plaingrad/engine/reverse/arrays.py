@@ -136,8 +136,7 @@ class ReverseArrays(Recording):
         slot = ArraySlot(i, a)
         save = self._save(a, Ellipsis)
         if plain_name in ("add", "sub") and not (type(b) is np.ndarray and np.may_share_memory(a, b)):
-            self._native_in_place(name, a, b)
-            self.tape.extend((i, STEP, InPlaceSum(slot, b_slot, 1 if plain_name == "add" else -1)))
+            step: Any = InPlaceSum(slot, b_slot, 1 if plain_name == "add" else -1)
         else:
             f = getattr(operator, plain_name)
             rule = rulebook.find_for(f, (a, b))
@@ -153,10 +152,17 @@ class ReverseArrays(Recording):
                 # b's cotangent belongs to what b held before the write: read it from a copy, recorded as such
                 b = self.prep(np.array)(b)
                 b_slot = self.slot_of(b)
-            _, pullback = self.outside(rule.rrule, old, b)
+            with np.errstate(all="ignore"):  # the operation itself is still to come
+                _, pullback = self.outside(rule.rrule, old, b)
             self._capture((b,))
+            step = InPlaceRule(slot, b_slot, pullback)
+        try:
             self._native_in_place(name, a, b)
-            self.tape.extend((i, STEP, InPlaceRule(slot, b_slot, pullback)))
+        except FloatingPointError:  # of `np.errstate`: the memory has been written
+            self.tape.extend((i, STEP, step))
+            self._saved(save)
+            raise
+        self.tape.extend((i, STEP, step))
         self._saved(save)
         return a
 
