@@ -3,8 +3,9 @@
 """The hooks that run most, compiled: table, tape and reverse pass as memory of C, and the looks at types before a
 native operation.
 
-`Recorder` does what `fusion.hot_hooks` does in reverse mode where no derivative is taken further out, with the same
-results. `Looks` does what the methods of a level and of its call decision do first, in any mode:
+`ArrayRecorder`, `ArrayPusher` and `PairRecorder` do what `fusion.hot_hooks`, the modes and the rules do with numbers and
+plain arrays: in reverse mode and in forward mode where no derivative is taken further out, and in reverse mode inside
+such a forward mode. `Looks` does what the methods of a level and of its call decision do first, in any mode:
 where they find something that needs work, the Python forms go on.
 
 One thread at a time runs here: every method is one step for the interpreter unless it calls Python code, and what it

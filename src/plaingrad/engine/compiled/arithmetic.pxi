@@ -1,4 +1,4 @@
-# -- reverse mode -------------------------------------------------------------------------------------------------------
+# -- numbers ------------------------------------------------------------------------------------------------------------
 
 cdef enum:
     ADD, SUB, MUL, DIV
@@ -107,8 +107,12 @@ cdef class Arithmetic:
         return general(a, b) if z is None else z
 
     def compiled(self, f, rule, general):
-        """What to call instead of `f`, which has a rule of plaingrad's own; `general` where that is nothing of ours."""
-        if not rule.own or rule.users:
+        """What to call instead of `f`, which has a rule; `general` where that is a user's, or nothing of ours."""
+        if rule.users:
+            return general
+        if f is sum:
+            return SumRule(self, general).call
+        if not rule.own:
             return general
         if f is math.atan2 or f is math.hypot:
             return PairRule(self, f, general).call
@@ -370,10 +374,6 @@ cdef class Arithmetic:
         """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""
         raise NotImplementedError
 
-    def sum(self, general):
-        """What to call instead of `sum`."""
-        return SumRule(self, general).call
-
     def unary(self, f, partial, m, general):
         """What to call instead of `f`, a function of one float with slope partial(m, x, z)."""
         return ScalarRule(self, f, partial, m, general).call
@@ -409,7 +409,7 @@ cdef class Recorder(Arithmetic):
         return self.n
 
     def file(self, x):
-        """File the fresh number `x`, a float or NumPy's float64; its index."""
+        """File the fresh number `x`, a float, complex number or NumPy's float64; its index."""
         cdef Place* at
         self._make_room()
         at = self._filed(x)
@@ -420,7 +420,6 @@ cdef class Recorder(Arithmetic):
         cdef int64_t i = -1 if a == NULL else a.index
         cdef int64_t j = -1 if b == NULL else b.index
         cdef double dx = 1.0, dy = 1.0
-        cdef Place* at
         if op == SUB:
             dy = -1.0
         elif op == MUL:
@@ -429,6 +428,11 @@ cdef class Recorder(Arithmetic):
         elif op == DIV:
             dx = 1.0 / y
             dy = -value / y
+        return self._record(z, i, j, dx, dy)
+
+    cdef inline int _record(self, object z, int64_t i, int64_t j, double dx, double dy) except -1:
+        """File z, which depends on the numbers `i` and `j` (below 0: on one of them only) with these slopes."""
+        cdef Place* at
         self._make_room()
         at = self._filed(z)
         at.index = self.n
@@ -446,22 +450,12 @@ cdef class Recorder(Arithmetic):
         at.index = self.n
         return self.tape.push(at.index, i, slope)
 
-
     cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
         cdef Place* p = self.table.find(<PyObject*> a)
         cdef Place* q = self.table.find(<PyObject*> b)
         cdef int64_t i = -1 if p == NULL else p.index
         cdef int64_t j = -1 if q == NULL else q.index
-        if i < 0 and j < 0:
-            return 0
-        self._make_room()
-        p = self._filed(z)
-        p.index = self.n
-        if i >= 0:
-            self.tape.push(p.index, i, da)
-        if j >= 0:
-            self.tape.push(p.index, j, db)
-        return 0
+        return 0 if i < 0 and j < 0 else self._record(z, i, j, da, db)
 
     cdef int64_t _index_of(self, object x) except? -9:
         """The index of a number of any kind; -1 if it is not active."""

@@ -86,12 +86,12 @@ cdef inline void add_number(Bars bars, int64_t j, double v) except *:
         bars.add(j, v)
 
 
-cdef double* element_of(Bars bars, set owned, dict layouts, int64_t i, int64_t offset) except? NULL:
-    """Where the cotangent of one element of region `i` is; NULL where it is not for here."""
+cdef char* elements_of(Bars bars, set owned, dict layouts, int64_t i) except? NULL:
+    """Where the cotangents of the elements of region `i` begin; NULL where they are not for here."""
     cdef cnp.ndarray bar = writable_bar(bars, owned, i, layouts[i], 0, NULL, NULL)
     if bar is None:
         return NULL
-    return <double*> cnp.PyArray_DATA(bar) + offset
+    return <char*> cnp.PyArray_DATA(bar)
 
 
 # -- steps --------------------------------------------------------------------------------------------------------------

@@ -127,7 +127,6 @@ cdef class PairBars(Bars):
             if at != NULL:
                 self.dots[k] = at.dot
 
-
     def put_number(self, Py_ssize_t k, x):
         """The cotangent of a number becomes `x`, a float or NumPy's float64."""
         cdef Place* at = self.outer.table.find(<PyObject*> x)
@@ -217,7 +216,7 @@ cdef bint pair_element_back(Tape tape, PairBars bars, set owned, Entry* e) excep
         return True
     if e.input == READ and bars.cells[at].bits == OBJECT:
         return False
-    if bars.cells[i].bits == OBJECT and not i in owned:
+    if bars.cells[i].bits == OBJECT and i not in owned:
         return False  # a copy would have to be seen at the level around
     bar = writable_bar(bars, owned, i, tape.layouts[i], 0, NULL, NULL)
     if bar is None:

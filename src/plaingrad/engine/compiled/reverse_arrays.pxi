@@ -53,11 +53,12 @@ cdef class ArrayRecorder(Recorder):
         self.captured[PyLong_FromVoidPtr(<void*> owner)] = <object> owner
         return 0
 
-    cdef int64_t _add_region(self, cnp.ndarray z) except -1:
+    cdef int64_t _add_region(self, object owner, int64_t size) except -1:
+        """File the memory that `owner` holds, so many bytes, as active; its index."""
         self.n += 1
-        self.owners.append(z)
-        self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> z)] = self.n
-        self.array_bytes += cnp.PyArray_NBYTES(z) + 1000
+        self.owners.append(owner)
+        self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> owner)] = self.n
+        self.array_bytes += size + 1000
         return self.n
 
     cdef int _settle(self) except -1:
@@ -68,12 +69,7 @@ cdef class ArrayRecorder(Recorder):
 
     def add_region(self, owner):
         """File the memory that `owner` holds as active; its index."""
-        cdef int64_t n
-        self.n += 1
-        n = self.n
-        self.owners.append(owner)
-        self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> owner)] = n
-        self.array_bytes += getattr(owner, "nbytes", 64) + 1000
+        cdef int64_t n = self._add_region(owner, getattr(owner, "nbytes", 64))
         self._settle()
         return n
 
@@ -146,7 +142,7 @@ cdef class ArrayRecorder(Recorder):
                 self._capture(a)
             if op == DIV and j >= 0:
                 step.z = z
-        step.n = self._add_region(z)
+        step.n = self._add_region(z, cnp.PyArray_NBYTES(<cnp.ndarray> z))
         if step.z is not None:
             self._capture(z)
         self._push(step)
@@ -223,7 +219,7 @@ cdef class ArrayRecorder(Recorder):
             self._capture(x)
         elif is_view(x):
             step.a = x
-        step.n = self._add_region(z)
+        step.n = self._add_region(z, cnp.PyArray_NBYTES(<cnp.ndarray> z))
         if step.z is not None:
             self._capture(z)
         self._push(step)
@@ -343,7 +339,7 @@ cdef class ArrayRecorder(Recorder):
             at = self._filed(z)
             at.index = step.n = self.n
         elif is_new_array(z):
-            step.n = self._add_region(z)
+            step.n = self._add_region(z, cnp.PyArray_NBYTES(<cnp.ndarray> z))
         else:
             return None
         self._push(step)

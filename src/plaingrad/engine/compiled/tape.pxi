@@ -129,7 +129,7 @@ cdef class Tape:
         if bars.cells[e.output if e.input == READ else i].bits == NOTHING:
             return 0
         if last.data == NULL or last.strides[0] != i:
-            last.data = <char*> element_of(bars, owned, self.layouts, i, 0)
+            last.data = elements_of(bars, owned, self.layouts, i)
             last.strides[0] = i
         if last.data == NULL or (e.input == READ and bars.cells[e.output].bits == OBJECT):
             args, _, what = self._element_triple(e)
