@@ -116,6 +116,8 @@ include "array_steps.pxi"
 include "reverse_arrays.pxi"
 include "forward_arrays.pxi"
 include "array_functions.pxi"
+include "paired_cotangents.pxi"
+include "pair_arrays.pxi"
 include "pairs.pxi"
 include "looks.pxi"
 

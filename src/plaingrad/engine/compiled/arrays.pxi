@@ -15,6 +15,7 @@ cdef enum:
 
 cdef enum:
     PLUS, MINUS, TIMES, OVER, QUOTIENT, NEGATIVE_TIMES, SCALED, UNSCALED, SQUARED, ROOT, LOGARITHM, SIGMOIDAL, ZERO
+    TIMES_BOTH, SIGMOIDAL_DOT, ROOT_DOT, LOGARITHM_DOT  # of slopes' slopes: p is the tangent of o
 
 
 cdef struct Walk:
@@ -146,6 +147,14 @@ cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d,
                 v = v * (1.0 / element(qo))
             elif kind == SIGMOIDAL:
                 v = v * (1.0 - element(qo) * element(qo))
+            elif kind == TIMES_BOTH:
+                v = v * (element(qo) * element(qp))
+            elif kind == SIGMOIDAL_DOT:
+                v = v * (-2.0 * element(qo) * element(qp))
+            elif kind == ROOT_DOT:
+                v = v * (-0.5 / element(qo) * (element(qp) / element(qo)))
+            elif kind == LOGARITHM_DOT:
+                v = v * (-1.0 / element(qo) * (element(qp) / element(qo)))
             else:
                 v = 0.0
             (<double*> qd)[0] = v if fresh else element(qd) + v

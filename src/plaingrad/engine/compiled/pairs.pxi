@@ -95,10 +95,12 @@ cdef class PairBars(Bars):
     """Cotangents with their tangents at the forward level, where numbers that are taken out are filed."""
 
     cdef double* dots
+    cdef dict array_dots  # index -> the tangent of an array that the level does not know of, None for zero
     cdef ArrayPusher outer
 
     def __cinit__(self, Py_ssize_t room, outer):
         self.outer = outer
+        self.array_dots = {}
         self.dots = <double*> PyMem_RawCalloc(room + 1, sizeof(double))
         if self.dots == NULL:
             raise MemoryError
@@ -112,16 +114,39 @@ cdef class PairBars(Bars):
         if self.cells[k].bits == NOTHING:
             return None
         if self.cells[k].bits == OBJECT:
+            self._tell(k)
             return self.others[k]
         x = PyFloat_FromDouble(self.cells[k].number)
         if self.dots[k] != 0.0:
             self.outer._file(x, self.dots[k])
         return x
 
+    cdef int _tell(self, object k) except -1:
+        """Let the level know the tangent of the array at `k`."""
+        cdef PyObject* known
+        x_dot = self.array_dots.pop(k, None)
+        if x_dot is None:
+            return 0
+        x = self.others[k]
+        known = PyDict_GetItemWithError(self.outer.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
+        if known == NULL:
+            return self.outer._file_array(x, x_dot)
+        region = <object> known
+        if region.dot is not x_dot:
+            region.dot, region.flat = x_dot, None
+        return 0
+
+    cdef int forget(self, Py_ssize_t k) except -1:
+        """Nothing is to be known of the cotangent at `k`, which has been let go."""
+        self.dots[k] = 0.0
+        index = k
+        self.array_dots.pop(index, None)
+        return 0
+
     def __setitem__(self, Py_ssize_t k, x):
         cdef Place* at
         Bars.__setitem__(self, k, x)
-        self.dots[k] = 0.0
+        self.forget(k)
         if self.cells[k].bits != OBJECT and self.cells[k].bits != NOTHING:
             at = self.outer.table.find(<PyObject*> x)
             if at != NULL:
@@ -134,8 +159,9 @@ cdef class PairBars(Bars):
         self.dots[k] = 0.0 if at == NULL else at.dot
 
 
-def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
+def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back, add_array):
     """Carry the cotangents in `shadow`, which has `PairBars`, back at level `outer`."""
+    cdef PairsBack way = PairsBack(shadow, outer, undone, called_back, step_back, add_array)
     cdef PairBars bars = shadow.bars
     cdef Cell* cells = bars.cells
     cdef double* dots = bars.dots
@@ -177,16 +203,14 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back):
             partial_dot = 0.0
             continue
         if i == READ or i == WRITE:
-            if not pair_element_back(tape, bars, shadow.owned, e):
+            if not way.element_back(tape, e):
+                way.element_region = -1
                 args, _, what = tape._element_triple(e)
                 called_back(outer, what, shadow, args)
             continue
+        way.element_region = -1
         if i == ARRAY:
-            first, kind, what = (<ArrayStep> tape.objects[<Py_ssize_t> e.partial]).triple()
-            if kind == CALLED:
-                called_back(outer, what, shadow, first)
-            else:
-                step_back(outer, what, shadow, undone)
+            way.back(<ArrayStep> tape.objects[<Py_ssize_t> e.partial])
             continue
         first, what = tape.objects[<Py_ssize_t> e.partial]
         if i == ODD:
@@ -203,54 +227,3 @@ cdef int add_term(object outer, PairBars bars, int64_t i, object term) except -1
     before = bars[i]
     bars[i] = term if before is None else outer.add(before, term)
     return 0
-
-
-cdef bint pair_element_back(Tape tape, PairBars bars, set owned, Entry* e) except -1:
-    """Of an element that was read or written; False where that is not for here."""
-    cdef int32_t* place = <int32_t*> &e.partial
-    cdef int64_t i = place[0], at = e.output
-    cdef cnp.ndarray bar
-    cdef double* x_bar
-    cdef double* x_dot = NULL
-    if bars.cells[at if e.input == READ else i].bits == NOTHING:
-        return True
-    if e.input == READ and bars.cells[at].bits == OBJECT:
-        return False
-    if bars.cells[i].bits == OBJECT and i not in owned:
-        return False  # a copy would have to be seen at the level around
-    bar = writable_bar(bars, owned, i, tape.layouts[i], 0, NULL, NULL)
-    if bar is None:
-        return False
-    x_bar = <double*> cnp.PyArray_DATA(bar) + place[1]
-    region = bars.outer._region(bar)
-    if region is MISSING:
-        return False
-    owner = <object> memory_of(bar)  # not `bar` itself where a view was asked for: `Shadow._lay`
-    if region is None and e.input == READ and bars.dots[at] != 0.0:
-        region = bars.outer.level.add_region(owner)
-    if region is not None:
-        if region.dot is None:
-            region.dot = np.zeros_like(owner)
-        found = region.dot
-        if not is_float64(found) or not has_shape(found, bar) or not has_strides(found, bar):
-            return False
-        x_dot = <double*> cnp.PyArray_DATA(<cnp.ndarray> found) + place[1]
-    if e.input == READ:
-        x_bar[0] += bars.cells[at].number
-        if x_dot != NULL:
-            x_dot[0] += bars.dots[at]
-        return True
-    if at >= 0:
-        if bars.cells[at].bits == OBJECT:
-            return False
-        if bars.cells[at].bits == NOTHING:
-            bars._put(at, x_bar[0])
-            bars.dots[at] = 0.0 if x_dot == NULL else x_dot[0]
-        else:
-            bars._put(at, bars.cells[at].number + x_bar[0])
-            if x_dot != NULL:
-                bars.dots[at] += x_dot[0]
-    x_bar[0] = 0.0
-    if x_dot != NULL:
-        x_dot[0] = 0.0
-    return True

@@ -89,12 +89,16 @@ cdef class ArrayRecorder(Recorder):
         return f(x) if y is MISSING else f(x, y)
 
     cdef inline object _item(self, object a, object k):
-        return PyObject_GetItem(a, k) if self.outer is None else self.level.parent.getitem(a, k)
+        if self.outer is None:
+            return PyObject_GetItem(a, k)
+        z = self.outer._read(a, k)
+        return self.level.parent.getitem(a, k) if z is None else z
 
     cdef inline int _set_item(self, object v, object a, object k) except -1:
         if self.outer is None:
             return PyObject_SetItem(a, k, v)
-        self.level.parent.setitem(v, a, k)
+        if not self.outer._write(v, a, k):
+            self.level.parent.setitem(v, a, k)
         return 0
 
     # Operators
@@ -205,7 +209,9 @@ cdef class ArrayRecorder(Recorder):
         i = self._place(x)
         if i < 0:
             return None
-        z = self._called(f, x, MISSING)
+        z = None if self.outer is None else self.outer._elementwise(f, x, slope, partial)
+        if z is None:
+            z = self._called(f, x, MISSING)
         if not is_new_array(z) or not has_shape(z, x):
             return None
         step = ArrayStep.__new__(ArrayStep)
@@ -249,7 +255,7 @@ cdef class ArrayRecorder(Recorder):
         if not self._has_layout(i, <cnp.ndarray> owner):
             return None
         self._make_room()  # first: what is read is noted before another thread may write there
-        z = cnp.PyArray_ToScalar(p, a) if self.outer is None else self.level.parent.getitem(a, k)
+        z = cnp.PyArray_ToScalar(p, a) if self.outer is None else self._item(a, k)
         at = self._filed(z)
         at.index = self.n
         self.tape.push_element(at.index, READ, i, (p - <char*> cnp.PyArray_DATA(<cnp.ndarray> owner)) >> 3)
@@ -360,7 +366,9 @@ cdef class ArrayRecorder(Recorder):
         j = self._place(b)
         if i == ELSEWHERE or j == ELSEWHERE or (i < 0 and j < 0):
             return None
-        z = self._called(f, a, b)
+        z = None if self.outer is None else self.outer._product(f, a, b)
+        if z is None:
+            z = self._called(f, a, b)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j, step.slope = PRODUCT, i, j, na << 8 | nb
         if j >= 0 or is_view(a):
@@ -378,7 +386,9 @@ cdef class ArrayRecorder(Recorder):
         cdef int64_t i = self._place(x)
         if i < 0:
             return None
-        z = np.add.reduce(x, axis) if self.outer is None and not is_mean else self._called(f, x, axis)
+        z = None if self.outer is None else self.outer._sum(f, x, axis, is_mean)
+        if z is None:
+            z = np.add.reduce(x, axis) if self.outer is None and not is_mean else self._called(f, x, axis)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j = SUM, i, -1
         step.more = (<object> x).shape

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.engine.memory.curvatures import curvatures
 from plaingrad.engine.memory.memory import (
     WHOLE,
     Shadow,
@@ -42,6 +43,7 @@ __all__ = [
     "TRIPLES",
     "WHOLE",
     "Region",
+    "curvatures",
     "nothing",
     "quiet",
     "quiet_slope",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.memory.memory import Shadow
+from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, add_to
 from plaingrad.tangents import Tangent
 
 
@@ -129,6 +130,26 @@ class ObjectNode:
         for name, node in self.entries.items():
             fields[name] = entry_gradient(node, shadow, made)
         return whole
+
+
+def seed(shadow: Shadow, slots: Any, y_bar: Any) -> None:
+    """The cotangent of the result becomes `y_bar`.
+
+    Arrays are copied: they may be memory that the function has written, in which the way back undoes the writes.
+    """
+    if type(y_bar) is float and type(slots) is NumberSlot and type(slots.x) is float:
+        shadow.bars[slots.index] = y_bar
+        return
+    add_to(shadow, slots, y_bar)
+    _make_own(shadow, slots)
+
+
+def _make_own(shadow: Shadow, slots: Any) -> None:
+    if type(slots) is Tree:
+        for slot in slots.slots.values():
+            _make_own(shadow, slot)
+    elif type(slots) is ArraySlot and isinstance(shadow.bars[slots.index], np.ndarray):
+        shadow.writable(slots.index, slots.x)
 
 
 def entry_gradient(node: Any, shadow: Shadow, made: dict[int, Any]) -> Any:

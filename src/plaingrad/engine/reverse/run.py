@@ -14,12 +14,12 @@ from plaingrad.critical import closing
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
-from plaingrad.engine.memory.structure import all_moved, gradients
-from plaingrad.engine.memory.tape import CALLED, STEP, add_to, redo, reverse
+from plaingrad.engine.memory.structure import all_moved, gradients, seed
+from plaingrad.engine.memory.tape import CALLED, STEP, redo, reverse
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
-from plaingrad.engine.reverse.nested_reverse import called_back, step_back
+from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
 from plaingrad.errors import ChangedSinceError
@@ -116,7 +116,7 @@ def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[An
 
 
 def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any) -> tuple[Any, ...]:
-    add_to(shadow, slots, y_bar)
+    seed(shadow, slots, y_bar)
     if type(tape) is list:
         reverse(tape, shadow, undone)
     else:
@@ -142,7 +142,7 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     shadow = Shadow(size, bars)
 
     def pulled() -> tuple[Any, ...]:
-        inside(add_to)(shadow, slots, y_bar)
+        inside(seed)(shadow, slots, y_bar)
         reverse_numbers(outer, level, shadow, undone)
         return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
 
@@ -151,7 +151,7 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
 
 def reverse_compiled_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
     """The reverse pass at level `outer`, a compiled forward level around `level`, which is compiled, too."""
-    core.reverse_pairs(level.tape, outer, shadow, undone, called_back, step_back)
+    core.reverse_pairs(level.tape, outer, shadow, undone, called_back, step_back, add_array)
 
 
 def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
