@@ -103,7 +103,12 @@ def test_a_rewritten_function_shares_what_the_original_has():
     assert g.__globals__ is f.__globals__
     assert g.__defaults__ is f.__defaults__
     assert g.__kwdefaults__ is f.__kwdefaults__
-    assert (g.__name__, g.__qualname__, g.__module__, g.__doc__) == (f.__name__, f.__qualname__, f.__module__, f.__doc__)
+    assert (g.__name__, g.__qualname__, g.__module__, g.__doc__) == (
+        f.__name__,
+        f.__qualname__,
+        f.__module__,
+        f.__doc__,
+    )
     f.__kwdefaults__["z"] = 10
     y = 5
     f.other = 1
@@ -114,3 +119,23 @@ def test_a_rewritten_function_shares_what_the_original_has():
 def test_rewrite_function_of_a_rewritten_function():
     f = rewrite_function(lambda x: x + 1)
     assert rewrite_function(f).__code__ is f.__code__
+
+
+def test_the_two_forms_of_a_code_are_kept_apart_and_belong_to_it():
+    code = fresh("lambda a, b: a * b + b")
+    fused, plain = rewritten(code), rewritten(code, fused=False)
+    assert fused is rewritten(code, fused=True)
+    assert plain is rewritten(code, fused=False)
+    assert fused is not plain
+    assert len(plain.co_code) < len(fused.co_code)
+    for form in (fused, plain):
+        assert is_rewritten(form)
+        assert cache.original(form) is code
+        assert rewritten(form) is form
+        assert rewritten(form, fused=False) is form
+
+
+def test_what_is_in_a_code_has_the_form_of_the_code():
+    code = fresh("lambda xs: [x * x + x for x in xs]")
+    inner = [c for c in rewritten(code, fused=False).co_consts if hasattr(c, "co_code")]
+    assert all(c is rewritten(cache.original(c), fused=False) for c in inner)

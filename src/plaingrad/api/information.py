@@ -6,7 +6,7 @@ import os
 
 from plaingrad.engine import compiled
 
-PACKAGES = ("plaingrad", "numpy", "bytecode", "scipy", "numba")
+PACKAGES = ("plaingrad", "numpy", "scipy", "numba")
 # Why the slower form of the core is in use, if nobody asked for it, until it has been said.
 TO_SAY = [compiled.WHY_NOT] if compiled.core is None and os.environ.get("PLAINGRAD_COMPILED") != "0" else []
 
@@ -28,7 +28,7 @@ def info() -> dict[str, str | None]:
     """The versions in use, and whether the compiled core of the engine is.
 
     Returns:
-        By name: "python" (implementation and version), the version of each of plaingrad, NumPy, bytecode, SciPy and
+        By name: "python" (implementation and version), the version of each of plaingrad, NumPy, SciPy and
         Numba (None where it is not installed), and "core": "compiled", or "python" and why.
 
     Examples:

@@ -1,4 +1,7 @@
-"""Each code object is rewritten once, found again by identity, and forgotten with its original.
+"""Each code object is rewritten once in each form, found again by identity, and forgotten with its original.
+
+There are two forms: with runs of arithmetic that record themselves in one step (`fused`), for levels that can do that,
+and without, which takes half as long to make.
 
 Code objects compare and hash by value, and slowly, so they are never keys: `id` is, with a weak reference that says
 whose id it is.
@@ -17,16 +20,16 @@ _FORMS: dict = {}  # id(code) -> Entry
 
 
 class Entry(weakref.ref):
-    """A weak reference to a code object, with its rewritten form (None: it is one) and its original."""
+    """A weak reference to a code object; of one of ours, its `original`, else its `forms` by whether they are fused."""
 
-    __slots__ = ("original", "rewritten")
+    __slots__ = ("forms", "original")
 
-    def __new__(cls, code, original, rewritten):  # noqa: D102 - weakref.ref takes its arguments here
+    def __new__(cls, code, original):  # noqa: D102 - weakref.ref takes its arguments here
         return super().__new__(cls, code, partial(_FORMS.pop, id(code)))  # before another has its id
 
-    def __init__(self, code, original, rewritten):
+    def __init__(self, code, original):
         super().__init__(code, self.__callback__)
-        self.original, self.rewritten = original, rewritten
+        self.original, self.forms = original, {}
 
 
 def entry_of(code):
@@ -38,36 +41,39 @@ def entry_of(code):
 facts = cache(running)
 
 
-def rewritten(code: CodeType) -> CodeType:
+def rewritten(code: CodeType, fused: bool = True) -> CodeType:
     """`code` with its instructions turned into calls of the current hooks; `code` itself if it is such code."""
     entry = entry_of(code)
-    if entry is None:
+    if entry is not None and entry.original is not None:
+        return code
+    new = None if entry is None else entry.forms.get(fused)
+    if new is None:
         # The rewriter's own enums and classes may be under derivation.
-        new = in_force(PLAIN, _transformed, code)
-        entry = exclusively(_LOCK, enter, code, new)
-    return code if entry.rewritten is None else entry.rewritten
+        new = in_force(PLAIN, _transformed, code, fused)
+        new = exclusively(_LOCK, enter, code, new, fused)
+    return new
 
 
-def _transformed(code):
-    transform = imported(
-        "plaingrad.rewrite.transform"
-    ).transform  # and `bytecode`: when there is a derivative to take
-    return transform(code, facts(), rewritten)
+def _transformed(code, fused):
+    transform = imported("plaingrad.rewrite.transform").transform  # when there is a derivative to take
+    return transform(code, facts(), rewritten, fused)
 
 
-def enter(code, new):
-    """The entry of `code`, whose rewritten form is `new` unless another thread was faster."""
+def enter(code, new, fused=True):
+    """A form of `code`: `new`, unless another thread was faster."""
     entry = entry_of(code)
     if entry is None:
-        _FORMS[id(new)] = Entry(new, weakref.ref(code), None)
-        entry = _FORMS[id(code)] = Entry(code, None, new)
-    return entry
+        entry = _FORMS[id(code)] = Entry(code, None)
+    if fused not in entry.forms:
+        _FORMS[id(new)] = Entry(new, weakref.ref(code))
+        entry.forms[fused] = new
+    return entry.forms[fused]
 
 
 def is_rewritten(code: CodeType) -> bool:
     """Whether `code` was made by `rewritten`."""
     entry = entry_of(code)
-    return entry is not None and entry.rewritten is None
+    return entry is not None and entry.original is not None
 
 
 def original(code: CodeType) -> CodeType | None:
@@ -76,9 +82,9 @@ def original(code: CodeType) -> CodeType | None:
     return code if entry is None or entry.original is None else entry.original()
 
 
-def rewrite_function(f: FunctionType) -> FunctionType:
+def rewrite_function(f: FunctionType, fused: bool = True) -> FunctionType:
     """`f` with rewritten code and its own globals, closure, defaults, name and attributes."""
-    new = FunctionType(rewritten(f.__code__), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    new = FunctionType(rewritten(f.__code__, fused), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     new.__kwdefaults__ = f.__kwdefaults__
     new.__dict__ = f.__dict__
     new.__qualname__ = f.__qualname__

@@ -13,20 +13,26 @@ def describe(code: CodeType) -> str:
 
     Jumps name the place they go to. `code` may also be rewritten code whose original is alive.
     """
+    from plaingrad.rewrite.listing import Listing
     from plaingrad.rewrite.transform import Rewriting
 
     source = original(code)
     if source is None:
         raise ValueError(f"the code that {code.co_qualname} was rewritten from is gone")
     work = Rewriting(source, facts(), rewritten)
-    new = work.run()
-    old_texts, new_texts = texts(source, work.lines), texts(new, work.out)
+    new_code = work.run()
+    new = Listing(new_code)
+    layout, index = work.layout, {unit: k for k, unit in enumerate(new.starts)}
+    begun = [index.get(offset // 2, len(new.starts)) for offset in layout.offsets]
+    first = [begun[piece] for piece in layout.first]
+    goals = {begun[piece]: goal for piece, _, goal in layout.jumps}
+    old_texts, new_texts = texts(source, work.targets), texts(new_code, goals)
     rows, last = [], None
     for i, old in enumerate(old_texts):
-        number = work.lines[i].location[0]
+        number = work.listing.locations[i][0]
         shown = "" if number is None or number == last else str(number)
         last = last if number is None else number
-        became = new_texts[work.first[i] : work.first[i + 1]]
+        became = new_texts[first[i] : first[i + 1]]
         rows.append((shown, str(i), old, became[0] if became else ""))
         rows.extend(("", "", "", text) for text in became[1:])
     rows.insert(0, ("line", "", "original", "rewritten"))
@@ -34,20 +40,21 @@ def describe(code: CodeType) -> str:
     return f"{head}\n{aligned(rows, right=(0, 1))}"
 
 
-def texts(code, lines):
-    """What to print for each of `lines`, which are the instructions of `code`."""
+def texts(code, goals):
+    """What to print for each instruction of `code`, the jumps among which go to `goals`."""
     shown = (i for i in dis.get_instructions(code) if i.opname not in ("EXTENDED_ARG", "CACHE"))
-    return [text(line, instruction) for line, instruction in zip(lines, shown, strict=True)]
+    return [text(instruction, goals.get(i)) for i, instruction in enumerate(shown)]
 
 
-def text(line, instruction):
+def text(instruction, goal):
     """`LOAD_FAST x`, `JUMP_FORWARD to 12`."""
-    if line.target is not None:
-        return f"{line.name} to {line.target}"
+    name = instruction.opname
+    if goal is not None:
+        return f"{name} to {goal}"
     if instruction.arg is None:
-        return line.name
+        return name
     if instruction.argval is FETCH:
-        return f"{line.name} CURRENT.get"
+        return f"{name} CURRENT.get"
     if isinstance(instruction.argval, CodeType):
-        return f"{line.name} <code {instruction.argval.co_name}>"
-    return f"{line.name} {instruction.argrepr or instruction.arg}"
+        return f"{name} <code {instruction.argval.co_name}>"
+    return f"{name} {instruction.argrepr or instruction.arg}"

@@ -6,12 +6,12 @@ becomes `[hook, a, b]` by two swaps, in every version.
 
 import dis
 import math
+from functools import cache
 
-from bytecode import UNSET
-
+from plaingrad.rewrite.encoding import encoded
 from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT
 from plaingrad.rewrite.hooks import FETCH
-from plaingrad.rewrite.listing import Line, Listing
+from plaingrad.rewrite.listing import Layout, Listing
 
 OPTIMIZED = 0x1  # in co_flags: the locals are those of a function
 SUSPENDS = 0x20 | 0x80 | 0x200  # in co_flags: generator, coroutine, async generator
@@ -20,46 +20,60 @@ MOVING = frozenset(dis.opname[op] for op in (*dis.haslocal, *dis.hasfree))
 
 
 class Emission:
-    """The new instructions of one code object, as far as they are emitted."""
+    """The new instructions of one code object, as far as they are emitted.
+
+    They gather in `parts`, bytes at one location, and become a piece of the layout when that changes.
+    """
 
     def __init__(self, code, version):
         self.code, self.version = code, version
-        self.listing = Listing.of(code)
-        self.lines, self.shell = self.listing.lines, self.listing.shell
-        self.out, self.first, self.location = [], [], None
-        self.fetch_before = set()
-        self.targets = {line.target for line in self.lines} | {r.target for r in self.listing.regions}
+        self.listing = Listing(code)
+        self.instructions, self.targets = self.listing.instructions, self.listing.targets
+        self.names, self.consts = list(code.co_names), list(code.co_consts)
+        self.layout, self.parts, self.location = Layout(), [], None
+        self.entered = {*self.targets.values(), *(region.target for region in self.listing.regions)}
         self.keeps_level = bool(code.co_flags & OPTIMIZED)
         self.suspends = bool(code.co_flags & SUSPENDS)
         self.n_locals = len(code.co_varnames)
-        self.name_index, self.const_index = {}, {}
+        self.name_index, self.const_index, self.heads = {}, {}, {}
         self.runs, self.labels, self.hidden = {}, [], 0
 
-    def emit(self, name, arg=UNSET, target=None):
+    def emit(self, name, arg=0):
         """Append one instruction at the place of the one being replaced."""
-        self.out.append(Line(name, arg, self.location, target))
+        self.parts.append(encoded(name, arg))
+
+    def jump(self, name, goal):
+        """Append a jump to instruction or label `goal`."""
+        self.flush()
+        self.layout.jumps.append((len(self.layout.pieces), name, goal))
+        self.layout.pieces.append(encoded(name))
+        self.layout.places.append(self.location)
+
+    def flush(self):
+        """What was emitted becomes a piece."""
+        if self.parts:
+            self.layout.pieces.append(b"".join(self.parts))
+            self.layout.places.append(self.location)
+            self.parts.clear()
+
+    def place(self, location):
+        """What follows is at `location`."""
+        self.flush()
+        self.location = location
+
+    def begin(self):
+        """What follows is what becomes of the next instruction."""
+        self.flush()
+        self.layout.first.append(len(self.layout.pieces))
 
     def const(self, value):
         """Push a constant."""
-        self.emit("LOAD_CONST", index_in(self.const_index, self.shell.consts, value))
-
-    def call_above(self, n):
-        """Call the callable below n >= 1 arguments."""
-        if self.version.precall:
-            self.emit("PRECALL", n - 1)
-        self.emit("CALL", n - 1)
+        self.emit("LOAD_CONST", index_in(self.const_index, self.consts, value))
 
     def call_fetch(self):
         """Push the hooks of the current level."""
-        if self.version.null_first:
-            self.emit("PUSH_NULL")
-            self.const(FETCH)
-        else:
-            self.const(FETCH)
-            self.emit("PUSH_NULL")
-        if self.version.precall:
-            self.emit("PRECALL", 0)
-        self.emit("CALL", 0)
+        self.push_callable(lambda: self.const(FETCH))
+        self.call_pushed(0)
 
     def fetch(self):
         """Put the hooks of the current level into their local."""
@@ -67,18 +81,27 @@ class Emission:
             self.call_fetch()
             self.emit("STORE_FAST", self.n_locals)
 
-    def hook(self, name, operands, *constants):
-        """Replace the top items by what the hook makes of them, followed by constants."""
+    def level_attribute(self, name):
+        """Push an attribute of the hooks of the current level."""
         if self.keeps_level:
             self.emit(self.version.load_local, self.n_locals)
         else:
             self.call_fetch()
-        self.emit("LOAD_ATTR", index_in(self.name_index, self.shell.names, name) << self.version.method_bit)
-        for depth in range(operands + 1, 1, -1):
-            self.emit("SWAP", depth)
+        self.emit("LOAD_ATTR", index_in(self.name_index, self.names, name) << self.version.method_bit)
+
+    def hook(self, name, operands, *constants):
+        """Replace the top items by what the hook makes of them, followed by constants."""
+        head = self.heads.get(name)
+        if head is None:
+            before, self.parts = self.parts, []
+            self.level_attribute(name)
+            head = self.heads[name] = b"".join(self.parts)
+            self.parts = before
+        self.parts.append(head)
+        self.parts.append(lifted(operands))
         for value in constants:
             self.const(value)
-        self.call_above(operands + len(constants))
+        self.parts.append(call_above(operands + len(constants), self.version.precall))
 
     def hook_at(self, name, depth):
         """Replace the item at `depth` (1 is the top) by what the hook makes of it."""
@@ -95,21 +118,19 @@ class Emission:
 
         Jumps to the hooked form go to a label: an index behind those of the original lines.
         """
-        slow = len(self.lines) + 1 + len(self.labels)
-        self.location = self.lines[run.start].location
-        self.emit(self.version.load_local, self.n_locals)
-        self.emit(
-            "LOAD_ATTR", index_in(self.name_index, self.shell.names, "fuses") << self.version.method_bit
-        )
-        self.emit(JUMP_IF_FALSE, 0, slow)
+        locations = self.listing.locations
+        slow = len(self.instructions) + 1 + len(self.labels)
+        self.place(locations[run.start])
+        self.level_attribute("fuses")
+        self.jump(JUMP_IF_FALSE, slow)
         for local, line in run.checks:
-            self.location = self.lines[line].location
+            self.place(locations[line])
             self.push_callable(lambda: self.const(type))
             self.emit("LOAD_FAST", local)
             self.call_pushed(1)
             self.check_is(float, slow)
         for name, attribute, line, function in run.modules:
-            self.location = self.lines[line].location
+            self.place(locations[line])
             self.emit("LOAD_GLOBAL", name << 1)
             if attribute is not None:
                 self.check_is(math, slow)
@@ -120,7 +141,7 @@ class Emission:
             self.emit("LOAD_FAST", local)
             self.emit("STORE_FAST", self.n_locals - temporary)
         for i in range(run.start, run.stop):
-            self.location = self.lines[i].location
+            self.place(locations[i])
             self.keep(i)
             if i in run.keep_after:
                 self.emit("COPY", 1)
@@ -130,9 +151,9 @@ class Emission:
             self.emit("LOAD_FAST", home if home >= 0 else self.n_locals - home)
         self.call_pushed(len(run.homes))
         self.emit("POP_TOP")
-        self.emit("JUMP_FORWARD", 0, run.stop)
-        self.labels.append(len(self.out))
-        self.location = self.lines[run.start].location
+        self.jump("JUMP_FORWARD", run.stop)
+        self.place(locations[run.start])
+        self.labels.append(len(self.layout.pieces))
 
     def push_callable(self, push):
         """Push a callable and its NULL, in the order of this version."""
@@ -145,14 +166,9 @@ class Emission:
 
     def recorder_of(self, block):
         """Push the recorder of `block` at the current level."""
-        self.emit(self.version.load_local, self.n_locals)
-        self.emit(
-            "LOAD_ATTR", index_in(self.name_index, self.shell.names, "blocks") << self.version.method_bit
-        )
+        self.level_attribute("blocks")
         self.const(block)
-        self.emit(
-            SUBSCRIPT, UNSET if SUBSCRIPT == "BINARY_SUBSCR" else self.version.arithmetic.index("getitem")
-        )
+        self.emit(SUBSCRIPT, 0 if SUBSCRIPT == "BINARY_SUBSCR" else self.version.arithmetic.index("getitem"))
 
     def call_pushed(self, n):
         """Call what `push_callable` pushed with n arguments."""
@@ -164,13 +180,15 @@ class Emission:
         """Go on if the top is `value`, else jump."""
         self.const(value)
         self.emit("IS_OP", 0)
-        self.emit(JUMP_IF_FALSE, 0, otherwise)
+        self.jump(JUMP_IF_FALSE, otherwise)
 
     def keep(self, i):
         """The instruction itself; locals behind the new one move up."""
-        name, arg, _, target = self.lines[i]
-        if not self.keeps_level or name not in MOVING:
-            self.emit(name, arg, target)
+        name, arg = self.instructions[i]
+        if i in self.targets:
+            self.jump(name, self.targets[i])
+        elif not self.keeps_level or name not in MOVING:
+            self.emit(name, arg)
         elif name in self.version.pairs:
             slots = [s + self.hidden * (s >= self.n_locals) for s in (arg >> 4, arg & 15)]
             if max(slots) < 16:
@@ -180,6 +198,18 @@ class Emission:
                     self.emit(single, slot)
         else:
             self.emit(name, arg + self.hidden * (arg >= self.n_locals))
+
+
+@cache
+def lifted(operands):
+    """The top goes below so many items that stand under it."""
+    return b"".join(encoded("SWAP", depth) for depth in range(operands + 1, 1, -1))
+
+
+@cache
+def call_above(n, precall):
+    """Call the callable below n >= 1 arguments."""
+    return (encoded("PRECALL", n - 1) if precall else b"") + encoded("CALL", n - 1)
 
 
 def index_in(index, items, value):

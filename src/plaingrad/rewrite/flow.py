@@ -4,34 +4,40 @@ The stack is a depth and the positions of the calls in preparation: below some c
 others come prepared from the `method` hook or from a comprehension rewritten together with its parent.
 """
 
-import dis
-
-from bytecode import UNSET
+from plaingrad.rewrite.encoding import effect
 
 NULL, PREPARED = "null", "prepared"
+#: Items that a call takes off the stack besides its `arg` arguments.
+CALLS = {"CALL": 2, "CALL_KW": 3}
+#: What may put a mark on the stack.
+MARKING = frozenset(
+    "LOAD_METHOD LOAD_ATTR LOAD_SUPER_ATTR PUSH_NULL LOAD_GLOBAL MAKE_FUNCTION SET_FUNCTION_ATTRIBUTE".split()
+)
 
 
 def call_forms(listing, version, is_inline) -> list:
     """For each instruction NULL, PREPARED or None (no mark) if it is a CALL that is reached; None elsewhere.
 
-    `is_inline(i)` says whether line i loads the code of a comprehension that is rewritten with its parent.
+    `is_inline(i)` says whether instruction i loads the code of a comprehension that is rewritten with its parent.
     """
-    lines = listing.lines
-    forms = [None] * len(lines)
-    depths = [None] * len(lines)
-    handler = [None] * len(lines)
+    instructions, targets, final = listing.instructions, listing.targets, version.final
+    forms = [None] * len(instructions)
+    if not any(name in CALLS for name, _ in instructions):
+        return forms
+    depths = [None] * len(instructions)
+    handler = {}
     for region in listing.regions:
-        for i in range(region.start, region.stop + 1):
-            handler[i] = region
+        handler.update(dict.fromkeys(range(region.start, region.stop + 1), region))
     todo = [(0, 0, None)]  # where to go on, the depth there, marks: (position, kind, rest) or None
     while todo:
         i, depth, marks = todo.pop()
         while depths[i] is None:
             depths[i] = depth
-            name, arg, _, target = lines[i]
-            region = handler[i]
-            if region is not None and depths[region.target] is None:
-                todo.append((region.target, region.depth + region.lasti + 1, below(region.depth, marks)))
+            name, arg = instructions[i]
+            if i in handler:
+                region = handler[i]
+                if depths[region.target] is None:
+                    todo.append((region.target, region.depth + region.lasti + 1, below(region.depth, marks)))
             if name in CALLS:
                 depth -= CALLS[name] + arg
                 marks = below(depth + 1, marks)
@@ -40,26 +46,23 @@ def call_forms(listing, version, is_inline) -> list:
                 depth += 1
             elif name != "PRECALL":
                 before = depth
-                depth += effect(name, arg, False)
+                depth += effect(name, arg)
                 # the target of END_ASYNC_FOR only says where the loop began
-                if target is not None and name != "END_ASYNC_FOR":
-                    todo.append((target, before + effect(name, arg, True), marks))
+                if i in targets and name != "END_ASYNC_FOR":
+                    todo.append((targets[i], before + effect(name, arg, True), marks))
                 if name == "CALL_FUNCTION_EX":  # takes its NULL, and leaves the result there
                     marks = below(depth - 1, marks)
-                mark = new_mark(lines, i, before, depth, version, is_inline)
-                if mark is not None:
-                    marks = (*mark, below(mark[0], marks))
-            if name in version.final:
+                if name in MARKING:
+                    mark = new_mark(instructions, i, before, depth, version, is_inline)
+                    if mark is not None:
+                        marks = (*mark, below(mark[0], marks))
+            if name in final:
                 break
             i += 1
         else:
             if depths[i] != depth:  # a wrong effect somewhere would put hooks over the wrong items
-                raise RuntimeError(f"the stack is {depths[i]} or {depth} deep at {i}, {lines[i].name}")
+                raise RuntimeError(f"the stack is {depths[i]} or {depth} deep at {i}, {instructions[i][0]}")
     return forms
-
-
-#: Items that a call takes off the stack besides its `arg` arguments.
-CALLS = {"CALL": 2, "CALL_KW": 3}
 
 
 def below(depth, marks):
@@ -69,9 +72,9 @@ def below(depth, marks):
     return marks
 
 
-def new_mark(lines, i, before, after, version, is_inline):
+def new_mark(instructions, i, before, after, version, is_inline):
     """The (position, kind) that instruction i puts on the stack, or None."""
-    name, arg = lines[i].name, lines[i].arg
+    name, arg = instructions[i]
     if name == "LOAD_METHOD" or (name in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and version.method_bit and arg & 1):
         return after - 2, PREPARED
     if version.null_first and (name == "PUSH_NULL" or (name == "LOAD_GLOBAL" and arg & 1)):
@@ -79,13 +82,6 @@ def new_mark(lines, i, before, after, version, is_inline):
     if name == "MAKE_FUNCTION" and is_inline(i - 1):
         return after - 1, PREPARED
     if name == "SET_FUNCTION_ATTRIBUTE":  # the attribute was pushed first
-        made = next(j for j in range(i, -1, -1) if lines[j].name == "MAKE_FUNCTION")
+        made = next(j for j in range(i, -1, -1) if instructions[j][0] == "MAKE_FUNCTION")
         return (after - 1, PREPARED) if is_inline(made - 1) else None
     return None
-
-
-def effect(name, arg, jump):
-    """How much deeper the stack is after the instruction."""
-    if name == "RETURN_GENERATOR":
-        return 1  # the first value sent, which a POP_TOP takes off; not every `dis` counts it
-    return dis.stack_effect(dis.opmap[name], None if arg is UNSET else arg, jump=jump)

@@ -78,19 +78,19 @@ class Run:
 
 def find_runs(listing, version, names, consts, targets) -> dict:
     """The runs of `listing` worth fusing, by their first line."""
-    lines = listing.lines
+    instructions = listing.instructions
     guarded = set()
     for region in listing.regions:
         guarded.update(range(region.start, region.stop + 1))
     runs, i = {}, 0
-    while i < len(lines):
+    while i < len(instructions):
         simulation = Simulation(version, names, consts)
         j = i
         while (
-            j < len(lines)
+            j < len(instructions)
             and j not in guarded
             and (j == i or j not in targets)
-            and simulation.step(lines[j], j)
+            and simulation.step(*instructions[j], j)
         ):
             j += 1
         run = simulation.run(i) if simulation.operations_when_whole >= FUSED_OPERATIONS else None
@@ -116,9 +116,8 @@ class Simulation:
         self.functions = {}  # (name, index of `math` or of the name, index of the attribute or None) -> line
         self.whole, self.operations_when_whole, self.snapshot = None, 0, None
 
-    def step(self, line, at) -> bool:
+    def step(self, name, arg, at) -> bool:
         """Take one instruction into the run; False if it does not belong there."""
-        name, arg = line.name, line.arg
         pair = self.version.pairs.get(name)
         if pair is not None:
             done = all(

@@ -1,31 +1,22 @@
 """A code object as a list of instructions with indices for jump targets, and back again.
 
-Bytes and exception tables are decoded and encoded by the `bytecode` package; this module turns offsets into indices,
-so that instructions can be inserted, and lays the result out again. Names, constants and locals keep their places; new
-ones are appended.
+This module turns offsets into indices, so that instructions can be inserted, and lays the result out again. Names,
+constants and locals keep their places; new ones are appended.
 """
 
-from dataclasses import dataclass
-from functools import cache
+from itertools import accumulate, compress
 from types import CodeType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from bytecode import UNSET, ConcreteBytecode, ConcreteInstr
-from bytecode.concrete import ExceptionTableEntry
-
+from plaingrad.rewrite.encoding import (
+    DECODED,
+    EXTENDED_ARG,
+    JUMPS,
+    encoded,
+    read_exceptions,
+    write_exceptions,
+)
 from plaingrad.rewrite.locations import location_table
-
-
-class Line(NamedTuple):
-    """One instruction: `arg` as in the bytes (UNSET without), `target` the index a jump goes to, or None.
-
-    `location` is (line, end line, column, end column), each possibly None.
-    """
-
-    name: str
-    arg: Any
-    location: tuple
-    target: int | None
 
 
 class Region(NamedTuple):
@@ -38,100 +29,108 @@ class Region(NamedTuple):
     lasti: bool
 
 
-@cache
-def caches(name: str) -> int:
-    """The number of inline cache words after the instruction."""
-    return ConcreteInstr(name, UNSET if name in without_argument() else 0).use_cache_opcodes()
-
-
-@cache
-def without_argument() -> frozenset:
-    """The names of the instructions that have no argument."""
-    import dis
-
-    if hasattr(dis, "hasarg"):
-        return frozenset(name for name, op in dis.opmap.items() if op not in dis.hasarg)
-    return frozenset(name for name, op in dis.opmap.items() if op < dis.HAVE_ARGUMENT)
-
-
-@dataclass
 class Listing:
-    """The instructions of a code object and the regions of its exception table."""
+    """The instructions of a code object, and the regions of its exception table.
 
-    shell: ConcreteBytecode
-    lines: list
-    regions: list
+    Attributes:
+        instructions: (name, argument) of each, 0 for one without argument; EXTENDED_ARG and CACHE are no instructions.
+        locations: (line, end line, column, end column) of each, each possibly None.
+        targets: index of a jump -> index of the instruction that it goes to.
+    """
 
-    @classmethod
-    def of(cls, code: CodeType) -> "Listing":
-        """The listing of `code`."""
-        shell = ConcreteBytecode.from_code(code)
-        found, owner, offset = [], [], 0
-        for instr in shell:
-            words = instr.size // 2
-            if instr.name != "CACHE":
-                found.append((instr, offset))
-            owner.extend([len(found) - 1] * words)
-            offset += words
-        lines, locations = [], list(code.co_positions())
-        locations += [(None,) * 4] * (len(owner) - len(locations))  # a table may be cut short
-        for instr, offset in found:
-            target = instr.get_jump_target(offset)
-            goal = None if target is None else owner[target]
-            lines.append(Line(instr.name, instr.arg, locations[offset], goal))
-        regions = [
-            Region(owner[e.start_offset], owner[e.stop_offset], owner[e.target], e.stack_depth, e.push_lasti)
-            for e in shell.exception_table
+    def __init__(self, code: CodeType) -> None:
+        words = memoryview(code.co_code).cast("H")  # an empty cache is zero, and nothing else
+        self.instructions = list(compress(map(DECODED.__getitem__, words), words))
+        self.starts = list(compress(range(len(words)), words))
+        self.locations = list(compress(code.co_positions(), words))
+        self.locations += [(None,) * 4] * (len(self.starts) - len(self.locations))  # a table may be cut short
+        if EXTENDED_ARG in code.co_code[::2]:
+            self._join()
+        starts = self.starts
+        ends = [*starts[1:], len(words)]
+        index = dict(zip(starts, range(len(starts)), strict=True))
+        index[len(words)] = len(starts)
+        self.targets = {
+            i: index[ends[i] + JUMPS[name] * arg]
+            for i, (name, arg) in enumerate(self.instructions)
+            if name in JUMPS
+        }
+        self.regions = [
+            Region(index[start], index[start + length] - 1, index[handler], depth >> 1, bool(depth & 1))
+            for start, length, handler, depth in read_exceptions(code.co_exceptiontable)
         ]
-        return cls(shell, lines, regions)
+
+    def _join(self) -> None:
+        """Make one instruction of EXTENDED_ARGs and what follows."""
+        rows = list(zip(self.instructions, self.starts, self.locations, strict=True))
+        self.instructions, self.starts, self.locations = [], [], []
+        begun, extended = None, 0
+        for (name, arg), start, place in rows:
+            begun = start if begun is None else begun
+            if name == "EXTENDED_ARG":
+                extended = (extended | arg) << 8
+                continue
+            self.instructions.append((name, extended | arg))
+            self.starts.append(begun)
+            self.locations.append(place)
+            begun, extended = None, 0
 
 
-def assemble(shell: ConcreteBytecode, lines: list, first: list, regions: list, stacksize: int) -> CodeType:
-    """The code object of `lines`, whose targets and `regions` speak of indices i that begin at `first[i]`."""
-    jumps = [i for i, line in enumerate(lines) if line.target is not None]
-    instrs = [ConcreteInstr(line.name, line.arg) for line in lines]
-    tail = [caches(line.name) for line in lines]
-    while True:
-        offsets = [0]
-        for instr, extra in zip(instrs, tail):
-            offsets.append(offsets[-1] + instr.size // 2 + extra)
-        grown = False
-        for i in jumps:
-            instr, goal = instrs[i], offsets[first[lines[i].target]]
-            distance = abs(goal - offsets[i + 1])
-            if instr.arg != distance:
-                size = instr.size
+class Layout:
+    """Instructions on their way to a code object.
+
+    Attributes:
+        pieces: bytes, each of instructions at one place.
+        places: the location of each piece.
+        jumps: (index of a piece, name, i): it is a jump to where `first[i]` says.
+        first: for each index i that jumps and regions speak of, the piece that it begins with.
+    """
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.places: list[tuple] = []
+        self.jumps: list[tuple[int, str, int]] = []
+        self.first: list[int] = []
+        self.offsets: list[int] = []
+
+    def settle(self) -> None:
+        """Find where the pieces begin, in bytes, and how far jumps go."""
+        pieces, first = self.pieces, self.first
+        while True:
+            self.offsets = offsets = [0, *accumulate(map(len, pieces))]
+            grown = False
+            for i, name, goal in self.jumps:
+                before = pieces[i]
                 # never shrinks, or the layout might not settle
-                extended = max(size // 2 - 1, _extended(distance))
-                instrs[i] = ConcreteInstr(instr.name, distance, extended_args=extended)
-                grown |= instrs[i].size != size
-        if not grown:
-            break
-    shell[:] = _with_caches(instrs, tail)
-    shell.exception_table = [
-        ExceptionTableEntry(
-            offsets[first[region.start]],
-            offsets[first[region.stop + 1]] - 1,
-            offsets[first[region.target]],
-            region.depth,
-            region.lasti,
+                pieces[i] = jump = encoded(
+                    name, abs(offsets[first[goal]] - offsets[i + 1]) // 2, prefixes(before)
+                )
+                grown |= len(jump) != len(before)
+            if not grown:
+                return
+
+    def code(self, model: CodeType, regions: list[Region], **fields) -> CodeType:
+        """The code object: in all but `fields` like `model`."""
+        self.settle()
+        first, offsets = self.first, self.offsets
+        table = []
+        for region in regions:
+            start = offsets[first[region.start]] // 2
+            length = offsets[first[region.stop + 1]] // 2 - start
+            handler = offsets[first[region.target]] // 2
+            table.append((start, length, handler, region.depth << 1 | region.lasti))
+        words = [len(piece) // 2 for piece in self.pieces]
+        return model.replace(
+            co_code=b"".join(self.pieces),
+            co_linetable=location_table(model.co_firstlineno, self.places, words),
+            co_exceptiontable=write_exceptions(table),
+            **fields,
         )
-        for region in regions
-    ]
-    code = shell.to_code(stacksize, compute_exception_stack_depths=False)
-    words = [after - before for before, after in zip(offsets, offsets[1:])]
-    places = [line.location for line in lines]
-    return code.replace(co_linetable=location_table(shell.first_lineno, places, words))
 
 
-def _extended(arg):
-    return (arg > 0xFF) + (arg > 0xFFFF) + (arg > 0xFFFFFF)
-
-
-def _with_caches(instrs, tail):
-    empty, everything = ConcreteInstr("CACHE", 0), []
-    for instr, extra in zip(instrs, tail):
-        everything.append(instr)
-        if extra:
-            everything += [empty] * extra
-    return everything
+def prefixes(piece: bytes) -> int:
+    """The number of EXTENDED_ARGs that an instruction begins with."""
+    count = 0
+    while piece[2 * count] == EXTENDED_ARG:
+        count += 1
+    return count

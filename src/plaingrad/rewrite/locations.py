@@ -1,51 +1,63 @@
-"""The table of lines and columns of a code object, as CPython packs it (Objects/locations.md).
+"""The table of lines and columns of a code object, as CPython packs it (Objects/locations.md)."""
 
-The packer of the `bytecode` package (0.19) writes columns from 128 to 255 as single bytes, which the readers that only
-want lines take for the beginning of the next entry; so this is our own.
-"""
+from functools import lru_cache
 
 NO_LOCATION, NO_COLUMNS, LONG, ONE_LINE = 15, 13, 14, 10  # kinds of entries; 0 to 9 are short ones
 
 
 def location_table(first_line: int, locations: list, words: list) -> bytes:
     """The table for instructions of `words[i]` code units at `locations[i]`: (line, end line, column, end column)."""
-    table, line, i = bytearray(), first_line, 0
-    while i < len(locations):
-        place, size = locations[i], 0
-        while i < len(locations) and locations[i] == place:
-            size += words[i]
-            i += 1
-        while size > 0:
-            entry(table, min(size, 8), line, place)
-            line = line if place[0] is None else place[0]
-            size -= 8
+    table, last, size = bytearray(), first_line, 0
+    if not locations:
+        return b""
+    place, nowhere = locations[0], (0, 0, 0, 0)  # no line has number 0
+    for following, count in zip((*locations, nowhere), (*words, 0), strict=True):
+        if following is place or following == place:
+            size += count
+            continue
+        line, end_line, column, end_column = place
+        if line is None:
+            table += entries(size, None, 0, 0, 0)
+        else:
+            lines = -1 if end_line is None or column is None or end_column is None else end_line - line
+            table += entries(size, line - last, lines, column, end_column)
+            last = line
+        place, size = following, count
     return bytes(table)
 
 
-def entry(table, size, last_line, place):
-    """Append the entry for `size` <= 8 code units at `place`, after code on `last_line`."""
-    line, end_line, column, end_column = place
-    if line is None:
-        table.append(header(NO_LOCATION, size))
-        return
-    delta = line - last_line
-    if None in place or end_line < line:
-        table.append(header(NO_COLUMNS, size))
-        signed(table, delta)
-    elif end_line == line and delta == 0 and column < 80 and 0 <= end_column - column < 16:
-        table += bytes((header(column >> 3, size), (column & 7) << 4 | end_column - column))
-    elif end_line == line and 0 <= delta < 3 and column < 128 and end_column < 128:
-        table += bytes((header(ONE_LINE + delta, size), column, end_column))
-    else:
-        table.append(header(LONG, size))
-        signed(table, delta)
-        for n in (end_line - line, column + 1, end_column + 1):
-            unsigned(table, n)
+@lru_cache(maxsize=8192)
+def entries(size, delta, lines, column, end_column) -> bytes:
+    """The entries for `size` code units that begin `delta` lines below the last ones and end `lines` further below.
+
+    `delta` None: the place is not known; `lines` negative: the columns are not.
+    """
+    found = bytearray()
+    while size > 0:  # an entry takes 8 at most
+        kind, rest = packed(delta, lines, column, end_column)
+        found.append(0x80 | kind << 3 | min(size, 8) - 1)  # the only byte with its highest bit set
+        found += rest
+        delta = None if delta is None else 0
+        size -= 8
+    return bytes(found)
 
 
-def header(kind, size):
-    """The first byte of an entry, the only one with its highest bit set."""
-    return 0x80 | kind << 3 | size - 1
+def packed(delta, lines, column, end_column):
+    """The kind of an entry, and its bytes behind the first."""
+    rest = bytearray()
+    if delta is None:
+        return NO_LOCATION, rest
+    if lines < 0:
+        signed(rest, delta)
+        return NO_COLUMNS, rest
+    if lines == 0 and delta == 0 and column < 80 and 0 <= end_column - column < 16:
+        return column >> 3, bytes(((column & 7) << 4 | end_column - column,))
+    if lines == 0 and 0 <= delta < 3 and column < 128 and end_column < 128:
+        return ONE_LINE + delta, bytes((column, end_column))
+    signed(rest, delta)
+    for n in (lines, column + 1, end_column + 1):
+        unsigned(rest, n)
+    return LONG, rest
 
 
 def unsigned(table, n):

@@ -6,85 +6,148 @@ The hooks are attributes of an object that is fetched from `CURRENT` after every
 
 from types import CodeType
 
-from plaingrad.rewrite.emission import Emission
+from plaingrad.rewrite.emission import MOVING, Emission
+from plaingrad.rewrite.encoding import JUMPS, encoded
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.fusion import find_runs
-from plaingrad.rewrite.listing import assemble
 
 LEVEL = ".level"  # no identifier has a dot
+KEEP = ("keep",)
 NOWHERE = (None, None, None, None)
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 #: Code constants that their parent calls at once.
 INLINE = frozenset(["<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"])
+#: Verbs whose result depends on the instruction alone.
+BY_ITSELF = frozenset(
+    "keep operator store before around binary_op compare_op contains_op format_value raise_varargs load_attr "
+    "load_method store_attr load_super_attr load_special binary_slice store_slice intrinsic call_function_ex".split()
+)
 SPARE = 4  # items that the instructions of one hook may put above what was there
 
 
-def transform(code: CodeType, version, rewritten) -> CodeType:
-    """`code` with every interesting instruction turned into a call of a hook of the current level."""
-    return Rewriting(code, version, rewritten).run()
+def transform(code: CodeType, version, rewritten, fused: bool = True) -> CodeType:
+    """`code` with every interesting instruction turned into a call of a hook of the current level.
+
+    `rewritten` does so with the code of comprehensions. `fused`: runs of arithmetic are to record themselves in one
+    step, where the hooks of the level say that they can do that.
+    """
+    return Rewriting(code, version, rewritten, fused).run()
 
 
 class Rewriting(Emission):
     """One code object on its way. The methods named in `Version.actions` take the index of an instruction."""
 
-    def __init__(self, code, version, rewritten):
+    def __init__(self, code, version, rewritten, fused=True):
         super().__init__(code, version)
         self.inline = set()
         for i, const in enumerate(code.co_consts):
             if isinstance(const, CodeType) and const.co_name in INLINE:
                 self.inline.add(i)
-                self.shell.consts[i] = rewritten(const)
+                self.consts[i] = rewritten(const, fused)
         self.forms = call_forms(self.listing, version, self.is_inline)
+        self.fetch_before = {
+            goal
+            for i, goal in self.targets.items()
+            if version.actions.get(self.instructions[i][0]) == ("keep_and_fetch_at_target",)
+        }
+        self.local_names = code.co_varnames
         if self.keeps_level:
-            self.runs = find_runs(self.listing, version, code.co_names, code.co_consts, self.targets)
+            if fused:
+                self.runs = find_runs(self.listing, version, code.co_names, code.co_consts, self.entered)
             self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
+            self.local_names += (LEVEL, *(f"{LEVEL}{k}" for k in range(1, self.hidden)))
 
     def is_inline(self, i):
-        """Whether line i loads the code of a comprehension or generator expression."""
-        line = self.lines[i]
-        return line.name == "LOAD_CONST" and line.arg in self.inline
+        """Whether instruction i loads the code of a comprehension or generator expression."""
+        name, arg = self.instructions[i]
+        return name == "LOAD_CONST" and arg in self.inline
 
     def run(self):
-        """The rewritten code; afterwards `out[first[i]:first[i + 1]]` is what became of line i."""
-        actions, lines, i = self.version.actions, self.lines, 0
-        if self.keeps_level:
-            self.shell.varnames.append(LEVEL)
-            self.shell.varnames.extend(f"{LEVEL}{k}" for k in range(1, self.hidden))
-        while i < len(lines):
-            line = lines[i]
-            self.first.append(len(self.out))
-            if i in self.fetch_before:
+        """The rewritten code; afterwards `layout.first` says what became of instruction i."""
+        layout, locations, count = self.layout, self.listing.locations, len(self.instructions)
+        pieces, places, first = layout.pieces, layout.places, layout.first
+        ready = list(map(self.independent().get, self.instructions))
+        stops = {i for i, piece in enumerate(ready) if piece is None} | self.fetch_before | self.runs.keys()
+        i = 0
+        for stop in (*sorted(stops), count):
+            if stop < i:  # part of a call
+                continue
+            if stop > i:
+                first.extend(range(len(pieces), len(pieces) + stop - i))
+                pieces += ready[i:stop]
+                places += locations[i:stop]
+                self.location = locations[stop - 1]
+            first.append(len(pieces))
+            if stop == count:
+                break
+            if stop in self.fetch_before:
                 self.fetch()
-            if i in self.runs:
-                self.fuse(self.runs[i])
-            self.location = line.location
-            action = actions.get(line.name)
-            if action is None:
-                from plaingrad.errors import UnsupportedPythonError
+            if stop in self.runs:
+                self.fuse(self.runs[stop])
+            self.place(locations[stop])
+            i = self.become(stop, ready[stop])
+            self.flush()
+        first += self.labels
+        spare = SPARE + max((len(run.homes) for run in self.runs.values()), default=0)
+        return layout.code(
+            self.code,
+            self.listing.regions,
+            co_names=tuple(self.names),
+            co_consts=tuple(self.consts),
+            co_varnames=self.local_names,
+            co_nlocals=len(self.local_names),
+            co_stacksize=self.code.co_stacksize + spare,
+        )
 
-                raise UnsupportedPythonError(
-                    f"plaingrad does not know the instruction {line.name} of CPython {self.version.name} "
-                    f"(in {self.code.co_qualname}, {self.code.co_filename}:{self.code.co_firstlineno})."
-                )
-            verb, *parameters = action
-            i = getattr(self, verb)(i, *parameters) or i + 1
-        self.first.append(len(self.out))
-        self.first += self.labels
-        depth = self.code.co_stacksize + SPARE + max((len(r.homes) for r in self.runs.values()), default=0)
-        return assemble(self.shell, self.out, self.first, self.listing.regions, depth)
+    def independent(self):
+        """What becomes of each instruction for which that depends on nothing else."""
+        found, actions = {}, self.version.actions
+        for instruction, i in dict(zip(self.instructions, range(len(self.instructions)))).items():
+            name, arg = instruction
+            action = actions.get(name)
+            if action is None or action[0] not in BY_ITSELF or name in JUMPS:
+                continue
+            if action == KEEP and (arg < self.n_locals or name not in MOVING):
+                found[instruction] = encoded(name, arg)
+            else:
+                self.become(i)
+                found[instruction] = b"".join(self.parts)
+                self.parts.clear()
+        return found
+
+    def become(self, i, ready=None):
+        """Emit what becomes of instruction i, or what is `ready` of it; the index to go on at."""
+        if ready is None:
+            verb, *parameters = self.action(self.instructions[i][0])
+            return getattr(self, verb)(i, *parameters) or i + 1
+        self.parts.append(ready)
+        return i + 1
+
+    def action(self, name):
+        """What becomes of an instruction: (verb, *parameters)."""
+        action = self.version.actions.get(name)
+        if action is None:
+            from plaingrad.errors import UnsupportedPythonError
+
+            raise UnsupportedPythonError(
+                f"plaingrad does not know the instruction {name} of CPython {self.version.name} "
+                f"(in {self.code.co_qualname}, {self.code.co_filename}:{self.code.co_firstlineno})."
+            )
+        return action
 
     def follows(self, i, names):
         """Whether the instruction before i is one of `names` and the only way to i."""
-        return i > 0 and self.lines[i - 1].name in names and i not in self.targets
+        return i > 0 and self.instructions[i - 1][0] in names and i not in self.entered
 
     # Verbs
 
     def resume(self, i):
         """Inside `await` and `yield from` (2, 3) the level is fetched where the delegation ends."""
         self.keep(i)
-        if self.lines[i].arg & 3 < 2:
-            if self.lines[i].arg == 0:
-                self.location = NOWHERE  # tracers would take it for a line of its own
+        arg = self.instructions[i][1]
+        if arg & 3 < 2:
+            if arg == 0:
+                self.place(NOWHERE)  # tracers would take it for a line of its own
             self.fetch()
 
     def keep_and_fetch(self, i):
@@ -98,7 +161,6 @@ class Rewriting(Emission):
 
     def keep_and_fetch_at_target(self, i):
         self.keep(i)
-        self.fetch_before.add(self.lines[i].target)
 
     def operator(self, i, hook, operands):
         self.hook(hook, operands)
@@ -124,24 +186,24 @@ class Rewriting(Emission):
         self.hook(hook, 1)
 
     def binary_op(self, i):
-        self.hook(self.version.arithmetic[self.lines[i].arg], 2)
+        self.hook(self.version.arithmetic[self.instructions[i][1]], 2)
 
     def compare_op(self, i):
-        arg = self.lines[i].arg
+        arg = self.instructions[i][1]
         self.hook(COMPARE[arg >> self.version.compare_shift], 2)
         if self.version.compare_casts and arg & 16:
             self.emit("TO_BOOL")
 
     def contains_op(self, i):
         self.hook("contains", 2)
-        if self.lines[i].arg:
+        if self.instructions[i][1]:
             self.emit("UNARY_NOT")
 
     def format_value(self, i):
-        self.before(i, "text", 2 if self.lines[i].arg & 4 else 1)
+        self.before(i, "text", 2 if self.instructions[i][1] & 4 else 1)
 
     def raise_varargs(self, i):
-        self.before(i, "meet", *range(1, self.lines[i].arg + 1))
+        self.before(i, "meet", *range(1, self.instructions[i][1] + 1))
 
     def access(self, as_method, name):
         """Replace the top by its attribute, prepared and with its NULL where a call follows."""
@@ -152,29 +214,29 @@ class Rewriting(Emission):
                 self.emit("SWAP", 2)
 
     def load_attr(self, i):
-        arg = self.lines[i].arg
+        arg = self.instructions[i][1]
         if self.version.method_bit:
             self.access(arg & 1, self.code.co_names[arg >> 1])
         else:
             self.access(False, self.code.co_names[arg])
 
     def load_method(self, i):
-        self.access(True, self.code.co_names[self.lines[i].arg])
+        self.access(True, self.code.co_names[self.instructions[i][1]])
 
     def store_attr(self, i):
-        self.hook("set_attr", 2, self.code.co_names[self.lines[i].arg])
+        self.hook("set_attr", 2, self.code.co_names[self.instructions[i][1]])
         self.emit("POP_TOP")
 
     def load_super_attr(self, i):
         """`super(cls, self)`, then its attribute, each through its hook."""
         self.hook_at("prep", 3)
         self.emit("CALL", 1)
-        arg = self.lines[i].arg
+        arg = self.instructions[i][1]
         self.access(arg & 1, self.code.co_names[arg >> 2])
 
     def load_special(self, i):
         """`with` looks up __exit__ first; __enter__ then needs no second look at the object."""
-        if self.lines[i].arg & 1:
+        if self.instructions[i][1] & 1:
             self.before(i, "meet", 1)
         else:
             self.keep(i)
@@ -188,7 +250,7 @@ class Rewriting(Emission):
         self.store(i, "setitem", 3)
 
     def intrinsic(self, i):
-        if self.lines[i].arg == self.version.unary_positive:
+        if self.instructions[i][1] == self.version.unary_positive:
             self.hook("pos", 1)
         else:
             self.keep(i)
@@ -196,8 +258,8 @@ class Rewriting(Emission):
     def end_send(self, i):
         """A NOT_TAKEN behind it stays there, for those who watch branches."""
         self.keep(i)
-        if i + 1 < len(self.lines) and self.lines[i + 1].name == "NOT_TAKEN":
-            self.first.append(len(self.out))
+        if self.instructions[i + 1 : i + 2] == [("NOT_TAKEN", 0)]:
+            self.begin()
             self.keep(i + 1)
             i += 1
         self.fetch()
@@ -206,20 +268,20 @@ class Rewriting(Emission):
     def call(self, i):
         """Prepare the callable before KW_NAMES, PRECALL and CALL, which stay together."""
         end = i
-        while self.lines[end].name not in CALLS:
+        while self.instructions[end][0] not in CALLS:
             end += 1
-        name, n = self.lines[end].name, self.lines[end].arg
+        name, n = self.instructions[end]
         form = self.forms[end]
         if form is not PREPARED:
             self.hook_at("prep", n + CALLS[name] - (form is NULL))
         self.keep(i)
         for j in range(i + 1, end + 1):
-            self.first.append(len(self.out))
+            self.begin()
             self.keep(j)
         return end + 1
 
     def call_function_ex(self, i):
-        above = 1 if self.version.ex_keywords else self.lines[i].arg & 1
+        above = 1 if self.version.ex_keywords else self.instructions[i][1] & 1
         self.hook_at("iterable", 1 + above)
         self.hook_at("prep", 2 + above + (not self.version.null_first))
         self.keep(i)

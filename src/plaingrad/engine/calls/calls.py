@@ -404,7 +404,7 @@ class Calls(ObjectAccess):
             return f
         if compilers.owns(f):
             return compilers.called_natively(self.level, f)
-        return rewrite_function(f)
+        return rewrite_function(f, self.level.fuses)
 
     def finds_active(self, x: Any) -> bool:
         """Whether something reachable from `x` as data is active, at this level or further out."""

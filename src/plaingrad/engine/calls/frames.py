@@ -120,13 +120,13 @@ def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def _compiled(source: Any, mode: str, frame: FrameType, level: Level) -> CodeType:
     if isinstance(source, CodeType):
-        return rewritten(source)
+        return rewritten(source, fused=False)
     if level.texts and isinstance(source, (str, bytes)):
         texts.check(level, source)
     if mode == "eval" and isinstance(source, str):
         source = source.lstrip(" \t")
     flags = frame.f_code.co_flags & _FUTURE
-    return rewritten(compile(source, "<string>", mode, flags, dont_inherit=True))
+    return rewritten(compile(source, "<string>", mode, flags, dont_inherit=True), fused=False)
 
 
 _FUTURE = 0

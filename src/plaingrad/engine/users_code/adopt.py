@@ -290,7 +290,7 @@ def _swap(f: FunctionType) -> None:
 
 def _code_for(f: FunctionType, code: CodeType) -> CodeType:
     """What runs instead of `code`, the code of `f`."""
-    return rewritten(code) if rulebook.find(f) is None else _by_rule(f, code)
+    return rewritten(code, fused=False) if rulebook.find(f) is None else _by_rule(f, code)
 
 
 def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
