@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from numba.core import types
 
-from plaingrad.native.loops.element_loops import at_once, is_expensive, plus
+from plaingrad.native.loops.element_code import at_once, is_expensive, plus
 from plaingrad.native.loops.tree_sides import Sides
 from plaingrad.native.program.ir import (
     Const,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.loops.element_loops import at_once, plus
+from plaingrad.native.loops.element_code import at_once, plus
 from plaingrad.native.loops.row_questions import Family, Row, extreme_of
 from plaingrad.native.loops.row_values import RowValues
 from plaingrad.native.lowering.fused_reductions import is_mean

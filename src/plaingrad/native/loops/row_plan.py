@@ -7,7 +7,7 @@ its result is complete: that of a number is complete behind the loops of all vec
 
 from __future__ import annotations
 
-from plaingrad.native.loops.element_loops import at_once, is_expensive, unsafe
+from plaingrad.native.loops.element_code import at_once, is_expensive, unsafe
 from plaingrad.native.loops.row_questions import RowQuestions
 from plaingrad.native.lowering.fused_reductions import of_numbers
 from plaingrad.native.modes.transform import has_kinks

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.native.loops.element_loops import ElementLoops, at_once
+from plaingrad.native.loops.element_code import ElementCode, at_once
 from plaingrad.native.lowering.fused_reductions import summed
 from plaingrad.native.program.ir import Const, For, Let, Operand, Ref, Stmt, Store, Var
 from plaingrad.native.runtime import row_helpers as helpers
@@ -68,7 +68,7 @@ def extreme_of(s: Let) -> str | None:
 EXTREMES = {np.max: "max", np.amax: "max", np.min: "min", np.amin: "min"}
 
 
-class RowQuestions(ElementLoops):
+class RowQuestions(ElementCode):
     """Questions about a run of statements on rows."""
 
     def __init__(self, found: Any, loop: For, run: list[Stmt]) -> None:

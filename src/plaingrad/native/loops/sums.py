@@ -18,7 +18,7 @@ import numpy as np
 from numba.core import config, types
 
 from plaingrad.native.loops.blocks import in_packs
-from plaingrad.native.loops.element_loops import CHEAP
+from plaingrad.native.loops.element_code import CHEAP
 from plaingrad.native.loops.fission import split
 from plaingrad.native.loops.scratch import scratch_arrays
 from plaingrad.native.modes.transform import has_kinks

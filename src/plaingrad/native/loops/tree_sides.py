@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba.core import types
 
-from plaingrad.native.loops.element_loops import ElementLoops, at_once, is_expensive, unsafe
+from plaingrad.native.loops.element_code import ElementCode, at_once, is_expensive, unsafe
 from plaingrad.native.lowering.fused_reductions import of_numbers
 from plaingrad.native.program.ir import Const, For, Let, Operand, Ref, Stmt, Var, operands
 from plaingrad.native.runtime import workspace
@@ -31,7 +31,7 @@ class _Side:
     index: tuple[Operand, ...]
 
 
-class Sides(ElementLoops):
+class Sides(ElementCode):
     """The operands of an elementwise expression in its loops."""
 
     def __init__(self, found_by: ArrayLoops, nodes: list[Let], root: Let, end: Var | None = None) -> None:

@@ -37,7 +37,7 @@ CHEAP = frozenset(
 ADDING = frozenset((np.add, np.subtract))
 
 
-class ElementLoops:
+class ElementCode:
     """Statements of loops over the elements of arrays.
 
     Attributes:
