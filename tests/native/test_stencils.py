@@ -537,6 +537,24 @@ def f(u0, c, start):
     assert taken
 
 
+def test_what_is_stored_in_front_of_an_inner_loop_keeps_its_derivative():
+    def f(u, c):
+        v, a = np.zeros_like(u), np.zeros(u.shape[0])
+        for i in range(1, 5):
+            a[i] = c
+            for j in range(1, 5):
+                v[i, j] = u[i - 1, j] + 2.0 * u[i, j - 1]
+        return np.sum(v) + np.sum(a)
+
+    u = np.random.default_rng(0).random((6, 6))
+    _, (u_bar, c_bar) = native(f, (u, 0.5), (0, 1))
+    wanted = np.zeros_like(u)
+    wanted[0:4, 1:5] += 1.0
+    wanted[1:5, 0:4] += 2.0
+    np.testing.assert_array_equal(u_bar, wanted)
+    assert c_bar == 4.0
+
+
 def test_infinite_slopes_stay_where_they_are():
     f = function("""
 def f(u0, c):

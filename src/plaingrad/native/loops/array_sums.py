@@ -13,6 +13,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops.array_trees import Tree
+from plaingrad.native.loops.elements import Access, Along
 from plaingrad.native.lowering.fused_reductions import is_mean, summed
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Parts, Ref, Stmt, Var
 from plaingrad.native.runtime.row_helpers import share
@@ -76,8 +77,13 @@ class SumTree(Tree):
     """
 
     def __init__(self, found_by: ArrayLoops, nodes: list[Let], root: Let, found: Sum) -> None:
-        super().__init__(found_by, nodes, root, found.array)
         self.axis = found.axis
+        super().__init__(found_by, nodes, root, found.array)
+
+    def written(self) -> Access:
+        """The sum that an element is added to: of all of them, or the one at the other axes' places."""
+        rest = tuple(Along(axis) for axis in range(self.ndim) if axis != self.axis)
+        return Access(Var(self.root.target), None if self.axis is None else rest, self.each[self.end])
 
     def reverse(self) -> Parts:
         """The parts that stand for the statements."""
@@ -134,33 +140,23 @@ class SumTree(Tree):
 
     def along_axis(self, counters: list[Operand], inner: list[Stmt]) -> list[Stmt]:
         """The loops that add up along the axis, and the array of the sums."""
-        z = Var(self.root.target)
+        [write] = self.loop.writes
+        z = write.array
         shape = self.variable("shape", types.UniTuple(types.int64, self.ndim - 1))
         out: list[Stmt] = [
-            Let(shape.name, "tuple", self.others(self.lengths), None, self.line),
+            Let(shape.name, "tuple", self.placed(write, self.lengths, []), None, self.line),
             self.made(shape),
         ]
         if self.axis == self.ndim - 1:
             total = self.variable("total", types.float64)
             before: list[Stmt] = [Let(total.name, "copy", (Const(0.0),), None, self.line)]
             behind: list[Stmt] = []
-            self.store(behind, z, self.others(counters), total)
+            self.store(behind, z, self.placed(write, counters, behind), total)
             return [*out, *self.nest(counters, self.lengths, [*inner, *self.one_more(total)], before, behind)]
         out.append(Do(Let("_", "method", (z, Const(0.0)), ("fill", ()), self.line), self.line))
         inner = [*inner]
-        self.add_at(inner, z, self.others(counters), self.each[self.end])
+        self.add_at(inner, z, self.placed(write, counters, inner), self.each[self.end])
         return [*out, *self.nest(counters, self.lengths, inner, [], [])]
-
-    def others(self, of_axes: list[Operand]) -> tuple[Operand, ...]:
-        """What belongs to the axes that are left."""
-        return tuple(x for axis, x in enumerate(of_axes) if axis != self.axis)
-
-    def arrived(self, bar: Var, counters: list[Operand], out: list[Stmt]) -> Let:
-        """The cotangent of a term: that of its sum."""
-        name = f"{self.each[self.end].name}_b"  # type: ignore[union-attr]
-        if self.axis is None:
-            return Let(name, "copy", (bar,), None, self.line)
-        return Let(name, "item", (bar, self.index(out, self.others(counters))), None, self.line)
 
 
 __all__ = ["Sum", "SumTree", "added_up", "pays"]

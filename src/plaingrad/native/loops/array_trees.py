@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numba.core import types
 
 from plaingrad.native.loops.element_code import at_once, is_expensive, plus
@@ -22,14 +20,12 @@ from plaingrad.native.program.ir import (
 from plaingrad.native.reverse import cotangent_arrays
 from plaingrad.native.runtime.array_helpers import folded, room_along
 
-if TYPE_CHECKING:
-    pass
-
 
 class Tree(Sides):
     """An elementwise expression.
 
     Attributes:
+        loop: its loop over elements: leaves are read, and the element that an iteration computes is written.
         nodes: its statements.
         root: the statement whose result is wanted: the last of them, or what comes behind.
         end: the array whose elements the statements lead to; where it is not the result of the root, it is not made.
@@ -88,7 +84,9 @@ class Tree(Sides):
         each = at_once(self.root)
         end = self.numbers[-1]
         inner += self.numbers if each is None else self.numbers[:-1]
-        self.store(inner, root, tuple(counters), self.each[root] if each is None else end.args[1])
+        [write] = self.loop.writes
+        places = self.placed(write, counters, inner)
+        self.store(inner, root, places, self.each[root] if each is None else end.args[1])
         behind = [] if each is None else self.computed_at_once(each, counters, lengths)
         forward += self.nest(counters, lengths, inner, [], behind)
         bar = Var(f"{root.name}_b")
@@ -166,9 +164,14 @@ class Tree(Sides):
         return [*out, *self.nest(counters, lengths, inner, before, behind), *end]
 
     def arrived(self, bar: Var, counters: list[Operand], out: list[Stmt]) -> Let:
-        """The cotangent of an element of the end."""
+        """The cotangent of an element of the end: that of what it is stored or added to."""
         name = self.each[self.end].name  # type: ignore[union-attr]
-        return Let(f"{name}_b", "item", (bar, self.index(out, tuple(counters))), None, self.line)
+        [write] = self.loop.writes
+        if write.places is None:
+            return Let(f"{name}_b", "copy", (bar,), None, self.line)
+        return Let(
+            f"{name}_b", "item", (bar, self.index(out, self.placed(write, counters, out))), None, self.line
+        )
 
     def targets(
         self, out: list[Stmt], bars: dict[Var, Var], lengths: list[Operand]

@@ -7,6 +7,10 @@ iteration after the other, so it keeps its bits. The last block, if it is not fu
 weight zero.
 
 What is not of this form is left alone: calls of other functions, `while`, writing, divisions in such branches.
+
+This is a part of the form `sums`, whose loop is seen in `elements`. What is translated here is another thing, what
+reverse mode has derived of an iteration, with its tapes and cotangents; which of its values differ between iterations
+is found in `block_spreads`.
 """
 
 from __future__ import annotations

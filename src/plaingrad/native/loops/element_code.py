@@ -8,6 +8,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops import fission
+from plaingrad.native.loops.elements import ONE, ZERO, Access, Along
 from plaingrad.native.lowering.fused_reductions import axis_step, broadcast_length
 from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.ir import Const, Let, Operand, Ref, Stmt, Store, Var
@@ -91,6 +92,29 @@ class ElementCode:
         index = self.rt.emit(out, "tuple", places, None, self.line)
         self.rt.types[index.name] = types.UniTuple(types.int64, len(places))
         return index
+
+    def unsigned(self, x: Operand, out: list[Stmt]) -> Var:
+        """A whole number as one that is not negative: an index that is may be counted from the end."""
+        found = self.rt.emit(out, "call", (Ref(np.uint64, "uint64"), x), (), self.line)
+        self.rt.types[found.name] = types.uint64
+        return found
+
+    def placed(self, access: Access, counters: list[Operand], out: list[Stmt]) -> tuple[Operand, ...]:
+        """The places of an access, where the counters of the loop are these."""
+        return tuple(self.along(place, counters, out) for place in access.places or ())
+
+    def along(self, place: Along, counters: list[Operand], out: list[Stmt]) -> Operand:
+        """The place along one axis."""
+        if place.axis is None:
+            return place.fixed
+        k, step = counters[place.axis], place.step
+        if step in (ZERO, ONE):
+            return k if step == ONE else ZERO
+        if self.rt.types[step.name] != types.uint64:  # type: ignore[union-attr]
+            return self.whole_number(out, "binary", (k, step), "*")
+        k = self.rt.emit(out, "binary", (self.unsigned(k, out), step), "*", self.line)
+        self.rt.types[k.name] = types.uint64
+        return k
 
     def store(self, out: list[Stmt], array: Var, places: tuple[Operand, ...], value: Operand) -> None:
         """array[places] = value."""

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba.core import types
 
+from plaingrad.native.loops.elements import ElementLoop, loop_of
 from plaingrad.native.program.ir import (
     Const,
     Do,
     For,
-    InPlace,
     Let,
     Loop,
     Parts,
@@ -33,7 +33,6 @@ from plaingrad.native.program.ir import (
     Store,
     Var,
     breaks,
-    operands,
     renamed,
     statements,
 )
@@ -64,11 +63,11 @@ def split(rt: Reverse, loop: For) -> list[Stmt]:
     """`loop`, of a derived program, with what can be split off in front."""
     if loop.step != Const(1) or breaks(loop.body) or any(isinstance(x, Raise) for x in statements(loop.body)):
         return [loop]
-    independent = _independent(rt, loop)
+    independent = _independent(rt, loop_of(rt, loop))
     calls = [
         (x, name)
         for x in loop.body
-        if isinstance(x, Let) and (name := _name(rt, x)) and _is_known(x, loop, independent)
+        if isinstance(x, Let) and (name := _name(rt, x)) and _is_known(x, loop.target, independent)
         if vecmath.is_exact(name)
     ]
     if not calls:
@@ -123,31 +122,22 @@ def _name(rt: Reverse, x: Stmt) -> str | None:
         return None
 
 
-def _independent(rt: Reverse, loop: For) -> dict[str, Let | None]:
+def _independent(rt: Reverse, loop: ElementLoop) -> dict[str, Let | None]:
     """The values that an iteration assigns: how they are computed, if that is cheap and from no other iteration."""
-    found: dict[str, Let | None] = {
-        x.target: None for x in statements(loop.body) if isinstance(x, (Let, For))
-    }
-    seen: set[str] = set()  # assigned before, or read: then it has a value from the iteration before
-    written = _written(rt, loop)
-    for x in statements(loop.body):
-        seen.update(a.name for a in operands(x) if isinstance(a, Var))
-        if isinstance(x, (Let, For)):
-            alone = x.target not in seen
-            seen.add(x.target)
-            is_top = any(x is y for y in loop.body)
-            cheap = isinstance(x, Let) and is_top and _is_known(x, loop, found)
-            if cheap and not _is_cheap(rt, x, written):
-                name = _name(rt, x)
-                cheap = name is not None and vecmath.is_exact(name)
-            found[x.target] = x if alone and cheap else None  # type: ignore[assignment]
+    found: dict[str, Let | None] = dict.fromkeys(loop.inside - set(loop.counters))
+    written = {rt.memory.of(name) for name in loop.written}
+    for x in loop.body:
+        if isinstance(x, Let) and loop.own.get(x.target) is x and _is_known(x, loop.counters[0], found):
+            name = _name(rt, x)
+            if _is_cheap(rt, x, written) or (name is not None and vecmath.is_exact(name)):
+                found[x.target] = x
     return found
 
 
-def _is_known(x: Let, loop: For, independent: dict[str, Let | None]) -> bool:
+def _is_known(x: Let, counter: str, independent: dict[str, Let | None]) -> bool:
     """Whether all operands are independent of other iterations."""
-    names = [a.name for a in x.args if isinstance(a, Var) and a.name != loop.target]
-    return all(independent.get(name, loop) is not None for name in names)
+    names = [a.name for a in x.args if isinstance(a, Var) and a.name != counter]
+    return all(name not in independent or independent[name] is not None for name in names)
 
 
 def _is_cheap(rt: Reverse, x: Let, written: set[str]) -> bool:
@@ -161,21 +151,6 @@ def _is_cheap(rt: Reverse, x: Let, written: set[str]) -> bool:
     if not arrays:
         return not isinstance(rt.types.get(x.target), types.Array)
     return x.op == "item" and rt.memory.of(arrays[0]) not in written and len(arrays) == 1
-
-
-def _written(rt: Reverse, loop: For) -> set[str]:
-    """The classes of the user's memory that `loop` writes."""
-    found: set[str] = set()
-    for x in statements(loop.body):
-        if isinstance(x, (Store, InPlace)) and isinstance(x.array, Var):
-            found.add(rt.memory.of(x.array.name))
-        call = x.call if isinstance(x, Do) else x
-        if isinstance(call, Let):
-            names = [a.name for a in call.args if isinstance(a, Var)]
-            if call.op != "call" or all(name in rt.types for name in names):
-                names = rt.memory.outputs(call)
-            found.update(map(rt.memory.of, names))  # of a call with shadows: everything that it is given
-    return found
 
 
 def _needed(call: Let, independent: dict[str, Let | None], done: dict[str, Var]) -> set[str]:

@@ -1,7 +1,8 @@
 """The special forms of loops in reverse mode, in the order in which they are tried.
 
-All of them see a loop as a domain, reads and writes of elements, and a body in single assignments; each says what it
-needs and what it saves. Where none fits, a loop is reversed with tapes, iteration by iteration.
+All of them read a loop from one picture (`elements`): domain, reads and writes of elements, a body in single
+assignments; each says what it needs and what it saves. Where none fits, a loop is reversed with tapes, iteration by
+iteration.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from numba.core import types
 
 from plaingrad.native.loops import prefetch
-from plaingrad.native.loops.nests import Offset, total
+from plaingrad.native.loops.elements import Offset
+from plaingrad.native.loops.nests import total
 from plaingrad.native.program.ir import Const, Do, For, If, Let, Operand, Ref, Stmt, Store, Var
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Gather:
         self.assign = assign
         self.origin = origin
         self.stored: Offset = work.each.seeds[origin] if origin else ()
-        self.rank = len(work.nest.loops)
+        self.rank = work.nest.rank
         self.out: list[Stmt] = []
         self.reach = [reach_of(group, k) for k in range(self.rank)]
         plus = work.plus

@@ -1,4 +1,4 @@
-"""What a loop over arrays does in one iteration, and its reverse in single assignments; and which loops that fits.
+"""The reverse of one iteration of a nest of loops (`elements.nest_of`), in single assignments.
 
 A nest fits if every iteration stores to elements of its own, at constant offsets from the loop variables, carries
 nothing to the next one, and does arithmetic on real numbers whose reverse can be computed again exactly enough.
@@ -6,26 +6,15 @@ nothing to the next one, and does arithmetic on real numbers whose reverse can b
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from numba.core import types
 
 from plaingrad.native.analysis.users_functions import is_users
-from plaingrad.native.loops.if_conversion import Arms, Declined, straightened
-from plaingrad.native.program.ir import (
-    Const,
-    For,
-    Let,
-    Operand,
-    Ref,
-    Stmt,
-    Store,
-    Var,
-    assigns,
-    breaks,
-    operands,
-)
+from plaingrad.native.loops.elements import ElementLoop, Offset, pictured
+from plaingrad.native.loops.if_conversion import Declined
+from plaingrad.native.program.ir import Const, Let, Operand, Ref, Stmt, Store, Var, assigns, operands
 from plaingrad.native.program.value_types import is_array, is_real
 from plaingrad.native.rules import scalars
 from plaingrad.native.runtime.helpers import choice, where_taken
@@ -34,8 +23,6 @@ if TYPE_CHECKING:
     from plaingrad.native.reverse.reverse import Reverse
 
 
-Offset = tuple[int, ...]
-
 # functions whose derivative has no jump, so that a last bit in their argument does not matter
 SMOOTH = frozenset(
     "exp expm1 exp2 log log1p log2 log10 sin cos tan sinh cosh tanh arcsin asin arccos acos arctan atan arcsinh asinh "
@@ -43,71 +30,13 @@ SMOOTH = frozenset(
 )
 
 
-@dataclass(slots=True)
-class Nest:
-    """Counted loops, one directly inside the other.
-
-    Attributes:
-        loops: from the outermost inwards, all with step 1.
-        prelude: what stands in front of the inner loops: shapes and bounds.
-        body: assignments and stores of the innermost.
-        inside: everything that is assigned.
-        in_place: the arrays of which an iteration reads the element that it then stores to.
-        arms: what is known of the branches that were in the body.
-    """
-
-    loops: list[For]
-    prelude: list[Let]
-    body: list[Stmt]
-    inside: set[str]
-    in_place: set[str] = field(default_factory=set)
-    arms: Arms = field(default_factory=Arms)
-
-
-def nest_of(rt: Reverse, s: For) -> Nest:
-    """The perfect nest that `s` is.
-
-    Raises:
-        Declined: it is none, it carries a value from one iteration to the next, or a value of it is used behind it.
-    """
-    loops: list[For] = []
-    prelude: list[Let] = []
-    inner: Stmt = s
-    while isinstance(inner, For):
-        if inner.step != Const(1) or not inner.body or breaks(inner.body):
-            raise Declined
-        loops.append(inner)
-        *before, inner = inner.body
-        if isinstance(inner, For):
-            prelude += [x for x in before if isinstance(x, Let)]
-            if len(prelude) and any(not isinstance(x, Let) or x.target in rt.active for x in before):
-                raise Declined
-    begun = Nest(loops, prelude, [], set())
-    body, arms = straightened(
-        rt, s, loops[-1].body, lambda index, definitions: offset_of(begun, index, definitions)
-    )
-    if not all(isinstance(x, (Let, Store)) for x in body) or any(not isinstance(x, Let) for x in prelude):
-        raise Declined
-    inside = {x.target for x in [*prelude, *body, *loops] if isinstance(x, (Let, For))}
-    known = {loop.target for loop in loops}
-    for x in [*prelude, *body]:
-        if any(isinstance(a, Var) and a.name in inside and a.name not in known for a in operands(x)):
-            raise Declined
-        if isinstance(x, Let):
-            known.add(x.target)
-    if any(rt.assigned[name] != 1 for name in inside) or rt.values.is_used_outside(inside, s):
-        raise Declined
-    return Nest(loops, prelude, body, inside, arms=arms)
-
-
-def forwarded(rt: Reverse, nest: Nest) -> Nest:
+def forwarded(rt: Reverse, nest: ElementLoop) -> ElementLoop:
     """`nest` with reads of the element that the iteration has stored to made reads of what was stored.
 
     Raises:
         Declined: an iteration reads an element of an array that another iteration stores to.
     """
-    definitions = {x.target: x for x in [*nest.prelude, *nest.body] if isinstance(x, Let)}
-    stores = {x.array.name for x in nest.body if isinstance(x, Store) and isinstance(x.array, Var)}
+    stores = {access.array.name for access in nest.writes}
     stored: dict[str, tuple[Offset | None, Operand]] = {}
     early: dict[str, set[Offset | None]] = {}
     body: list[Stmt] = []
@@ -117,7 +46,7 @@ def forwarded(rt: Reverse, nest: Nest) -> Nest:
             assert isinstance(x.array, Var)
             if named != {x.array.name} or x.array.name in stored:
                 raise Declined
-            stored[x.array.name] = offset_of(nest, x.index, definitions), x.value
+            stored[x.array.name] = nest.offset(x.index), x.value
         elif named and (x.op == "attribute" or x.args[0] == Const(len)):  # type: ignore[union-attr]
             pass  # its shape
         elif named:
@@ -126,10 +55,10 @@ def forwarded(rt: Reverse, nest: Nest) -> Nest:
                 not isinstance(x, Let)
                 or x.op != "item"
                 or x.args[0] != Var(name)
-                or rt.types[name].ndim != len(nest.loops)
+                or rt.types[name].ndim != nest.rank
             ):
                 raise Declined
-            offset = offset_of(nest, x.args[1], definitions)
+            offset = nest.offset(x.args[1])
             if name in stored:
                 value = stored[name][1]
                 same = rt.type_of(value) == rt.types[x.target] or isinstance(
@@ -145,10 +74,12 @@ def forwarded(rt: Reverse, nest: Nest) -> Nest:
         if None in offsets or offsets != {stored[name][0]}:
             raise Declined
         if not all(
-            isinstance(loop.start, Const) for loop in nest.loops
+            isinstance(axis.start, Const) for axis in nest.axes
         ):  # counting from the end, it may come twice
             raise Declined
-    return replace(nest, body=body[len(nest.prelude) :], in_place=set(early))
+    found = pictured(rt, nest.axes, nest.prelude, body[len(nest.prelude) :], nest.line)
+    found.in_place, found.arms = set(early), nest.arms
+    return found
 
 
 @dataclass(slots=True)
@@ -174,64 +105,25 @@ class Iteration:
     places: dict[str, tuple[str, Offset]] = field(default_factory=dict)
 
 
-def offset_of(nest: Nest, index: Operand, definitions: dict[str, Let]) -> Offset | None:
-    """The constants c of an index (i + c, j + c', ...) of the loop variables in order; None for any other index."""
-    s = definitions.get(index.name) if isinstance(index, Var) else None
-    parts = list(s.args) if s is not None and s.op == "tuple" else [index]
-    if len(parts) != len(nest.loops):
-        return None
-    found = []
-    for part, loop in zip(parts, nest.loops, strict=True):
-        shift = 0
-        while part != Var(loop.target):
-            s = definitions.get(part.name) if isinstance(part, Var) else None
-            if s is None:
-                return None
-            if s.op == "copy":
-                part = s.args[0]
-                continue
-            if s.op != "binary" or s.detail not in ("+", "-"):
-                return None
-            a, b = s.args
-            if isinstance(b, Const) and type(b.value) is int:
-                shift += b.value if s.detail == "+" else -b.value
-                part = a
-            elif isinstance(a, Const) and type(a.value) is int and s.detail == "+":
-                shift += a.value
-                part = b
-            else:
-                return None
-        found.append(shift)
-    return tuple(found)
-
-
-def _find_places(rt: Reverse, nest: Nest, made: Iteration, definitions: dict[str, Let]) -> None:
-    """Note which numbers of an iteration are read at fixed distances from its place."""
-    for x in made.pool:
-        array = x.args[0] if x.op == "item" else None
-        if isinstance(array, Var) and isinstance(rt.types.get(array.name), types.Array):
-            offset = offset_of(nest, x.args[1], definitions)
-            if offset is not None and rt.types[array.name].ndim == len(nest.loops):
-                made.places[x.target] = array.name, offset
-
-
-def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
+def iteration_of(rt: Reverse, nest: ElementLoop) -> Iteration:
     """The reverse of one iteration of `nest`.
 
     Raises:
         Declined: an array that is stored to has another index than the loop variables plus offsets; or something that
             the reverse reads cannot be computed again exactly enough.
     """
-    definitions = {x.target: x for x in [*nest.prelude, *nest.body] if isinstance(x, Let)}
     made = Iteration([*nest.prelude, *[x for x in nest.body if isinstance(x, Let)]])
     terms: dict[str, list[Operand]] = {}
     groups: dict[tuple[str, Offset], list[Operand]] = {}
     _check_all(rt, nest, made.pool)
-    _find_places(rt, nest, made, definitions)
+    for read in nest.reads:
+        offset = nest.offset(read.index)  # type: ignore[arg-type]
+        if offset is not None and rt.types[read.array.name].ndim == nest.rank:
+            made.places[read.value.name] = read.array.name, offset  # type: ignore[union-attr]
     back: list[Stmt] = []
     for x in reversed(nest.body):
         if isinstance(x, Store):
-            _seed(rt, nest, x, made, terms, back, definitions)
+            _seed(rt, nest, x, made, terms, back)
             continue
         assert isinstance(x, Let)
         if x.target not in terms:
@@ -255,15 +147,14 @@ def iteration_of(rt: Reverse, nest: Nest) -> Iteration:
                 if nest.arms.of.get(a.name) != arm:  # type: ignore[union-attr]
                     bar = _leaving(rt, back, arm, bar, x.line)
                 terms.setdefault(a.name, []).append(bar)  # type: ignore[union-attr]
-    line = nest.loops[0].line
     for (name, offset), found in groups.items():
-        bar = total(rt, back, found, line)
+        bar = total(rt, back, found, nest.line)
         if name in made.seeds:
             made.own[name] = bar
         else:
             made.gathers.setdefault(name, {})[offset] = bar
     for name, found in terms.items():
-        made.numbers[name] = total(rt, back, found, line)
+        made.numbers[name] = total(rt, back, found, nest.line)
     if not all(isinstance(x, Let) for x in back):
         raise Declined
     made.pool += back  # type: ignore[arg-type]
@@ -278,7 +169,7 @@ def _leaving(rt: Reverse, out: list[Stmt], arm: Operand | None, bar: Operand, li
 
 
 def _choose(
-    rt: Reverse, nest: Nest, x: Let, z: Operand, terms: dict[str, list[Operand]], back: list[Stmt]
+    rt: Reverse, nest: ElementLoop, x: Let, z: Operand, terms: dict[str, list[Operand]], back: list[Stmt]
 ) -> None:
     """The cotangent of a choice goes to the one that was chosen."""
     _, test, *ways = x.args
@@ -296,21 +187,20 @@ def _choose(
 
 def _seed(
     rt: Reverse,
-    nest: Nest,
+    nest: ElementLoop,
     x: Store,
     made: Iteration,
     terms: dict[str, list[Operand]],
     back: list[Stmt],
-    definitions: dict[str, Let],
 ) -> None:
     """The cotangent that a store takes over."""
     if not rt.is_active(x.array):
         return
     name = x.array.name  # type: ignore[union-attr]
-    offset = offset_of(nest, x.index, definitions)
+    offset = nest.offset(x.index)
     if offset is None or name in made.seeds:
         raise Declined
-    if rt.types[name].ndim != len(nest.loops):
+    if rt.types[name].ndim != nest.rank:
         raise Declined
     made.seeds[name] = offset
     if rt.is_active(x.value):
@@ -338,13 +228,13 @@ def _is_kept(rt: Reverse, name: str) -> bool:
     return all(_is_kept(rt, a.name) for a in d.args if isinstance(a, Var))
 
 
-def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
+def _check_all(rt: Reverse, nest: ElementLoop, pool: list[Let]) -> None:
     """Decline what is not arithmetic on real numbers, or where a decision would be taken again on rounded numbers.
 
     `exact` are variables with the same bits in both sweeps, however these are compiled: a sum of a product may be
     contracted, or not; anything else is rounded operation by operation, unless the user's own flags say otherwise.
     """
-    exact = {loop.target for loop in nest.loops}
+    exact = set(nest.counters)
     products: set[str] = set()
     for x in pool:
         t = rt.types.get(x.target)
@@ -389,14 +279,4 @@ def _check_all(rt: Reverse, nest: Nest, pool: list[Let]) -> None:
             products.add(x.target)
 
 
-__all__ = [
-    "Declined",
-    "Iteration",
-    "Nest",
-    "Offset",
-    "forwarded",
-    "iteration_of",
-    "nest_of",
-    "offset_of",
-    "total",
-]
+__all__ = ["Iteration", "forwarded", "iteration_of", "total"]

@@ -6,7 +6,8 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops.element_code import at_once, plus
-from plaingrad.native.loops.row_questions import Family, Row, extreme_of
+from plaingrad.native.loops.elements import row
+from plaingrad.native.loops.row_questions import extreme_of
 from plaingrad.native.loops.row_values import RowValues
 from plaingrad.native.lowering.fused_reductions import is_mean
 from plaingrad.native.program.ir import Const, Do, For, Let, Operand, Parts, Ref, Stmt, Store, Var, free_reads
@@ -20,9 +21,9 @@ class Group(RowValues):
         """The parts that stand for the statements."""
         rt = self.rt
         before: list[Stmt] = []
-        self.family = self.families()
-        for family in {id(f): f for f in self.family.values()}.values():
-            self.measured(family, before)
+        for loop in self.loops:
+            self.measured(loop, before)
+            self.rows.update({self.vector_of[read.value.name]: read for read in loop.reads})  # type: ignore[union-attr]
         forward: list[Stmt] = []
         self.buffers(before, forward)
         self.bars: dict[str, Var] = {}
@@ -63,7 +64,8 @@ class Group(RowValues):
         """The loops of the way forward with a number, one for each family."""
         out: list[Stmt] = []
         here = [s for s in self.run if self.is_in_loop(s) and self.home[id(s)] == p]
-        for family, work in self.members(here):
+        for loop, work in self.members(here):
+            length = loop.axes[0].stop
             made = [s for s in work if isinstance(s, Let) and s.target in self.buffered]
             sums = [s for s in work if self.is_sum(s)]
             stores = [s for s in work if isinstance(s, Store)]
@@ -76,8 +78,8 @@ class Group(RowValues):
             for x, value in values.items():
                 self.store(inner, self.rows[x].array, self.at(x, k, inner), value)
             for s in stores:
-                places = self.found.places(s.index) or ()
-                self.store(inner, s.array, (*places, k), self.each[s.value])  # type: ignore[arg-type]
+                write = self.stored[id(s)]
+                self.store(inner, write.array, self.placed(write, [k], inner), write.value)  # type: ignore[arg-type]
             totals: dict[str, Var] = {}
             for s in sums:
                 total = totals[s.target] = self.variable("total", types.float64)
@@ -87,15 +89,15 @@ class Group(RowValues):
                     Let(more.name, "binary", (total, self.each[self.vectors_of(s)[0]]), "+", self.line)
                 )
                 inner.append(Let(total.name, "copy", (more,), None, self.line))
-            out.append(For(k.name, Const(0), family.length, Const(1), inner, self.line))
+            out.append(For(k.name, Const(0), length, Const(1), inner, self.line))
             for s in sums:
                 total = totals[s.target]
                 if is_mean(s):  # type: ignore[arg-type]
-                    args = (Ref(np.true_divide, "true_divide"), total, family.length)
+                    args = (Ref(np.true_divide, "true_divide"), total, length)
                     out.append(Let(s.target, "call", args, (), s.line))
                 else:
                     out.append(Let(s.target, "copy", (total,), None, s.line))
-            out += [x for s in made for x in self.function_of_all(s, family.length)]
+            out += [x for s in made for x in self.function_of_all(s, length)]
         return out
 
     def function_of_all(self, s: Let, length: Operand) -> list[Stmt]:
@@ -104,43 +106,43 @@ class Group(RowValues):
         if f is None:
             return []
         buffer = self.rows[s.target]
-        row = self.variable("row", types.Array(types.float64, 1, "C"))
+        whole = self.variable("row", types.Array(types.float64, 1, "C"))
         return [
-            Let(row.name, "item", (buffer.array, buffer.places[0]), None, s.line),
-            Do(Let("_", "call", (f, row, length), (), s.line), s.line),
+            Let(whole.name, "item", (buffer.array, buffer.in_front[0]), None, s.line),
+            Do(Let("_", "call", (f, whole, length), (), s.line), s.line),
         ]
 
     def extreme(self, s: Let, out: list[Stmt]) -> Let:
         """The maximum or minimum of a row."""
         [x] = self.vectors_of(s)
         f = helpers.max_along if extreme_of(s) == "max" else helpers.min_along
-        row = self.rows[x.name]
-        place = self.place(row, out)
-        return Let(s.target, "call", (Ref(f, f.__name__), row.array, place), (), s.line)
+        here = self.rows[x.name]
+        place = self.place(here, out)
+        return Let(s.target, "call", (Ref(f, f.__name__), here.array, place), (), s.line)
 
     # -- the way back --------------------------------------------------------------------------------------------------
 
     def bar_of(self, x: str, before: list[Stmt]) -> Var:
         """The buffer for the cotangent of a vector made here, one row."""
         if x not in self.bars:
-            self.bars[x] = self.room(f"{x}_b", (Const(1), self.family[x].length), before)
+            self.bars[x] = self.room(f"{x}_b", (Const(1), self.length(x)), before)
         return self.bars[x]
 
     def extreme_back(self, s: Let, received: set[str], before: list[Stmt], out: list[Stmt]) -> None:
         """What passes the cotangent of a maximum or minimum on to the elements that equal it."""
         [x] = self.vectors_of(s)
         z_bar = Var(f"{s.target}_b")
-        row = self.rows[x.name]
-        place = self.place(row, out)
-        bar, bar_place = Var(f"{row.array.name}_b"), place
+        here = self.rows[x.name]
+        place = self.place(here, out)
+        bar, bar_place = Var(f"{here.array.name}_b"), place
         if self.rt.is_active(x):
             if x.name in self.nodes:
                 bar = self.bar_of(x.name, before)
-                bar_place = self.place(Row(bar, (Const(0),)), out)
+                bar_place = self.place(row(bar, (Const(0),)), out)
                 if x.name not in received:
                     out.append(Do(Let("_", "method", (bar, Const(0.0)), ("fill", ()), s.line), s.line))
                     received.add(x.name)
-            args = (bar, bar_place, row.array, place, Var(s.target), z_bar)
+            args = (bar, bar_place, here.array, place, Var(s.target), z_bar)
             f = helpers.add_at_extremes
             out.append(Do(Let("_", "call", (Ref(f, f.__name__), *args), (), s.line), s.line))
         out.append(Let(z_bar.name, "copy", (Const(0.0),), None, s.line))
@@ -148,14 +150,14 @@ class Group(RowValues):
     def backward_loops(self, q: int, received: set[str], before: list[Stmt]) -> list[Stmt]:
         """The loops of the way back with a number, one for each family."""
         out: list[Stmt] = []
-        for family, work in self.members(self.backs.get(q, [])):
-            self.backward_loop(q, family, work[::-1], received, before, out)
+        for loop, work in self.members(self.backs.get(q, [])):
+            self.backward_loop(q, loop.axes[0].stop, work[::-1], received, before, out)
         return out
 
     def backward_loop(
         self,
         q: int,
-        family: Family,
+        length: Operand,
         work: list[Stmt],
         received: set[str],
         before: list[Stmt],
@@ -195,7 +197,7 @@ class Group(RowValues):
                 assert isinstance(s, Let)
                 share = Var(f"{s.target}_b")
                 if is_mean(s):
-                    args = (Ref(helpers.share, "share"), share, family.length)
+                    args = (Ref(helpers.share, "share"), share, length)
                     share = rt.emit(out, "call", args, (), line)
                     rt.types[share.name] = types.float64
                 rt.add(inner, self.each[self.vectors_of(s)[0]], share, line)
@@ -206,7 +208,7 @@ class Group(RowValues):
                 assert isinstance(s, Let)
                 inner += [self.added(x, own) for x in self.parts[s.target].backward]
         self.arrive([x for x in vectors if x not in ending], k, received, before, inner)
-        out.append(For(k.name, Const(0), family.length, Const(1), inner, line))
+        out.append(For(k.name, Const(0), length, Const(1), inner, line))
         out += ended
 
     def arrive(
@@ -216,8 +218,8 @@ class Group(RowValues):
         for x in vectors:
             term = Var(f"{self.each[x].name}_b")  # type: ignore[union-attr]
             if x.name in self.leaves:
-                row = self.rows[x.name]
-                self.add_at(inner, Var(f"{row.array.name}_b"), self.at(x.name, k, inner), term)
+                array = self.rows[x.name].array
+                self.add_at(inner, Var(f"{array.name}_b"), self.at(x.name, k, inner), term)
                 continue
             write = self.add_at if x.name in received else self.store
             write(inner, self.bar_of(x.name, before), (Const(0), k), term)
@@ -263,7 +265,7 @@ class Group(RowValues):
     def taken_back(self, s: Store, k: Operand, out: list[Stmt]) -> None:
         """The cotangent of an element that was stored is that of the value; that of what was overwritten is 0."""
         bar = Var(f"{s.array.name}_b")  # type: ignore[union-attr]
-        index = self.index(out, (*(self.found.places(s.index) or ()), k))
+        index = self.index(out, self.placed(self.stored[id(s)], [k], out))
         if self.rt.is_active(s.value):
             now = self.rt.emit(out, "item", (bar, index), None, self.line)
             self.rt.types[now.name] = types.float64

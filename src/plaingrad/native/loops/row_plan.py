@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from plaingrad.native.loops.element_code import at_once, is_expensive, unsafe
 from plaingrad.native.loops.row_questions import RowQuestions
-from plaingrad.native.lowering.fused_reductions import of_numbers
 from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.ir import (
     Const,
     Let,
-    Operand,
-    Parts,
     Stmt,
     Store,
     Var,
@@ -32,6 +29,7 @@ class RowPlan(RowQuestions):
         loop: the loop around.
         run: the statements.
         nodes: those that make vectors, by the vector's name.
+        family: vector -> the loop over its elements, which is that of all vectors that it is combined with.
         rows: where the elements of a vector are, if they are in memory.
         home: statement -> the loop of the way forward that it belongs to, or in front of which it stands.
         back: the same for the way back.
@@ -49,8 +47,9 @@ class RowPlan(RowQuestions):
         for s in self.nodes.values():
             if not self.found.only_for(s, work) or s.target in rt.results or rt.memory.is_written(s.target):
                 return False
-        for row in self.leaves.values():
-            if not self.is_final(row.array.name) or assigns(self.loop, row.array.name):
+        for x in self.leaves:
+            array = self.rows[x].array.name
+            if not self.is_final(array) or assigns(self.loop, array):
                 return False
         changed = {s.target for s in self.run if isinstance(s, Let) and rt.assigned.get(s.target, 0) != 1}
         if any(a.name in changed for s in work for a in operands(s) if isinstance(a, Var)):
@@ -77,15 +76,15 @@ class RowPlan(RowQuestions):
         """Find the loops of all statements, the functions of one element, and what needs a buffer."""
         self.number_forward()
         self.number_backward()
-        self.each: dict[Operand, Operand] = {
-            Var(x): self.element(Var(x)) for x in (*self.leaves, *self.nodes)
-        }
-        self.parts: dict[str, Parts] = {}
-        self.definitions: dict[str, Let] = {}
-        for name, s in self.nodes.items():
-            self.parts[name] = self.rt.body([of_numbers(s, self.each[Var(name)].name, self.each)])  # type: ignore[union-attr]
-            self.definitions.update({x.target: x for x in self.parts[name].forward if isinstance(x, Let)})
+        self.family = {x: loop for names in self.families() for loop in [self.loop_of(names)] for x in names}
+        self.loops = list({id(loop): loop for loop in self.family.values()}.values())
+        self.each = {x: e for loop in self.loops for x, e in loop.elements.items()}
         self.vector_of = {e.name: x.name for x, e in self.each.items()}  # type: ignore[union-attr]
+        numbers = {self.vector_of[s.target]: s for loop in self.loops for s in loop.body}  # type: ignore[union-attr]
+        self.parts = {x: self.rt.body([numbers[x]]) for x in self.nodes}
+        self.definitions = {
+            x.target: x for parts in self.parts.values() for x in parts.forward if isinstance(x, Let)
+        }
         self.backs: dict[int, list[Stmt]] = {
             q: [s for s in self.run if self.is_in_loop(s) and self.back[id(s)] == q and self.is_varying(s)]
             for q in set(self.back.values())

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from plaingrad.native.loops.element_code import ElementCode, at_once
+from plaingrad.native.loops.elements import UNKNOWN, ZERO, Access, Axis, ElementLoop, lowered, row
 from plaingrad.native.lowering.fused_reductions import summed
-from plaingrad.native.program.ir import Const, For, Let, Operand, Ref, Stmt, Store, Var
+from plaingrad.native.program.ir import For, Let, Operand, Ref, Stmt, Store, Var
 from plaingrad.native.runtime import row_helpers as helpers
-
-ONE, UNKNOWN = Const(1), Const(0)
 
 
 def reduced(s: Let) -> Operand | None:
@@ -21,36 +20,6 @@ def reduced(s: Let) -> Operand | None:
     if found is not None or s.detail:
         return found if found is not None or extreme_of(s) is None else s.args[0]
     return s.args[1] if extreme_of(s) else None
-
-
-@dataclass(slots=True)
-class Row:
-    """Where the elements of a vector are.
-
-    Attributes:
-        array: what is indexed.
-        places: the indices in front of that of the element.
-        step: how far to go for every step of the loop: 0 where a vector of length 1 is broadcast.
-    """
-
-    array: Var
-    places: tuple[Operand, ...] = ()
-    step: Operand = ONE
-
-
-@dataclass(slots=True)
-class Family:
-    """Vectors that are combined element by element, so that one loop runs over all of them.
-
-    Attributes:
-        leaves: those that are not made by the group.
-        length: the number of elements, a variable that has its value in front of the loop around.
-        lengths: that of every leaf; empty where they are surely the same.
-    """
-
-    leaves: list[str] = field(default_factory=list)
-    length: Operand = UNKNOWN
-    lengths: dict[str, Operand] = field(default_factory=dict)
 
 
 def extreme_of(s: Let) -> str | None:
@@ -78,15 +47,16 @@ class RowQuestions(ElementCode):
             s.target: s for s in run if isinstance(s, Let) and found.is_elementwise(s, 1)
         }
         views = {s.target: s for s in run if isinstance(s, Let) and found.is_view(s)}
-        self.rows: dict[str, Row] = {}
+        self.rows: dict[str, Access] = {}
         for s in run:
             for x in self.vectors_of(s):
                 if x.name in views:
                     view = views[x.name]
-                    self.rows[x.name] = Row(view.args[0], found.places(view.args[1]) or ())  # type: ignore[arg-type]
+                    self.rows[x.name] = row(view.args[0], found.places(view.args[1]) or ())  # type: ignore[arg-type]
                 elif x.name not in self.nodes:
-                    self.rows[x.name] = Row(x)
-        self.leaves = dict(self.rows)
+                    self.rows[x.name] = row(x)
+        self.leaves = list(self.rows)
+        self.stored: dict[int, Access] = {}
         self.dropped = {id(s) for x, s in views.items() if x in self.rows and found.only_for(s, self.work())}
         self.home: dict[int, int] = {}
         self.back: dict[int, int] = {}
@@ -148,38 +118,45 @@ class RowQuestions(ElementCode):
         s = self.nodes[vector]
         return self.home[id(s)] == home and at_once(s) is None
 
-    def families(self) -> dict[str, Family]:
-        """The family of every vector."""
-        found = {x: Family([x]) for x in self.leaves}
+    def families(self) -> list[list[str]]:
+        """Vectors that are combined element by element, so that one loop runs over all of them."""
+        found = {x: [x] for x in self.leaves}
         for s in self.run:
-            mine = self.vectors_of(s) + (
-                [Var(s.target)] if isinstance(s, Let) and s.target in self.nodes else []
-            )
-            if not mine:
-                continue
-            first = found[mine[0].name]
+            mine = [x.name for x in self.vectors_of(s)]
+            mine += [s.target] if isinstance(s, Let) and s.target in self.nodes else []
             for x in mine[1:]:
-                other = found.get(x.name, first)
+                first, other = found[mine[0]], found.get(x, [x])
                 if other is not first:
-                    first.leaves += other.leaves
-                found[x.name] = first
-                for name, family in found.items():
-                    if family is other:
-                        found[name] = first
+                    first += other
+                    found.update(dict.fromkeys(other, first))
+        return list({id(names): names for names in found.values()}.values())
+
+    def loop_of(self, family: list[str]) -> ElementLoop:
+        """The loop over the elements of a family."""
+        reads = {Var(x): self.rows[x] for x in family if x in self.leaves}
+        nodes = [s for x, s in self.nodes.items() if x in family]
+        found = lowered(self.element, [Axis(ZERO, UNKNOWN)], reads, nodes, self.line)
+        for s in self.run:
+            if isinstance(s, Store) and self.found.is_row_store(s) and s.value.name in family:  # type: ignore[union-attr]
+                write = row(s.array, self.found.places(s.index) or ())  # type: ignore[arg-type]
+                self.stored[id(s)] = write = replace(write, value=found.elements[s.value])
+                found.writes.append(write)
         return found
 
-    def measured(self, family: Family, out: list[Stmt]) -> None:
-        """Find the length of a family, and the steps of its leaves."""
-        rows = [self.leaves[x] for x in family.leaves]
-        if len({self.root(row.array) for row in rows}) == 1:
-            family.length = self.shape(rows[0].array, out)[-1]
+    def measured(self, loop: ElementLoop, out: list[Stmt]) -> None:
+        """Find the length of a loop, and the steps of what it reads."""
+        if len({self.root(read.array) for read in loop.reads}) == 1:
+            loop.axes = [Axis(ZERO, self.shape(loop.reads[0].array, out)[-1])]
             return
-        for x, row in zip(family.leaves, rows, strict=True):
-            n = self.shape(row.array, out)[-1]
-            family.lengths[x] = n
-            row.step = self.unsigned(self.step(n, out), out)
-            both = (Ref(helpers.longer, "longer"), family.length, n)
-            family.length = n if family.length == UNKNOWN else self.whole_number(out, "call", both, ())
+        length: Operand = UNKNOWN
+        for k, read in enumerate(loop.reads):
+            n = self.shape(read.array, out)[-1]
+            assert read.places
+            last = replace(read.places[-1], step=self.unsigned(self.step(n, out), out), length=n)
+            loop.reads[k] = replace(read, places=(*read.places[:-1], last))
+            both = (Ref(helpers.longer, "longer"), length, n)
+            length = n if length == UNKNOWN else self.whole_number(out, "call", both, ())
+        loop.axes = [Axis(ZERO, length)]
 
     def root(self, x: Var) -> Any:
         """Something that arrays of one shape share."""

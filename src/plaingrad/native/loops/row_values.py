@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from plaingrad.native.loops.elements import Access, ElementLoop, row
 from plaingrad.native.loops.row_plan import RowPlan
-from plaingrad.native.loops.row_questions import Family, Row
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Ref, Stmt, Store, Var
 from plaingrad.native.runtime import row_helpers as helpers
 from plaingrad.native.runtime import workspace
@@ -22,16 +22,20 @@ class RowValues(RowPlan):
         """Make the buffers, in front of the loop around."""
         if not self.buffered:
             return
-        loop, count, row = self.loop, Const(1), Var(self.loop.target)
+        loop, count, counter = self.loop, Const(1), Var(self.loop.target)
         if self.kept:
             args = (Ref(trips, "trips"), loop.start, loop.stop, loop.step)
             count = self.whole_number(before, "call", args, ())
             if loop.start != Const(0):
-                row = self.whole_number(forward, "binary", (row, loop.start), "-")
+                counter = self.whole_number(forward, "binary", (counter, loop.start), "-")
         for x in sorted(self.buffered):
             is_kept = x in self.kept
-            array = self.room(x, (count if is_kept else Const(1), self.family[x].length), before)
-            self.rows[x] = Row(array, (row if is_kept else Const(0),))
+            array = self.room(x, (count if is_kept else Const(1), self.length(x)), before)
+            self.rows[x] = row(array, (counter if is_kept else Const(0),))
+
+    def length(self, x: str) -> Operand:
+        """The number of elements of a vector."""
+        return self.family[x].axes[0].stop
 
     def room(self, base: str, lengths: tuple[Operand, ...], before: list[Stmt]) -> Var:
         """A new array of the arena."""
@@ -49,25 +53,31 @@ class RowValues(RowPlan):
         def check(f: Any, *args: Operand) -> None:
             out.append(Do(Let("_", "call", (Ref(f, f.__name__), *args), (), self.line), self.line))
 
-        for family in {id(f): f for f in self.family.values()}.values():
-            for n in family.lengths.values():
-                check(helpers.check_broadcast, n, family.length)
+        for loop in self.loops:
+            for n in self.compared(loop).values():
+                check(helpers.check_broadcast, n, loop.axes[0].stop)
         for s in self.run:
             for x in self.vectors_of(s) if self.is_sum(s) or isinstance(s, Store) else []:
-                family = self.family[x.name]
-                mine = [n for leaf, n in family.lengths.items() if leaf in self.leaves_of(x.name)]
-                if 0 < len(mine) < len(family.lengths):
+                loop, length = self.family[x.name], self.length(x.name)
+                lengths = self.compared(loop)
+                mine = [n for leaf, n in lengths.items() if leaf in self.leaves_of(x.name)]
+                if 0 < len(mine) < len(lengths):
                     longest = mine[0]
                     for n in mine[1:]:
                         longest = self.whole_number(
                             out, "call", (Ref(helpers.longer, "longer"), longest, n), ()
                         )
-                    check(helpers.check_whole, longest, family.length)
-                if isinstance(s, Store):
-                    first = self.leaves[family.leaves[0]].array
-                    if family.lengths or self.root(s.array) != self.root(first):  # type: ignore[arg-type]
-                        check(helpers.check_stored, family.length, self.shape(s.array, out)[-1])  # type: ignore[arg-type]
+                    check(helpers.check_whole, longest, length)
+                if isinstance(s, Store) and (
+                    lengths or self.root(s.array) != self.root(loop.reads[0].array)  # type: ignore[arg-type]
+                ):
+                    check(helpers.check_stored, length, self.shape(s.array, out)[-1])  # type: ignore[arg-type]
         return out
+
+    def compared(self, loop: ElementLoop) -> dict[str, Operand]:
+        """The lengths of the leaves of a loop that are compared when the program runs; none where all are the same."""
+        lengths = {self.vector_of[read.value.name]: read.places[-1].length for read in loop.reads}  # type: ignore
+        return {x: n for x, n in lengths.items() if n is not None}
 
     def leaves_of(self, x: str) -> set[str]:
         """The leaves that a vector is made of."""
@@ -77,17 +87,7 @@ class RowValues(RowPlan):
 
     def at(self, x: str, k: Operand, out: list[Stmt]) -> tuple[Operand, ...]:
         """The places of an element of a vector that is in memory."""
-        row = self.rows[x]
-        if row.step != Const(1):
-            k = self.rt.emit(out, "binary", (self.unsigned(k, out), row.step), "*", self.line)
-            self.rt.types[k.name] = types.uint64
-        return (*row.places, k)
-
-    def unsigned(self, x: Operand, out: list[Stmt]) -> Var:
-        """A whole number as one that is not negative: an index that is may be counted from the end."""
-        found = self.rt.emit(out, "call", (Ref(np.uint64, "uint64"), x), (), self.line)
-        self.rt.types[found.name] = types.uint64
-        return found
+        return self.placed(self.rows[x], [k], out)
 
     def values(self, wanted: set[str], home: int | None, k: Operand) -> list[Stmt]:
         """What gives these numbers of one element their values."""
@@ -111,16 +111,16 @@ class RowValues(RowPlan):
         x = self.nodes[self.vector_of[name]].args[-2]
         out.append(Let(name, "copy", (self.over(self.each[x], y, out),), None, s.line))
 
-    def members(self, work: list[Stmt]) -> list[tuple[Family, list[Stmt]]]:
-        """Statements by families."""
-        found: dict[int, tuple[Family, list[Stmt]]] = {}
+    def members(self, work: list[Stmt]) -> list[tuple[ElementLoop, list[Stmt]]]:
+        """Statements by loops."""
+        found: dict[int, tuple[ElementLoop, list[Stmt]]] = {}
         for s in work:
-            family = self.family[self.vectors_of(s)[0].name]
-            found.setdefault(id(family), (family, []))[1].append(s)
+            loop = self.family[self.vectors_of(s)[0].name]
+            found.setdefault(id(loop), (loop, []))[1].append(s)
         return list(found.values())
 
-    def place(self, row: Row, out: list[Stmt]) -> Var:
+    def place(self, row: Access, out: list[Stmt]) -> Var:
         """A tuple of the indices in front of that of an element."""
-        place = self.variable("place", types.UniTuple(types.int64, len(row.places)))
-        out.append(Let(place.name, "tuple", row.places, None, self.line))
+        place = self.variable("place", types.UniTuple(types.int64, len(row.in_front)))
+        out.append(Let(place.name, "tuple", row.in_front, None, self.line))
         return place

@@ -1,4 +1,4 @@
-"""Arrays that every iteration of a loop fills anew before it reads them, so that nothing passes to the next one."""
+"""Privatisation: arrays that every iteration of a loop fills anew before it reads them, so that nothing passes on."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import types
 
+from plaingrad.native.loops.elements import ONE, ZERO, Axis, pictured
 from plaingrad.native.program.ir import (
     Const,
     For,
     Let,
     Operand,
-    Stmt,
     Store,
     Var,
     breaks,
@@ -22,12 +22,12 @@ from plaingrad.native.program.ir import (
 from plaingrad.native.program.value_types import part_types
 
 if TYPE_CHECKING:
-    from plaingrad.native.modes.transform import Transform
+    from plaingrad.native.reverse.reverse import Reverse
 
 MAKERS = (np.empty, np.zeros, np.ones)
 
 
-def scratch_arrays(rt: Transform, s: For) -> set[str]:
+def scratch_arrays(rt: Reverse, s: For) -> set[str]:
     """The arrays made before `s` that only `s` uses, and that each iteration fills before it reads any element.
 
     An array counts if its elements are all that is used of it, and if a loop or perfect nest of loops over its whole
@@ -37,7 +37,7 @@ def scratch_arrays(rt: Transform, s: For) -> set[str]:
     return {name for name in found if _is_scratch(rt, s, name)}
 
 
-def _is_scratch(rt: Transform, s: For, name: str) -> bool:
+def _is_scratch(rt: Reverse, s: For, name: str) -> bool:
     shape = _shape_of(rt, name)
     if shape is None or name in rt.results:
         return False
@@ -60,7 +60,7 @@ def _is_scratch(rt: Transform, s: For, name: str) -> bool:
     return False
 
 
-def _is_place(rt: Transform, index: Operand) -> bool:
+def _is_place(rt: Reverse, index: Operand) -> bool:
     """Whether an index names one element."""
     if isinstance(index, Const):
         return isinstance(index.value, int)
@@ -70,7 +70,7 @@ def _is_place(rt: Transform, index: Operand) -> bool:
     )
 
 
-def _shape_of(rt: Transform, name: str) -> list[Operand] | None:
+def _shape_of(rt: Reverse, name: str) -> list[Operand] | None:
     """The shape that an array is made with, where it is made."""
     made = rt.definitions.get(name)
     if (
@@ -87,26 +87,25 @@ def _shape_of(rt: Transform, name: str) -> list[Operand] | None:
     return [shape]
 
 
-def _fills(rt: Transform, loop: For, name: str, shape: list[Operand], around: list[str]) -> bool:
-    """Whether `loop`, inside loops over the leading axes, assigns to every element of an array and reads none."""
+def _fills(rt: Reverse, s: For, name: str, shape: list[Operand], around: list[Axis]) -> bool:
+    """Whether `s`, inside loops over the leading axes, assigns to every element of an array and reads none."""
     axis = len(around)
-    if (loop.start, loop.step) != (Const(0), Const(1)) or breaks(loop.body) or axis >= len(shape):
+    if (s.start, s.step) != (ZERO, ONE) or breaks(s.body) or axis >= len(shape):
         return False
-    if not _is_extent(rt, loop.stop, name, axis, shape):
+    if not _is_extent(rt, s.stop, name, axis, shape):
         return False
-    if any(isinstance(x, Let) and x.op == "item" and x.args[0] == Var(name) for x in statements(loop.body)):
+    loop = pictured(rt, [*around, Axis(s.start, s.stop, s.target)], [], s.body, s.line)
+    if any(read.array == Var(name) for read in loop.reads):
         return False
-    targets = [*around, loop.target]
-    for x in loop.body:
-        if isinstance(x, Store) and x.array == Var(name) and len(targets) == len(shape):
-            if _indices(loop.body, x.index) == [Var(t) for t in targets]:
-                return True
-        if isinstance(x, For) and _fills(rt, x, name, shape, targets):
+    for x in s.body:
+        if isinstance(x, Store) and x.array == Var(name) and loop.offset(x.index) == (0,) * len(shape):
+            return True
+        if isinstance(x, For) and _fills(rt, x, name, shape, loop.axes):
             return True
     return False
 
 
-def _is_extent(rt: Transform, stop: Operand, name: str, axis: int, shape: list[Operand]) -> bool:
+def _is_extent(rt: Reverse, stop: Operand, name: str, axis: int, shape: list[Operand]) -> bool:
     """Whether `stop` is the length of an axis of an array."""
     found = meaning(rt, stop)
     if found == meaning(rt, shape[axis]):
@@ -119,7 +118,7 @@ def _is_extent(rt: Transform, stop: Operand, name: str, axis: int, shape: list[O
     return found in names
 
 
-def meaning(rt: Transform, x: Operand) -> Any:
+def meaning(rt: Reverse, x: Operand) -> Any:
     """An operand, or the property of an array that it is."""
     d = rt.definitions.get(x.name) if isinstance(x, Var) else None
     if d is None or any(isinstance(a, Var) and rt.assigned.get(a.name, 0) > 1 for a in d.args):
@@ -138,11 +137,3 @@ def meaning(rt: Transform, x: Operand) -> Any:
     if d.op == "call" and getattr(d.args[0], "value", None) is len and isinstance(d.args[1], Var):
         return "len", d.args[1].name
     return x
-
-
-def _indices(body: list[Stmt], index: Operand) -> list[Operand]:
-    """The parts of an index."""
-    for x in body:
-        if isinstance(x, Let) and Var(x.target) == index and x.op == "tuple":
-            return list(x.args)
-    return [index]

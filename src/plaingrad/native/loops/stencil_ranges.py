@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from plaingrad.native.loops.elements import ElementLoop, Offset
 from plaingrad.native.loops.gathers import Region, reach_of
-from plaingrad.native.loops.nests import Declined, Nest, Offset, iteration_of
+from plaingrad.native.loops.if_conversion import Declined
+from plaingrad.native.loops.nests import iteration_of
 from plaingrad.native.program.ir import Const, Do, For, Let, Operand, Ref, Stmt, Var
 from plaingrad.native.runtime import helpers
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 class Ranges:
     """The ranges of the loops on the way back, and the places in them."""
 
-    def __init__(self, rt: Reverse, s: For, nest: Nest) -> None:
+    def __init__(self, rt: Reverse, s: For, nest: ElementLoop) -> None:
         self.rt = rt
         self.nest = nest
         self.line = s.line
@@ -32,7 +34,7 @@ class Ranges:
         self.behind: list[Stmt] = []
         self.held = self._held()  # array -> a copy of it, where it may be overwritten later
         self.head: list[Stmt] = []
-        self.bounds = [(self._bound(loop.start), self._bound(loop.stop)) for loop in nest.loops]
+        self.bounds = [(self._bound(axis.start), self._bound(axis.stop)) for axis in nest.axes]
         self.head_of_bounds = list(self.head)
 
     def plus(self, out: list[Stmt], x: Operand, shift: int) -> Operand:
@@ -68,7 +70,7 @@ class Ranges:
         for name, offset in each.seeds.items():
             leads.setdefault(name, start.value + offset[-1])
         for name, group in each.gathers.items():
-            first = start.value + reach_of(group, len(self.nest.loops) - 1)[1]
+            first = start.value + reach_of(group, self.nest.rank - 1)[1]
             for shadow in (name, *each.seeds):  # they may exchange their buffers
                 leads.setdefault(f"{shadow}_b", first)
 
@@ -139,7 +141,7 @@ class Ranges:
 
     def _nearest(self, out: list[Stmt], array: str, index: Operand) -> Operand:
         """`index`, or where that is none of the array's the nearest one: for reads of which nothing will be taken."""
-        rt, rank, clamped = self.rt, len(self.nest.loops), Ref(helpers.clamped, "clamped")
+        rt, rank, clamped = self.rt, self.nest.rank, Ref(helpers.clamped, "clamped")
         shape = rt.emit(out, "attribute", (Var(array),), "shape", self.line)
         parts: list[Operand] = []
         for k in range(rank):
@@ -167,7 +169,7 @@ class Ranges:
     def _copy_around(self, name: str) -> None:
         """On the way forward: a copy, of which this nest overwrites a box at once, is made around that box only."""
         made = self.rt.values.births[name].made
-        source, rank = made.args[0], len(self.nest.loops)
+        source, rank = made.args[0], self.nest.rank
         if made.op != "method" or made.detail != ("copy", ()) or rank not in helpers.COPY_AROUND:
             return
         if name in self.nest.in_place | self.nest.arms.partly:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numba.core import types
 
-from plaingrad.native.loops.nests import Declined
+from plaingrad.native.loops.if_conversion import Declined
 from plaingrad.native.loops.stencil_ranges import Ranges
-from plaingrad.native.program.ir import For, Let, Loop, Operand, Stmt, Store, Var, assigns
+from plaingrad.native.program.ir import For, Let, Loop, Operand, Stmt, Var, assigns
 from plaingrad.native.reverse.recomputation import is_recomputable
 
 
@@ -44,9 +44,7 @@ class ValuesAgain(Ranges):
             x.args[0].name for x in self.slice_of(wanted) if x.op == "item" and isinstance(x.args[0], Var)
         }
         values = {name for name in sources if isinstance(rt.types.get(name), types.Array)}
-        stored = sorted(
-            {x.array.name for x in self.nest.body if isinstance(x, Store) and isinstance(x.array, Var)}
-        )
+        stored = sorted({access.array.name for access in self.nest.writes})
         read = values | each.gathers.keys() | {x.args[0].name for x, _ in each.loose}  # type: ignore[union-attr]
         for k, name in enumerate(stored):
             for other in sorted(read | set(stored[:k])):
@@ -62,9 +60,7 @@ class ValuesAgain(Ranges):
             copy = rt.kept(Var(name), self.forward, self.line)
             if copy != Var(name):
                 held[name] = copy
-        if held and not (
-            self._is_steady() and all(rt.types[name].ndim == len(self.nest.loops) for name in held)
-        ):
+        if held and not (self._is_steady() and all(rt.types[name].ndim == self.nest.rank for name in held)):
             raise Declined
         return held
 
@@ -83,7 +79,7 @@ class ValuesAgain(Ranges):
 
     def _is_steady(self) -> bool:
         """Whether the nest has the same bounds whenever it runs."""
-        bounds = [a for loop in self.nest.loops for a in (loop.start, loop.stop)]
+        bounds = [a for axis in self.nest.axes for a in (axis.start, axis.stop)]
         named = {a.name for a in bounds if isinstance(a, Var)}
         for s in self.slice_of(bounds):
             named |= {a.name for a in s.args if isinstance(a, Var)}
@@ -94,9 +90,11 @@ class ValuesAgain(Ranges):
         if not isinstance(x, Var) or x.name not in self.nest.inside:
             return x
         names: dict[str, Operand] = {}
-        loops = {loop.target for loop in self.nest.loops}
+        counters = set(self.nest.counters)
         for s in self.slice_of([x]):
-            if any(isinstance(a, Var) and a.name in loops for a in s.args) or not is_recomputable(self.rt, s):
+            if any(isinstance(a, Var) and a.name in counters for a in s.args) or not is_recomputable(
+                self.rt, s
+            ):
                 raise Declined
             names[s.target] = self._copied(s, names, self.head)
         if x.name not in names:

@@ -9,7 +9,7 @@ would be negative (which counts from the end in Python), the loop runs backward 
 Nothing is taped element by element: values are computed again from arrays that are never overwritten
 (`immutable.is_settled`), or of which a copy is kept. An array that is changed in place, each element from itself
 and from other arrays, is taken as well. The form declines, and leaves the loop to the general reverse, where anything
-is not as `nests` describes it, or where two arrays may be the same memory (`no_alias.Distinct`).
+is not as `nests` asks for it, or where two arrays may be the same memory (`no_alias.Distinct`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from numba.core import types
 
+from plaingrad.native.loops.elements import Offset, nest_of
 from plaingrad.native.loops.gathers import Gather, Region
-from plaingrad.native.loops.nests import Declined, Offset, forwarded, nest_of
+from plaingrad.native.loops.if_conversion import Declined
+from plaingrad.native.loops.nests import forwarded
 from plaingrad.native.loops.stencil_values import ValuesAgain
 from plaingrad.native.program.ir import (
     Const,
@@ -68,9 +70,9 @@ class Backward(ValuesAgain):
         chosen = self.slice_of(wanted)
         read = {a.name for s in chosen for a in self._inputs(s) if isinstance(a, Var)}
         read |= {a.name for a in wanted if isinstance(a, Var)}
-        for k, loop in enumerate(self.nest.loops):
-            if loop.target in read:
-                names[loop.target] = self.plus(region.out, region.at[k], -offset[k])
+        for k, counter in enumerate(self.nest.counters):
+            if counter in read:
+                names[counter] = self.plus(region.out, region.at[k], -offset[k])
         for s in chosen:
             place = self.each.places.get(s.target)
             if place is not None:
@@ -158,7 +160,7 @@ class Backward(ValuesAgain):
         numbers, loose = self.each.numbers, self.each.loose
         if not numbers and not loose:
             return []
-        names = [self.rt.fresh("at") for _ in self.nest.loops]
+        names = [self.rt.fresh("at") for _ in self.nest.axes]
         levels: list[list[Stmt]] = [[] for _ in names]
         region = Region(levels, [Var(name) for name in names])
         wanted = [*numbers.values(), *[bar for _, bar in loose], *[read.args[1] for read, _ in loose]]
@@ -190,7 +192,7 @@ class Backward(ValuesAgain):
         """The cotangents of the elements that the nest has stored to: zeros, or what they had before contributed."""
         if not stored:
             return []
-        names = [self.rt.fresh("at") for _ in self.nest.loops]
+        names = [self.rt.fresh("at") for _ in self.nest.axes]
         levels: list[list[Stmt]] = [[] for _ in names]
         region = Region(levels, [Var(n) for n in names])
         bars = [self.each.own.get(name, Const(0.0)) for name in stored]
@@ -205,15 +207,13 @@ class Backward(ValuesAgain):
         out: list[Stmt] = []
         levels = [out]
         names = dict(self.held)
-        loops: list[For] = []
-        for loop, (start, stop) in zip(self.nest.loops, self.bounds, strict=True):
+        for counter, (start, stop) in zip(self.nest.counters, self.bounds, strict=True):
             n = rt.emit(levels[-1], "binary", (stop, start), "-", self.line)
             last = rt.emit(levels[-1], "binary", (stop, Const(1)), "-", self.line)
             body: list[Stmt] = []
             made = self.over(rt.fresh("r"), Const(0), n, body)
             levels[-1].append(made)
-            loops.append(made)
-            names[loop.target] = rt.emit(body, "binary", (last, Var(made.target)), "-", self.line)
+            names[counter] = rt.emit(body, "binary", (last, Var(made.target)), "-", self.line)
             levels.append(body)
         body = levels[-1]
         groups = [

@@ -8,10 +8,14 @@ that has arrived; nothing is added where that is 0, so that an infinite slope do
 
 Only loops where this pays are taken: those that use active arrays at places that do not follow the loop's counter, and
 active numbers. A loop over the elements of an active array is better run again on the way back.
+
+What an iteration reads, writes and hands to the next one is seen in `elements.loop_of`. Its body stays as it is, with
+loops and branches inside: reverse mode derives it as it does any statements, so single assignments are not needed.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +23,7 @@ from numba.core import config, types
 
 from plaingrad.native.loops.blocks import in_packs
 from plaingrad.native.loops.element_code import CHEAP
+from plaingrad.native.loops.elements import ElementLoop, loop_of
 from plaingrad.native.loops.fission import split
 from plaingrad.native.loops.scratch import scratch_arrays
 from plaingrad.native.modes.transform import has_kinks
@@ -57,23 +62,26 @@ def fused(rt: Reverse, s: For | Loop) -> Parts | None:
     """The parts of a loop that only adds up, or None for any other."""
     if not isinstance(s, For) or not any(x is s for x in rt.exploded.body) or _leaves(s.body):
         return None
-    found = sums_of(rt, s)
-    if not found or len(found) > MOST or not _pays(rt, s):
+    loop = loop_of(rt, s)
+    found = sums_of(rt, s, loop)
+    if not found or len(found) > MOST or not _pays(rt, loop):
         return None
-    if len(found) > 1 and _views_of_outer(rt, s):
+    if len(found) > 1 and _views_of_outer(rt, loop):
         return None  # the shadow of a view is a view of one factor only, and every sum has factors of its own
     setup = len(rt.setup)
     inner = rt.body(s.body)
     if not inner.backward:
         return Parts([For(s.target, s.start, s.stop, s.step, inner.forward, s.line)])
     tapes = {x.target for x in rt.setup[setup:] if isinstance(x, Let) and x.op == "call"}
-    return _in_packs(rt, s, inner, found, tapes) or _one_pass(rt, s, inner, sorted(found))
+    return _in_packs(rt, s, loop, inner, found, tapes) or _one_pass(rt, s, loop, inner, sorted(found))
 
 
-def _in_packs(rt: Reverse, s: For, inner: Parts, totals: set[str], tapes: set[str]) -> Parts | None:
+def _in_packs(
+    rt: Reverse, s: For, loop: ElementLoop, inner: Parts, totals: set[str], tapes: set[str]
+) -> Parts | None:
     """The loop for several iterations at once, if it has loops inside, carries one sum and nothing else."""
     family = _family(s.body, totals)
-    carried = {name for name in _carried(rt, s) if name not in family}
+    carried = {name for name in _carried(rt, loop) if name not in family}
     if len(totals) != 1 or carried or not any(isinstance(x, For) for x in statements(s.body)):
         return None
     [total] = totals
@@ -95,7 +103,10 @@ def rerun(rt: Reverse, s: For | Loop) -> Parts | None:
 
     Nothing is kept: the way back computes every iteration again, in the order of the way forward, which vectorises.
     """
-    if not isinstance(s, For) or _leaves(s.body) or not _is_pure(rt, s) or not sums_of(rt, s):
+    if not isinstance(s, For) or _leaves(s.body):
+        return None
+    loop = loop_of(rt, s)
+    if not _is_pure(rt, loop) or not sums_of(rt, s, loop):
         return None
     state, setup = rt.trial(), len(rt.setup)
     inner = rt.body(s.body)
@@ -106,26 +117,21 @@ def rerun(rt: Reverse, s: For | Loop) -> Parts | None:
     forward = For(s.target, s.start, s.stop, s.step, inner.forward, s.line)
     if not inner.backward:
         return Parts([forward])
-    zeros = [Let(f"{x}_b", "copy", (rt.zero(rt.types[x]),), None, s.line) for x in _own_numbers(rt, s)]
+    zeros = [Let(f"{x}_b", "copy", (rt.zero(rt.types[x]),), None, s.line) for x in _own_numbers(rt, s, loop)]
     back = For(s.target, s.start, s.stop, s.step, [*again, *zeros, *inner.backward], s.line)
     return Parts([forward], [back])
 
 
-def _is_pure(rt: Reverse, s: For) -> bool:
-    """Whether the body of `s` does nothing but compute numbers."""
-    for x in statements(s.body):
-        if isinstance(x, (Store, InPlace, Do, Raise, Loop)):
-            return False
-        if isinstance(x, Let) and (is_array(rt.types.get(x.target)) or rt.memory.outputs(x)):
-            return False
-    return True
+def _is_pure(rt: Reverse, loop: ElementLoop) -> bool:
+    """Whether an iteration does nothing but compute numbers."""
+    effects = any(isinstance(x, (Store, InPlace, Do, Raise, Loop)) for x in statements(loop.body))
+    return not loop.written and not effects and not any(is_array(rt.types.get(x)) for x in loop.inside)
 
 
-def _own_numbers(rt: Reverse, s: For) -> list[str]:
+def _own_numbers(rt: Reverse, s: For, loop: ElementLoop) -> list[str]:
     """The active numbers that live in one iteration of `s` only."""
-    assigned = {x.target for x in statements(s.body) if isinstance(x, Let)}
-    carried = exposed_reads(s.body) | _reads_outside(rt, s)
-    return sorted(x for x in assigned if x in rt.active and x not in carried and is_real(rt.types.get(x)))
+    carried = loop.exposed | rt.read_outside(s)
+    return sorted(x for x in loop.inside if x in rt.active and x not in carried and is_real(rt.types.get(x)))
 
 
 def _computed_again(rt: Reverse, s: For, inner: Parts) -> list[Stmt] | None:
@@ -154,24 +160,19 @@ def _is_cheap(d: Let) -> bool:
     return d.op == "call" and getattr(d.args[0], "value", None) in CHEAP and not has_kinks(d) and not d.detail
 
 
-def sums_of(rt: Reverse, s: For) -> set[str]:
+def sums_of(rt: Reverse, s: For, loop: ElementLoop) -> set[str]:
     """The numbers that `s` carries from iteration to iteration, if it only adds to them; else nothing.
 
     Nothing as well where it writes memory with a derivative that is there before it.
     """
-    assigned = {x.target for x in statements(s.body) if isinstance(x, (Let, For))}
-    if _writes_active(rt, s, assigned):
+    if _writes_active(rt, s, loop):
         return set()
-    outside = _reads_outside(rt, s)
-    exposed = exposed_reads(s.body)
-    carried = {name for name in assigned if name in rt.active and (name in exposed or name in outside)}
+    outside = rt.read_outside(s)
+    carried = {x for x in loop.inside if x in rt.active and (x in loop.exposed or x in outside)}
     if any(not isinstance(rt.types.get(name), types.Float) for name in carried):
         return set()
-    return (
-        {name for name in carried if name in exposed}
-        if _only_added(s.body, carried & exposed, carried)
-        else set()
-    )
+    totals = carried & loop.exposed
+    return totals if _only_added(s.body, totals, carried) else set()
 
 
 def _only_added(body: list[Stmt], totals: set[str], carried: set[str]) -> bool:
@@ -217,92 +218,22 @@ def _owner(x: Let, owner: dict[str, str]) -> str | None:
     return None
 
 
-def exposed_reads(body: list[Stmt]) -> set[str]:
-    """The variables that `body` may read before it gives them a value."""
-    found: set[str] = set()
-    _expose(body, set(), found, [])
-    return found
-
-
-def _expose(body: list[Stmt], bound: set[str], found: set[str], ways_out: list[set[str]]) -> set[str] | None:
-    """Put into `found` what `body` may read first where the variables in `bound` have values.
-
-    Returns: the variables that have a value behind `body`, None if that is never reached; those that have one at
-    its jumps out of the loop around it are appended to `ways_out`.
-    """
-    bound = set(bound)
-    for s in body:
-        found |= {a.name for a in operands(s) if isinstance(a, Var) and a.name not in bound}
-        if isinstance(s, Let):
-            bound.add(s.target)
-        elif isinstance(s, If):
-            arms = [_expose(arm, bound, found, ways_out) for arm in (s.then, s.orelse)]
-            reached = [arm for arm in arms if arm is not None]
-            if not reached:
-                return None
-            bound = set.intersection(*reached)
-        elif isinstance(s, For):
-            _expose(s.body, {*bound, s.target}, found, [])
-        elif isinstance(s, Loop):
-            exits: list[set[str]] = []
-            _expose(s.body, bound, found, exits)
-            if not exits:
-                return None
-            bound = set.intersection(*exits)
-        elif isinstance(s, Break):
-            ways_out.append(bound)
-            return None
-        elif isinstance(s, Raise):
-            return None
-    return bound
-
-
-def _reads_outside(rt: Reverse, s: For) -> set[str]:
-    """The variables that the program reads anywhere but in the body of `s`."""
-    found: set[str] = set(rt.results)
-
-    def walk(body: list[Stmt]) -> None:
-        for x in body:
-            found.update(a.name for a in operands(x) if isinstance(a, Var))
-            if x is s:
-                continue
-            if isinstance(x, If):
-                walk(x.then)
-                walk(x.orelse)
-            elif isinstance(x, (For, Loop)):
-                walk(x.body)
-
-    walk(rt.exploded.body)
-    return found
-
-
-def _writes_active(rt: Reverse, s: For, assigned: set[str]) -> bool:
+def _writes_active(rt: Reverse, s: For, loop: ElementLoop) -> bool:
     """Whether `s` writes memory with a derivative that is there before it."""
     fresh = {rt.memory.of(name) for name in scratch_arrays(rt, s)}
     local = dict.fromkeys(fresh, True)
     for name, t in rt.types.items():
         if isinstance(t, types.Array) and rt.memory.of(name) not in fresh:
             owner = rt.memory.of(name)
-            local[owner] = local.get(owner, True) and name in assigned
-    for x in statements(s.body):
-        names: list[str] = []
-        if isinstance(x, (Store, InPlace)) and isinstance(x.array, Var):
-            names = [x.array.name]
-        call = x.call if isinstance(x, Do) else x
-        if isinstance(call, Let):
-            names += rt.memory.outputs(call)
-        for name in names:
-            if rt.is_active(Var(name)) and not local.get(rt.memory.of(name), False):
-                return True
-    return False
+            local[owner] = local.get(owner, True) and name in loop.inside
+    return any(rt.is_active(Var(x)) and not local.get(rt.memory.of(x), False) for x in loop.written)
 
 
-def _views_of_outer(rt: Reverse, s: For) -> bool:
+def _views_of_outer(rt: Reverse, loop: ElementLoop) -> bool:
     """Whether the loop makes views of active arrays from before it."""
-    assigned = {x.target for x in statements(s.body) if isinstance(x, (Let, For))}
     arrays = {name for name in rt.active if is_array(rt.types.get(name))}
-    outer = {rt.memory.of(name) for name in arrays - assigned}
-    return any(rt.memory.of(name) in outer for name in arrays & assigned)
+    outer = {rt.memory.of(name) for name in arrays - loop.inside}
+    return any(rt.memory.of(name) in outer for name in arrays & loop.inside)
 
 
 def _leaves(body: list[Stmt]) -> bool:
@@ -315,37 +246,23 @@ def _leaves(body: list[Stmt]) -> bool:
     return False
 
 
-def _pays(rt: Reverse, s: For) -> bool:
+def _pays(rt: Reverse, loop: ElementLoop) -> bool:
     """Whether every active array from before the loop is used at places that do not follow the loop's counter."""
-    follows = {s.target}
-    assigned = {x.target for x in statements(s.body) if isinstance(x, (Let, For))}
-    grew = True
-    while grew:
-        grew = False
-        for x in statements(s.body):
-            if isinstance(x, (Let, For)) and x.target not in follows:
-                if any(isinstance(a, Var) and a.name in follows for a in operands(x)):
-                    follows.add(x.target)
-                    grew = True
-    for x in statements(s.body):
-        if isinstance(x, Let) and x.op == "item" and rt.is_active(x.args[0]):
-            array, index = x.args
-            if is_array(rt.type_of(array)) and array.name not in assigned:  # type: ignore[union-attr]
-                if isinstance(index, Var) and index.name in follows:
-                    return False
-    return True
+    follows = loop.following()
+    outer = [x for x in loop.reads if rt.is_active(x.array) and x.array.name not in loop.inside]
+    return not any(isinstance(x.index, Var) and x.index.name in follows for x in outer)
 
 
 # The program ----------------------------------------------------------------------------------------------------------
 
 
-def _one_pass(rt: Reverse, s: For, inner: Parts, totals: list[str]) -> Parts:
+def _one_pass(rt: Reverse, s: For, loop: ElementLoop, inner: Parts, totals: list[str]) -> Parts:
     """The loop with the reverse of every iteration behind it, and what remains for the way back."""
     line = s.line
     assigned = {x.target for x in statements(inner.forward) if isinstance(x, (Let, For))}
     local = sorted(name for name in rt.active if name in assigned and is_real(rt.types.get(name)))
     outer = _outer(rt, inner, {*assigned, *scratch_arrays(rt, s)}, totals)
-    top, values = _values_at_the_top(rt, s, inner)
+    top, values = _values_at_the_top(rt, loop, inner)
     body = [*top, *inner.forward]
     before: list[Stmt] = []
     after: list[Stmt] = []
@@ -389,25 +306,20 @@ def _outer(rt: Reverse, inner: Parts, assigned: set[str], totals: list[str]) -> 
     return sorted(x for x in bases if x in rt.active and x not in assigned and x not in totals)
 
 
-def _carried(rt: Reverse, s: For) -> set[str]:
-    """The variables that have a value before `s` and another one in every iteration."""
-    inside: dict[str, int] = {}
-    for x in statements(s.body):
-        if isinstance(x, (Let, For)):
-            inside[x.target] = inside.get(x.target, 0) + 1
-    return {name for name, count in inside.items() if rt.assigned.get(name, 0) > count} & exposed_reads(
-        s.body
-    )
+def _carried(rt: Reverse, loop: ElementLoop) -> set[str]:
+    """The variables that have a value before the loop and another one in every iteration."""
+    inside = Counter(x.target for x in statements(loop.body) if isinstance(x, (Let, For)))
+    return {name for name, count in inside.items() if rt.assigned.get(name, 0) > count} & loop.exposed
 
 
-def _values_at_the_top(rt: Reverse, s: For, inner: Parts) -> tuple[list[Stmt], dict[str, str]]:
+def _values_at_the_top(rt: Reverse, loop: ElementLoop, inner: Parts) -> tuple[list[Stmt], dict[str, str]]:
     """(copies of the carried values that the reverse of an iteration reads, what they are called there)."""
     top: list[Stmt] = []
     names: dict[str, str] = {}
-    for name in sorted(_carried(rt, s) & free_reads(inner.backward, set())):
+    for name in sorted(_carried(rt, loop) & free_reads(inner.backward, set())):
         names[name] = rt.fresh(f"{name}_now")
         rt.types[names[name]] = rt.types[name]
-        top.append(Let(names[name], "copy", (Var(name),), None, s.line))
+        top.append(Let(names[name], "copy", (Var(name),), None, loop.line))
     return top, names
 
 

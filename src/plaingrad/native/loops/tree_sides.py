@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numba.core import types
 
 from plaingrad.native.loops.element_code import ElementCode, at_once, is_expensive, unsafe
-from plaingrad.native.lowering.fused_reductions import of_numbers
+from plaingrad.native.loops.elements import ONE, UNKNOWN, ZERO, Access, Along, Axis, lowered
 from plaingrad.native.program.ir import Const, For, Let, Operand, Ref, Stmt, Var, operands
 from plaingrad.native.runtime import workspace
 from plaingrad.native.runtime.array_helpers import along
 
 if TYPE_CHECKING:
     from plaingrad.native.loops.array_loops import ArrayLoops
-
-
-@dataclass(slots=True)
-class _Side:
-    """An operand in one of the two loops.
-
-    Attributes:
-        array: what is indexed.
-        index: its places in the loop.
-    """
-
-    array: Var
-    index: tuple[Operand, ...]
 
 
 class Sides(ElementCode):
@@ -51,16 +38,22 @@ class Sides(ElementCode):
                 is_leaf = isinstance(a, Var) and isinstance(rt.types.get(a.name), types.Array)
                 if is_leaf and a.name not in inside and a not in self.leaves:  # type: ignore[union-attr]
                     self.leaves.append(a)  # type: ignore[arg-type]
-        self.each: dict[Operand, Operand] = {x: self.element(x) for x in self.leaves}
-        numbers: list[Let] = []
-        for s in nodes:
-            element = self.element(Var(s.target))
-            numbers.append(of_numbers(s, element.name, self.each))
-            self.each[Var(s.target)] = element
-        self.numbers: list[Let] = numbers
-        self.parts = rt.body(list(numbers))
+        axes = [Axis(ZERO, UNKNOWN)] * self.ndim
+        reads = {x: Access(x, self.last_axes(rt.types[x.name].ndim)) for x in self.leaves}
+        self.loop = lowered(self.element, axes, reads, nodes, self.line)
+        self.each, self.numbers = self.loop.elements, self.loop.body
+        self.loop.writes.append(self.written())
+        self.parts = rt.body(list(self.numbers))
         self.needed = self.computed_again()
         self.to_cut = self.expensive() | unsafe(rt, nodes) | {x.target for x in self.between if at_once(x)}
+
+    def written(self) -> Access:
+        """Where an iteration stores, or adds, the element that it computes."""
+        return Access(Var(self.root.target), self.last_axes(self.ndim), self.each[self.end])
+
+    def last_axes(self, ndim: int) -> tuple[Along, ...]:
+        """The places in an array of so many axes: those of the last counters."""
+        return tuple(map(Along, range(self.ndim - ndim, self.ndim)))
 
     def made(self, shape: Var) -> Let:
         """The statement that makes the root: in the arena, unless it may be part of the result or there may be many."""
@@ -79,8 +72,8 @@ class Sides(ElementCode):
 
     def sides(
         self, out: list[Stmt], arrays: dict[Var, Var], like: Var | None, instead: dict[Var, Var] | None = None
-    ) -> tuple[list[Operand], dict[Var, _Side]]:
-        """(the lengths of the loops, how each leaf is indexed).
+    ) -> tuple[list[Operand], dict[Var, Access]]:
+        """(the lengths of the loops, where the elements of each leaf are).
 
         Args:
             out: where statements go that have to be done first.
@@ -96,13 +89,15 @@ class Sides(ElementCode):
             lengths = self.together(shapes, out)
         else:
             lengths = self.lengths or self.shape(like, out)
-        found: dict[Var, _Side] = {}
-        for x, array in arrays.items():
-            ndim = self.rt.types[x.name].ndim
-            steps: list[Operand] = [Const(1)] * ndim
+        found: dict[Var, Access] = {}
+        for read in self.loop.reads:
+            x = read.array
+            if x not in arrays:
+                continue
+            array, steps = arrays[x], [ONE] * self.rt.types[x.name].ndim
             if len(self.leaves) > 1 and not self.is_alike(x):
                 steps = [self.step(n, out) for n in shapes[x][:-1]]
-                steps.append(Const(0 if self.is_column(x) else 1))
+                steps.append(ZERO if self.is_column(x) else ONE)
                 if not self.is_column(x) and instead is None:
                     copy = Var(self.rt.fresh(f"{x.name}_along"))
                     self.rt.types[copy.name] = self.rt.types[x.name]
@@ -110,7 +105,10 @@ class Sides(ElementCode):
                         Let(copy.name, "call", (Ref(along, "along"), array, lengths[-1]), (), self.line)
                     )
                     array = copy
-            found[x] = _Side(array if instead is None else instead[x], tuple(steps))
+            places = tuple(
+                replace(place, step=step) for place, step in zip(read.places or (), steps, strict=True)
+            )
+            found[x] = replace(read, array=array if instead is None else instead[x], places=places)
         return lengths, found
 
     def together(self, shapes: dict[Var, list[Operand]], out: list[Stmt]) -> list[Operand]:
@@ -141,19 +139,7 @@ class Sides(ElementCode):
             found.append(Var(name))
         return found
 
-    def placed(self, side: _Side, counters: list[Operand], out: list[Stmt]) -> tuple[Operand, ...]:
-        """The places along the axes of a leaf."""
-        mine = counters[len(counters) - len(side.index) :]
-        return tuple(
-            k
-            if step == Const(1)
-            else Const(0)
-            if step == Const(0)
-            else self.whole_number(out, "binary", (k, step), "*")
-            for k, step in zip(mine, side.index, strict=True)
-        )
-
-    def loads(self, leaves: list[Var], sides: dict[Var, _Side], counters: list[Operand]) -> list[Stmt]:
+    def loads(self, leaves: list[Var], sides: dict[Var, Access], counters: list[Operand]) -> list[Stmt]:
         """The elements of leaves."""
         out: list[Stmt] = []
         for x in leaves:
