@@ -2,8 +2,8 @@
 
     python -m benchmarks.loop_forms [--repeat N]
 
-For every form there are one or two programs that were written for no other benchmark.
-Gradients with and without are measured in turn, in one process; the least of several counts.
+For every form, and for what is done inside of forms, there are one or two programs that were written for no other
+benchmark. Gradients with and without are measured in turn, in one process; the least of several counts.
 """
 
 import argparse
@@ -12,15 +12,19 @@ import math
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import plaingrad
+from plaingrad.native.border import call
 from plaingrad.native.compile import build
+from plaingrad.native.finish import ssa
+from plaingrad.native.loops import sums
 from plaingrad.native.loops.forms import FORMS
-from plaingrad.native.reverse.forms import Forms
 from plaingrad.native.reverse.reverse import pullback_sweeps
 
 RANDOM = np.random.default_rng(0)
@@ -128,6 +132,27 @@ def mixture(x, w, b):
     return np.sum(z * y)
 
 
+def cooling(t, k, e, h, n):
+    """A body that cools by convection and radiation: Runge-Kutta steps of order 4."""
+    for _ in range(n):
+        a = -k * (t - 0.3) - e * t * t * t * t
+        u = t + 0.5 * h * a
+        b = -k * (u - 0.3) - e * u * u * u * u
+        u = t + 0.5 * h * b
+        c = -k * (u - 0.3) - e * u * u * u * u
+        u = t + h * c
+        d = -k * (u - 0.3) - e * u * u * u * u
+        t = t + h / 6.0 * (a + 2.0 * b + 2.0 * c + d)
+    return t
+
+
+def population(x, r, n):
+    """A population that grows the slower the larger it is: Ricker's map."""
+    for _ in range(n):
+        x = x * math.exp(r * (1.0 - x))
+    return x
+
+
 def positive(*shape: int) -> np.ndarray:
     """Numbers between 0.5 and 1.5."""
     return RANDOM.uniform(0.5, 1.5, shape)
@@ -160,38 +185,43 @@ PROGRAMS: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, .
 }
 
 
-def without(name: str) -> Forms:
-    """All forms but one."""
-    return replace(
+# what is done inside of forms -> (where it is decided, programs as above)
+WITHIN: dict[
+    str, tuple[tuple[Any, str], list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]]]
+] = {
+    "eight at once": ((sums, "in_packs"), PROGRAMS["sum"]),
+    "one number": (
+        (ssa, "preaccumulated"),
+        [(cooling, (1.0, 0.8, 0.2, 1e-5, 100_000), (0, 1, 2)), (population, (0.5, 1.8, 100_000), (0, 1))],
+    ),
+}
+
+
+def without(name: str) -> AbstractContextManager[Any]:
+    """While programs are derived without a form, or without what is done inside of forms."""
+    if name in WITHIN:
+        return mock.patch.object(*WITHIN[name][0], lambda *_: None)
+    others = replace(
         FORMS,
         loops=tuple(form for form in FORMS.loops if form.name != name),
         runs=tuple(form for form in FORMS.runs if form.name != name),
     )
+    return mock.patch.dict(build.TRANSFORMS, pullback=functools.partial(pullback_sweeps, forms=others))
 
 
-def gradient_with(forms: Forms, f: Callable[..., Any], at: tuple[int, ...]) -> Callable[..., Any]:
-    """The native gradient of a copy of `f`, derived with these forms when it is first called."""
+def gradient_of(f: Callable[..., Any], at: tuple[int, ...]) -> Callable[..., Any]:
+    """The native gradient of a copy of `f`, which is derived when it is first called."""
     copy = type(f)(f.__code__, f.__globals__, f"{f.__name__}", f.__defaults__)
-    gradient = plaingrad.value_and_grad(copy, at, tier="native")
-
-    def first(*args: Any) -> Any:
-        usual = build.TRANSFORMS["pullback"]
-        build.TRANSFORMS["pullback"] = functools.partial(pullback_sweeps, forms=forms)
-        try:
-            return gradient(*args)
-        finally:
-            build.TRANSFORMS["pullback"] = usual
-
-    return first
+    return plaingrad.value_and_grad(copy, at, tier="native")
 
 
 def least(run: Callable[..., Any], args: tuple[Any, ...], repeat: int) -> float:
-    """The least of the seconds that several calls take."""
+    """The least of the seconds of the processor that several calls take."""
     found = math.inf
     for _ in range(repeat):
-        begun = time.perf_counter()
+        begun = time.process_time()
         run(*args)
-        found = min(found, time.perf_counter() - begun)
+        found = min(found, time.process_time() - begun)
     return found
 
 
@@ -201,16 +231,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--repeat", type=int, default=15)
     repeat = parser.parse_args(argv).repeat
     build.cache.key_of = lambda *_: None  # what is kept on disk was derived with all forms
+    call.FEW_COLUMNS = 0  # reverse mode, however few the inputs
     print(f"{'form':16} {'program':14} {'with':>10} {'without':>10} {'ratio':>6}")
-    for form in (*FORMS.loops, *FORMS.runs):
-        for f, args, at in PROGRAMS[form.name]:
-            both = [gradient_with(forms, f, at) for forms in (FORMS, without(form.name))]
-            values = [run(*args) for run in both]
+    names = [form.name for form in (*FORMS.loops, *FORMS.runs)]
+    for name, programs in [(name, PROGRAMS[name]) for name in names] + [(x, WITHIN[x][1]) for x in WITHIN]:
+        for f, args, at in programs:
+            both = gradient_of(f, at), gradient_of(f, at)
+            values = [both[0](*args)]
+            with without(name):
+                values.append(both[1](*args))
             for a, b in zip(values[0][1], values[1][1], strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
             times = [least(run, args, repeat) for run in both * 2]
             w, o = min(times[0], times[2]), min(times[1], times[3])
-            print(f"{form.name:16} {f.__name__:14} {w * 1e3:8.2f}ms {o * 1e3:8.2f}ms {o / w:6.2f}")
+            print(f"{name:16} {f.__name__:14} {w * 1e3:8.2f}ms {o * 1e3:8.2f}ms {w / o:6.2f}", flush=True)
     return 0
 
 
