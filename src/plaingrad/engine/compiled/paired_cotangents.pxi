@@ -226,6 +226,78 @@ cdef class PairedCotangents:
             add_term(self.outer, bars, j, term)
         return 0
 
+    cdef bint complex_back(self, int64_t o, int64_t i, object partial, double partial_dot) except -1:
+        """x_bar += z_bar * partial of numbers, one of them complex; False where that is not for here."""
+        cdef PairBars bars = self.bars
+        if bars.cells[o].bits == NOTHING:
+            return True
+        if not self.product_of(o, partial, partial_dot):
+            return False
+        index = i
+        if bars.cells[i].bits == NOTHING:
+            before = before_dot = None
+        elif bars.cells[i].bits != OBJECT:
+            before = PyFloat_FromDouble(bars.cells[i].number)
+            before_dot = PyFloat_FromDouble(bars.dots[i]) if bars.dots[i] != 0.0 else None
+        else:
+            before = bars.others[index]
+            if not PyComplex_CheckExact(before):
+                return False
+            before_dot = self.complex_dot(index, before)
+        term, term_dot = self.g, self.g_dot
+        if before is not None:
+            term = before + term
+            if before_dot is not None:
+                term_dot = before_dot if term_dot is None else before_dot + term_dot
+        bars.dots[i] = 0.0
+        if PyFloat_CheckExact(term):
+            bars._put(i, PyFloat_AS_DOUBLE(term))
+            if term_dot is not None:
+                bars.dots[i] = term_dot
+            return True
+        bars.others[index] = term
+        bars.cells[i].bits = OBJECT
+        bars.array_dots[index] = None if term_dot is None else complex(term_dot)
+        return True
+
+    cdef bint real_part_back(self, int64_t o, int64_t i, object partial) except -1:
+        """x_bar += the real part of z_bar * partial, of a real number; False where that is not for here."""
+        if self.bars.cells[o].bits == NOTHING:
+            return True
+        if self.bars.cells[i].bits == OBJECT or not self.product_of(o, partial, 0.0):
+            return False
+        self.add_number(i, real_part(self.g), 0.0 if self.g_dot is None else real_part(self.g_dot))
+        return True
+
+    cdef object complex_dot(self, object index, object z_bar):
+        """The tangent of a cotangent that is a complex number; None for zero."""
+        cdef PyObject* found = PyDict_GetItemWithError(self.bars.array_dots, index)
+        return self.pusher._complex_dot(z_bar) if found == NULL else <object> found
+
+    cdef bint product_of(self, int64_t o, object partial, double partial_dot) except -1:
+        """Note z_bar * partial and its tangent in `g` and `g_dot`; False where these are no numbers."""
+        cdef PairBars bars = self.bars
+        if not PyComplex_CheckExact(partial) and not is_real(partial):
+            return False
+        moves = PyFloat_FromDouble(partial_dot) if partial_dot != 0.0 else self.pusher._complex_dot(partial)
+        z_dot = None
+        if bars.cells[o].bits != OBJECT:
+            z_bar = PyFloat_FromDouble(bars.cells[o].number)
+            if bars.dots[o] != 0.0:
+                z_dot = PyFloat_FromDouble(bars.dots[o])
+        else:
+            index = o
+            z_bar = bars.others[index]
+            if not PyComplex_CheckExact(z_bar):
+                return False
+            z_dot = self.complex_dot(index, z_bar)
+        self.g, self.g_dot = z_bar * partial, None
+        if z_dot is not None:
+            self.g_dot = z_dot * partial
+        if moves is not None:
+            self.g_dot = z_bar * moves if self.g_dot is None else self.g_dot + z_bar * moves
+        return True
+
     cdef int add(self, int64_t i, object a, object x_bar, object x_dot) except -1:
         """Add `x_bar` with tangent `x_dot`, both nobody else's, to the cotangent of `a` (None: a whole array)."""
         cdef Walk d, d_dot, w, w_dot

@@ -75,6 +75,70 @@ cdef class PairRecorder(ArrayRecorder):
             self.tape.push_pair(at.index, i, slope, slope_dot)
         return 0
 
+    cdef object _complex(self, object a, object b, int op):
+        cdef Place* at
+        cdef int64_t i, j
+        z = self.outer._complex(a, b, op)
+        if z is None:
+            return None
+        i, j = self._index_of(a), self._index_of(b)
+        if i < 0 and j < 0:
+            return z
+        a_dot = b_dot = z_dot = None
+        if op == MUL or op == DIV:
+            b_dot = self.outer._complex_dot(b)
+            a_dot = self.outer._complex_dot(a) if op == MUL else None
+            z_dot = self.outer._complex_dot(z) if op == DIV else None
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            partial = 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b
+            if op == DIV and b_dot is not None:
+                b_dot_over = -partial * b_dot / b
+                self._push_moving(i, a, partial, b_dot_over)
+            else:
+                self._push_moving(i, a, partial, b_dot)
+        if j >= 0:
+            partial = 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b
+            if op == DIV:
+                a_dot = None if z_dot is None else -z_dot / b
+                if b_dot is not None:
+                    more = -partial * b_dot / b
+                    a_dot = more if a_dot is None else a_dot + more
+            self._push_moving(j, b, partial, a_dot)
+        return z
+
+    cdef object _complex_power(self, object a, object b):
+        cdef Place* at
+        cdef int64_t i
+        z = self.outer._complex_power(a, b)
+        if z is None:
+            return None
+        i = self._index_of(a)
+        if i < 0:
+            return z
+        partial, moves = b * PyNumber_Power(a, b - 1, None), None
+        a_dot = self.outer._complex_dot(a)
+        if a_dot is not None and b > 1:
+            moves = b * (b - 1) * PyNumber_Power(a, b - 2, None) * a_dot
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        self._push_moving(i, a, partial, moves)
+        return z
+
+    cdef int _push_moving(self, int64_t i, object x, object partial, object moves) except -1:
+        """As `_push_complex`, of a partial derivative with a tangent at the level around; None for zero."""
+        if moves is None:
+            return self._push_complex(i, x, partial)
+        moves = complex(moves)
+        partial = PyComplex_FromDoubles(real_part(partial), -imaginary_part(partial))  # an object of its own
+        self.outer._file_complex(partial, PyComplex_FromDoubles(moves.real, -moves.imag))
+        if PyComplex_CheckExact(x):
+            return self.tape._push_object(self.n, i, partial)
+        return self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
+
     cdef int _note_sum(self, object z, object values) except -1:
         self.outer._note_sum(z, values)
         return Recorder._note_sum(self, z, values)
@@ -91,11 +155,19 @@ cdef class PairRecorder(ArrayRecorder):
         return table.sweep()
 
 
+cdef inline double real_part(object x) except? -1.0:
+    return PyComplex_RealAsDouble(x) if PyComplex_CheckExact(x) else real(x)
+
+
+cdef inline double imaginary_part(object x) except? -1.0:
+    return PyComplex_ImagAsDouble(x) if PyComplex_CheckExact(x) else 0.0
+
+
 cdef class PairBars(Bars):
     """Cotangents with their tangents at the forward level, where numbers that are taken out are filed."""
 
     cdef double* dots
-    cdef dict array_dots  # index -> the tangent of an array that the level does not know of, None for zero
+    cdef dict array_dots  # index -> the tangent of what is in `others`, unknown to the level; None for zero
     cdef ArrayPusher outer
 
     def __cinit__(self, Py_ssize_t room, outer):
@@ -122,12 +194,14 @@ cdef class PairBars(Bars):
         return x
 
     cdef int _tell(self, object k) except -1:
-        """Let the level know the tangent of the array at `k`."""
+        """Let the level know the tangent of the array or complex number at `k`."""
         cdef PyObject* known
         x_dot = self.array_dots.pop(k, None)
         if x_dot is None:
             return 0
         x = self.others[k]
+        if PyComplex_CheckExact(x):
+            return self.outer._file_complex(x, x_dot)
         known = PyDict_GetItemWithError(self.outer.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
         if known == NULL:
             return self.outer._file_array(x, x_dot)
@@ -151,6 +225,20 @@ cdef class PairBars(Bars):
             at = self.outer.table.find(<PyObject*> x)
             if at != NULL:
                 self.dots[k] = at.dot
+
+    def owns(self, Py_ssize_t k):
+        """Whether nobody else has the cotangent at `k`, an array of the compiled way back, or there is none."""
+        if self.cells[k].bits != OBJECT:
+            return self.cells[k].bits == NOTHING
+        return k in self.array_dots and is_new_array(self.others[k])
+
+    def handed_over(self, Py_ssize_t k):
+        """The cotangent at `k`, which the level knows from now on and which is forgotten here; None if there is none."""
+        if self.cells[k].bits == NOTHING:
+            return None
+        self._tell(k)
+        self.cells[k].bits = NOTHING
+        return self.others.pop(k)
 
     def put_number(self, Py_ssize_t k, x):
         """The cotangent of a number becomes `x`, a float or NumPy's float64."""
@@ -195,7 +283,7 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back, add_
                 else:
                     bars._put(i, cells[i].number + z_bar)
                     dots[i] += x_dot
-            else:
+            elif not way.complex_back(o, i, PyFloat_FromDouble(e.partial), partial_dot):
                 slope = PyFloat_FromDouble(e.partial)
                 if partial_dot != 0.0:
                     bars.outer._file(slope, partial_dot)
@@ -214,9 +302,15 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back, add_
             continue
         first, what = tape.objects[<Py_ssize_t> e.partial]
         if i == ODD:
+            if way.complex_back(e.output, first, what, 0.0):
+                continue
             found = bars[e.output]
             if found is not None:
                 add_term(outer, bars, first, outer.mul(found, what))
+        elif i == CALLED and what is steps.real_part_back:
+            z, x, what = first
+            if not way.real_part_back(z, x, what):
+                called_back(outer, steps.real_part_back, shadow, first)
         elif i == CALLED:
             called_back(outer, what, shadow, first)
         else:
