@@ -129,7 +129,7 @@ def hessian(
         task = Task(f, args, kwargs, positions_in(positions, args), False)
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.hessian, tier, chunk_size, second=True):
-            task.f = leaf_gradient(f, positions, tier)
+            task.f = leaf_gradient(f, positions, tier, are_leaves(task.x_structures))
             task.push_all(chunk_size)
         task.y_structure = task.x_structures
         return task.assembled(jacobian_entry, isinstance(argnums, tuple), second=True)
@@ -177,7 +177,7 @@ def hvp(
             if tier == "native":
                 raise
     structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
-    _, y_dot = push(leaf_gradient(f, active, tier), tuple(primals), dots, {})
+    _, y_dot = push(leaf_gradient(f, active, tier, are_leaves(structures)), tuple(primals), dots, {})
 
     def of_leaf(leaf: Leaf) -> Any:
         dot = None if y_dot is None or y_dot is ZeroTangent else y_dot[leaf.position]
@@ -298,9 +298,18 @@ def moving(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[int, 
     return active, fixed
 
 
-def leaf_gradient(f: Any, positions: tuple[int, ...], tier: Tier = "auto") -> Callable[..., tuple[Any, ...]]:
-    """The gradient of `f` by several arguments as a flat tuple of its leaves."""
+def are_leaves(structures: list[Any]) -> bool:
+    """Whether each argument is one number or array."""
+    return all(type(structure) is Leaf for structure in structures)
+
+
+def leaf_gradient(
+    f: Any, positions: tuple[int, ...], tier: Tier = "auto", flat: bool = False
+) -> Callable[..., tuple[Any, ...]]:
+    """The gradient of `f` by several arguments as a flat tuple of its leaves; `flat`: each argument is one."""
     gradient = value_and_grad(f, positions, tier=tier)
+    if flat:
+        return derives(f)(lambda *args, **kwargs: gradient(*args, **kwargs)[1])
 
     @derives(f)
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:

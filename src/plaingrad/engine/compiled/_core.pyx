@@ -122,5 +122,6 @@ include "pairs.pxi"
 include "looks.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker
+    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
+    ArrayCopier, ViewMaker
 ))  # of these, bound methods run as they are

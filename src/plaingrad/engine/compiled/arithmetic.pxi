@@ -100,6 +100,14 @@ cdef class Arithmetic:
         """a ** 2, of an array; None where that is not done here."""
         return self._elementwise(np.square, a, SQUARED, steps.square_slope) if self.own_arrays else None
 
+    cdef object _powered(self, object a, object b):
+        """a ** b, of an array and a number; None where that is not done here."""
+        return self._square(a) if PyLong_CheckExact(b) and b == 2 else None
+
+    cdef object _copied(self, object f, cnp.ndarray x):
+        """f(x), a copy of an array; None where that is not done here."""
+        return None
+
     def matmul(self, a, b):
         """a @ b."""
         general = self.level.general_matmul
@@ -120,6 +128,10 @@ cdef class Arithmetic:
             return ScalarRule(self, f, rule.partials[0], math, general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
+        if f is np.ndarray.copy or f is np.copy:
+            return ArrayCopier(self, f, general).call
+        if f is np.ndarray.reshape or f is np.ndarray.ravel or f is np.reshape or f is np.ravel:
+            return ViewMaker(self, f, general).call
         if f is np.dot or f is np.ndarray.dot or f is np.matmul or f is operator.matmul:
             return ProductRule(self, f, general).call
         if f is np.sum or f is np.ndarray.sum or f is np.mean or f is np.ndarray.mean:
@@ -287,8 +299,8 @@ cdef class Arithmetic:
             z = self._complex_power(a, b)
             if z is not None:
                 return z
-        elif cnp.PyArray_CheckExact(a) and PyLong_CheckExact(b) and b == 2:
-            z = self._square(a)
+        elif cnp.PyArray_CheckExact(a) and is_real(b):
+            z = self._powered(a, b)
             if z is not None:
                 return z
         return getattr(self.level, general)(a, b)

@@ -99,13 +99,48 @@ cdef class SumOfArray(ArrayRule):
         return self.general(*args, **kwargs) if z is None else z
 
 
+cdef class ArrayCopier(ArrayRule):
+    """A copy of an array."""
+
+    def call(self, *args, **kwargs):
+        """f(a)."""
+        if len(args) == 1 and not kwargs and is_float64(args[0]) and cnp.PyArray_NDIM(<cnp.ndarray> args[0]) > 0:
+            z = self.recorder._copied(self.f, args[0])
+            if z is not None:
+                return z
+        return self.general(*args, **kwargs)
+
+
+cdef class ViewMaker(ArrayRule):
+    """A function whose result is a view where it can be one: that is memory which has been filed."""
+
+    def call(self, *args, **kwargs):
+        """f(a, ...)."""
+        cdef PyObject* owner
+        if len(args) > 0 and is_float64(args[0]):
+            owner = memory_of(args[0])
+            if owner != NULL and may_be_view(args[0]):
+                z = self.f(*args, **kwargs)
+                if is_float64(z) and memory_of(z) == owner:
+                    return z
+        return self.general(*args, **kwargs)
+
+
+cdef inline bint may_be_view(cnp.ndarray x) noexcept:
+    """Whether another shape of `x` is a view of it, mostly; else it would be computed twice."""
+    return cnp.PyArray_IS_C_CONTIGUOUS(x) or cnp.PyArray_IS_F_CONTIGUOUS(x)
+
+
 cdef class ArrayMaker(ArrayRule):
-    """np.array of numbers in a list, or in lists in a list."""
+    """np.array of numbers in a list, or in lists in a list, or of an array."""
 
     def call(self, *args, **kwargs):
         """np.array(values)."""
         cdef list numbers = []
         cdef bint nested = False
+        if len(args) == 1 and not kwargs and is_float64(args[0]) and cnp.PyArray_NDIM(<cnp.ndarray> args[0]) > 0:
+            z = self.recorder._copied(self.f, args[0])
+            return self.general(*args) if z is None else z
         if len(args) == 1 and (not kwargs or (len(kwargs) == 1 and is_float_type(kwargs.get("dtype")))):
             values = args[0]
         elif len(args) == 2 and not kwargs and is_float_type(args[1]):

@@ -111,6 +111,21 @@ cdef class ArrayPusher(Pusher):
             return None
         return z
 
+    def copied(self, x):
+        """A copy of array `x` with its tangent; None where that is not done here."""
+        if not is_float64(x):
+            return None
+        region = self._region(x)
+        if region is MISSING:
+            return None
+        x_dot = self._dot_of(region, x)
+        if x_dot is not None and not is_float64(x_dot):
+            return None
+        z = cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER)
+        if x_dot is not None:
+            self._file_array(z, cnp.PyArray_NewCopy(x_dot, cnp.NPY_KEEPORDER))
+        return z
+
     # Complex numbers, whose tangents are objects
 
     cdef object _complex_dot(self, object x):
@@ -265,20 +280,26 @@ cdef class ArrayPusher(Pusher):
     cdef object _elementwise(self, object f, object x, int slope, object partial):
         """f(x), elementwise in an array; None where that is not done here."""
         cdef Dot dx
+        keep = self._dot_before(&dx, x)
+        return None if dx.kind != ARRAY_DOT else self._noted_of(f(x), x, &dx, slope, partial)
+
+    cdef object _dot_before(self, Dot* dx, object x):
+        """The tangent of array `x`, if a function of it is for here; what must be kept while `dx` is in use."""
         cdef double number
         cdef bint is_array
-        cdef int nd, kind = slope
-        cdef cnp.npy_intp* shape
-        cdef cnp.ndarray z_dot
-        cdef Walk d, w, by
+        dx.kind = UNKNOWN
         if not is_float64(x) or not 0 < cnp.PyArray_SIZE(<cnp.ndarray> x) <= SMALL:
             return None
         if cnp.PyArray_NDIM(<cnp.ndarray> x) == 0:
             return None
-        keep = self._look(&dx, x, &number, &is_array)
-        if dx.kind != ARRAY_DOT:
-            return None
-        z = f(x)
+        return self._look(dx, x, &number, &is_array)
+
+    cdef object _noted_of(self, object z, object x, Dot* dx, int slope, object partial):
+        """`z`, elementwise a function of array `x`, with its tangent; None where that is not done here."""
+        cdef int nd, kind = slope
+        cdef cnp.npy_intp* shape
+        cdef cnp.ndarray z_dot
+        cdef Walk d, w, by
         if not is_new_array(z) or not has_shape(z, x):
             return None
         nd, shape = cnp.PyArray_NDIM(<cnp.ndarray> z), cnp.PyArray_DIMS(<cnp.ndarray> z)
@@ -292,11 +313,31 @@ cdef class ArrayPusher(Pusher):
                 return None
         z_dot = cnp.PyArray_EMPTY(nd, shape, cnp.NPY_DOUBLE, 0)
         walk_along(&d, z_dot, <char*> cnp.PyArray_DATA(z_dot), nd, shape)
-        self._walk(&w, &dx, nd, shape)
+        self._walk(&w, dx, nd, shape)
         walk_along(&by, factor, <char*> cnp.PyArray_DATA(<cnp.ndarray> factor), nd, shape)
         accumulate(kind, True, nd, shape, &d, &w, &by, NULL, 0.0)
         self._file_array(z, z_dot)
         return z
+
+    cdef object _powered(self, object a, object b):
+        cdef Dot dx
+        if PyLong_CheckExact(b) and b == 2:
+            return self._square(a)
+        if not self.own_arrays or self.table.find(<PyObject*> b) != NULL:
+            return None
+        keep = self._dot_before(&dx, a)
+        if dx.kind != ARRAY_DOT:
+            return None
+        return self._noted_of(PyNumber_Power(a, b, None), a, &dx, TIMES, steps.PowerSlope(b))
+
+    cdef object _copied(self, object f, cnp.ndarray x):
+        region = self._region(x)
+        if region is MISSING:
+            return None
+        x_dot = self._dot_of(region, x)
+        if x_dot is None:
+            return f(x)
+        return self._noted(f(x), f(x_dot))
 
     # Items
 

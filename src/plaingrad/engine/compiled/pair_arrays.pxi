@@ -210,11 +210,16 @@ cdef class PairsBack(PairedCotangents):
             if dot.kind == UNKNOWN:
                 return False
         if kind == TIMES and step.c != 1.0:
-            found = PyDict_GetItemWithError(self.curvatures, step.more)
-            if dot.kind == STILL or found != NULL:
+            if type(step.more) is steps.PowerSlope:
+                curvature = step.more.curvature
+            else:
+                found = PyDict_GetItemWithError(self.curvatures, step.more)
+                if found != NULL:
+                    curvature = <object> found
+            if dot.kind == STILL or curvature is not None:
                 factor = step.more(np, step.a, step.z)
                 if dot.kind != STILL:
-                    curvature = (<object> found)(step.a, step.z, factor)
+                    curvature = curvature(step.a, step.z, factor)
                     if not is_float64(curvature) or not has_shape(curvature, g):
                         return False
             else:  # the slope's own tangent, by the hooks of the level around

@@ -203,7 +203,6 @@ cdef class ArrayRecorder(Recorder):
     cdef object _elementwise(self, object f, object x, int slope, object partial):
         """f(x) of an active array; None where more is to be done."""
         cdef int64_t i
-        cdef ArrayStep step
         if not is_float64(x) or cnp.PyArray_NDIM(<cnp.ndarray> x) == 0:
             return None
         i = self._place(x)
@@ -212,6 +211,11 @@ cdef class ArrayRecorder(Recorder):
         z = None if self.outer is None else self.outer._elementwise(f, x, slope, partial)
         if z is None:
             z = self._called(f, x, MISSING)
+        return self._noted_of(z, x, i, slope, partial)
+
+    cdef object _noted_of(self, object z, object x, int64_t i, int slope, object partial):
+        """`z`, elementwise a function of array `x` of region `i`; None where more is to be done."""
+        cdef ArrayStep step
         if not is_new_array(z) or not has_shape(z, x):
             return None
         step = ArrayStep.__new__(ArrayStep)
@@ -231,6 +235,38 @@ cdef class ArrayRecorder(Recorder):
         self._push(step)
         self._settle()
         return z
+
+    cdef object _powered(self, object a, object b):
+        cdef int64_t i
+        if PyLong_CheckExact(b) and b == 2:
+            return self._square(a)
+        if not self.own_arrays or self.table.find(<PyObject*> b) != NULL or self._moves_outside(b):
+            return None
+        if not is_float64(a) or cnp.PyArray_NDIM(<cnp.ndarray> a) == 0:
+            return None
+        i = self._place(a)
+        if i < 0:
+            return None
+        z = PyNumber_Power(a, b, None) if self.outer is None else self.outer._power(a, b, "general_pow")
+        return self._noted_of(z, a, i, TIMES, steps.PowerSlope(b))
+
+    cdef object _copied(self, object f, cnp.ndarray x):
+        cdef int64_t i = self._place(x)
+        cdef ArrayStep step
+        if i == ELSEWHERE:
+            return None
+        z = None if self.outer is None else self.outer._copied(f, x)
+        if z is None:
+            z = self._called(f, x, MISSING)
+        if i < 0:
+            return z
+        if not is_new_array(z) or not has_shape(z, x):
+            return None
+        step = ArrayStep.__new__(ArrayStep)
+        step.op, step.i, step.j = ADD, i, -1
+        if is_view(x):
+            step.a = x
+        return self._noted(step, z)
 
     # Items
 

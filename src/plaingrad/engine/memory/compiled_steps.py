@@ -42,6 +42,7 @@ __all__ = [
     "NEGATIVE",
     "TRIPLES",
     "WHOLE",
+    "PowerSlope",
     "Region",
     "curvatures",
     "nothing",
@@ -75,6 +76,26 @@ def quiet_slope(partial: Any, x: Any, z: Any) -> Any:
     """The slope of an elementwise function with value `z` at `x`."""
     with quiet():
         return partial(np, x, z)
+
+
+class PowerSlope:
+    """The slope of x ** p for a number p, by the row of powers."""
+
+    __slots__ = ("p",)
+
+    def __init__(self, p: float) -> None:
+        self.p = p
+
+    def __call__(self, m: Any, x: Any, z: Any) -> Any:
+        """The slope at x."""
+        rule = rulebook.find(operator.pow)
+        assert rule is not None
+        return rule.partials[0](m, x, self.p, z)
+
+    def curvature(self, x: Any, z: Any, s: Any) -> Any:
+        """The slope's slope."""
+        p = self.p
+        return p * (p - 1) * x ** float(p - 2) if p not in (0, 1) else np.zeros_like(x)
 
 
 NEGATIVE = None  # the slope of -x needs no function

@@ -137,11 +137,17 @@ def seed(shadow: Shadow, slots: Any, y_bar: Any) -> None:
 
     Arrays are copied: they may be memory that the function has written, in which the way back undoes the writes.
     """
-    if type(y_bar) is float and type(slots) is NumberSlot and type(slots.x) is float:
+    if not seeded(shadow, slots, y_bar):
+        add_to(shadow, slots, y_bar)
+        _make_own(shadow, slots)
+
+
+def seeded(shadow: Shadow, slots: Any, y_bar: Any) -> bool:
+    """`seed` of a real number; whether it is one."""
+    if type(y_bar) is float and type(slots) is NumberSlot and type(slots.x) in (float, np.float64):
         shadow.bars[slots.index] = y_bar
-        return
-    add_to(shadow, slots, y_bar)
-    _make_own(shadow, slots)
+        return True
+    return False
 
 
 def _make_own(shadow: Shadow, slots: Any) -> None:
@@ -160,9 +166,11 @@ def entry_gradient(node: Any, shadow: Shadow, made: dict[int, Any]) -> Any:
     return node.gradient(shadow, made) if found is None else found
 
 
-def all_moved(nodes: Iterable[Any], shadow: Shadow, seen: set[int] | None = None) -> bool:
-    """Whether the gradients are made of cotangents as they are: floats for floats."""
-    seen = set() if seen is None else seen
+def all_moved(nodes: Iterable[Any], shadow: Shadow, arrays: dict[int, Any], seen: set[int]) -> bool:
+    """Whether the gradients are made of cotangents as they are: floats for floats, and arrays that nobody else has.
+
+    The nodes of those arrays are noted in `arrays`.
+    """
     for node in nodes:
         kind = type(node)
         if kind is NumberNode:
@@ -171,11 +179,22 @@ def all_moved(nodes: Iterable[Any], shadow: Shadow, seen: set[int] | None = None
         elif kind is SequenceNode:
             if id(node) not in seen:
                 seen.add(id(node))
-                if not all_moved(node.entries, shadow, seen):
+                if not all_moved(node.entries, shadow, arrays, seen):
                     return False
+        elif kind is ArrayNode:
+            owns = getattr(shadow.bars, "owns", None)
+            if owns is None or id(node) in arrays or node.x.base is not None or not owns(node.index):
+                return False
+            arrays[id(node)] = node
         elif node is not None:
             return False
     return True
+
+
+def moved(nodes: list[Any], shadow: Shadow, arrays: dict[int, Any]) -> tuple[Any, ...]:
+    """`gradients`, where `all_moved` is true and has noted these arrays."""
+    made = {key: shadow.bars.handed_over(node.index) for key, node in arrays.items()}
+    return tuple([entry_gradient(node, shadow, made) for node in nodes])
 
 
 def gradients(nodes: list[Any], shadow: Shadow) -> tuple[Any, ...]:

@@ -133,7 +133,7 @@ class Inputs:
             )
         if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
             return x, None
-        copy = level.outside(copied, x) if x.dtype.kind in "fc" else x.astype(float)
+        copy = fresh_copy(level, x) if x.dtype.kind in "fc" else x.astype(float)
         if type(x) is not np.ndarray:
             self.attributes.append((x, copy, subclasses.attributes_of(copy)))
         if not x.flags.writeable:
@@ -429,6 +429,13 @@ def levels_around(level: Any) -> set[Any]:
             found.add(level)
             todo += [level.parent, getattr(level, "base", None)]
     return found
+
+
+def fresh_copy(level: Level, x: np.ndarray) -> np.ndarray:
+    """A copy of `x`, which depends on whatever `x` depends on further out."""
+    recorder = None if level.parent is PLAIN else level.parent.recorder
+    copy = recorder.copied(x) if hasattr(recorder, "copied") else None
+    return level.outside(copied, x) if copy is None else copy
 
 
 def copied(x: np.ndarray) -> np.ndarray:

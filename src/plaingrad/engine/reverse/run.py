@@ -14,7 +14,7 @@ from plaingrad.critical import closing
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
-from plaingrad.engine.memory.structure import all_moved, gradients, seed
+from plaingrad.engine.memory.structure import all_moved, gradients, moved, seed, seeded
 from plaingrad.engine.memory.tape import CALLED, STEP, redo, reverse
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
@@ -142,9 +142,13 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     shadow = Shadow(size, bars)
 
     def pulled() -> tuple[Any, ...]:
-        inside(seed)(shadow, slots, y_bar)
+        if not seeded(shadow, slots, y_bar):
+            inside(seed)(shadow, slots, y_bar)
         reverse_numbers(outer, level, shadow, undone)
-        return (gradients if all_moved(nodes, shadow) else inside(gradients))(nodes, shadow)
+        arrays: dict[int, Any] = {}
+        if all_moved(nodes, shadow, arrays, set()):
+            return moved(nodes, shadow, arrays)
+        return inside(gradients)(nodes, shadow)
 
     return closing(pulled, lambda: inside(redo)(undone))
 
