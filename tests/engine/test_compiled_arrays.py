@@ -260,6 +260,40 @@ def more_elements_than_are_done_by_hand(x):
 
 
 @program
+def powers(x):
+    y = x * x + 0.3
+    z = y**3 - y**-1 + y**0.5 * y**1.5 + x**1 + x**2.0 + y ** np.float64(2.5)
+    z = z * x**0 + (y[1:] ** -0.5).sum() * x**4
+    return (z[::-1] ** 3).sum() / 100 + (y.reshape(2, 3) ** 1.25).sum()
+
+
+@program
+def copies(x):
+    y = x.copy()
+    y[1:] += x[:-1]
+    z = np.array(y)
+    z[0] = y[1] * y[2]
+    m = np.copy(z.reshape(2, 3).T)
+    m[1] *= 2.0
+    w = y[::-2].copy()
+    w[:2] = np.array(x[1:3])
+    return (m * m).sum() * w[0] + (w * z[3:]).sum() + (np.array(m)[:, 1] * z[:3]).sum()
+
+
+@program
+def other_shapes(x):
+    m = np.reshape(x * x, (2, 3))
+    t = m.T.reshape(6)
+    m[1] += x[:3]
+    flat = m.ravel()
+    flat[2] = x[0] * x[1]
+    f = np.ravel(m.T) * m.reshape(-1)
+    k = m.reshape((3, 2), order="F")
+    k[0] = x[1]
+    return (f * t).sum() + (m * m).sum() + (k @ k.T)[0, 1] + (x.reshape(1, 6, 1)[0] * m.reshape(6, 1)).sum()
+
+
+@program
 def nothing_in_it(x):
     e = x[:0] * 2.0
     e += 1.0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import plaingrad
-from plaingrad import grad, hessian, hvp, jvp, vjp
+from plaingrad import grad, hessian, hvp, jvp, vhp, vjp
 
 X = np.array([0.7, -1.2, 0.4, 1.9, -0.6, 1.1])
 V = np.array([0.3, 1.0, -0.5, 0.2, 0.8, -1.1])
@@ -328,6 +328,69 @@ def test_second_and_mixed_derivatives_of_functions_of_arrays(f, is_view):
     np.testing.assert_allclose(by_w, slope * v, rtol=1e-12, atol=1e-14)
 
 
+def roots(a, b):
+    z, w = complex(a, b), complex(0.3 * b, a)
+    for k in range(1, 5):
+        z = z - (z * z * z - w * a) / (3.0 * z * z + b) + 2 - 1j
+        w = -w / (z + 2.5) + w**3 * 0.1 - b / (w + 3) + a**k
+        w *= z
+        z += 0.1j * b - z.conjugate() * abs(w) * 0.01
+        if abs(w) > 3:
+            w = w * 0.1
+    return (z * w).real + abs(z) * z.imag
+
+
+def in_parts(a, b):
+    """`roots` of hyper-dual numbers, with real and imaginary parts."""
+
+    def times(x, y):
+        return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
+
+    def plus(*terms):
+        return sum((t[0] for t in terms), 0.0), sum((t[1] for t in terms), 0.0)
+
+    def by(x, y):
+        d = y[0] * y[0] + y[1] * y[1]
+        return (x[0] * y[0] + x[1] * y[1]) / d, (x[1] * y[0] - x[0] * y[1]) / d
+
+    def scaled(x, s):
+        return x[0] * s, x[1] * s
+
+    def size(x):
+        return (x[0] * x[0] + x[1] * x[1]).sqrt()
+
+    z, w = (a, b), (0.3 * b, a)
+    for k in range(1, 5):
+        zz = times(z, z)
+        step = by(plus(times(zz, z), scaled(scaled(w, a), -1.0)), plus(scaled(zz, 3.0), (b, 0.0)))
+        z = plus(z, scaled(step, -1.0), (2.0, -1.0))
+        cube = times(times(w, w), w)
+        w = plus(
+            scaled(by(w, plus(z, (2.5, 0.0))), -1.0),
+            scaled(cube, 0.1),
+            scaled(by((b, 0.0), plus(w, (3.0, 0.0))), -1.0),
+            (a**k, 0.0),
+        )
+        w = times(w, z)
+        z = plus(z, (0.0, 0.1 * b), scaled((z[0], -z[1]), size(w) * -0.01))
+        if size(w).parts[0] > 3:
+            w = scaled(w, 0.1)
+    return times(z, w)[0] + size(z) * z[1]
+
+
+def test_complex_numbers_in_second_derivatives():
+    at, along = (0.8, 0.7), (0.4, -1.3)
+    found = hvp(roots, at, along)
+    pairs = list(zip(at, along, strict=True))
+    for k, value in enumerate(found):
+        duals = [HyperDual(x, v, float(k == n)) for n, (x, v) in enumerate(pairs)]
+        assert value == pytest.approx(in_parts(*duals).parts[3], rel=1e-10)
+    y, dot = jvp(grad(roots, (0, 1)), at, along)
+    np.testing.assert_allclose(dot, found, rtol=1e-12)
+    np.testing.assert_allclose(y, grad(roots, (0, 1))(*at), rtol=1e-14)
+    np.testing.assert_allclose(vhp(roots, at, along), found, rtol=1e-10)
+
+
 @pytest.mark.parametrize("size", [5000, 20000])
 def test_arrays_of_any_size(size):
     u = np.linspace(-1.0, 1.0, size)
@@ -496,6 +559,38 @@ def test_three_levels():
     _, found = jvp(along, (X,), (V,))
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(grad(lambda x: hvp(f, (x,), (V,))[0] @ V)(X), wanted, rtol=1e-6, atol=1e-6)
+
+
+def test_gradients_that_are_handed_over_have_memory_of_their_own():
+    kept = []
+
+    def f(x, p, c):
+        kept.append(x)
+        return (x * p["w"][0]).sum() * c + (p["w"][1] * p["w"][1]).sum() + p["s"] * x[0]
+
+    p = {"w": [X[::-1].copy(), np.ones((2, 2)), np.ones(3)], "s": 2.0}
+    p_dot = {"w": [V, np.full((2, 2), 3.0), np.zeros(3)], "s": 1.0}
+
+    def inner(x, p, c):
+        first = grad(f, (0, 1, 2))(x, p, c)
+        second = grad(f, (0, 1, 2))(x, p, c)
+        first[0][...] = 7.0
+        first[1]["w"][1] *= 0.0
+        return second
+
+    (x_bar, p_bar, c_bar), (x_dot, p_bar_dot, c_dot) = jvp(inner, (X, p, 1.5), (V, p_dot, 0.5))
+    np.testing.assert_allclose(x_bar, 1.5 * p["w"][0] + 2.0 * np.eye(6)[0])
+    np.testing.assert_allclose(x_dot, 1.5 * V + 0.5 * p["w"][0] + np.eye(6)[0], rtol=1e-13)
+    np.testing.assert_allclose(p_bar["w"][0], 1.5 * X)
+    np.testing.assert_allclose(p_bar_dot["w"][0], 1.5 * V + 0.5 * X, rtol=1e-13)
+    np.testing.assert_array_equal(p_bar_dot["w"][1], np.full((2, 2), 6.0))
+    np.testing.assert_array_equal(p_bar_dot["w"][2], np.zeros(3))
+    assert p_bar["s"] == X[0]
+    assert p_bar_dot["s"] == V[0]
+    assert c_bar == pytest.approx(X @ p["w"][0])
+    assert c_dot == pytest.approx(V @ p["w"][0] + X @ V)
+    x_bar[...] = 0.0
+    assert (kept[0] != 0.0).all()
 
 
 def test_a_rule_of_the_users_counts_in_second_derivatives():
