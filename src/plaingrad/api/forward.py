@@ -265,6 +265,8 @@ def checked_order(order: Any) -> int:
 
 def as_number(x: Any) -> Any:
     """The number by which `derivative` differentiates; an int is taken as a real number."""
+    if type(x) is float:
+        return x
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         return float(x)
     if kind_of(type(x)) != NUMBER:

@@ -65,11 +65,11 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
     if kind == "composed":
         return composed(calls, rule, f)
 
-    written = calls.inside(into)
     in_floats = rule.own and getattr(f, "__module__", None) == "math"
 
     def apply_rule(*args: Any, **kwargs: Any) -> Any:
         if kwargs and kwargs.get("out") is not None:
+            written = calls.inside(into)
             if array_classes.among((*args, *kwargs.values())) and array_classes.is_numpys(f):
 
                 def write(*args: Any, **kwargs: Any) -> Any:

@@ -7,6 +7,7 @@ from operator import mul as product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy import convolve, errstate
 
 from plaingrad import rulebook
 from plaingrad.engine.forward.tangents import QUIET
@@ -33,15 +34,13 @@ def hot_jets(level: JetLevel) -> dict[str, Callable[..., Any]]:
         return z
 
     hooks = {"unary": function_hook(get, filed), "neg": neg_hook(get, filed, level)}
-    for name, make in MAKERS.items():
-        hooks[name] = make(get, filed, order, getattr(level, "general_" + name))
-        hooks["i" + name] = make(get, filed, order, getattr(level, "general_i" + name))
+    for name, general, make in MAKERS:
+        hooks[name] = make(get, filed, order, getattr(level, general))
     return hooks
 
 
 def add_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     """a + b."""
-    errstate = np.errstate
 
     def add(a: Any, b: Any) -> Any:
         if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
@@ -60,7 +59,6 @@ def add_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
 
 def sub_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     """a - b."""
-    errstate = np.errstate
 
     def sub(a: Any, b: Any) -> Any:
         if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
@@ -77,7 +75,6 @@ def sub_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
 
 def mul_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     """a * b: a convolution where both vary."""
-    convolve, errstate = np.convolve, np.errstate
 
     def mul(a: Any, b: Any) -> Any:
         if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int):
@@ -102,7 +99,6 @@ def mul_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
 
 def truediv_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     """a / b."""
-    errstate = np.errstate
 
     def truediv(a: Any, b: Any) -> Any:
         if (type(a) is float or type(a) is int) and (type(b) is float or type(b) is int) and b:
@@ -126,7 +122,6 @@ def truediv_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
 
 def pow_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     """a ** b, of which squares are done here."""
-    convolve, errstate = np.convolve, np.errstate
 
     def pow(a: Any, b: Any) -> Any:
         if type(b) is int and b == 2 and type(a) is float:
@@ -144,7 +139,13 @@ def pow_hook(get: Getter, filed: Filer, order: int, general: Any) -> Any:
     return pow
 
 
-MAKERS = {"add": add_hook, "sub": sub_hook, "mul": mul_hook, "truediv": truediv_hook, "pow": pow_hook}
+MAKERS = tuple(
+    (prefix + name, f"general_{prefix}{name}", make)
+    for name, make in {
+        "add": add_hook, "sub": sub_hook, "mul": mul_hook, "truediv": truediv_hook, "pow": pow_hook
+    }.items()
+    for prefix in ("", "i")
+)  # fmt: skip
 
 
 def neg_hook(get: Getter, filed: Filer, level: JetLevel) -> Any:
@@ -161,7 +162,6 @@ def neg_hook(get: Getter, filed: Filer, level: JetLevel) -> Any:
 
 def function_hook(get: Getter, filed: Filer) -> Any:
     """Makes the hook of a function of one float that has a recurrence."""
-    errstate = np.errstate
 
     def unary(f: Any, partial: Any, m: Any, general: Callable[..., Any]) -> Callable[..., Any]:
         rule = rulebook.find(f)

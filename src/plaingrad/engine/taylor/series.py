@@ -320,8 +320,9 @@ def _two_of_a_kind(x: np.ndarray, s: Any, c: Any, sign: int) -> tuple[np.ndarray
     u = opened(x)
     w, s, c = scaled(u), begun(s, u), begun(c, u)
     for k in range(1, len(x)):
-        s[k] = dot_product(w[1 : k + 1], c[k - 1 :: -1]) / k
-        c[k] = sign * dot_product(w[1 : k + 1], s[k - 1 :: -1]) / k
+        moved = w[1 : k + 1]
+        s[k] = dot_product(moved, c[k - 1 :: -1]) / k
+        c[k] = sign * dot_product(moved, s[k - 1 :: -1]) / k
     return closed(s, x), closed(c, x)
 
 
