@@ -20,6 +20,7 @@ from plaingrad.engine.values import array_classes, array_items, records, texts
 from plaingrad.engine.values.borrowed import describe, refuse_write
 from plaingrad.errors import AliasError
 from plaingrad.rewrite import PLAIN
+from plaingrad.rewrite.cache import is_rewritten
 
 
 class Access(Identities):
@@ -148,6 +149,8 @@ class Access(Identities):
             return array_items.elements(self, o)
         if o is self.calls.made:
             self.calls.made = None  # nothing of ours is to hold on to what it goes through
+            return o
+        if t is GeneratorType and is_rewritten(o.gi_code):
             return o
         if t is GeneratorType or earlier_frames.is_generator(t) or earlier_frames.is_iterator(t):
             return self._foreign(o)

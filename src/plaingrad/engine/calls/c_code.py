@@ -18,6 +18,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among
 from plaingrad.engine.calls import elsewhere
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
@@ -66,7 +67,7 @@ def iterating(calls: Calls, f: Any) -> Any:
                 for x in args
             ]
         )
-        if moves and not kwargs:
+        if (moves or f is map) and not kwargs:
             made = f(*args)
             if type(made) is not list and type(made) is not tuple:
                 calls.made = made
@@ -78,7 +79,9 @@ def iterating(calls: Calls, f: Any) -> Any:
             }
         return f(*args, **kwargs) if kwargs else f(*args)
 
-    return over_elements
+    if core is None or only_functions:
+        return over_elements
+    return core.PlainCall(f, over_elements, calls.level.texts, True, on_heap).call
 
 
 def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
@@ -142,7 +145,8 @@ def guarded(calls: Calls, f: Any) -> Any:
             text_into_c.check_result(level, f, reads, args, result)
         return result
 
-    return truncated.spans(level, f, opaque) if truncated.is_span(f) else opaque
+    made = truncated.spans(level, f, opaque) if truncated.is_span(f) else opaque
+    return made if core is None or pickles else core.PlainCall(f, made, level.texts, False).call
 
 
 def refuse_writes(f: Any) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among, is_own_key
-from plaingrad.engine.calls import elsewhere, specials, text_functions
+from plaingrad.engine.calls import elsewhere, rewritten_forms, specials, text_functions
 from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
@@ -126,7 +126,8 @@ class Calls(ObjectAccess):
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
         self.methods = {}
         self.attributes = {}
-        self.bound: dict[Any, Any] = {}  # (class, C method) -> what to call with the object first
+        # class -> name of a C method bound to an object -> what to call with the object first, None: the method
+        self.bound: dict[type, dict[str, Any]] = {}
         self.callables: set[type] = set()  # classes whose instances are called natively
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
@@ -143,12 +144,8 @@ class Calls(ObjectAccess):
         if self.open:
             self.level.choose_arithmetic()
         self.functions.clear()
-        self.prepared.clear()
         self.memos.rulebook_changed()
-        self.callables.clear()
-        self.bound.clear()
-        self.methods.clear()
-        self.attributes.clear()
+        self.classes_changed()
 
     def code_changed(self, function: Any) -> None:
         """Forget the decision for `function`: it was given other code."""
@@ -208,8 +205,12 @@ class Calls(ObjectAccess):
 
     def _decide_function(self, f: FunctionType) -> Any:
         code = f.__code__
-        rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
-        instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
+        instead = rewritten_forms.find(f, code, self.level.fuses)
+        if instead is None:
+            rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
+            instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
+            if rule is None:
+                rewritten_forms.keep(f, code, self.level.fuses, instead)
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
         functions = self.functions
@@ -371,12 +372,9 @@ class Calls(ObjectAccess):
         if descriptor is None:  # C code made it: no attribute of the type
             return guarded(self, f)
         t = type(owner)
-        if not is_own_key(t) or not is_among(type(descriptor), CACHEABLE):
-            decision = self._method_decision(t, f.__name__, descriptor)
-        elif (t, descriptor) in self.bound:
-            decision = self.bound[t, descriptor]
-        else:
-            decision = self.bound[t, descriptor] = self._method_decision(t, f.__name__, descriptor)
+        decision = self._method_decision(t, f.__name__, descriptor)
+        if is_own_key(t) and is_among(type(descriptor), CACHEABLE) and not adopt.may_change(t):
+            self.bound.setdefault(t, {})[f.__name__] = decision
         return f if decision is None else MethodType(decision, owner)
 
     def _decide_partial(self, f: functools.partial) -> Any:

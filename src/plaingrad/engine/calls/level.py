@@ -6,6 +6,7 @@ derivatives come about. Nothing here is global: the level in force is the value 
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -34,17 +35,18 @@ class Level(RuleApplication, Operators, Access):
     `ReverseLevel` and `ForwardLevel`.
     """
 
-    __slots__ = ("heirs", "hot", "is_closed", "patched", "refusal", "unary")
+    __slots__ = ("heirs", "hot", "is_closed", "keeps_hooks", "patched", "refusal", "unary")
 
     heirs: list[weakref.ref[Level]]  # closed levels inside this one, whose hooks are this one's
     refusal: BaseException | None  # one that the program only printed or logged
     # (container, key, fresh leaf) of what was patched in the arguments: code that is run again finds them by it.
     patched: list[tuple[Any, Any, Any]]
+    keeps_hooks: bool  # it was closed when no frame was left that could go on with them
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent
-        self.is_closed = False
+        self.is_closed = self.keeps_hooks = False
         self.index = {}
         self.alive = []
         self.arrays = []
@@ -87,6 +89,7 @@ class Level(RuleApplication, Operators, Access):
         slow = {
             "recorder": self.recorder,
             "callables": calls.callables,
+            "bound": calls.bound,
             "prep": calls.prep,
             "function": calls._decide_function,
             "attr": calls.attr,
@@ -95,6 +98,7 @@ class Level(RuleApplication, Operators, Access):
             "getitem": self.getitem,
             "setitem": self.setitem,
             "iterable": self.iterable,
+            "contains": self.contains,
             "comparisons": (self.lt, self.le, self.eq, self.ne, self.gt, self.ge),
         }
         looks = core.Looks(
@@ -115,6 +119,7 @@ class Level(RuleApplication, Operators, Access):
             looks.method,
             looks.set_attr,
         )
+        self.contains = looks.contains
         self.getitem, self.setitem, self.iterable = looks.getitem, looks.setitem, looks.iterable
         self.lt, self.le, self.eq = looks.lt, looks.le, looks.eq
         self.ne, self.gt, self.ge = looks.ne, looks.gt, looks.ge
@@ -135,6 +140,7 @@ class Level(RuleApplication, Operators, Access):
         """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
         before = CURRENT.get()
         token = None
+        held = sys.getrefcount(self)
         try:  # see `plaingrad.critical`
             try:
                 try:
@@ -146,6 +152,11 @@ class Level(RuleApplication, Operators, Access):
                         finally:
                             if token is not None:
                                 CURRENT.reset(token)
+                            self.calls.closed()
+                            # With only those references that it had before it ran, and the one of `adopt`, no frame
+                            # goes on with its hooks.
+                            is_unseen = sys.getrefcount(self) == held + 1
+                            self.keeps_hooks = is_unseen and core is not None and not self.heirs
                             self.close()
                     except BaseException:
                         self._leave(before)
@@ -177,7 +188,10 @@ class Level(RuleApplication, Operators, Access):
         Frames that outlive it (generators, threads) go on with the hooks of the next open level out.
         """
         if not self.is_closed:
-            self._hand_over()
+            self.calls.closed()
+            if not self.keeps_hooks:
+                self._hand_over()
+            self.fuses = False
             self.is_closed = True
         adopt.level_closed(self)
 
@@ -191,4 +205,3 @@ class Level(RuleApplication, Operators, Access):
             set_hooks(level, outer)
         if outer is not PLAIN:
             outer.heirs += map(weakref.ref, closed)
-        self.calls.closed()

@@ -20,7 +20,7 @@ from plaingrad.class_keys import is_among, is_own_key, key_of
 from plaingrad.engine.calls import elsewhere, frames, specials
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.meeting import Meeting
-from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.linear_maps import attribute
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
@@ -233,8 +233,10 @@ class ObjectAccess(Meeting):
             setattr(o, name, v)
             return
         if isinstance(o, type):
+            is_data = is_among(type(v), FLAT) and is_among(type(lookup(o, name)), FLAT) and t is type
             setattr(o, name, v)
-            self.class_changed(o)
+            if not is_data or name.startswith("__"):
+                self.class_changed(o)
             return
         if kind_of(t) == ARRAY:
             self._set_array_attr(v, o, name)
@@ -253,7 +255,14 @@ class ObjectAccess(Meeting):
             type(descriptor) is types.GetSetDescriptorType or (descriptor is None and not is_heap(t))
         ):
             elsewhere.adopt_callback(v)  # C code will call it
-        elif is_among(type(descriptor), PYTHON_ATTRIBUTES) and not adopt.may_change(t) and is_own_key(t):
+        elif (
+            (
+                is_among(type(descriptor), PYTHON_ATTRIBUTES)
+                or (type(descriptor) is property and is_python_attribute(descriptor))
+            )
+            and not adopt.may_change(t)
+            and is_own_key(t)
+        ):
             self.stores.setdefault(t, set()).add(name)
         elif name == "__class__" and isinstance(v, type):
             adopt.adopt(v)  # `o` may be a descriptor, which C code enters

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_subclass
+from plaingrad.class_keys import is_among, is_subclass
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.operands import in_place_with_object, with_object
-from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.compiled import core
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ARRAY_ARITHMETIC
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.engine.users_code.class_attributes import is_own_method, lookup
+from plaingrad.engine.users_code import adopt, compilers
+from plaingrad.engine.users_code.class_attributes import has_python_operator, is_own_method, lookup
 from plaingrad.engine.values import array_classes, subclasses, texts, truncated
 from plaingrad.engine.values.users_numbers import constant
 from plaingrad.rewrite import PLAIN
@@ -158,6 +160,41 @@ class Operators(Identities):
     def in_place_array(self, name: str, a: np.ndarray, b: Any) -> Any:
         """a op= b in the memory of `a`; `b` is a number or an array."""
         raise NotImplementedError
+
+
+def runs_natively(name: str, ta: type, tb: type) -> int | None:
+    """Whether Python may do `a op b` of these classes by itself: 1 at any level, 2 where no level is around, else 0.
+
+    None before both classes are known. `Operators.binary` and `in_place` would do no more than that.
+    """
+    if not is_among(ta, adopt.known) or not is_among(tb, adopt.known):
+        return None
+    ka, kb = kind_of(ta), kind_of(tb)
+    if name == "getitem" or name == "setitem":
+        return int(ka not in (ARRAY, NUMBER) and not is_subclass(tb, type) and items_natively(name, ta, ka))
+    if (ka != OBJECT and is_heap(ta)) or (kb != OBJECT and is_heap(tb)) or ARRAY in (ka, kb):
+        return 0
+    if name == "mod" and (ta is str or ta is bytes):
+        return 0
+    if is_subclass(ta, type) or is_subclass(tb, type):  # operands are classes, which have to be met
+        return 0
+    if NUMBER in (ka, kb):
+        number, other = (ta, tb) if ka == NUMBER else (tb, ta)
+        is_plain = number is float or number is complex
+        return int(is_plain and kind_of(other) == OBJECT and has_python_operator(other, name))
+    return 1 if OBJECT in (ka, kb) else 2
+
+
+def items_natively(name: str, t: type, kind: int) -> bool:
+    """Whether Python may read or write items of instances of `t` by itself."""
+    method = lookup(t, f"__{name}__")
+    if type(method) is FunctionType:
+        return name == "getitem" or not compilers.owns(t)
+    return kind in (MAPPING, SEQUENCE) and type(method) is not adopt.LruCached
+
+
+if core is not None:
+    core.set_natively(runs_natively)
 
 
 def unary_general(level: Operators, name: str) -> Callable[[Any], Any]:

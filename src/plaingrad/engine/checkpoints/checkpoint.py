@@ -420,11 +420,12 @@ def patches_at(level: ReverseLevel) -> list[tuple[Any, Any, Any]]:
     found = []
     last: Any = None
     entries: dict[Any, Any] = {}
-    for container, key, _ in root_of(level).patched:
+    for container, keys, _ in root_of(level).patched:
         if container is not last:
             last, entries = container, dict(entries_of(container))
-        if key in entries:
-            found.append((container, key, entries[key]))
+        for key in keys if type(keys) is range else (keys,):
+            if key in entries:
+                found.append((container, key, entries[key]))
     return found
 
 

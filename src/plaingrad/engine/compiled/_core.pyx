@@ -22,12 +22,17 @@ from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 import math
 import operator
+from datetime import date, datetime, timedelta
 from types import FunctionType, GeneratorType
 
 import numpy as np
 
 cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
+    bint PyBool_Check(object)
+    bint PyUnicode_CheckExact(object)
+    bint PyCFunction_CheckExact(object)
+    PyObject* PyCFunction_GET_SELF(object)
     bint PyComplex_CheckExact(object)
     double PyComplex_RealAsDouble(object)
     double PyComplex_ImagAsDouble(object)
@@ -70,11 +75,16 @@ cdef extern from "Python.h":
     bint PyList_CheckExact(object)
     bint PyTuple_CheckExact(object)
     bint PyDict_CheckExact(object)
+    bint PyAnySet_CheckExact(object)
+    int PySequence_Contains(object, object) except -1
     bint PyFunction_Check(object)
     bint PyMethod_Check(object)
     bint PyModule_CheckExact(object)
     unsigned long Py_TPFLAGS_HEAPTYPE
     int PyErr_CheckSignals() except -1
+    bint PyType_Check(object)
+    ctypedef struct Versioned "PyTypeObject":
+        unsigned int tp_version_tag
     ctypedef struct PyTypeObject:
         void* tp_hash
     PyTypeObject PyType_Type
@@ -105,12 +115,16 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 2  # what the Python side expects; see `engine.compiled`
+VERSION = 3  # what the Python side expects; see `engine.compiled`
 
 
 include "table.pxi"
+include "fresh.pxi"
 include "tape.pxi"
+include "objects.pxi"
 include "arithmetic.pxi"
+include "modes.pxi"
+include "functions.pxi"
 include "arrays.pxi"
 include "array_steps.pxi"
 include "reverse_arrays.pxi"
@@ -123,5 +137,5 @@ include "looks.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
-    ArrayCopier, ViewMaker
+    ArrayCopier, ViewMaker, PlainCall
 ))  # of these, bound methods run as they are

@@ -3,8 +3,18 @@
 cdef enum:
     ADD, SUB, MUL, DIV
 
-cdef tuple GENERAL = ("general_add", "general_sub", "general_mul", "general_truediv")
-cdef tuple GENERAL_IN_PLACE = ("general_iadd", "general_isub", "general_imul", "general_itruediv")
+    FLOOR_DIVIDE, REMAINDER, POWER, MATRIX_PRODUCT, SHIFT_LEFT, SHIFT_RIGHT, BIT_AND, BIT_OR, BIT_XOR
+    GET_ITEM, SET_ITEM
+
+cdef tuple OPERATORS = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and_", "or_", "xor"
+)
+cdef tuple ASKED = (*OPERATORS, "getitem", "setitem")
+cdef tuple NATIVE = tuple([getattr(operator, name) for name in OPERATORS])
+cdef tuple IN_PLACE = tuple(["i" + name.rstrip("_") for name in OPERATORS])
+cdef tuple NATIVE_IN_PLACE = tuple([getattr(operator, name) for name in IN_PLACE])
+cdef tuple GENERAL = tuple([f"general_{name}" for name in OPERATORS])
+cdef tuple GENERAL_IN_PLACE = tuple([f"general_{name}" for name in IN_PLACE])
 
 
 cdef inline bint is_real(object x):
@@ -23,11 +33,21 @@ cdef class Arithmetic:
     cdef int64_t n, limit
     cdef ArrayPusher outer  # of a forward level around this one, whose tangents are carried along here; else None
     cdef public bint own_arrays  # the rules of arithmetic of arrays are plaingrad's own
+    cdef set truncated  # see `Texts`
     cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
 
     def __init__(self, level):
         self.level = level
+        self.truncated = level.texts.truncated
         self.array_limit = level._array_limit
+        self.n = -1
+        self.limit = SWEEP_NUMBERS
+
+    def renew(self):
+        """Begin again, of a level that is used again."""
+        self.table.clear()
+        self.truncated = self.level.texts.truncated
+        self.array_bytes, self.array_limit = 0, self.level._array_limit
         self.n = -1
         self.limit = SWEEP_NUMBERS
 
@@ -110,9 +130,8 @@ cdef class Arithmetic:
 
     def matmul(self, a, b):
         """a @ b."""
-        general = self.level.general_matmul
         z = self._product(operator.matmul, a, b)
-        return general(a, b) if z is None else z
+        return self._generally(a, b, MATRIX_PRODUCT, False) if z is None else z
 
     def compiled(self, f, rule, general):
         """What to call instead of `f`, which has a rule; `general` where that is a user's, or nothing of ours."""
@@ -159,17 +178,16 @@ cdef class Arithmetic:
         """File the fresh number `x`; what the table says of it."""
         raise NotImplementedError
 
-    def fresh(self, values, list nodes, dict originals, dict patches, node_class):
-        """New floats for those in `values`, filed, with their nodes; `originals` and `patches` lead back to the old."""
+    def next_index(self):
+        """The index that the next number gets."""
+        return self.n + 1
+
+    def fresh(self, values):
+        """New floats for those in `values`, filed one after another."""
         cdef list found = []
         for x in values:
             new = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
-            index = self._entered(new)
-            pair = (new, x)
-            key = PyLong_FromVoidPtr(<void*> <PyObject*> new)
-            originals[key] = pair
-            patches[key] = pair
-            nodes.append(node_class(index, new))
+            self._entered(new)
             found.append(new)
         return found
 
@@ -244,6 +262,16 @@ cdef class Arithmetic:
             z = self._complex(a, b, op)
             if z is not None:
                 return z
+        elif PyBool_Check(a) and (PyLong_CheckExact(b) or PyBool_Check(b)) or PyBool_Check(b) and PyLong_CheckExact(a):
+            return whole(a, b, op)
+        return self._generally(a, b, op, in_place)
+
+    cdef object _generally(self, object a, object b, int op, bint in_place):
+        """a op b by their classes alone where these need nothing of the level; else the general way."""
+        cdef int native = natively(a, b, op, in_place)
+        if native == 1 or (native == 2 and self.outer is None):
+            if not self.truncated or op > SUB or type_of(a) == type_of(b):
+                return (NATIVE_IN_PLACE if in_place else NATIVE)[op](a, b)
         return getattr(self.level, (GENERAL_IN_PLACE if in_place else GENERAL)[op])(a, b)
 
     def add(self, a, b):
@@ -278,7 +306,7 @@ cdef class Arithmetic:
         """a /= b."""
         return self._binary(a, b, DIV, True)
 
-    cdef object _power(self, object a, object b, str general):
+    cdef object _power(self, object a, object b, bint in_place):
         cdef double x, e, slope
         cdef bint moves
         if is_real(a) and is_real(b) and not (PyLong_CheckExact(a) and PyLong_CheckExact(b)):
@@ -286,7 +314,7 @@ cdef class Arithmetic:
             moves = self.table.find(<PyObject*> b) != NULL or self._moves_outside(b)
             if x > 0.0 or (not moves and e == floor(e) and (e >= 1.0 or x < 0.0)):
                 if moves and self.outer is not None:
-                    return getattr(self.level, general)(a, b)
+                    return self._generally(a, b, POWER, in_place)
                 z = PyNumber_Power(a, b, None)
                 if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                     slope = power_slope(x, e)
@@ -303,61 +331,61 @@ cdef class Arithmetic:
             z = self._powered(a, b)
             if z is not None:
                 return z
-        return getattr(self.level, general)(a, b)
+        return self._generally(a, b, POWER, in_place)
 
     def pow(self, a, b):
         """a ** b."""
-        return self._power(a, b, "general_pow")
+        return self._power(a, b, False)
 
     def ipow(self, a, b):
         """a **= b."""
-        return getattr(self.level, "general_ipow")(a, b) if cnp.PyArray_CheckExact(a) else self._power(a, b, "general_ipow")
+        return self._generally(a, b, POWER, True) if cnp.PyArray_CheckExact(a) else self._power(a, b, True)
 
     cdef inline bint _is_still(self, object x) noexcept:
         """Whether `x` is a real number that nothing is filed of, here or at the level around."""
         return is_real(x) and self.table.find(<PyObject*> x) == NULL and not self._moves_outside(x)
 
-    cdef object _whole(self, object a, object b, object f, str general):
-        """f(a, b) of whole numbers, or of numbers that do not matter; all else goes the general way."""
+    cdef object _whole(self, object a, object b, int op, bint in_place):
+        """a op b of whole numbers, or of numbers that do not matter; all else goes the general way."""
         if (PyLong_CheckExact(a) and PyLong_CheckExact(b)) or (self._is_still(a) and self._is_still(b)):
-            return f(a, b)
-        return getattr(self.level, general)(a, b)
+            return NATIVE[op](a, b)
+        return self._generally(a, b, op, in_place)
 
     def floordiv(self, a, b):
         """a // b."""
-        return self._whole(a, b, operator.floordiv, "general_floordiv")
+        return self._whole(a, b, FLOOR_DIVIDE, False)
 
     def ifloordiv(self, a, b):
         """a //= b."""
-        return self._whole(a, b, operator.floordiv, "general_ifloordiv")
+        return self._whole(a, b, FLOOR_DIVIDE, True)
 
     def mod(self, a, b):
         """a % b."""
-        return self._whole(a, b, operator.mod, "general_mod")
+        return self._whole(a, b, REMAINDER, False)
 
     def imod(self, a, b):
         """a %= b."""
-        return self._whole(a, b, operator.mod, "general_imod")
+        return self._whole(a, b, REMAINDER, True)
 
     def lshift(self, a, b):
         """a << b."""
-        return self._whole(a, b, operator.lshift, "general_lshift")
+        return self._whole(a, b, SHIFT_LEFT, False)
 
     def rshift(self, a, b):
         """a >> b."""
-        return self._whole(a, b, operator.rshift, "general_rshift")
+        return self._whole(a, b, SHIFT_RIGHT, False)
 
     def and_(self, a, b):
         """a & b."""
-        return self._whole(a, b, operator.and_, "general_and_")
+        return self._whole(a, b, BIT_AND, False)
 
     def or_(self, a, b):
         """a | b."""
-        return self._whole(a, b, operator.or_, "general_or_")
+        return self._whole(a, b, BIT_OR, False)
 
     def xor(self, a, b):
         """a ^ b."""
-        return self._whole(a, b, operator.xor, "general_xor")
+        return self._whole(a, b, BIT_XOR, False)
 
     def neg(self, a):
         """-a."""
@@ -397,225 +425,6 @@ cdef class Arithmetic:
         return {name: getattr(self, name) for name in (*names, "unary", "matmul")}
 
 
-cdef class Recorder(Arithmetic):
-    """Those of a reverse level: its table gives a number an index, and its tape the partial derivatives."""
-
-    cdef Tape tape
-
-    def __init__(self, level):
-        super().__init__(level)
-        self.table = Table(False)
-        self.tape = Tape()
-
-    @property
-    def entries(self):
-        """The tape."""
-        return self.tape
-
-    cdef object _entered(self, object x):
-        return self.file(x)
-
-    def new_index(self):
-        """The next index."""
-        self.n += 1
-        return self.n
-
-    def file(self, x):
-        """File the fresh number `x`, a float, complex number or NumPy's float64; its index."""
-        cdef Place* at
-        self._make_room()
-        at = self._filed(x)
-        at.index = self.n
-        return at.index
-
-    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
-        cdef int64_t i = -1 if a == NULL else a.index
-        cdef int64_t j = -1 if b == NULL else b.index
-        cdef double dx = 1.0, dy = 1.0
-        if op == SUB:
-            dy = -1.0
-        elif op == MUL:
-            dx = y
-            dy = x
-        elif op == DIV:
-            dx = 1.0 / y
-            dy = -value / y
-        return self._record(z, i, j, dx, dy)
-
-    cdef inline int _record(self, object z, int64_t i, int64_t j, double dx, double dy) except -1:
-        """File z, which depends on the numbers `i` and `j` (below 0: on one of them only) with these slopes."""
-        cdef Place* at
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
-        if i >= 0:
-            self.tape.push(at.index, i, dx)
-        if j >= 0:
-            self.tape.push(at.index, j, dy)
-        return 0
-
-    cdef int _along(self, object z, double slope, Place* a) except -1:
-        cdef int64_t i = a.index
-        cdef Place* at
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
-        return self.tape.push(at.index, i, slope)
-
-    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
-        cdef Place* p = self.table.find(<PyObject*> a)
-        cdef Place* q = self.table.find(<PyObject*> b)
-        cdef int64_t i = -1 if p == NULL else p.index
-        cdef int64_t j = -1 if q == NULL else q.index
-        return 0 if i < 0 and j < 0 else self._record(z, i, j, da, db)
-
-    cdef int64_t _index_of(self, object x) except? -9:
-        """The index of a number of any kind; -1 if it is not active."""
-        cdef Place* at = self.table.find(<PyObject*> x)
-        cdef PyObject* found
-        if at != NULL:
-            return at.index
-        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
-        return -1 if found == NULL else <object> found
-
-    cdef object _complex(self, object a, object b, int op):
-        cdef Place* at
-        cdef int64_t i, j
-        if self.outer is not None or not (is_real(a) or PyComplex_CheckExact(a)):
-            return None
-        if not (is_real(b) or PyComplex_CheckExact(b)):
-            return None
-        z = whole(a, b, op)
-        if not PyComplex_CheckExact(z):
-            return None
-        i, j = self._index_of(a), self._index_of(b)
-        if i < 0 and j < 0:
-            return z
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
-        if i >= 0:
-            self._push_complex(i, a, 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b)
-        if j >= 0:
-            self._push_complex(j, b, 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b)
-        return z
-
-    cdef object _complex_power(self, object a, object b):
-        cdef Place* at
-        cdef int64_t i
-        if self.outer is not None or not 1 <= b <= 100:
-            return None
-        z = PyNumber_Power(a, b, None)
-        i = self._index_of(a)
-        if i < 0:
-            return z
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
-        self._push_complex(i, a, b * PyNumber_Power(a, b - 1, None))
-        return z
-
-    cdef int _push_complex(self, int64_t i, object x, object partial) except -1:
-        """The last number filed depends on `x`; a cotangent goes back by the conjugate of the partial derivative."""
-        if PyComplex_CheckExact(partial):
-            partial = PyComplex_FromDoubles(PyComplex_RealAsDouble(partial), -PyComplex_ImagAsDouble(partial))
-        if not PyComplex_CheckExact(x):
-            self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
-        elif PyComplex_CheckExact(partial):
-            self.tape._push_object(self.n, i, partial)
-        else:
-            self.tape.push(self.n, i, real(partial))
-        return 0
-
-    cdef int _note_sum(self, object z, object values) except -1:
-        cdef Place* at
-        cdef int64_t o = -1
-        for x in values:
-            at = self.table.find(<PyObject*> x)
-            if at != NULL:
-                if o < 0:
-                    self.n += 1
-                    o = self.n
-                self.tape.push(o, at.index, 1.0)
-        if o >= 0:
-            at = self.table.put(<PyObject*> z)
-            at.index = o
-            self._make_room()
-        return 0
-
-
-cdef class Pusher(Arithmetic):
-    """Those of a forward level that carries one tangent: its table holds the tangents of numbers."""
-
-    def __init__(self, level):
-        super().__init__(level)
-        self.table = Table(True)
-
-    def file(self, x, double x_dot):
-        """File the fresh number `x`, a float or NumPy's float64, with its tangent."""
-        self._file(x, x_dot)
-
-    cdef object _entered(self, object x):
-        self._file(x, 0.0)
-        return x
-
-    def seed(self, values, dots):
-        """Give the floats in `values`, which are filed, their tangents."""
-        cdef Place* at
-        for x, x_dot in zip(values, dots):
-            at = self.table.find(<PyObject*> x)
-            if at != NULL:
-                at.dot = PyFloat_AS_DOUBLE(x_dot)
-
-    cdef int _file(self, object x, double x_dot) except -1:
-        cdef Place* at
-        self._make_room()
-        at = self._filed(x)
-        at.dot = x_dot
-        return 0
-
-    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
-        cdef double z_dot, a_dot = 0.0, b_dot = 0.0
-        if a != NULL:
-            a_dot = a.dot
-        if b != NULL:
-            b_dot = b.dot
-        if b == NULL:
-            z_dot = a_dot * y if op == MUL else a_dot / y if op == DIV else a_dot
-        elif a == NULL:
-            z_dot = b_dot if op == ADD else -b_dot if op == SUB else x * b_dot if op == MUL else -(value * b_dot / y)
-        elif op == ADD:
-            z_dot = a_dot + b_dot
-        elif op == SUB:
-            z_dot = a_dot - b_dot
-        elif op == MUL:
-            z_dot = a_dot * y + x * b_dot
-        else:
-            z_dot = (a_dot - value * b_dot) / y
-        return self._file(z, z_dot)
-
-    cdef int _along(self, object z, double slope, Place* a) except -1:
-        return self._file(z, slope * a.dot)
-
-    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
-        cdef Place* p = self.table.find(<PyObject*> a)
-        cdef Place* q = self.table.find(<PyObject*> b)
-        if p == NULL and q == NULL:
-            return 0
-        return self._file(z, (0.0 if p == NULL else da * p.dot) + (0.0 if q == NULL else db * q.dot))
-
-    cdef int _note_sum(self, object z, object values) except -1:
-        cdef Place* at
-        cdef double z_dot = 0.0
-        cdef bint active = False
-        for x in values:
-            at = self.table.find(<PyObject*> x)
-            if at != NULL:
-                z_dot += at.dot
-                active = True
-        return self._file(z, z_dot) if active else 0
-
-
 cdef object whole(object a, object b, int op):
     if op == ADD:
         return PyNumber_Add(a, b)
@@ -624,188 +433,3 @@ cdef object whole(object a, object b, int op):
     if op == MUL:
         return PyNumber_Multiply(a, b)
     return PyNumber_TrueDivide(a, b)
-
-
-cdef double power_slope(double x, double e) noexcept:
-    """e x ** (e - 1); 1 / x of a denormal number is infinite, and that slope need not be."""
-    cdef double slope
-    if e == 0.0:
-        return 0.0
-    if e == 2.0:
-        return 2.0 * x
-    slope = e * c_pow(x, e - 1.0)
-    return e * c_pow(x, e) / x if isinf(slope) and x != 0.0 and -1.0 < x < 1.0 else slope
-
-
-cdef object MISSING = object()
-# Functions whose slopes are computed here, as the rows of `rules.elementwise` say, while those are the rules in force.
-cdef enum:
-    SQUARE_ROOT = 6
-
-cdef dict SLOPES = {
-    math.sin: 1, math.cos: 2, math.exp: 3, math.tanh: 4, math.tan: 5, math.sqrt: SQUARE_ROOT, math.log: 7, math.atan: 8,
-    math.radians: 9, math.degrees: 10, math.fabs: 11, abs: 11
-}
-cdef double RADIANS = math.pi / 180.0, DEGREES = 180.0 / math.pi
-
-
-cdef inline bint slope_of(int known, double v, double w, double* slope) noexcept:
-    """The slope at v of a function in `SLOPES` with value w there; False where the rule has to say it."""
-    if known == 1:
-        slope[0] = cos(v)
-    elif known == 2:
-        slope[0] = -sin(v)
-    elif known == 3:
-        slope[0] = w
-    elif known == 4:
-        slope[0] = 1.0 - w * w
-    elif known == 5:
-        slope[0] = 1.0 + w * w
-    elif known == 6 and w > 0.0:
-        slope[0] = 0.5 / w
-    elif known == 7 and v != 0.0:
-        slope[0] = 1.0 / v
-    elif known == 8:
-        slope[0] = 1.0 / (1.0 + v * v)
-    elif known == 9:
-        slope[0] = RADIANS
-    elif known == 10:
-        slope[0] = DEGREES
-    elif known == 11 and (v > 0.0 or v < 0.0):
-        slope[0] = 1.0 if v > 0.0 else -1.0
-    else:
-        return False
-    return True
-
-
-cdef inline double curvature_of(int known, double v, double w) noexcept:
-    """The derivative of that slope."""
-    if known == 1:
-        return -sin(v)
-    if known == 2:
-        return -cos(v)
-    if known == 3:
-        return w
-    if known == 4:
-        return -2.0 * w * (1.0 - w * w)
-    if known == 5:
-        return 2.0 * w * (1.0 + w * w)
-    if known == 6:
-        return -0.25 / (w * w * w)
-    if known == 7:
-        return -1.0 / (v * v)
-    if known == 8:
-        return -2.0 * v / ((1.0 + v * v) * (1.0 + v * v))
-    return 0.0
-
-
-cdef class ScalarRule:
-    """A function of one float with a scalar rule; other arguments go the general way."""
-
-    cdef Arithmetic arithmetic
-    cdef object f, partial, m, general
-    cdef int known
-
-    def __init__(self, arithmetic, f, partial, m, general):
-        self.arithmetic = arithmetic
-        self.f, self.partial, self.m, self.general = f, partial, m, general
-        own = not callable(partial) or getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
-        self.known = SLOPES.get(f, 0) if own else 0
-
-    def call(self, x, other=MISSING):
-        """f(x)."""
-        cdef Place* i
-        cdef double v, w, slope
-        cdef int known = self.known
-        if not PyFloat_CheckExact(x) or other is not MISSING:
-            return self.general(x) if other is MISSING else self.general(x, other)
-        if self.arithmetic.outer is not None:
-            return self.inside(x)
-        z = self.f(x)
-        i = self.arithmetic.table.find(<PyObject*> x)
-        if i == NULL:
-            return z
-        v = PyFloat_AS_DOUBLE(x)
-        w = PyFloat_AS_DOUBLE(z) if PyFloat_CheckExact(z) else 0.0
-        if not slope_of(known, v, w, &slope):
-            if known >= 8:
-                return self.general(x)
-            slope = self.partial(self.m, x, z)
-            i = self.arithmetic.table.find(<PyObject*> x)
-        self.arithmetic._along(z, slope, i)
-        return z
-
-    cdef object inside(self, object x):
-        """f(x) where a forward level is around this one."""
-        cdef double v = PyFloat_AS_DOUBLE(x), w, slope = 0.0
-        if self.known:
-            z = self.f(x)
-            w = PyFloat_AS_DOUBLE(z)
-            if slope_of(self.known, v, w, &slope):
-                self.arithmetic._along_both(z, x, slope, curvature_of(self.known, v, w))
-                return z
-        return self.general(x)
-
-
-cdef inline bint is_moderate(double x) noexcept:
-    """Whether the square of `x` is as exact as `x`."""
-    return x == 0.0 or 1e-150 < x < 1e150 or -1e150 < x < -1e-150
-
-
-cdef class PairRule:
-    """`math.atan2` or `math.hypot` of two floats; other arguments go the general way."""
-
-    cdef Arithmetic arithmetic
-    cdef object f, general
-
-    def __init__(self, arithmetic, f, general):
-        self.arithmetic, self.f, self.general = arithmetic, f, general
-
-    def call(self, *args):
-        """f(a, b)."""
-        cdef double x, y, w
-        if len(args) == 2 and self.arithmetic.outer is None and is_real(args[0]) and is_real(args[1]):
-            x, y = real(args[0]), real(args[1])
-            if is_moderate(x) and is_moderate(y) and (x != 0.0 or y != 0.0):
-                z = self.f(args[0], args[1])
-                w = PyFloat_AS_DOUBLE(z)
-                if self.f is math.hypot:
-                    self.arithmetic._note_pair(z, args[0], args[1], x / w, y / w)
-                else:
-                    w = x * x + y * y
-                    self.arithmetic._note_pair(z, args[0], args[1], y / w, -x / w)
-                return z
-        return self.general(*args)
-
-
-cdef class SumRule:
-    """`sum` of a list or tuple of floats and ints; other arguments go the general way."""
-
-    cdef Arithmetic arithmetic
-    cdef object general
-
-    def __init__(self, arithmetic, general):
-        self.arithmetic = arithmetic
-        self.general = general
-
-    def call(self, values, start=MISSING):
-        """sum(values)."""
-        cdef bint plain = start is MISSING or is_real(start)
-        if plain and (type(values) is GeneratorType or type(values) is map):
-            values = list(self.arithmetic.level.iterable(values))
-        if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
-            for x in values:
-                if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
-                    break
-            else:
-                if start is MISSING:
-                    z = sum(values)
-                else:
-                    z = sum(values, start)
-                    values = [start, *values]
-                if PyFloat_CheckExact(z) or type(z) is NUMBER64:
-                    self.arithmetic._note_sum(z, values)
-                return z
-        return self.general(values) if start is MISSING else self.general(values, start)
-
-

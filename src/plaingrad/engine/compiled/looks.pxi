@@ -18,11 +18,6 @@ def classes_dropped():
     epoch += 1
 
 
-cdef struct Seen:
-    void* cls  # among the classes looked for, which keep it alive
-    int64_t epoch
-
-
 cdef inline PyObject* in_module(object o, object name) except? NULL:
     """What module `o` itself has under `name`, borrowed; NULL if that is nothing, or found in another way."""
     if not PyModule_CheckExact(o) or PyUnicode_READ_CHAR(name, 0) == 95:  # an underscore
@@ -44,25 +39,25 @@ cdef class Looks:
 
     cdef Seen seen_settled[64]
     cdef Seen seen_known[64]
-    cdef dict functions, prepared, methods, stores
+    cdef dict functions, prepared, methods, stores, bound
     cdef object settled, known, cacheable
     cdef set callables
     cdef Arithmetic recorder  # of a level that has one; else None
-    cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable
+    cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable, slow_contains
     cdef tuple slow_comparisons
     cdef bint code_is_watched
 
     def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
-        self.callables = slow["callables"]
+        self.callables, self.bound = slow["callables"], slow["bound"]
         self.recorder = slow["recorder"]
         self.settled, self.known, self.cacheable = settled, known, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
         self.slow_attr, self.slow_method = slow["attr"], slow["method"]
         self.slow_getitem, self.slow_setitem = slow["getitem"], slow["setitem"]
-        self.slow_iterable = slow["iterable"]
+        self.slow_iterable, self.slow_contains = slow["iterable"], slow["contains"]
         self.slow_comparisons = slow["comparisons"]
 
     cdef inline int _is_settled(self, object o) except -1:
@@ -98,9 +93,24 @@ cdef class Looks:
             found = PyDict_GetItemWithError(self.prepared, f)
             if found != NULL and <object> found is not None:
                 return <object> found
+            found = self._of_c_method(f)
+            if found != NULL:
+                return f if <object> found is None else PyMethod_New(<object> found, <object> PyCFunction_GET_SELF(f))
         if is_in(self.callables, type(f)):
             return f
         return self.slow_prep(f)
+
+    cdef PyObject* _of_c_method(self, object f) except? NULL:
+        """What was decided for a C method bound to an object: None, or what to call with the object first."""
+        cdef PyObject* found
+        cdef PyObject* owner
+        if not PyCFunction_CheckExact(f):
+            return NULL
+        owner = PyCFunction_GET_SELF(f)
+        if owner == NULL or type_of(type(<object> owner)).tp_hash != hash_of_classes:
+            return NULL
+        found = PyDict_GetItemWithError(self.bound, type(<object> owner))
+        return NULL if found == NULL else PyDict_GetItemWithError(<object> found, f.__name__)
 
     def attr(self, o, name):
         """o.name."""
@@ -150,9 +160,24 @@ cdef class Looks:
             z = self.recorder._read(o, k)
             if z is not None:
                 return z
-        if type(o) is PairBars:
-            return o[k]
+        if type(o) is PairBars or natively(o, k, GET_ITEM, False) == 1:
+            return PyObject_GetItem(o, k)
         return self.slow_getitem(o, k)
+
+    def contains(self, x, o):
+        """x in o."""
+        if PyDict_CheckExact(o) or PyAnySet_CheckExact(o):
+            if self._is_known(x):
+                return PySequence_Contains(o, x) == 1
+        elif PyUnicode_CheckExact(o) and PyUnicode_CheckExact(x):
+            return PySequence_Contains(o, x) == 1
+        elif (PyList_CheckExact(o) or PyTuple_CheckExact(o)) and self._is_known(x):
+            for y in o:
+                if not self._is_known(y):
+                    break
+            else:
+                return PySequence_Contains(o, x) == 1
+        return self.slow_contains(x, o)
 
     def setitem(self, v, o, k):
         """o[k] = v."""
@@ -162,8 +187,8 @@ cdef class Looks:
         if self.recorder is not None and type(o) is NDARRAY:
             if self.recorder._write(v, o, k):
                 return
-        if type(o) is PairBars:
-            o[k] = v
+        if type(o) is PairBars or natively(o, k, SET_ITEM, False) == 1:
+            PyObject_SetItem(o, k, v)
             return
         self.slow_setitem(v, o, k)
 
@@ -204,6 +229,43 @@ cdef class Looks:
     def ge(self, a, b):
         """a >= b."""
         return self._compare(a, b, Py_GE, 5)
+
+
+cdef class PlainCall:
+    """A C function that is called as it is with nothing but ints, text, and floats if it may have them."""
+
+    cdef object f, general
+    cdef object texts  # where the digits of numbers are, which text may hold
+    cdef bint floats, on_heap
+
+    def __init__(self, f, general, texts, floats, on_heap=False):
+        self.f, self.general, self.texts, self.floats, self.on_heap = f, general, texts, floats, on_heap
+
+    def call(self, *args, **kwargs):
+        """f(*args, **kwargs)."""
+        if self.on_heap and not kwargs and is_known_heap(args):
+            return self.f(*args)
+        if not kwargs and is_plain(args, self.floats) and not self.texts and not self.texts.truncated:
+            return self.f(*args)
+        return self.general(*args, **kwargs)
+
+
+cdef bint is_plain(tuple values, bint floats) noexcept:
+    for x in values:
+        if PyFloat_CheckExact(x):
+            if not floats:
+                return False
+        elif not (PyLong_CheckExact(x) or PyUnicode_CheckExact(x) or x is None or PyBool_Check(x)):
+            if type(x) is not date and type(x) is not datetime and type(x) is not timedelta:
+                return False
+    return True
+
+
+cdef bint is_known_heap(tuple args) except -1:
+    """Whether a heap of few entries, and what is put there, is compared by code that runs rewritten."""
+    if len(args) == 0 or not PyList_CheckExact(args[0]) or len(<list> args[0]) > 64:
+        return False
+    return are_met(args[0]) and (len(args) == 1 or are_met(args[1:]))
 
 
 cdef inline object defaults_of(object f):

@@ -16,6 +16,12 @@ cdef class ArrayRecorder(Recorder):
         self.owners = level.arrays
         self.last_layout = -1
 
+    def renew(self):
+        """Begin again, of a level that is used again."""
+        super().renew()
+        self.tape.clear()
+        self.last_layout = -1
+
     cdef int64_t _place(self, cnp.ndarray a) except? -9:
         """The region of array `a`, `INACTIVE`, or `ELSEWHERE` if that is not to be said here."""
         cdef PyObject* owner = memory_of(a)

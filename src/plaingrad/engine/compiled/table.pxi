@@ -193,5 +193,3 @@ cdef class Table:
             if self.slots[k].key != NULL:
                 found.append(<object> self.slots[k].key)
         return found
-
-

@@ -298,6 +298,28 @@ cdef class Bars:
             self.others[k] = x
             self.cells[k].bits = OBJECT
 
+    def floats(self, Py_ssize_t first, Py_ssize_t n):
+        """The cotangents of `n` floats from index `first`, zero where nothing arrived."""
+        cdef Py_ssize_t k
+        cdef list found = []
+        for k in range(first, first + n):
+            if self.cells[k].bits == NOTHING:
+                found.append(0.0)
+            elif self.cells[k].bits == OBJECT:
+                bar = self.others[k]
+                found.append(float(bar) if type(bar) is int or isinstance(bar, np.floating) else bar)
+            else:
+                found.append(PyFloat_FromDouble(self.cells[k].number))
+        return found
+
+    def are_floats(self, Py_ssize_t first, Py_ssize_t n):
+        """Whether no cotangent from index `first` is another object than a float."""
+        cdef Py_ssize_t k
+        for k in range(first, first + n):
+            if self.cells[k].bits == OBJECT and not PyFloat_CheckExact(self.others[k]):
+                return False
+        return True
+
     cdef int add(self, Py_ssize_t k, x_bar) except -1:
         before = self[k]
         self[k] = x_bar if before is None else before + x_bar

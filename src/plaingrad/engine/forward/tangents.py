@@ -198,10 +198,10 @@ class Tangents(Level):
                 x_dot = self.computed(pushing.array_tangent, x_dot, x, self.lead)
                 self.computed(regions.update_whole, region, x, x_dot)
         elif not is_zero:
-            entries = node.entries
             if self.recorder is not None and is_of_floats(x_dot) and is_of_floats(x):
                 self.recorder.seed(x, x_dot)
                 return
+            entries = node.entries
             parts = fields_of(x) if kind == OBJECT else x
             for key in range(len(entries)) if kind == SEQUENCE else entries:
                 if entries[key] is not None:

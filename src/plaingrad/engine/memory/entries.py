@@ -7,6 +7,7 @@ from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespac
 from typing import Any
 
 from plaingrad.class_keys import all_among
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import MAPPING, SEQUENCE, is_heap, kind_of
 from plaingrad.tangents.fields import fields_of, slot_names
 
@@ -25,7 +26,9 @@ def has_fields(x: Any) -> bool:
 
 def is_of_floats(x: Any) -> bool:
     """Whether `x` is a list or tuple, of no other class, of floats of no other class, and not empty."""
-    return (type(x) is list or type(x) is tuple) and len(x) > 0 and all_among(x, FLOATS)
+    if type(x) is not list and type(x) is not tuple:
+        return False
+    return len(x) > 0 and all_among(x, FLOATS) if core is None else core.all_floats(x)
 
 
 def items_of(x: Any) -> list[tuple[Any, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.class_keys import entry_for, is_among, is_heap
+from plaingrad.engine.compiled import core
 
 NUMBER, ARRAY, SEQUENCE, MAPPING, OBJECT, NOTHING = range(1, 7)
 FLOAT64 = np.dtype(float)
@@ -53,7 +55,7 @@ def is_listed(cls: type) -> bool:
     return is_among(cls, _kinds)
 
 
-def kind_of(cls: type) -> int:
+def _kind_in_python(cls: type) -> int:
     """The kind of `cls`'s instances."""
     try:
         kind = _kinds.get(cls)
@@ -73,6 +75,13 @@ def _classify(cls: type) -> int:
     if not is_heap(cls):
         _kinds[cls] = kind
     return kind
+
+
+#: kind_of(cls): the kind of `cls`'s instances.
+kind_of: Callable[[type], int] = _kind_in_python
+if core is not None:
+    core.set_classify(_kind_in_python)
+    kind_of = core.kind_of
 
 
 def has_tangent(x: Any) -> bool:

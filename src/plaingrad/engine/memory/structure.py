@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, add_to
 from plaingrad.tangents import Tangent
@@ -95,6 +96,34 @@ class SequenceNode:
                 )
             else:
                 whole.append(entry_gradient(node, shadow, made))
+        return whole
+
+
+class FloatsNode:
+    """A list or tuple of floats at a compiled level, whose indices follow one another."""
+
+    __slots__ = ("first", "values", "x")
+
+    def __init__(self, x: Any, values: list[float], first: int) -> None:
+        self.x = x
+        self.values = values
+        self.first = first
+
+    @property
+    def entries(self) -> list[NumberNode]:
+        """A node for each."""
+        return [NumberNode(self.first + k, x) for k, x in enumerate(self.values)]
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """A sequence of the same type."""
+        bars = shadow.bars
+        if core is not None and type(bars) is core.Bars:
+            whole = bars.floats(self.first, len(self.values))
+        else:  # pulled back inside another level
+            whole = [node.gradient(shadow, made) for node in self.entries]
+        if type(self.x) is not list:
+            return tuple(whole)
+        made[id(self)] = whole
         return whole
 
 
@@ -186,6 +215,13 @@ def all_moved(nodes: Iterable[Any], shadow: Shadow, arrays: dict[int, Any], seen
             if owns is None or id(node) in arrays or node.x.base is not None or not owns(node.index):
                 return False
             arrays[id(node)] = node
+        elif kind is FloatsNode:
+            bars = shadow.bars
+            if core is None or type(bars) is not core.Bars:
+                if not all_moved(node.entries, shadow, arrays, seen):
+                    return False
+            elif not bars.are_floats(node.first, len(node.values)):
+                return False
         elif node is not None:
             return False
     return True

@@ -18,11 +18,20 @@ import numpy as np
 
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
-from plaingrad.engine.memory.structure import ArrayNode, MappingNode, NumberNode, ObjectNode, SequenceNode
+from plaingrad.engine.memory.structure import (
+    ArrayNode,
+    FloatsNode,
+    MappingNode,
+    NumberNode,
+    ObjectNode,
+    SequenceNode,
+)
 from plaingrad.engine.refusals.refuse import users_frames
+from plaingrad.engine.reverse.unfit_arguments import describe_type, too_deep, way_out
 from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.values.twins import Twin
@@ -45,7 +54,9 @@ class Inputs:
         self.level = level
         # id of a container -> (the container, id of fresh -> (fresh, original))
         self.patches: dict[int, tuple[Any, dict[int, Any]]] = {}
+        # (container, key, fresh), or (list, range of keys, several)
         self.patched: list[tuple[Any, Any, Any]] = []
+        self.floats: list[tuple[Any, Any]] = []  # (list or tuple, its `FreshFloats`), of the compiled core
         self.arrays: list[tuple[np.ndarray, np.ndarray, int]] = []  # (original, copy, index)
         self.attributes: list[tuple[np.ndarray, np.ndarray, dict[str, Any]]] = []  # (original, copy, its own)
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
@@ -161,6 +172,8 @@ class Inputs:
         values = []
         changed = False
         if is_of_floats(x):
+            if self.level.parent is PLAIN and self.level.recorder is not None:
+                return self._fresh_in_core(x, memo)
             values = self._fresh_floats(x, entries)
             if mutable:
                 x[:] = values
@@ -186,17 +199,31 @@ class Inputs:
             x = new
         return x, node
 
+    def _fresh_in_core(self, x: Any, memo: dict[int, Any]) -> tuple[Any, Any]:
+        """As `_fresh_sequence`, of a list or tuple of floats at a level that is compiled."""
+        recorder = self.level.recorder
+        first = recorder.next_index()
+        values = recorder.fresh(x)
+        self.leaves += len(values)
+        self.floats.append((x, core.FreshFloats(values, tuple(x))))
+        node = FloatsNode(x, values, first)
+        if type(x) is tuple:
+            new = tuple(values)
+            self.originals[id(new)] = new, x
+            return new, node
+        x[:] = values
+        self.patched.append((x, range(len(values)), values))
+        memo[id(x)] = x, node
+        return x, node
+
     def _fresh_floats(self, x: Any, entries: list[Any]) -> list[Any]:
         """Fresh floats for those of `x`, a list or tuple, and their nodes; a list is about to be patched with them."""
         level, originals = self.level, self.originals
         table: dict[int, Any] = self.patches.setdefault(id(x), (x, {}))[1] if type(x) is list else {}
-        if level.parent is PLAIN and level.recorder is not None:
-            values: list[Any] = level.recorder.fresh(x, entries, originals, table, NumberNode)
-        else:
-            values = list(map(level.fresh_number, x))
-            for new, value in zip(values, x, strict=True):
-                originals[id(new)] = table[id(new)] = new, value
-                entries.append(NumberNode(level.add_number(new), new))
+        values = list(map(level.fresh_number, x))
+        for new, value in zip(values, x, strict=True):
+            originals[id(new)] = table[id(new)] = new, value
+            entries.append(NumberNode(level.add_number(new), new))
         self.leaves += len(values)
         return values
 
@@ -266,6 +293,9 @@ class Inputs:
         for original, copy, before in self.attributes:
             subclasses.hand_back(original, copy, before)
         self.attributes = []
+        for container, floats in self.floats:
+            if type(container) is list:
+                floats.restore(container)
         for container, table in self.patches.values():
             if type(container) is list:
                 for key, value in enumerate(container[:]):
@@ -300,6 +330,11 @@ class Inputs:
         found = self.originals.get(id(y))
         if found is not None and found[0] is y:
             return found[1]
+        if type(y) is float:
+            for _, floats in self.floats:
+                if (old := floats.find(y)) is not None:
+                    return old
+            return y
         if type(y) is tuple:
             parts = [self.own(part) for part in y]
             return y if all(a is b for a, b in zip(parts, y, strict=True)) else tuple(parts)
@@ -446,51 +481,3 @@ def copied(x: np.ndarray) -> np.ndarray:
 def write_back(original: np.ndarray, copy: np.ndarray) -> None:
     """original[...] = copy."""
     array_classes.bare(original)[...] = array_classes.bare(copy)
-
-
-def too_deep(n: int) -> ArgumentError:
-    """The error for an argument that recursion cannot look through."""
-    return ArgumentError(
-        f"argument {n} is nested deeper than Python's stack (sys.getrecursionlimit()), so its numbers were not "
-        "reached.\n  Pass the numbers in a flat list or array.\n  See docs: errors#argument"
-    )
-
-
-def way_out(x: Any) -> str:
-    """What to pass instead of `x`, which holds no number with a tangent."""
-    parts = list(x.values()) if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else [x]
-    while isinstance(x, (list, tuple)) and parts and all(isinstance(part, (list, tuple)) for part in parts):
-        parts = [inner for part in parts for inner in part][:100]
-    if any(isinstance(part, (int, np.integer)) and not isinstance(part, bool) for part in parts):
-        example = reals(x)
-        return (
-            "Ints inside a structure are counts and indices, which have no derivative; write reals, "
-            f"{example if example is not None else 'such as 1.0 for 1'}."
-        )
-    if isinstance(x, np.ndarray) and x.dtype.names is not None:
-        return f"It is a structured array; pass its fields as arguments, such as a[{x.dtype.names[0]!r}]."
-    return "Differentiate another argument (argnums=...), or pass a float, an array or a structure of them."
-
-
-def reals(x: Any) -> str | None:
-    """`x` as it should be written, if that is short."""
-    try:
-        text = repr(with_reals(x))
-    except Exception:
-        return None
-    return text if len(text) <= 60 else None
-
-
-def with_reals(x: Any) -> Any:
-    """`x` with floats for ints."""
-    if type(x) is int:
-        return float(x)
-    if isinstance(x, dict):
-        return {key: with_reals(part) for key, part in x.items()}
-    return type(x)([with_reals(part) for part in x]) if type(x) is list or type(x) is tuple else x
-
-
-def describe_type(x: Any) -> str:
-    """ "a str", "an int"."""
-    name = type(x).__qualname__
-    return f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"

@@ -20,6 +20,7 @@ from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
+from plaingrad.engine.reverse.reuse import new_level
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
 from plaingrad.errors import ChangedSinceError
@@ -52,7 +53,7 @@ class Run:
         self, f: Callable[..., Any], args: Any, argnums: tuple[int, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
         """Run the function at a level of its own."""
-        level = ReverseLevel(CURRENT.get())
+        level = new_level()
         self.level = level
         inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)
         self.nodes = inputs.nodes

@@ -26,11 +26,11 @@ from types import (
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_among, is_subclass, key_of
+from plaingrad.class_keys import is_among, is_own_key, is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, is_heap, kind_of
-from plaingrad.engine.users_code import codes
+from plaingrad.engine.users_code import adoption_plans, codes
 from plaingrad.engine.users_code.class_versions import tag_of, versions_of
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
@@ -67,6 +67,8 @@ STATIC: frozenset[type] = frozenset(
 )
 STATIC_SCALARS = STATIC - {list, tuple, dict, set, frozenset}
 known: set[Any] = set(STATIC)  # classes that need nothing more; read without the lock
+if core is not None:
+    core.set_known(known)
 settled: set[Any] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
 # Adopted classes that other threads may change -> (where the version tag is, what it was, "settled").
 watched: dict[Any, tuple[Any, int, bool]] = {}
@@ -115,6 +117,28 @@ def _adopt(cls: type) -> None:
 
 
 def _adopt_attributes(cls: type) -> None:
+    plan = None if _is_watching else adoption_plans.find(cls)
+    if plan is not None:
+        for f in plan.exchanged():
+            _swap(f)
+        for base, is_settled in plan.adopted():
+            _enter(base, base, is_settled)
+        return
+    tag = tag_of(cls)
+    _adopt_each_attribute(cls)
+    if not _is_watching and tag[0].value == tag[1]:
+        bases = [base for base in reversed(cls.__mro__) if is_heap(base) and not is_untouched(base)]
+        adoption_plans.keep(cls, tag, [(base, base in settled) for base in bases if is_own_key(base)])
+
+
+def _enter(key: Any, cls: type, is_settled: bool) -> None:
+    _adopted[key] = cls
+    known.add(key)
+    if is_settled:
+        settled.add(key)
+
+
+def _adopt_each_attribute(cls: type) -> None:
     tags = [(base, _version(base)) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)]
     for base, _ in tags:
         for name, value in list(vars(base).items()):
@@ -164,16 +188,14 @@ def is_untouched(x: Any) -> bool:
 
 def _adopt_one(cls: type, tag: tuple[Any, int]) -> None:
     key = key_of(cls)
-    _adopted[key] = cls
     is_settled = kind_of(cls) not in (NUMBER, ARRAY) and not any(
         has_cached_property(base) for base in cls.__mro__ if is_heap(base) and not is_untouched(base)
     )
     if _is_watching:
+        _adopted[key] = cls
         watched[key] = (*tag, is_settled)
-        return
-    known.add(key)
-    if is_settled:
-        settled.add(key)
+    else:
+        _enter(key, cls, is_settled)
 
 
 def has_cached_property(cls: type) -> bool:

@@ -1,0 +1,219 @@
+# -- numbers in reverse and in forward mode ------------------------------------------------------------------------------
+
+cdef class Recorder(Arithmetic):
+    """Those of a reverse level: its table gives a number an index, and its tape the partial derivatives."""
+
+    cdef Tape tape
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.table = Table(False)
+        self.tape = Tape()
+
+    @property
+    def entries(self):
+        """The tape."""
+        return self.tape
+
+    cdef object _entered(self, object x):
+        return self.file(x)
+
+    def new_index(self):
+        """The next index."""
+        self.n += 1
+        return self.n
+
+    def file(self, x):
+        """File the fresh number `x`, a float, complex number or NumPy's float64; its index."""
+        cdef Place* at
+        self._make_room()
+        at = self._filed(x)
+        at.index = self.n
+        return at.index
+
+    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
+        cdef int64_t i = -1 if a == NULL else a.index
+        cdef int64_t j = -1 if b == NULL else b.index
+        cdef double dx = 1.0, dy = 1.0
+        if op == SUB:
+            dy = -1.0
+        elif op == MUL:
+            dx = y
+            dy = x
+        elif op == DIV:
+            dx = 1.0 / y
+            dy = -value / y
+        return self._record(z, i, j, dx, dy)
+
+    cdef inline int _record(self, object z, int64_t i, int64_t j, double dx, double dy) except -1:
+        """File z, which depends on the numbers `i` and `j` (below 0: on one of them only) with these slopes."""
+        cdef Place* at
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self.tape.push(at.index, i, dx)
+        if j >= 0:
+            self.tape.push(at.index, j, dy)
+        return 0
+
+    cdef int _along(self, object z, double slope, Place* a) except -1:
+        cdef int64_t i = a.index
+        cdef Place* at
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        return self.tape.push(at.index, i, slope)
+
+    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
+        cdef Place* p = self.table.find(<PyObject*> a)
+        cdef Place* q = self.table.find(<PyObject*> b)
+        cdef int64_t i = -1 if p == NULL else p.index
+        cdef int64_t j = -1 if q == NULL else q.index
+        return 0 if i < 0 and j < 0 else self._record(z, i, j, da, db)
+
+    cdef int64_t _index_of(self, object x) except? -9:
+        """The index of a number of any kind; -1 if it is not active."""
+        cdef Place* at = self.table.find(<PyObject*> x)
+        cdef PyObject* found
+        if at != NULL:
+            return at.index
+        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
+        return -1 if found == NULL else <object> found
+
+    cdef object _complex(self, object a, object b, int op):
+        cdef Place* at
+        cdef int64_t i, j
+        if self.outer is not None or not (is_real(a) or PyComplex_CheckExact(a)):
+            return None
+        if not (is_real(b) or PyComplex_CheckExact(b)):
+            return None
+        z = whole(a, b, op)
+        if not PyComplex_CheckExact(z):
+            return None
+        i, j = self._index_of(a), self._index_of(b)
+        if i < 0 and j < 0:
+            return z
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self._push_complex(i, a, 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b)
+        if j >= 0:
+            self._push_complex(j, b, 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b)
+        return z
+
+    cdef object _complex_power(self, object a, object b):
+        cdef Place* at
+        cdef int64_t i
+        if self.outer is not None or not 1 <= b <= 100:
+            return None
+        z = PyNumber_Power(a, b, None)
+        i = self._index_of(a)
+        if i < 0:
+            return z
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        self._push_complex(i, a, b * PyNumber_Power(a, b - 1, None))
+        return z
+
+    cdef int _push_complex(self, int64_t i, object x, object partial) except -1:
+        """The last number filed depends on `x`; a cotangent goes back by the conjugate of the partial derivative."""
+        if PyComplex_CheckExact(partial):
+            partial = PyComplex_FromDoubles(PyComplex_RealAsDouble(partial), -PyComplex_ImagAsDouble(partial))
+        if not PyComplex_CheckExact(x):
+            self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
+        elif PyComplex_CheckExact(partial):
+            self.tape._push_object(self.n, i, partial)
+        else:
+            self.tape.push(self.n, i, real(partial))
+        return 0
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef int64_t o = -1
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                if o < 0:
+                    self.n += 1
+                    o = self.n
+                self.tape.push(o, at.index, 1.0)
+        if o >= 0:
+            at = self.table.put(<PyObject*> z)
+            at.index = o
+            self._make_room()
+        return 0
+
+
+cdef class Pusher(Arithmetic):
+    """Those of a forward level that carries one tangent: its table holds the tangents of numbers."""
+
+    def __init__(self, level):
+        super().__init__(level)
+        self.table = Table(True)
+
+    def file(self, x, double x_dot):
+        """File the fresh number `x`, a float or NumPy's float64, with its tangent."""
+        self._file(x, x_dot)
+
+    cdef object _entered(self, object x):
+        self._file(x, 0.0)
+        return x
+
+    def seed(self, values, dots):
+        """Give the floats in `values`, which are filed, their tangents."""
+        cdef Place* at
+        for x, x_dot in zip(values, dots):
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                at.dot = PyFloat_AS_DOUBLE(x_dot)
+
+    cdef int _file(self, object x, double x_dot) except -1:
+        cdef Place* at
+        self._make_room()
+        at = self._filed(x)
+        at.dot = x_dot
+        return 0
+
+    cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
+        cdef double z_dot, a_dot = 0.0, b_dot = 0.0
+        if a != NULL:
+            a_dot = a.dot
+        if b != NULL:
+            b_dot = b.dot
+        if b == NULL:
+            z_dot = a_dot * y if op == MUL else a_dot / y if op == DIV else a_dot
+        elif a == NULL:
+            z_dot = b_dot if op == ADD else -b_dot if op == SUB else x * b_dot if op == MUL else -(value * b_dot / y)
+        elif op == ADD:
+            z_dot = a_dot + b_dot
+        elif op == SUB:
+            z_dot = a_dot - b_dot
+        elif op == MUL:
+            z_dot = a_dot * y + x * b_dot
+        else:
+            z_dot = (a_dot - value * b_dot) / y
+        return self._file(z, z_dot)
+
+    cdef int _along(self, object z, double slope, Place* a) except -1:
+        return self._file(z, slope * a.dot)
+
+    cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
+        cdef Place* p = self.table.find(<PyObject*> a)
+        cdef Place* q = self.table.find(<PyObject*> b)
+        if p == NULL and q == NULL:
+            return 0
+        return self._file(z, (0.0 if p == NULL else da * p.dot) + (0.0 if q == NULL else db * q.dot))
+
+    cdef int _note_sum(self, object z, object values) except -1:
+        cdef Place* at
+        cdef double z_dot = 0.0
+        cdef bint active = False
+        for x in values:
+            at = self.table.find(<PyObject*> x)
+            if at != NULL:
+                z_dot += at.dot
+                active = True
+        return self._file(z, z_dot) if active else 0
