@@ -253,7 +253,7 @@ cdef class ArrayRecorder(Recorder):
         i = self._place(a)
         if i < 0:
             return None
-        z = PyNumber_Power(a, b, None) if self.outer is None else self.outer._power(a, b, "general_pow")
+        z = PyNumber_Power(a, b, None) if self.outer is None else self.outer._power(a, b, False)
         return self._noted_of(z, a, i, TIMES, steps.PowerSlope(b))
 
     cdef object _copied(self, object f, cnp.ndarray x):
