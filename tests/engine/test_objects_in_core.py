@@ -480,3 +480,25 @@ def test_a_level_is_used_again_after_errors_and_with_other_rules():
         finally:
             if rule is not None:
                 plaingrad.remove_rule(ruled)
+
+
+@pytest.mark.parametrize("f", [math.sin, math.exp, math.sqrt, math.log, math.tanh, math.atan, math.fabs, abs, math.degrees])
+def test_functions_of_numpys_numbers(f):
+    def program(a):
+        return f(a[0]) * f(a[1]) + a[1]
+
+    def plainly(x, y):
+        return f(x) * f(y) + y
+
+    a = np.array([0.7, 1.3])
+    found = grad(program)(a)
+    expected = [
+        differences(lambda x: plainly(x, 1.3), 0.7),
+        differences(lambda y: plainly(0.7, y), 1.3),
+    ]
+    assert found == pytest.approx(expected, rel=1e-8)
+    assert found.dtype == float
+    assert jvp(program, (a,), (np.array([1.0, 0.0]),))[1] == pytest.approx(expected[0], rel=1e-8)
+    second = hvp(program, (a,), (np.array([1.0, 0.0]),))[0]
+    by_differences = differences(lambda x: grad(program)(np.array([x, 1.3])), 0.7)
+    assert second == pytest.approx(by_differences, rel=1e-7, abs=1e-7)

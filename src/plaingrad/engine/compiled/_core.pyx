@@ -47,6 +47,7 @@ cdef extern from "Python.h":
     Py_ssize_t Py_REFCNT(PyObject*)
     void Py_INCREF(PyObject*)
     void Py_DECREF(PyObject*)
+    object PyNumber_Negative(object)
     object PyNumber_Add(object, object)
     object PyNumber_Subtract(object, object)
     object PyNumber_Multiply(object, object)

@@ -389,15 +389,20 @@ cdef class Arithmetic:
 
     def neg(self, a):
         """-a."""
-        cdef Place* i
         if not PyFloat_CheckExact(a):
             z = None
             if cnp.PyArray_CheckExact(a):
                 z = self._negative(a)
             elif PyComplex_CheckExact(a):
                 z = self._complex(0.0, a, SUB) if a.real != 0.0 and a.imag != 0.0 else None
+            elif type(a) is NUMBER64:
+                return self._negated(a, PyNumber_Negative(a))
             return self.level.general_neg(a) if z is None else z
-        z = PyFloat_FromDouble(-PyFloat_AS_DOUBLE(a))
+        return self._negated(a, PyFloat_FromDouble(-PyFloat_AS_DOUBLE(a)))
+
+    cdef inline object _negated(self, object a, object z):
+        """z, which is -a, filed if `a` is active."""
+        cdef Place* i
         if self.outer is not None:
             self._along_both(z, a, -1.0, 0.0)
             return z

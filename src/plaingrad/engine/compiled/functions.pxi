@@ -91,7 +91,7 @@ cdef class ScalarRule:
         cdef Place* i
         cdef double v, w, slope
         cdef int known = self.known
-        if not PyFloat_CheckExact(x) or other is not MISSING:
+        if not (PyFloat_CheckExact(x) or (known and type(x) is NUMBER64)) or other is not MISSING:
             return self.general(x) if other is MISSING else self.general(x, other)
         if self.arithmetic.outer is not None:
             return self.inside(x)

@@ -306,14 +306,28 @@ def cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis):
     return z_bar, *vectors, axisa, axisb
 
 
+def are_vectors(a, b):
+    """Whether both are one vector of three numbers: then np.cross takes most of its time to see that."""
+    return np.shape(a) == (3,) and np.shape(b) == (3,)
+
+
+def cross_of_vectors(a, b):
+    """np.cross of two such vectors."""
+    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+
+
 def cross_a_bar(z_bar, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """b x z_bar."""
+    if are_vectors(a, b):
+        return cross_of_vectors(conj(b), z_bar)
     z3, _, b3, axisa, _ = cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis)
     return np.moveaxis(np.cross(conj(b3), z3)[..., : np.shape(a)[axisa]], -1, axisa - np.ndim(a) if axisa >= 0 else axisa)
 
 
 def cross_b_bar(z_bar, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
     """z_bar x a."""
+    if are_vectors(a, b):
+        return cross_of_vectors(z_bar, conj(a))
     z3, a3, _, _, axisb = cross_vectors(z_bar, a, b, axisa, axisb, axisc, axis)
     return np.moveaxis(np.cross(z3, conj(a3))[..., : np.shape(b)[axisb]], -1, axisb - np.ndim(b) if axisb >= 0 else axisb)
 
