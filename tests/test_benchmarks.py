@@ -1,38 +1,55 @@
-"""The benchmarks can still be run: they name what is there."""
+"""The benchmarks can still be run: they name what is there.
 
-import importlib
-import pkgutil
+In a process of their own, since they pin the threads of libraries when they are imported.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("numba")
-benchmarks = pytest.importorskip("benchmarks")  # not part of a source distribution
+pytest.importorskip("benchmarks")  # not part of a source distribution
 
-MODULES = sorted(
-    found.name
-    for found in pkgutil.walk_packages(benchmarks.__path__, "benchmarks.")
-    if not found.name.endswith(("peers", "__main__"))
-)
+ROOT = Path(__file__).parent.parent
+
+PROGRAM = """
+import importlib, pkgutil, sys
+import benchmarks
+from plaingrad.native.loops.forms import FORMS
+
+failed = []
+for found in sorted(found.name for found in pkgutil.walk_packages(benchmarks.__path__, "benchmarks.")):
+    if not found.endswith(("peers", "__main__")):
+        try:
+            importlib.import_module(found)
+        except Exception as error:
+            failed.append(f"{found}: {error!r}")
+assert not failed, failed
+
+from benchmarks import compile_time, loop_forms
+
+# Compile times are measured of programs that call functions.
+row = compile_time.measured("calls", 4)
+assert min(row.primal, row.front, row.derivation, row.sweeps) > 0.0
+
+# Every form of a loop has programs that show what it earns.
+assert {form.name for form in (*FORMS.loops, *FORMS.runs)} == loop_forms.PROGRAMS.keys()
+for name in (*loop_forms.PROGRAMS, *loop_forms.WITHIN):
+    with loop_forms.without(name):  # what it replaces is there
+        pass
+"""
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_benchmark_is_imported(name):
-    importlib.import_module(name)
-
-
-def test_compile_times_are_measured_of_programs_that_call_functions(monkeypatch):
-    monkeypatch.setattr("numba.config.OPT", 0)
-    from benchmarks import compile_time
-
-    row = compile_time.measured("calls", 4)
-    assert min(row.primal, row.front, row.derivation, row.sweeps) > 0.0
-
-
-def test_every_form_of_a_loop_has_programs_that_show_what_it_earns():
-    from benchmarks import loop_forms
-    from plaingrad.native.loops.forms import FORMS
-
-    assert {form.name for form in (*FORMS.loops, *FORMS.runs)} == loop_forms.PROGRAMS.keys()
-    for name in (*loop_forms.PROGRAMS, *loop_forms.WITHIN):
-        with loop_forms.without(name):  # what it replaces is there
-            pass
+def test_benchmarks_are_imported_and_name_what_is_there():
+    path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, "NUMBA_OPT": "0"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
