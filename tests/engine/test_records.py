@@ -163,3 +163,25 @@ def test_whole_records_are_refused_with_the_way_to_write_it(f):
             attempt(2.0)
         assert __file__ in str(caught.value)
     assert np.isfinite(f(2.0))
+
+
+def test_patterns_leave_records_of_constants_what_they_are():
+    def f(x):
+        a = np.zeros(4, dtype=[("p", float), ("q", float)])
+        a[1] = (1.0, 2.0)
+        a["p"] = x * a["q"]
+        return a["p"] + a["q"]
+
+    x = np.arange(1.0, 5.0)
+    np.testing.assert_array_equal(f(x), [0.0, 6.0, 0.0, 0.0])
+    np.testing.assert_array_equal(plaingrad.sparsity(f, x).toarray(), np.eye(4, dtype=bool))
+
+
+def test_patterns_refuse_records_of_differentiated_numbers():
+    def f(x):
+        a = np.zeros(4, dtype=[("p", float), ("q", float)])
+        a[1] = (x[0], 2.0)
+        return a["p"] * 2.0
+
+    with pytest.raises(plaingrad.MissingRuleError, match="a record"):
+        plaingrad.sparsity(f, np.arange(1.0, 5.0))

@@ -173,9 +173,9 @@ def test_writing_an_array_element_by_element_costs_the_same_for_each_element():
     def seconds(n):
         best = math.inf
         for _ in range(3):
-            start = time.perf_counter()
+            start = time.process_time()
             assert plaingrad.grad(f)(0.5, n) == n * (n - 1) / 2
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     assert seconds(16_000) < 10 * seconds(4_000), "linear: four times the work; quadratic would be sixteen"

@@ -11,7 +11,7 @@ import numpy as np
 from plaingrad.critical import exclusively
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.text_functions import CsvReader
-from plaingrad.engine.memory.kinds import ARRAY, is_heap, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.memory import is_borrowed, lender_of, overwrites_unread, owner_of
 from plaingrad.engine.refusals.refuse import missing_rule, where
 from plaingrad.engine.users_code import adopt, earlier_frames
@@ -69,6 +69,22 @@ class Access(Identities):
 
     def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
         """a[k] = v."""
+        if self.texts and texts.holds_text(v):
+            texts.check_conversion(self, v, a)
+        region = self.region(a)
+        if self.write_number(region, v, a, k):
+            return
+        kind = kind_of(type(v))
+        if kind == SEQUENCE and a.dtype.kind != "O":
+            v, kind = records.elements(self, v, a), ARRAY
+        self.write_value(region, kind, v, a, k)
+
+    def write_number(self, region: Any, v: Any, a: np.ndarray, k: Any) -> bool:
+        """Whether a[k] = v has been done in a short way, of numbers and vectors of float64; `region` is that of `a`."""
+        raise NotImplementedError
+
+    def write_value(self, region: Any, kind: int, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v of a value of a kind, no sequence unless `a` holds objects; `region` is that of `a`."""
         raise NotImplementedError
 
     def check_overlap(self, v: np.ndarray, a: np.ndarray, k: Any) -> None:

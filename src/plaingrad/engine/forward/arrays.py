@@ -11,10 +11,10 @@ from plaingrad import rulebook
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.forward.tangents import QUIET, Tangents
 from plaingrad.engine.memory import regions
-from plaingrad.engine.memory.kinds import ARRAY, FLOAT64, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import FLOAT64, NOTHING, NUMBER, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.engine.values import records, texts, truncated
+from plaingrad.engine.values import truncated
 from plaingrad.engine.values.records import refuse_bits
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
@@ -113,22 +113,19 @@ class ForwardArrays(Tangents):
         is_row = a.ndim == 1 and a.dtype is FLOAT64 and type(a) is np.ndarray
         return is_row and self.parent is PLAIN and self.has_hot_hooks
 
-    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
-        """a[k] = v."""
-        if self.texts and texts.holds_text(v):
-            texts.check_conversion(self, v, a)
-        region = self.region(a)
-        if region is not None and type(k) is int and type(v) is float and self._is_plain_row(a):
-            self._meet_write(a if a.base is None else owner_of(a), a)
-            a[k] = v
-            self._written(region)
-            v_dot = self.index.get(id(v), 0.0)
-            region.writable(a)[(slice(None), k) if self.lead else k] = v_dot
-            return
-        kind = kind_of(type(v))
-        if kind == SEQUENCE and a.dtype.kind != "O":
-            v = records.elements(self, v, a)
-            kind = ARRAY
+    def write_number(self, region: Any, v: Any, a: np.ndarray, k: Any) -> bool:
+        """Whether a[k] = v has been done in a short way, of a number and a vector of float64 with tangents."""
+        if region is None or type(k) is not int or type(v) is not float or not self._is_plain_row(a):
+            return False
+        self._meet_write(a if a.base is None else owner_of(a), a)
+        a[k] = v
+        self._written(region)
+        v_dot = self.index.get(id(v), 0.0)
+        region.writable(a)[(slice(None), k) if self.lead else k] = v_dot
+        return True
+
+    def write_value(self, region: Any, kind: int, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v of a value of a kind."""
         slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind in "fcV" else None
         self._meet_write(a if a.base is None else owner_of(a), a)
         if region is None and slot is None:

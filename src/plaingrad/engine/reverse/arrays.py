@@ -9,7 +9,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.memory.indices import frozen_key, may_repeat, winners
-from plaingrad.engine.memory.kinds import FLOAT64, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import FLOAT64, NOTHING, NUMBER, kind_of
 from plaingrad.engine.memory.memory import owner_of, whole_multiple_back, whole_sum_back
 from plaingrad.engine.memory.tape import (
     ARRAY_ARITHMETIC,
@@ -26,7 +26,7 @@ from plaingrad.engine.memory.tape import (
 )
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.recording import Recording
-from plaingrad.engine.values import records, texts, truncated
+from plaingrad.engine.values import truncated
 from plaingrad.engine.values.records import refuse_bits
 from plaingrad.rewrite import PLAIN
 
@@ -195,20 +195,20 @@ class ReverseArrays(Recording):
         self.tape.extend((n, STEP, ReadNumber(n, ArraySlot(i, a), k)))
         return z
 
-    def write_array(self, v: Any, a: np.ndarray, k: Any) -> None:
-        """a[k] = v."""
-        if self.texts and texts.holds_text(v):
-            texts.check_conversion(self, v, a)
-        i = self.region(a)
-        by_element = type(k) is int and a.ndim == 1 and a.dtype is FLOAT64
-        if by_element and (type(v) is float or type(v) is np.float64):
-            j = self.index.get(id(v))
-            if i is not None or j is not None:
-                self._write_number(i, j, v, a, k)
-                return
-        kind = kind_of(type(v))
-        if kind == SEQUENCE and a.dtype.kind != "O":
-            v = records.elements(self, v, a)
+    def write_number(self, i: int | None, v: Any, a: np.ndarray, k: Any) -> bool:
+        """Whether a[k] = v has been done in a short way, of a number and a vector of float64, of index `i`."""
+        if type(k) is not int or a.ndim != 1 or a.dtype is not FLOAT64:
+            return False
+        if type(v) is not float and type(v) is not np.float64:
+            return False
+        j = self.index.get(id(v))
+        if i is None and j is None:
+            return False
+        self._write_number(i, j, v, a, k)
+        return True
+
+    def write_value(self, i: int | None, kind: int, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v of a value of a kind; `i` is the index of `a`."""
         v_slot = self.slot_of(v) if kind != NOTHING and a.dtype.kind != "O" else None
         if a.dtype.kind not in "fcV":
             v_slot = None
@@ -219,6 +219,7 @@ class ReverseArrays(Recording):
             self._native_write(v, a, k)
             self._saved(save)
             return
+        by_element = type(k) is int and a.ndim == 1 and a.dtype is FLOAT64
         if by_element and kind in (NUMBER, NOTHING) and v_slot is None:
             self._write_number(i, None, v, a, k)
             return

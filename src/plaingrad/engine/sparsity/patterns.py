@@ -30,7 +30,6 @@ from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.sparsity import dependence
 from plaingrad.engine.sparsity.dependent_calls import Call, has_partial
 from plaingrad.engine.sparsity.index_sets import Ids, IndexSets
-from plaingrad.engine.values import texts
 from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
 from plaingrad.engine.values.records import refuse_bits
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -277,13 +276,14 @@ class PatternLevel(Level):
         """a[k] = v."""
         if type(k) is str:  # a field of records
             a, k = a[k], Ellipsis
-        if self.texts and texts.holds_text(v):
-            texts.check_conversion(self, v, a)
-        region = self.region(a)
-        kind = kind_of(type(v))
-        if kind == SEQUENCE and a.dtype.kind != "O":
-            v = self.prep(np.array)(v)
-            kind = ARRAY
+        super().write_array(v, a, k)
+
+    def write_number(self, region: Any, v: Any, a: np.ndarray, k: Any) -> bool:
+        """Nothing has a short way here."""
+        return False
+
+    def write_value(self, region: Any, kind: int, v: Any, a: np.ndarray, k: Any) -> None:
+        """a[k] = v of a value of a kind."""
         ids: Any = 0
         if kind != NOTHING and a.dtype.kind in "fcV":
             ids = np.array(self.ids_of(v))
