@@ -138,5 +138,5 @@ include "looks.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
-    ArrayCopier, ViewMaker, PlainCall
+    ArrayCopier, ViewMaker, PlainCall, CrossRule
 ))  # of these, bound methods run as they are

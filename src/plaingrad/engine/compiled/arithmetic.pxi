@@ -128,6 +128,10 @@ cdef class Arithmetic:
         """f(x), a copy of an array; None where that is not done here."""
         return None
 
+    cdef object _crossed(self, object f, cnp.ndarray a, cnp.ndarray b):
+        """The cross product of two vectors of three; None where that is not done here."""
+        return None
+
     def matmul(self, a, b):
         """a @ b."""
         z = self._product(operator.matmul, a, b)
@@ -153,6 +157,8 @@ cdef class Arithmetic:
             return ViewMaker(self, f, general).call
         if f is np.dot or f is np.ndarray.dot or f is np.matmul or f is operator.matmul:
             return ProductRule(self, f, general).call
+        if f is np.cross:
+            return CrossRule(self, f, general).call
         if f is np.sum or f is np.ndarray.sum or f is np.mean or f is np.ndarray.mean:
             return SumOfArray(self, f, general).call
         if type(f) is np.ufunc and f.nin == 1 and f.nout == 1 and rule.kind == "scalar" and callable(rule.partials[0]):
@@ -313,12 +319,12 @@ cdef class Arithmetic:
             x, e = real(a), real(b)
             moves = self.table.find(<PyObject*> b) != NULL or self._moves_outside(b)
             if x > 0.0 or (not moves and e == floor(e) and (e >= 1.0 or x < 0.0)):
-                if moves and self.outer is not None:
-                    return self._generally(a, b, POWER, in_place)
                 z = PyNumber_Power(a, b, None)
                 if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                     slope = power_slope(x, e)
-                    if self.outer is not None:
+                    if moves and self.outer is not None:
+                        self._note_power_both(z, a, b, x, e, slope)
+                    elif self.outer is not None:
                         self._along_both(z, a, slope, 0.0 if e == 0.0 else e * power_slope(x, e - 1.0))
                     else:
                         self._note_pair(z, a, b, slope, PyFloat_AS_DOUBLE(z) * log(x) if moves else 0.0)
@@ -414,6 +420,18 @@ cdef class Arithmetic:
     cdef int _note_pair(self, object z, object a, object b, double da, double db) except -1:
         """File z, a function of two numbers with these slopes, if one of them is active."""
         raise NotImplementedError
+
+    cdef int _note_pair_both(
+        self, object z, object a, object b, double da, double db, double daa, double dab, double dbb
+    ) except -1:
+        """As `_note_pair`, at this level and the one around it, with the second derivatives."""
+        raise NotImplementedError
+
+    cdef int _note_power_both(self, object z, object a, object b, double x, double e, double slope) except -1:
+        cdef double w = PyFloat_AS_DOUBLE(z), u = log(x)
+        return self._note_pair_both(
+            z, a, b, slope, w * u, 0.0 if e == 0.0 else e * power_slope(x, e - 1.0), c_pow(x, e - 1.0) * (1.0 + e * u), w * u * u
+        )
 
     cdef int _note_sum(self, object z, object values) except -1:
         """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""

@@ -68,6 +68,22 @@ cdef class ProductRule(ArrayRule):
         return self.general(*args, **kwargs)
 
 
+cdef inline bint is_vector_of_three(object x):
+    return is_float64(x) and cnp.PyArray_NDIM(<cnp.ndarray> x) == 1 and cnp.PyArray_DIM(<cnp.ndarray> x, 0) == 3
+
+
+cdef class CrossRule(ArrayRule):
+    """The cross product of two vectors of three."""
+
+    def call(self, *args, **kwargs):
+        """f(a, b)."""
+        if len(args) == 2 and not kwargs and is_vector_of_three(args[0]) and is_vector_of_three(args[1]):
+            z = self.recorder._crossed(self.f, args[0], args[1])
+            if z is not None:
+                return z
+        return self.general(*args, **kwargs)
+
+
 cdef class SumOfArray(ArrayRule):
     """Sum or mean of an array, over all or over one axis."""
 

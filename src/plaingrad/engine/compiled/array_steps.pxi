@@ -98,7 +98,7 @@ cdef char* elements_of(Bars bars, set owned, dict layouts, int64_t i) except? NU
 
 cdef enum:  # besides ADD, SUB, MUL, DIV
     UNARY = 4
-    PRODUCT, SUM, ADDED_TO, SCALED_BY, WRITTEN, GATHERED
+    PRODUCT, SUM, ADDED_TO, SCALED_BY, WRITTEN, GATHERED, CROSS
 
 
 @cython.final
@@ -149,11 +149,13 @@ cdef class ArrayStep:
             done = self.sum_back(bars, owned)
         elif self.op == GATHERED:
             done = self.gathered_back(bars)
+        elif self.op == CROSS:
+            done = self.cross_back(bars, owned, shadow)
         else:
             done = self.changed_back(bars, owned)
         if not done:
             self.in_python(shadow, undone)
-        if self.op <= SUM or self.op == GATHERED:
+        if self.op <= SUM or self.op >= GATHERED:
             let_go(shadow, owned, bars, n)
         return 0
 
@@ -397,6 +399,17 @@ cdef class ArrayStep:
             j = i
             if j >= 0:
                 add_number(bars, j, p[k])
+        return True
+
+    cdef bint cross_back(self, Bars bars, set owned, object shadow) except -1:
+        """Of the cross product of two vectors of three."""
+        cdef cnp.ndarray g = self.arrived(bars)
+        if g is None:
+            return False
+        if self.i >= 0:
+            self.add(bars, owned, shadow, self.i, self.a, cross_of(self.b, g, None))
+        if self.j >= 0:
+            self.add(bars, owned, shadow, self.j, self.b, cross_of(g, self.a, None))
         return True
 
     cdef bint changed_back(self, Bars bars, set owned) except -1:

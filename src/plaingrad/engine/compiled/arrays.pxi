@@ -34,6 +34,10 @@ cdef inline bint is_float64(object x):
     )
 
 
+cdef inline bint is_float64_or_none(object x):
+    return x is None or is_float64(x)
+
+
 cdef inline PyObject* memory_of(cnp.ndarray a) noexcept:
     """The array of float64 that has the memory of `a`, where that is seen at once; else NULL."""
     cdef PyObject* base = cnp.PyArray_BASE(a)
@@ -183,6 +187,34 @@ cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d,
             axis -= 1
         if axis < 0:
             return
+
+
+cdef cnp.ndarray cross_of(cnp.ndarray u, cnp.ndarray v, cnp.ndarray more):
+    """u x v + `more`, if that is not None, of vectors of three."""
+    cdef cnp.npy_intp n = 3
+    cdef cnp.npy_intp su = cnp.PyArray_STRIDE(u, 0), sv = cnp.PyArray_STRIDE(v, 0)
+    cdef char* pu = <char*> cnp.PyArray_DATA(u)
+    cdef char* pv = <char*> cnp.PyArray_DATA(v)
+    cdef cnp.ndarray z = cnp.PyArray_EMPTY(1, &n, cnp.NPY_DOUBLE, 0)
+    cdef double* p = <double*> cnp.PyArray_DATA(z)
+    p[0] = element(pu + su) * element(pv + 2 * sv) - element(pu + 2 * su) * element(pv + sv)
+    p[1] = element(pu + 2 * su) * element(pv) - element(pu) * element(pv + 2 * sv)
+    p[2] = element(pu) * element(pv + sv) - element(pu + su) * element(pv)
+    if more is not None:
+        for n in range(3):
+            p[n] += element(<char*> cnp.PyArray_DATA(more) + n * cnp.PyArray_STRIDE(more, 0))
+    return z
+
+
+cdef object all_of(object z):
+    """The array with the memory of `z`, a new array or all of one by another name; None if it is neither."""
+    cdef PyObject* owner
+    if not is_float64(z):
+        return None
+    owner = memory_of(z)
+    if owner == NULL or not has_shape(<cnp.ndarray> owner, z) or not has_strides(<cnp.ndarray> owner, z):
+        return None
+    return <object> owner if cnp.PyArray_DATA(<cnp.ndarray> owner) == cnp.PyArray_DATA(<cnp.ndarray> z) else None
 
 
 cdef inline bint is_basic(object k):

@@ -339,6 +339,27 @@ cdef class ArrayPusher(Pusher):
             return f(x)
         return self._noted(f(x), f(x_dot))
 
+    cdef object _crossed(self, object f, cnp.ndarray a, cnp.ndarray b):
+        cdef cnp.ndarray z_dot = None
+        region_a = self._region(a)
+        region_b = self._region(b)
+        if region_a is MISSING or region_b is MISSING:
+            return None
+        a_dot = self._dot_of(region_a, a)
+        b_dot = self._dot_of(region_b, b)
+        if (a_dot is None and b_dot is None) or not (is_float64_or_none(a_dot) and is_float64_or_none(b_dot)):
+            return None
+        z = f(a, b)
+        owner = all_of(z)
+        if owner is None or PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> owner)) != NULL:
+            return None
+        if a_dot is not None:
+            z_dot = cross_of(a_dot, b, None)
+        if b_dot is not None:
+            z_dot = cross_of(a, b_dot, z_dot)
+        self._file_array(owner, z_dot)
+        return z
+
     # Items
 
     cdef object _read(self, object a, object k):

@@ -138,16 +138,26 @@ cdef class PairRule:
     def call(self, *args):
         """f(a, b)."""
         cdef double x, y, w
-        if len(args) == 2 and self.arithmetic.outer is None and is_real(args[0]) and is_real(args[1]):
+        if len(args) == 2 and is_real(args[0]) and is_real(args[1]):
             x, y = real(args[0]), real(args[1])
             if is_moderate(x) and is_moderate(y) and (x != 0.0 or y != 0.0):
                 z = self.f(args[0], args[1])
                 w = PyFloat_AS_DOUBLE(z)
                 if self.f is math.hypot:
-                    self.arithmetic._note_pair(z, args[0], args[1], x / w, y / w)
+                    x, y = x / w, y / w
+                    if self.arithmetic.outer is None:
+                        self.arithmetic._note_pair(z, args[0], args[1], x, y)
+                    else:
+                        self.arithmetic._note_pair_both(z, args[0], args[1], x, y, y * y / w, -x * y / w, x * x / w)
                 else:
                     w = x * x + y * y
-                    self.arithmetic._note_pair(z, args[0], args[1], y / w, -x / w)
+                    x, y = x / w, y / w
+                    if self.arithmetic.outer is None:
+                        self.arithmetic._note_pair(z, args[0], args[1], y, -x)
+                    else:
+                        self.arithmetic._note_pair_both(
+                            z, args[0], args[1], y, -x, -2.0 * x * y, (x - y) * (x + y), 2.0 * x * y
+                        )
                 return z
         return self.general(*args)
 

@@ -37,10 +37,12 @@ cdef class PairsBack(PairedCotangents):
                 done = self.unary_back(step)
             elif op == GATHERED:
                 done = self.gathered_back(step)
+            elif op == CROSS:
+                done = self.cross_back(step)
         self.g = self.g_dot = None
         if not done:
             self.in_python(step)
-        if op <= SUM or op == GATHERED:
+        if op <= SUM or op >= GATHERED:
             let_go(self.shadow, self.owned, self.bars, n)
             self.bars.forget(n)
         return 0
@@ -377,6 +379,28 @@ cdef class PairsBack(PairedCotangents):
             j = i
             if j >= 0:
                 self.add_number(j, p[k], 0.0 if p_dot == NULL else p_dot[k])
+        return True
+
+    cdef bint cross_back(self, ArrayStep step) except -1:
+        """Of the cross product of two vectors of three."""
+        cdef cnp.ndarray x_dot
+        region_a = self.pusher._region(step.a)
+        region_b = self.pusher._region(step.b)
+        if region_a is MISSING or region_b is MISSING:
+            return False
+        g, g_dot = self.g, self.g_dot
+        a_dot = self.pusher._dot_of(region_a, step.a)
+        b_dot = self.pusher._dot_of(region_b, step.b)
+        if step.i >= 0:
+            x_dot = None if g_dot is None else cross_of(step.b, g_dot, None)
+            if b_dot is not None:
+                x_dot = cross_of(b_dot, g, x_dot)
+            self.add(step.i, step.a, cross_of(step.b, g, None), x_dot)
+        if step.j >= 0:
+            x_dot = None if g_dot is None else cross_of(g_dot, step.a, None)
+            if a_dot is not None:
+                x_dot = cross_of(g, a_dot, x_dot)
+            self.add(step.j, step.b, cross_of(g, step.a, None), x_dot)
         return True
 
     cdef bint changed_back(self, ArrayStep step) except -1:

@@ -13,6 +13,16 @@ cdef class PairRecorder(ArrayRecorder):
         self.outer = outer
         self.tape.outer = outer
 
+    def fresh(self, values):
+        """As without a level around; the new floats have the tangents of the old ones there."""
+        cdef Place* at
+        cdef list found = ArrayRecorder.fresh(self, values)
+        for x, new in zip(values, found):
+            at = self.outer.table.find(<PyObject*> x)
+            if at != NULL:
+                self.outer._file(new, at.dot)
+        return found
+
     cdef int _note_both(self, object z, object a, object b, double x, double y, int op) except -1:
         cdef Place* at = self.table.find(<PyObject*> a)
         cdef int64_t i = -1 if at == NULL else at.index
@@ -73,6 +83,35 @@ cdef class PairRecorder(ArrayRecorder):
             at = self._filed(z)
             at.index = self.n
             self.tape.push_pair(at.index, i, slope, slope_dot)
+        return 0
+
+    cdef int _note_pair_both(
+        self, object z, object a, object b, double da, double db, double daa, double dab, double dbb
+    ) except -1:
+        cdef Place* at = self.table.find(<PyObject*> a)
+        cdef int64_t i = -1 if at == NULL else at.index
+        cdef int64_t j
+        cdef Place* p = self.outer.table.find(<PyObject*> a)
+        cdef Place* q = self.outer.table.find(<PyObject*> b)
+        cdef double da_dot = 0.0, db_dot = 0.0
+        at = self.table.find(<PyObject*> b)
+        j = -1 if at == NULL else at.index
+        if p != NULL and p.dot != 0.0:  # else 0 times what may be infinite
+            da_dot = daa * p.dot
+            db_dot = dab * p.dot
+        if q != NULL and q.dot != 0.0:
+            da_dot += dab * q.dot
+            db_dot += dbb * q.dot
+        self.outer._note_pair(z, a, b, da, db)
+        if i < 0 and j < 0:
+            return 0
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        if i >= 0:
+            self.tape.push_pair(at.index, i, da, da_dot)
+        if j >= 0:
+            self.tape.push_pair(at.index, j, db, db_dot)
         return 0
 
     cdef object _complex(self, object a, object b, int op):

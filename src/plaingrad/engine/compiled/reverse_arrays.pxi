@@ -274,6 +274,28 @@ cdef class ArrayRecorder(Recorder):
             step.a = x
         return self._noted(step, z)
 
+    cdef object _crossed(self, object f, cnp.ndarray a, cnp.ndarray b):
+        cdef int64_t i = self._place(a), j = self._place(b)
+        cdef ArrayStep step
+        if i == ELSEWHERE or j == ELSEWHERE or (i < 0 and j < 0):
+            return None
+        z = None if self.outer is None else self.outer._crossed(f, a, b)
+        if z is None:
+            z = self._called(f, a, b)
+        owner = all_of(z)  # NumPy gives a view
+        if owner is None or PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> owner)) != NULL:
+            return None
+        step = ArrayStep.__new__(ArrayStep)
+        step.op, step.i, step.j, step.a, step.b = CROSS, i, j, a, b
+        if j >= 0:
+            self._capture(a)
+        if i >= 0:
+            self._capture(b)
+        step.n = self._add_region(owner, 24)
+        self._push(step)
+        self._settle()
+        return z
+
     # Items
 
     cdef object _read(self, object a, object k):

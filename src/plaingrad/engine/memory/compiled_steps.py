@@ -221,6 +221,20 @@ def gathered_back(shadow: Shadow, n: int, indices: tuple[int, ...]) -> None:
                 shadow.add_number(j, float(flat[k]))
 
 
+def _crossed(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return (n, a, i, b, j), CALLED, cross_back
+
+
+def cross_back(shadow: Shadow, n: int, a: Any, i: Any, b: Any, j: Any) -> None:
+    """z = the cross product of two vectors of three."""
+    z_bar = shadow.bars[n]
+    if z_bar is not None:
+        if i is not None:
+            shadow.add_array(i, a, np.cross(b, z_bar))
+        if j is not None:
+            shadow.add_array(j, b, np.cross(z_bar, a))
+
+
 TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compiled core
     _sum(False),
     _sum(True),
@@ -233,4 +247,5 @@ TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compi
     _scaled_by,
     _written,
     _gathered,
+    _crossed,
 ]

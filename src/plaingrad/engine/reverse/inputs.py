@@ -172,7 +172,7 @@ class Inputs:
         values = []
         changed = False
         if is_of_floats(x):
-            if self.level.parent is PLAIN and self.level.recorder is not None:
+            if self.level.recorder is not None:
                 return self._fresh_in_core(x, memo)
             values = self._fresh_floats(x, entries)
             if mutable:
