@@ -294,6 +294,24 @@ def other_shapes(x):
 
 
 @program
+def cross_products(x):
+    a, b = x[:3], x[3:] * 2.0
+    c = np.cross(a, b)
+    d = np.cross(x[::-2], c)
+    e = np.cross(d, np.array([1.0, 2.0, 3.0]))
+    c = np.cross(c, c + x[:3])
+    e += c
+    g = np.cross(x.reshape(3, 2)[:, 1], A[1:4, 2])
+    g[1] = x[0]
+    h = np.cross(e, g) * 0.5
+    h[0] += x[1] * np.cross(a, a)[1]
+    y = x * 1.0
+    k = np.cross(y[1:4], y[2:5])
+    y[2] = x[5]
+    return (d * e).sum() + h @ g + (k * y[:3]).sum() + (np.cross(x.reshape(2, 3), A[:2, :3]) * e).sum()
+
+
+@program
 def nothing_in_it(x):
     e = x[:0] * 2.0
     e += 1.0

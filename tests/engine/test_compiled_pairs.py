@@ -391,6 +391,57 @@ def test_complex_numbers_in_second_derivatives():
     np.testing.assert_allclose(vhp(roots, at, along), found, rtol=1e-10)
 
 
+FUNCTIONS_OF_TWO = {
+    "hypot": (math.hypot, mpmath.hypot),
+    "atan2": (math.atan2, mpmath.atan2),
+    "power": (lambda a, b: a**b, lambda a, b: a**b),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_OF_TWO)
+@pytest.mark.parametrize("at", [(0.7, 1.3), (2.5, -0.4), (1e-3, 3.0), (3.0, 2.0)])
+def test_second_derivatives_of_functions_of_two_numbers(name, at):
+    f, truth = FUNCTIONS_OF_TWO[name]
+    v = np.array([0.3, -1.2])
+    with mpmath.workdps(60):
+        place = tuple(map(mpmath.mpf, at))
+        table = {n: float(mpmath.diff(truth, place, n)) for n in ((2, 0), (1, 1), (0, 2))}
+    wanted = np.array([[table[2, 0], table[1, 1]], [table[1, 1], table[0, 2]]])
+    np.testing.assert_allclose(hvp(f, at, tuple(v)), wanted @ v, rtol=1e-13, atol=1e-16)
+    np.testing.assert_allclose(hvp(lambda x: f(x[0] * 1.0, x[1]), (list(at),), (list(v),))[0], wanted @ v, rtol=1e-13, atol=1e-16)
+    for k in range(2):  # one of them moves, or is active, only
+        only = lambda x, k=k: f(*(x if n == k else at[n] for n in range(2)))
+        assert hvp(only, (at[k],), (1.0,))[0] == pytest.approx(wanted[k, k], rel=1e-13)
+        _, mixed = jvp(lambda y, k=k: grad(lambda x: f(*((x, y) if k == 0 else (y, x))))(at[k]), (at[1 - k],), (1.0,))
+        assert mixed == pytest.approx(wanted[0, 1], rel=1e-13)
+
+
+def test_arguments_in_lists_tuples_and_objects():
+    class Pair:
+        def __init__(self, a, b):
+            self.a, self.b = a, b
+
+    def rosenbrock(x):
+        return sum(100.0 * (b - a * a) ** 2 + (1.0 - a) ** 2 for a, b in zip(x[:-1], x[1:], strict=True))
+
+    x, v = list(X), list(V)
+    wanted = second(lambda x: rosenbrock(list(x)), X, V)
+    for kind in (list, tuple):
+        (found,) = hvp(rosenbrock, (kind(x),), (kind(v),))
+        assert type(found) is kind
+        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    assert x == list(X)
+    shared = [0.5, 2.0]
+    both = hvp(lambda x, y: x[0] * y[1] ** 2 + y[0], (shared, shared), ([1.0, 2.0], [1.0, 2.0]))
+    np.testing.assert_allclose(both[0], [2 * 2.0 * 2.0, 2 * 2.0 * 1.0 + 2 * 0.5 * 2.0])
+    (found,) = hvp(lambda p: p.a * p.b**2, (Pair(0.5, 2.0),), ({"a": 1.0, "b": 2.0},))
+    assert (found["a"], found["b"]) == (8.0, 6.0)
+    first, second_, third = hvp(lambda a, b, c: a * b[0] ** 2 * c[1], (2.0, (3.0,), X), (1.0, None, V))
+    assert first == pytest.approx(9.0 * V[1])
+    assert second_ is None
+    np.testing.assert_allclose(third, [0.0, 9.0, 0.0, 0.0, 0.0, 0.0])
+
+
 @pytest.mark.parametrize("size", [5000, 20000])
 def test_arrays_of_any_size(size):
     u = np.linspace(-1.0, 1.0, size)

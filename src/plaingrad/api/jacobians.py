@@ -11,6 +11,7 @@ from plaingrad.api.gradients import value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
     Argnums,
+    Branch,
     Leaf,
     active_positions,
     check_callable,
@@ -26,6 +27,7 @@ from plaingrad.api.leaves import (
 from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
 from plaingrad.api.whole import Mode, Task
 from plaingrad.engine.forward.push import push
+from plaingrad.engine.memory.entries import is_of_floats
 from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError
 from plaingrad.tangents import ZeroTangent
@@ -129,7 +131,7 @@ def hessian(
         task = Task(f, args, kwargs, positions_in(positions, args), False)
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.hessian, tier, chunk_size, second=True):
-            task.f = leaf_gradient(f, positions, tier, are_leaves(task.x_structures))
+            task.f = leaf_gradient(f, positions, tier, are_flat(task.x_structures))
             task.push_all(chunk_size)
         task.y_structure = task.x_structures
         return task.assembled(jacobian_entry, isinstance(argnums, tuple), second=True)
@@ -177,10 +179,20 @@ def hvp(
             if tier == "native":
                 raise
     structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
-    _, y_dot = push(leaf_gradient(f, active, tier, are_leaves(structures)), tuple(primals), dots, {})
+    is_flat = are_flat(structures)
+    _, y_dot = push(leaf_gradient(f, active, tier, is_flat), tuple(primals), dots, {})
+
+    if y_dot is None or y_dot is ZeroTangent:
+        found_dots: dict[int, Any] = {}
+    elif is_flat:
+        found_dots = {}
+        for structure, part in zip(structures, y_dot, strict=True):
+            found_dots.update(leaf_values(structure, part))
+    else:
+        found_dots = dict(enumerate(y_dot))
 
     def of_leaf(leaf: Leaf) -> Any:
-        dot = None if y_dot is None or y_dot is ZeroTangent else y_dot[leaf.position]
+        dot = found_dots.get(leaf.position)
         if dot is None or dot is ZeroTangent:
             return np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0)
         return dot
@@ -298,15 +310,18 @@ def moving(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[tuple[int, 
     return active, fixed
 
 
-def are_leaves(structures: list[Any]) -> bool:
-    """Whether each argument is one number or array."""
-    return all(type(structure) is Leaf for structure in structures)
+def are_flat(structures: list[Any]) -> bool:
+    """Whether each argument is one number or array, or a list or tuple of floats, each of its own."""
+    branches = [structure for structure in structures if type(structure) is not Leaf]
+    return len({id(branch) for branch in branches}) == len(branches) and all(
+        type(branch) is Branch and is_of_floats(branch.x) for branch in branches
+    )
 
 
 def leaf_gradient(
     f: Any, positions: tuple[int, ...], tier: Tier = "auto", flat: bool = False
 ) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of `f` by several arguments as a flat tuple of its leaves; `flat`: each argument is one."""
+    """The gradient of `f` by several arguments as a tuple of its leaves, in order; `flat`: they are so as it is."""
     gradient = value_and_grad(f, positions, tier=tier)
     if flat:
         return derives(f)(lambda *args, **kwargs: gradient(*args, **kwargs)[1])
