@@ -601,6 +601,56 @@ def test_the_result_itself_is_a_cotangent_although_the_function_has_written_it_t
     assert grad(squared)(X) @ V == pytest.approx(wanted, rel=1e-7)
 
 
+def test_directions_of_a_hessian_are_pushed_one_by_one_where_that_is_quicker():
+    calls = []
+
+    def long(x):
+        calls.append(1)
+        x *= 0.5
+        s = x[0] * x[1]
+        for k in range(200):
+            s = s * 0.99 + x[k % 6] * x[(k + 1) % 6] * s * 0.01
+        return s
+
+    def short(x):
+        calls.append(1)
+        return (x * x * x).sum()
+
+    is_compiled = plaingrad.info()["core"] == "compiled"
+    x = X.copy()
+    by_columns = hessian(long)(x)
+    assert len(calls) == (6 if is_compiled else 1)
+    np.testing.assert_array_equal(x, 0.5 * X)
+    calls.clear()
+    np.testing.assert_allclose(hessian(long, chunk_size=4)(X.copy()), by_columns, rtol=1e-12, atol=1e-14)
+    assert len(calls) == 2
+    wanted = np.array([second(lambda x: long(x * 1.0), X, unit) for unit in np.eye(6)])
+    np.testing.assert_allclose(by_columns, wanted, rtol=1e-11, atol=1e-13)
+    calls.clear()
+    np.testing.assert_allclose(hessian(short)(np.arange(40.0)), np.diag(6 * np.arange(40.0)), rtol=1e-13)
+    assert len(calls) == (2 if is_compiled else 1)
+
+
+def test_hessians_by_several_arguments_and_of_complex_steps():
+    def f(a, b, z):
+        w = complex(a, b[0]) * z
+        for _ in range(30):
+            w = w * w * 0.1 + b[1]
+        return abs(w) + w.real * a * b[0]
+
+    found = hessian(lambda a, b: f(a, b, 1.0 - 0.5j), (0, 1))(0.3, [0.7, 0.2])
+    columns = [
+        hvp(lambda a, b: f(a, b, 1.0 - 0.5j), (0.3, [0.7, 0.2]), v)
+        for v in [(1.0, [0.0, 0.0]), (0.0, [1.0, 0.0]), (0.0, [0.0, 1.0])]
+    ]
+    assert found[0][0] == pytest.approx(columns[0][0], rel=1e-12)
+    for k in range(2):
+        assert found[0][1][k] == pytest.approx(columns[k + 1][0], rel=1e-12)
+        assert found[1][k][0] == pytest.approx(columns[0][1][k], rel=1e-12)
+        for m in range(2):
+            assert found[1][k][1][m] == pytest.approx(columns[m + 1][1][k], rel=1e-12)
+
+
 def test_three_levels():
     f = PROGRAMS["written_in_place"]
     h = 1e-3

@@ -104,7 +104,8 @@ def hessian(
     Args:
         f: any Python callable that returns one real number.
         argnums: which positional argument to differentiate, or a tuple of several.
-        chunk_size: how many directions are pushed together. The gradient is taken once for each chunk.
+        chunk_size: how many directions are pushed together. The gradient is taken once for each chunk. None: with the
+            compiled core one is pushed first, and the others one by one or together, by what the first one has met.
         tier: as for `grad`.
 
     Returns:
@@ -132,6 +133,7 @@ def hessian(
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.hessian, tier, chunk_size, second=True):
             task.f = leaf_gradient(f, positions, tier, are_flat(task.x_structures))
+            task.tries_one = task.directions > 1
             task.push_all(chunk_size)
         task.y_structure = task.x_structures
         return task.assembled(jacobian_entry, isinstance(argnums, tuple), second=True)

@@ -28,9 +28,12 @@ from plaingrad.api.tiers import Tier
 from plaingrad.class_keys import is_instance
 from plaingrad.critical import imported
 from plaingrad.engine.calls.memo import several_runs
+from plaingrad.engine.compiled import core
+from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
 
 Mode = Literal["auto", "forward", "reverse"]
@@ -40,6 +43,8 @@ FEW_OUTPUTS = 16  # for so many, a pullback each is cheaper than pushing a chunk
 FEW_DIRECTIONS = 256  # with more inputs, a call in reverse mode is not turned into one in forward mode
 CHUNK_BYTES = 1 << 20  # of the largest tangent of a chunk: more does not stay in the cache
 CHUNK_LEAST, CHUNK_MOST = 64, 1024
+# Microseconds of a Hessian's product with one direction in the compiled core, and with a chunk, besides the operations.
+ONE_PRODUCT, ONE_CHUNK = 220.0, 750.0
 
 
 class Task:
@@ -49,6 +54,8 @@ class Task:
         x_leaves: the leaves of all differentiated arguments.
         directions: in how many real directions they can move.
         y_leaves: the leaves of the result, once `f` was called.
+        tries_one: one direction is pushed first, to see what it costs.
+        level: at which the last directions were pushed.
         table: (position of a leaf of y, of x) -> (derivative along 1, along i or None), each of shape y + x.
     """
 
@@ -68,6 +75,8 @@ class Task:
                     "tangent.\n  See docs: errors#argument"
                 )
         self.directions = sum(leaf.directions for leaf in self.x_leaves)
+        self.tries_one = False
+        self.level: ForwardLevel | None = None
         self.y: Any = None
         self.aux: Any = None
         self.y_structure: Any = None
@@ -219,10 +228,12 @@ class Task:
             self._note(run.value)
             self.pull_all(run)
             return
-        size = 1 if self._is_exact() else min(chunk_size or self._good_chunk(), self.directions)
+        tries = chunk_size is None and self.tries_one and CURRENT.get() is PLAIN and core is not None
+        size = 1 if self._is_exact() or tries else min(chunk_size or self._good_chunk(), self.directions)
         before = self._snapshot() if size < self.directions else None
         columns: list[list[Any]] = []
-        for start in range(0, self.directions, size):
+        start = count = 0
+        while start < self.directions:
             if start and before is not None:
                 before.restore()
             count = min(size, self.directions - start)
@@ -230,6 +241,9 @@ class Task:
             if not start:
                 self._note(y)
                 columns = [[] for _ in self.y_leaves]
+                if tries and not self._is_exact() and not self._is_quicker_one_by_one():
+                    size = self._good_chunk()
+            start += count
             if self.has_aux:
                 y_dot = y_dot[0] if type(y_dot) is tuple else None
             found = leaf_values(self.y_structure, y_dot)
@@ -245,6 +259,13 @@ class Task:
                     pair = whole[start], None
                 self.table[y.position, x.position] = pair
                 start += x.directions
+
+    def _is_quicker_one_by_one(self) -> bool:
+        """Whether the directions that are left cost less singly, by what the first one has met."""
+        met = None if self.level is None else self.level.recorder
+        if met is None or not met.together:
+            return False
+        return (self.directions - 1) * (ONE_PRODUCT + met.one_by_one) < ONE_CHUNK + met.together
 
     def _good_chunk(self) -> int:
         """How many directions to push together."""
@@ -271,7 +292,11 @@ class Task:
         found: list[Any] = [None] * len(self.args)
         for structure, n in zip(self.x_structures, self.positions, strict=True):
             found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
-        return push(self.f, self.args, tuple(found), self.kwargs, chunk=chunk)
+        return push(self.f, self.args, tuple(found), self.kwargs, chunk, self._level)
+
+    def _level(self, parent: Any, chunk: int | None) -> ForwardLevel:
+        self.level = ForwardLevel(parent, chunk)
+        return self.level
 
     def _column(self, y_dot: Any, y: Leaf, count: int) -> Any:
         """Tangents of one leaf of y: a list of numbers for a number, shape (count, *y.shape) for an array."""
