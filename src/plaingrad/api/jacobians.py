@@ -184,14 +184,7 @@ def hvp(
     is_flat = are_flat(structures)
     _, y_dot = push(leaf_gradient(f, active, tier, is_flat), tuple(primals), dots, {})
 
-    if y_dot is None or y_dot is ZeroTangent:
-        found_dots: dict[int, Any] = {}
-    elif is_flat:
-        found_dots = {}
-        for structure, part in zip(structures, y_dot, strict=True):
-            found_dots.update(leaf_values(structure, part))
-    else:
-        found_dots = dict(enumerate(y_dot))
+    found_dots = dots_of_leaves(structures, y_dot, is_flat)
 
     def of_leaf(leaf: Leaf) -> Any:
         dot = found_dots.get(leaf.position)
@@ -318,6 +311,18 @@ def are_flat(structures: list[Any]) -> bool:
     return len({id(branch) for branch in branches}) == len(branches) and all(
         type(branch) is Branch and is_of_floats(branch.x) for branch in branches
     )
+
+
+def dots_of_leaves(structures: list[Any], y_dot: Any, flat: bool) -> dict[int, Any]:
+    """The entries of the tangent of what `leaf_gradient` gave, by the positions of their leaves."""
+    if y_dot is None or y_dot is ZeroTangent:
+        return {}
+    if not flat:
+        return dict(enumerate(y_dot))
+    found: dict[int, Any] = {}
+    for structure, part in zip(structures, y_dot, strict=True):
+        found.update(leaf_values(structure, part))
+    return found
 
 
 def leaf_gradient(
