@@ -1,4 +1,4 @@
-"""Numbers that are read once, written as part of the expression that reads them: a third of the lines are left.
+"""Expressions: numbers that are read once become part of the expression that reads them; a third of the lines stay.
 
 The last pass: the operands of its statements may be expressions, which only `emit` understands. Nothing is computed in
 another order where that could be seen: an expression moves over no write, call or branch, and over no assignment of

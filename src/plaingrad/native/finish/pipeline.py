@@ -1,4 +1,4 @@
-"""What is done to a derived program before it is compiled: it computes the same, in fewer and faster statements."""
+"""The cleanup pipeline: passes on a derived program, which computes the same in fewer and faster statements then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Loops of a reverse sweep that carry one cotangent from iteration to iteration, and add up others.
+"""Preaccumulation: loops of a reverse sweep that carry one cotangent multiply it once an iteration.
+
+Such a loop carries one cotangent from iteration to iteration, and adds up others.
 
 Such an iteration takes the cotangent c to c * J, and adds c * K to each of the others. Written as the transform writes
 it, every operation of the chain from c to c * J waits for the one before, and the next iteration waits for all. Here J

@@ -1,5 +1,4 @@
-"""Every variable assigned once, as far as that goes, copies followed to their source, and cotangents born when the
-first contribution to them comes.
+"""SSA form for derived programs, with copy propagation: cotangents begin with the first contribution to them.
 
 Numba brings a program into this form itself, in time that grows with the square of the number of assignments to a
 name; and LLVM does not know that 0.0 + x is x (it is not for x = -0.0). Where branches meet, and where an iteration

@@ -1,4 +1,4 @@
-"""Elementwise expressions that end in an array, in reverse mode: one loop forward, one loop back.
+"""Loop fusion of elementwise expressions on whole arrays, in reverse mode: one loop forward, one loop back.
 
 `h = np.maximum(x @ w + b, 0.0)` is one loop on the way forward, which does for every element what the statements do,
 in their order, so the bits are the same. On the way back one loop computes again what the slopes read, and adds to the

@@ -1,4 +1,4 @@
-"""Sums of elementwise expressions over an axis, or over all elements, as loops of reverse mode: no array for the terms.
+"""Fused reductions: sums of elementwise expressions over an axis, or all elements, without an array for the terms.
 
 `np.sum(np.exp(x - m), axis=1)` is one nest of loops on the way forward, which adds in the order in which Numba's
 `np.sum` does, from 0 on, so that the bits are the same. On the way back every term has the cotangent of its sum.

@@ -1,4 +1,4 @@
-"""An elementwise expression as one loop forward and one back (see `array_loops`)."""
+"""Code of one fused elementwise expression: its loop forward, and its loop back (see `array_loops`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of numbers that the iterations of a block read or make: tiles of so many rows."""
+"""Tiles: the rows of numbers that the iterations of a block read or make, so many rows at once."""
 
 from __future__ import annotations
 

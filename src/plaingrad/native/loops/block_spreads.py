@@ -1,4 +1,4 @@
-"""Which values of a loop differ among the iterations of a block, and numbers spread over a pack."""
+"""Divergence analysis of a block of iterations: which values differ among them, and so become packs."""
 
 from __future__ import annotations
 

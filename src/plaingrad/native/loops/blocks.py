@@ -1,4 +1,4 @@
-"""A loop of sums for several iterations at once: every number of its body becomes a `Pack` of them.
+"""Outer-loop vectorisation of sums: several iterations at once, every number of the body a `Pack` of them.
 
 The body, way forward and way back, is translated statement by statement. A number that differs between iterations is a
 pack; tapes, cotangents and arrays of an iteration become arrays of packs; rows that the loop's counter selects are

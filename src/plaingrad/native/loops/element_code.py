@@ -1,4 +1,4 @@
-"""What loops over elements are written with, in reverse mode: lengths, places, elements, sums."""
+"""Code of loops over elements: variables, lengths, indices, loads, stores and sums."""
 
 from __future__ import annotations
 

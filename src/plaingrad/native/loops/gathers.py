@@ -1,4 +1,4 @@
-"""The loops that gather: every element of a cotangent once, the sum of what the iterations around it contribute."""
+"""Gather loops of stencils: every element of a cotangent once, the sum of what the iterations around it contribute."""
 
 from __future__ import annotations
 

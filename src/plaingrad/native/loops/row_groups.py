@@ -1,4 +1,4 @@
-"""Arithmetic on the rows of arrays inside a loop, in reverse mode: a few loops over elements, and no arrays.
+"""Loop fusion of arithmetic on rows inside a loop, with reductions in between: a few loops over elements, no arrays.
 
     for i in range(n):
         row = x[i] - np.max(x[i])

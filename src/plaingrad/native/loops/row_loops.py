@@ -1,4 +1,4 @@
-"""The loops over elements that do what a run of statements on rows does (see `row_groups`)."""
+"""Code of fused row operations: the loops over elements that `row_plan` has planned, forward and back."""
 
 from __future__ import annotations
 

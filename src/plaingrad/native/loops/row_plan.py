@@ -1,4 +1,4 @@
-"""Which loops over elements do what a run of statements on rows does: the plan that `row_loops` carries out.
+"""Scheduling of fused row operations: which loop over elements does what, and what is kept in buffers.
 
 The loops are numbered twice. On the way forward a statement stands in the first loop in which its operands are known:
 those of a reduction are known behind its loop. On the way back it stands in the first loop in which the cotangent of

@@ -1,4 +1,4 @@
-"""Statements on rows: which vectors they make, and of which rows these are."""
+"""Classification of statements on rows: which vectors they make, of which rows, and the loops that they mean."""
 
 from __future__ import annotations
 

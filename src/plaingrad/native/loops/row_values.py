@@ -1,4 +1,4 @@
-"""Elements of rows in loops: buffers, places, and the checks in front of a loop."""
+"""Loads and buffers of fused row operations, and the checks of lengths in front of their loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranges of a stencil: where all of its contributions fall together, and what becomes of the rim."""
+"""Iteration ranges of a stencil's reverse: where all contributions fall together, and what becomes of the rim."""
 
 from __future__ import annotations
 

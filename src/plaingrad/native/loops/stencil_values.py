@@ -1,4 +1,4 @@
-"""Values that the way back of a stencil reads: computed again where that is cheap, else kept."""
+"""Rematerialisation in stencils: what the way back reads is computed again where that is cheap, else kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops that compute each element of a new array from neighbours in others: reversed by gathering, not scattering.
+"""Stencils, loops that compute each element of a new array from neighbours: reversed by gathering, not scattering.
 
 For `for i, j: v[i, j] = f(u[i + a, j + b], ...)` the general reverse adds into `u_b[i + a, j + b]` for every
 neighbour, which no compiler vectorises. Here every element of `u_b` is assigned once: the sum, over the distinct

@@ -1,4 +1,4 @@
-"""Loops that only add up: forward and reverse in one pass.
+"""Reduction loops, which only add up: forward and reverse in one pass.
 
 total = sum over i of f(i, x) carries nothing from one iteration to the next but the sum, whose cotangent is the same
 number in all of them. So the cotangent of x is (d total / d x) times that number, and the factor in front can be summed

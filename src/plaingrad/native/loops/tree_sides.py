@@ -1,4 +1,4 @@
-"""The operands of an elementwise expression as sides of its loops: places, lengths, broadcasting."""
+"""Broadcasting in fused elementwise expressions: the lengths of the loops, and where elements of operands are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to a user's program before it is differentiated: each pass takes a program and returns a better one."""
+"""The lowering pipeline: passes on the user's program before it is differentiated, each of which gives a better one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variables that are assigned one after another, with a name for every value: what the transforms take.
+"""Renaming: a name for every value of a variable that is assigned several times, which is what the transforms take.
 
 The front end gives such programs. Passes that make a variable change as it goes rename it here: every assignment gets
 a new name, and where ways meet (behind a branch, at the top of a loop) a name that is assigned at the end of each way.

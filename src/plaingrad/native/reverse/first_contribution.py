@@ -1,5 +1,7 @@
-"""The first contribution to the cotangent of an array is taken as it is, where it is an array of its own or one that
-ends there, instead of being added to zeros. `cotangent_arrays.resolved` asks here about the buffers that are pending.
+"""First contributions to cotangents of arrays: taken as they are, instead of being added to zeros.
+
+That is done where the contribution is an array of its own, or one that ends there. `cotangent_arrays.resolved` asks
+here about the buffers that are pending.
 
 Whether the shapes agree (operands may have been broadcast) is known only when the program runs, so the functions
 below decide; where they do not agree, zeros are filled in and summed into as ever.

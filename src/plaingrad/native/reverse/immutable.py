@@ -1,4 +1,4 @@
-"""Arrays that are values: written, if at all, right after they are made, and then never again.
+"""Immutable arrays: values that are written, if at all, right after they are made, and then never again.
 
 Most programs that step a field through time make a new array a step, fill it, and give it the name of the old one.
 Such an array need not be copied or taped: a reference keeps what was read (*settled* memory). And its cotangent can be

@@ -1,4 +1,4 @@
-"""What the forward sweep hands over to the reverse sweep: the frame, and the shadows that both have to do with."""
+"""Saved state: what the forward sweep hands over to the reverse sweep, the frame, and the shadows that both use."""
 
 from __future__ import annotations
 
