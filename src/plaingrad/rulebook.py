@@ -6,6 +6,7 @@ One callable may have several rules, chosen by the types of the arguments: they 
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from types import (
     WrapperDescriptorType,
 )
 from typing import Any, Literal, Protocol
+
+import numpy as np
 
 from plaingrad import rules_of_functions
 from plaingrad.class_keys import is_instance, key_of
@@ -194,6 +197,7 @@ class Watcher(Protocol):
 _changes = [0]
 _rules: dict[Any, Rule] = {}
 _waiting: dict[str, Callable[[], Iterable[Rule]]] = {}  # by module, what is entered when it is met
+_with_ufuncs: list[str] = []  # the modules among them that have ufuncs
 _covered: dict[Any, Rule] = {}  # plaingrad's own rules, where the program has put others
 _combinations: dict[Any, Any] = {}
 _watchers: dict[int, weakref.ref[Watcher]] = {}  # by identity
@@ -398,8 +402,9 @@ def _tell() -> None:
 def find(function: Any) -> Rule | None:
     """The rule for `function`, or None."""
     if type(function) is FunctionType:
-        return rules_of_functions.get(function) or _rules.get(function)
-    rule = _rules.get(_key(function))
+        rule = rules_of_functions.get(function) or _rules.get(function)
+    else:
+        rule = _rules.get(_key(function))
     return rule if rule is not None or not _waiting else _met(function)
 
 
@@ -423,17 +428,25 @@ def name_of(function: Any) -> str:
 # -- rules of modules that not every program imports -------------------------------------------------------------------
 
 
-def when_met(module: str, rules: Callable[[], Iterable[Rule]]) -> None:
-    """Enter `rules()` when a C function or class of `module` is first looked up.
+def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = False) -> None:
+    """Enter `rules()` when a function or class of `module` is first looked up.
 
     So the rules are in force as soon as the program has imported the module, wherever it does, and plaingrad need not
-    import it.
+    import it. With `ufuncs`, which do not know their module, also when a ufunc without a rule is first looked up after
+    the module was imported.
     """
     _waiting[module] = rules
+    if ufuncs:
+        _with_ufuncs.append(module)
 
 
 def _met(function: Any) -> Rule | None:
-    """The rule for a C function or class of which none is entered, if it is the first of its module."""
+    """The rule for a function or class of which none is entered, if it is the first of its module."""
+    if type(function) is np.ufunc:
+        for module in _with_ufuncs:
+            if module in _waiting and _is_imported(module):
+                exclusively(_lock, _enter_waiting, module)
+        return _rules.get(function)
     if type(function) not in _OF_MODULES:
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
@@ -442,6 +455,12 @@ def _met(function: Any) -> Rule | None:
         return None
     exclusively(_lock, _enter_waiting, module)
     return _rules.get(_key(function))
+
+
+def _is_imported(module: str) -> bool:
+    """Whether `module` is there, and whole."""
+    found = sys.modules.get(module)
+    return found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False)
 
 
 def _enter_waiting(module: str) -> None:
@@ -453,7 +472,7 @@ def _enter_waiting(module: str) -> None:
 
 
 _OF_MODULES = frozenset(
-    (type, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+    (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 )
 
 
