@@ -1,8 +1,10 @@
 """Every row at its own sample points against differences, on numbers, arrays and complex numbers; singular points."""
 
 import cmath
+import contextlib
 import math
 import operator
+import sys
 
 import mpmath
 import numpy as np
@@ -14,6 +16,8 @@ from plaingrad import rulebook
 from plaingrad.rules import elementwise, special
 from plaingrad.tangents import is_zero, unthunk
 
+with contextlib.suppress(ImportError):
+    import scipy.special  # noqa: F401 (so that digamma calls it)
 ROWS = [
     rule
     for rule in rulebook.rules()
@@ -156,7 +160,8 @@ def test_a_real_argument_of_a_complex_product_gets_a_complex_cotangent_to_be_pro
 # Special functions ------------------------------------------------------------------------------------------
 
 
-def test_digamma_agrees_with_mpmath_to_thirteen_digits():
+@pytest.mark.parametrize("digamma", [special.digamma, special.digamma_in_python])
+def test_digamma_agrees_with_mpmath_to_thirteen_digits(digamma):
     mpmath.mp.dps = 30
     for x in [
         *np.linspace(-9.95, 30, 400).tolist(),
@@ -169,15 +174,25 @@ def test_digamma_agrees_with_mpmath_to_thirteen_digits():
         -1000.25,
     ]:
         truth = mpmath.digamma(mpmath.mpf(x))
-        assert abs(special.digamma(x) - truth) <= 1e-13 * max(1, abs(truth)), x
+        assert abs(digamma(x) - truth) <= 1e-13 * max(1, abs(truth)), x
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 7])
-def test_polygamma_agrees_with_mpmath_to_thirteen_digits(n):
+@pytest.mark.parametrize("polygamma", [special.polygamma, special.polygamma_in_python])
+def test_polygamma_agrees_with_mpmath_to_thirteen_digits(n, polygamma):
     mpmath.mp.dps = 30
     for x in [*np.linspace(-5.95, 20, 100).tolist(), 1e-3, 40.0, 1e4]:
         truth = mpmath.polygamma(n, mpmath.mpf(x))
-        assert abs(special.polygamma(n, x) - truth) <= 1e-13 * abs(truth), x
+        assert abs(polygamma(n, x) - truth) <= 1e-13 * abs(truth), x
+
+
+def test_digamma_calls_scipy_where_the_program_has_imported_it(monkeypatch):
+    called = []
+    fake = type("Module", (), {"psi": staticmethod(lambda x: called.append(x) or 1.5)})
+    monkeypatch.setitem(sys.modules, "scipy.special", fake)
+    assert special.digamma(2.0) == 1.5 and called == [2.0]
+    monkeypatch.delitem(sys.modules, "scipy.special")
+    assert special.digamma(1.0) == pytest.approx(-0.5772156649015329, rel=1e-14)
 
 
 def test_digamma_at_poles_and_at_infinity():

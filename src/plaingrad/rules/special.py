@@ -1,8 +1,13 @@
-"""Special functions that other rows need for their derivatives, differentiable to every order."""
+"""Special functions that other rows need for their derivatives, differentiable to every order.
+
+Where the program has imported SciPy its compiled functions do the work. SciPy is not imported for that: it would take
+longer than most programs' gradients of `math.gamma`.
+"""
 
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 from plaingrad.define import scalar
@@ -17,9 +22,17 @@ def digamma(x: float) -> float:
         return x
     if x <= 0 and x == math.floor(x):
         return math.nan  # a pole
+    compiled = getattr(sys.modules.get("scipy.special"), "psi", None)
+    if compiled is not None:
+        return float(compiled(x))
+    return digamma_in_python(x)
+
+
+def digamma_in_python(x: float) -> float:
+    """The same where there is no SciPy; x is no pole."""
     if x < -0.5:
         # Reflection; the argument of the tangent is reduced exactly, so that digamma is good near poles.
-        return digamma(1 - x) - math.pi / math.tan(math.pi * math.remainder(x, 1.0))
+        return digamma_in_python(1 - x) - math.pi / math.tan(math.pi * math.remainder(x, 1.0))
     terms = []
     while x < 12:
         terms.append(-1 / x)
@@ -37,6 +50,14 @@ def polygamma(n: int, x: float) -> float:
     """The n-th derivative of digamma, n >= 1: (-1)**(n+1) n! zeta(n+1, x), by the Euler-Maclaurin formula."""
     if math.isnan(x) or (x <= 0 and x == math.floor(x)):
         return math.nan
+    compiled = getattr(sys.modules.get("scipy.special"), "zeta", None)
+    if compiled is not None and x > 0:
+        return (-1.0) ** (n + 1) * math.factorial(n) * float(compiled(n + 1, x))
+    return polygamma_in_python(n, x)
+
+
+def polygamma_in_python(n: int, x: float) -> float:
+    """The same where there is no SciPy; x is no pole."""
     s = n + 1
     terms = []
     while x < 12 + n:
