@@ -38,6 +38,30 @@ TOPICS = {
     "Classes, objects, references": ("python/objects", "internals"),
     "Text and bytes": ("python/text",),
     "Tasks, threads, signals": ("concurrency",),
+    "scipy.special: gamma, beta, zeta": (
+        "scipy/special/gamma",
+        "scipy/special/incomplete",
+        "scipy/special/zeta",
+    ),
+    "scipy.special: Bessel and Airy functions": (
+        "scipy/special/bessel",
+        "scipy/special/orders",
+        "scipy/special/airy",
+    ),
+    "scipy.special: elliptic and hypergeometric functions, orthogonal polynomials": (
+        "scipy/special/elliptic",
+        "scipy/special/hypergeometric",
+        "scipy/special/polynomials",
+        "scipy/special/harmonics",
+    ),
+    "scipy.special: distributions and their inverses": (
+        "scipy/special/distributions",
+        "scipy/special/noncentral",
+        "scipy/special/inverses",
+        "scipy/special/private",
+        "scipy/special/normal",
+    ),
+    "scipy.special: other functions": ("scipy/",),
 }
 # As in `Fraction._operator_fallbacks.<locals>.forward`, whose name is `__add__`.
 MADE_INSIDE = re.compile(r"\.\w+\.<locals>\.\w+$")
@@ -90,8 +114,8 @@ def topic(file: str) -> str:
 
 def name_of(function: object) -> str:
     """The name by which a user knows `function`."""
-    if isinstance(function, np.ufunc):
-        return f"numpy.{function.__name__}"
+    if isinstance(function, np.ufunc) or type(function).__name__ == "MultiUFunc":
+        return f"{home_of(function)}.{function.__name__}"
     function = getattr(function, "__func__", function)  # of a static method
     name = getattr(function, "__qualname__", None) or getattr(function, "__name__", None) or repr(function)
     name = MADE_INSIDE.sub(f".{getattr(function, '__name__', '')}", name)
@@ -99,6 +123,14 @@ def name_of(function: object) -> str:
     module = getattr(function, "__module__", None) or getattr(owner, "__module__", None) or ""
     module = module.removeprefix("_")
     return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def home_of(function: object) -> str:
+    """The module of a ufunc, which does not know it."""
+    rule = rulebook.find(function)
+    return (
+        "scipy.special" if rule is not None and "/rules/scipy/" in rule.source.replace("\\", "/") else "numpy"
+    )
 
 
 def forward(rule: rulebook.Rule) -> str:

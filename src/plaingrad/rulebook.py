@@ -471,9 +471,8 @@ def _enter_waiting(module: str) -> None:
         _waiting.pop(module, None)
 
 
-_OF_MODULES = frozenset(
-    (type, FunctionType, BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
-)
+_DESCRIPTORS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+_OF_MODULES = frozenset((type, FunctionType, BuiltinFunctionType, *_DESCRIPTORS))
 
 
 def _key(function: Any) -> Any:

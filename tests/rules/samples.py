@@ -39,6 +39,11 @@ class Sample(NamedTuple):
 TABLE: dict[Any, list[Sample]] = {}
 
 
+def is_of_scipy(rule):
+    """Whether a rule is about SciPy, or a helper of such rules: they are sampled in tests/rules/scipy."""
+    return "/rules/scipy/" in rule.source.replace("\\", "/")
+
+
 def at(*args, **options):
     """The function itself, at these arguments."""
     return Sample(None, args, options)

@@ -80,5 +80,8 @@ def test_columns_and_times(agrees):
 
 def test_compiled_routines_are_refused_by_what_was_called(refuses):
     refuses(lambda a: spherical_to_cartesian(1.0, a, 0.3)[0].value, 0.4, called="astropy.coordinates.spherical_to_cartesian")
+
+
+def test_distances_by_scipys_special_functions(agrees):
     cosmos = FlatLambdaCDM(H0=70, Om0=0.3)
-    refuses(lambda z: cosmos.luminosity_distance(z).value, 0.5, called="astropy.cosmology.", says="scipy.special.")
+    agrees(lambda z: cosmos.luminosity_distance(z).value, 0.5)

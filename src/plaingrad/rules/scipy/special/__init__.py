@@ -1,0 +1,39 @@
+"""Facts about `scipy.special`: rows, by the subjects of its reference, and what SciPy lacks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plaingrad.rulebook import Rule
+from plaingrad.rules.scipy import forms
+from plaingrad.rules.scipy.special import (
+    airy,
+    bessel,
+    distributions,
+    elementary,
+    elliptic,
+    gamma,
+    harmonics,
+    hypergeometric,
+    incomplete,
+    integrals,
+    inverses,
+    noncentral,
+    normal,
+    polynomials,
+    private,
+    refusals,
+    wave,
+    zeta,
+)
+
+
+def rules() -> Iterable[Rule]:
+    """All of them."""
+    return forms.gathered()
+
+
+__all__ = [
+    "airy", "bessel", "distributions", "elementary", "elliptic", "gamma", "harmonics", "hypergeometric", "incomplete", "integrals",
+    "inverses", "noncentral", "normal", "polynomials", "private", "refusals", "wave", "zeta",
+]  # fmt: skip
