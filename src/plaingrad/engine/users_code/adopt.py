@@ -117,6 +117,9 @@ def _adopt(cls: type) -> None:
 
 
 def _adopt_attributes(cls: type) -> None:
+    if not _is_watching and type(cls) is type and all(is_untouched(b) or not is_heap(b) for b in cls.__mro__):
+        _enter(cls, cls, kind_of(cls) not in (NUMBER, ARRAY))  # one of the engine's
+        return
     plan = None if _is_watching else adoption_plans.find(cls)
     if plan is not None:
         for f in plan.exchanged():
