@@ -502,3 +502,86 @@ def test_functions_of_numpys_numbers(f):
     second = hvp(program, (a,), (np.array([1.0, 0.0]),))[0]
     by_differences = differences(lambda x: grad(program)(np.array([x, 1.3])), 0.7)
     assert second == pytest.approx(by_differences, rel=1e-7, abs=1e-7)
+
+
+def test_constants_beside_active_arrays():
+    weights, out = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+
+    def f(a):
+        held = a * weights  # the way back reads `weights`
+        np.add(weights, 1.0, weights)  # so this write has to be seen
+        np.cumsum(a, out=out)
+        total = np.linalg.norm(weights) + np.clip(out, -1e9, 1e9).sum()
+        return (held * np.nan_to_num(weights)).sum() + total
+
+    def by_hand(a):
+        w = np.array([1.0, 2.0, 3.0])
+        return (a * w * (w + 1.0)).sum() + np.linalg.norm(w + 1.0) + np.cumsum(a).sum()
+
+    a = np.array([0.5, -1.0, 2.0])
+    for _ in range(2):
+        weights[:] = [1.0, 2.0, 3.0]
+        assert f(a) == pytest.approx(by_hand(a))
+        weights[:] = [1.0, 2.0, 3.0]
+        w = np.array([1.0, 2.0, 3.0])
+        assert grad(f)(a) == pytest.approx(w * (w + 1.0) + [3.0, 2.0, 1.0])
+        weights[:] = [1.0, 2.0, 3.0]
+        assert jvp(f, (a,), (np.ones(3),))[1] == pytest.approx(20.0 + 6.0)
+
+
+def test_an_argument_under_another_name_is_no_constant():
+    def f(a):
+        return np.linalg.norm(shared) * a[0]
+
+    shared = np.array([3.0, 4.0])
+    try:
+        found = grad(f)(shared)
+    except plaingrad.PlaingradError:
+        return  # refused by name: the two names would have different derivatives
+    assert found == pytest.approx([5.0, 0.0])
+
+
+def test_a_class_with_a_metaclass_and_descriptors_is_adopted_again():
+    import abc
+    import dataclasses
+    import enum
+
+    class Shape(abc.ABC):
+        registry = {}
+        unit = 1.0
+
+        def __init_subclass__(cls, **kwargs):
+            Shape.registry[cls.__name__] = cls
+
+        @classmethod
+        def __class_getitem__(cls, k):
+            return cls
+
+        @abc.abstractmethod
+        def area(self): ...
+
+        def __lt__(self, other):
+            return self.area() < other.area()
+
+    @dataclasses.dataclass(order=True)
+    class Square(Shape):
+        side: float
+
+        def area(self):
+            return self.side * self.side * self.unit
+
+    class Colour(enum.Enum):
+        RED = 1.0
+        BLUE = 3.0
+
+        def __mul__(self, x):
+            return self.value * x
+
+    def f(x):
+        shapes = [Square[int](x * k) for k in (3.0, 1.0, 2.0)]
+        return min(shapes).area() * (Colour.BLUE * x) + sorted(shapes)[-1].side
+
+    for _ in range(3):
+        assert grad(f)(2.0) == pytest.approx(3.0 * 3 * 4.0 + 3.0)
+    Square.__lt__ = lambda self, other: self.side > other.side
+    assert grad(f)(2.0) == pytest.approx(9.0 * 9 * 4.0 + 1.0)

@@ -130,6 +130,7 @@ include "arrays.pxi"
 include "array_steps.pxi"
 include "reverse_arrays.pxi"
 include "forward_arrays.pxi"
+include "quiet.pxi"
 include "array_functions.pxi"
 include "paired_cotangents.pxi"
 include "pair_arrays.pxi"
@@ -138,5 +139,5 @@ include "looks.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
-    ArrayCopier, ViewMaker, PlainCall, CrossRule
+    ArrayCopier, ViewMaker, PlainCall, QuietCall, CrossRule
 ))  # of these, bound methods run as they are

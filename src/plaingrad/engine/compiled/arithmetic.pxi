@@ -139,6 +139,12 @@ cdef class Arithmetic:
 
     def compiled(self, f, rule, general):
         """What to call instead of `f`, which has a rule; `general` where that is a user's, or nothing of ours."""
+        quiet = rule.kind == "composed" or (rule.own and rule.gives_derivative)
+        if quiet and not rule.users and not rule.variants and not rule.mutates:
+            general = QuietCall(self, f, general).call
+        return self._compiled(f, rule, general)
+
+    def _compiled(self, f, rule, general):
         if rule.users:
             return general
         if f is sum:

@@ -122,6 +122,8 @@ def _adopt_attributes(cls: type) -> None:
         return
     plan = None if _is_watching else adoption_plans.find(cls)
     if plan is not None:
+        if type(cls) is not type:
+            _adopt(type(cls))
         for f in plan.exchanged():
             _swap(f)
         for base, is_settled in plan.adopted():

@@ -1,6 +1,6 @@
 """How a class was adopted, to be done again at the next derivative without looking at each of its attributes.
 
-Only of classes of metaclass `type` whose attributes ask for nothing but functions to be exchanged; as long as neither
+Only of classes whose attributes ask for nothing but functions to be exchanged; as long as neither
 the class, nor a base, nor the rulebook has changed. A plan keeps nothing alive.
 """
 
@@ -9,16 +9,18 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Iterator
-from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_among
+from plaingrad.class_keys import is_among, is_own_key
 from plaingrad.engine.memory.kinds import FLAT
 from plaingrad.engine.users_code.class_versions import UNKNOWN
 
 #: Classes of attributes that need nothing: data, slots, `__dict__` and `__weakref__`.
 INERT = FLAT | {MemberDescriptorType, GetSetDescriptorType, dict, tuple, list}
+#: And of those that lead to functions.
+ACTING = frozenset((functools.partial, functools._lru_cache_wrapper, MethodType, property))
 
 
 class Plan:
@@ -67,7 +69,7 @@ def keep(cls: type, tag: tuple[Any, int], bases: list[tuple[type, bool]]) -> Non
     """Note that `cls`, with version tag `tag`, was adopted, and with it `bases`; not if that took more than usual."""
     if tag[1] == UNKNOWN or not bases or bases[-1][0] is not cls:
         return
-    if any(type(base) is not type for base in cls.__mro__):
+    if not all(map(is_own_key, cls.__mro__)):
         return
     functions: list[FunctionType] = []
     for base, _ in bases:
@@ -87,5 +89,11 @@ def _functions_in(name: str, value: Any) -> list[FunctionType] | None:
         accessors = [f for f in (value.fget, value.fset, value.fdel) if f is not None]
         return accessors if all(type(f) is FunctionType for f in accessors) else None
     if type(value) in (staticmethod, classmethod):
-        return None if name.startswith("__") else []
-    return [] if is_among(type(value), INERT) else None
+        inner = value.__func__
+        if not name.startswith("__") or isinstance(inner, type):
+            return []
+        return [inner] if type(inner) is FunctionType else None
+    if is_among(type(value), INERT):
+        return []
+    acts = is_among(type(value), ACTING) or hasattr(type(value), "__get__")
+    return None if acts or (name.startswith("__") and callable(value)) else []
