@@ -116,6 +116,7 @@ def test_dates_between_numbers():
     assert grad(f)(0.1) == pytest.approx(-30 / 365 * math.exp(-0.1 * 30 / 365))
 
 
+@pytest.mark.filterwarnings("ignore:The 'generic' unit:DeprecationWarning")
 def test_whole_numbers_made_of_active_ones_are_noticed_in_sums_of_times():
     def f(x):
         steps = int(x)
