@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.api.choice import Known
 from plaingrad.api.gradients import value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
@@ -47,8 +48,7 @@ def jacobian(
         f: any Python callable. Its result may be a number, an array, or lists, tuples, dicts and objects of these.
         argnums: which positional argument to differentiate, or a tuple of several; of any structure, as for `grad`.
         mode: "forward" costs about a call of `f` for every few inputs, "reverse" one call and a pullback for every
-            output; "auto" chooses by their numbers (and what `prefer_mode` said of `f`). For more than four inputs it
-            first records a call to see how many results there are, and if they are many, calls `f` once more.
+            output; "auto" records a call to see what is cheaper (and obeys `prefer_mode`), and remembers that.
         chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
         tier: as for `grad`. Natively, up to 16 columns are computed together in one sweep, at once or twice the cost
@@ -79,11 +79,12 @@ def jacobian(
     _check_mode(mode)
     _check_chunk(chunk_size)
     check_tier(tier)
+    known = Known()
 
     @derives(f)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
-        task = Task(f, args, kwargs, at, has_aux)
+        task = Task(f, args, kwargs, at, has_aux, known)
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.jacobian, tier, mode, chunk_size, has_aux):
             task.f = in_tier(tier, f, args, "pullback")

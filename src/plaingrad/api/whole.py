@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
 import numpy as np
 
-from plaingrad.api import recorded
+from plaingrad.api import choice, recorded
 from plaingrad.api.jacobian_entries import jacobian_entry
 from plaingrad.api.leaves import (
     Leaf,
@@ -38,8 +39,6 @@ from plaingrad.tangents import ZeroTangent
 
 Mode = Literal["auto", "forward", "reverse"]
 
-FEW_INPUTS = 4  # for so many, forward mode is taken without asking how many outputs there are
-FEW_OUTPUTS = 16  # for so many, a pullback each is cheaper than pushing a chunk
 FEW_DIRECTIONS = 256  # with more inputs, a call in reverse mode is not turned into one in forward mode
 CHUNK_BYTES = 1 << 20  # of the largest tangent of a chunk: more does not stay in the cache
 CHUNK_LEAST, CHUNK_MOST = 64, 1024
@@ -56,11 +55,18 @@ class Task:
         y_leaves: the leaves of the result, once `f` was called.
         tries_one: one direction is pushed first, to see what it costs.
         level: at which the last directions were pushed.
+        known: what is known of the function from a derivative before.
         table: (position of a leaf of y, of x) -> (derivative along 1, along i or None), each of shape y + x.
     """
 
     def __init__(
-        self, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], positions: tuple[int, ...], has_aux: bool
+        self,
+        f: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        positions: tuple[int, ...],
+        has_aux: bool,
+        known: choice.Known | None = None,
     ) -> None:
         self.f = f
         self.args = args
@@ -77,6 +83,7 @@ class Task:
         self.directions = sum(leaf.directions for leaf in self.x_leaves)
         self.tries_one = False
         self.level: ForwardLevel | None = None
+        self.known = choice.Known() if known is None else known
         self.y: Any = None
         self.aux: Any = None
         self.y_structure: Any = None
@@ -87,20 +94,46 @@ class Task:
         """Fill the table in the mode asked for."""
         if mode == "auto":
             mode = getattr(self.f, "__plaingrad_mode__", "auto")
-        if mode == "auto" and self.directions <= FEW_INPUTS:
+        if mode == "auto" and self._is_forward():
             mode = "forward"
         if mode == "forward":
             self.push_all(chunk_size)
+            self._note_outputs()
             return
         before = self._snapshot() if mode == "auto" else None
         run = Run(self.f, self.args, self.positions, self.kwargs, self._result)
         self._note(run.value)
-        outputs = sum(leaf.directions for leaf in self.y_leaves)
-        if before is None or outputs <= max(FEW_OUTPUTS, self.directions // 4):
-            self.pull_all(run)
-        else:
-            before.restore()
-            self.push_all(chunk_size)
+        if before is not None:
+            sizes = [leaf.size for leaf in (*self.x_leaves, *self.y_leaves)]
+            program = choice.Program.of(
+                run.level.tape, run.level.arrays, sizes, self.directions, self._outputs()
+            )
+            self.known.program = program
+            if not choice.is_reverse(program, recorded=True):
+                del run
+                before.restore()
+                self.push_all(chunk_size)
+                return
+        self.pull_all(run)
+
+    def _program(self) -> choice.Program | None:
+        """What is known of the program, if it was called with as much to differentiate by."""
+        program = self.known.program
+        return program if program is not None and program.directions == self.directions else None
+
+    def _is_forward(self) -> bool:
+        """Whether forward mode is the cheaper one, as far as that is known without recording a run."""
+        program = self._program()
+        return self.directions == 1 if program is None else not choice.is_reverse(program, recorded=False)
+
+    def _outputs(self) -> int:
+        return sum(leaf.directions for leaf in self.y_leaves)
+
+    def _note_outputs(self) -> None:
+        """The same program may have other results the next time."""
+        program = self._program()
+        if program is not None and program.outputs != self._outputs():
+            self.known.program = replace(program, outputs=self._outputs())
 
     def solve_natively(
         self, whole: Callable[..., Any], tier: Tier, *options: Any, second: bool = False
@@ -269,6 +302,9 @@ class Task:
 
     def _good_chunk(self) -> int:
         """How many directions to push together."""
+        has_arrays = any(leaf.is_array for leaf in self.x_leaves)
+        if not self.tries_one and choice.are_singly(self._program(), self.directions, has_arrays):
+            return 1
         largest = max(1, *[leaf.size for leaf in (*self.x_leaves, *self.y_leaves)])
         return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
 

@@ -198,8 +198,10 @@ class Identities(Hooks):
     def _sweep_arrays(self) -> None:
         if self._sweep_alone(self.arrays):
             self._array_bytes = 0
-            held = sum([getattr(owner, "nbytes", 0) for owner in self.arrays[:]])
-            self._array_limit = SWEEP_BYTES + held // 2
+            held = [getattr(owner, "nbytes", 0) for owner in self.arrays[:]]
+            # To look at an array costs a twentieth of an operation on a small one: half of the arrays may be dead if
+            # they are small, an eighth of the memory if they are large.
+            self._array_limit = SWEEP_BYTES + max(sum(held) // 8, 4000 * len(held))
             if self.recorder is not None:
                 self.recorder.array_bytes, self.recorder.array_limit = 0, self._array_limit
 

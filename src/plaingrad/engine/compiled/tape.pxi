@@ -144,6 +144,16 @@ cdef class Tape:
         x_bar[0] = 0.0
         return 0
 
+    def census(self):
+        """How many entries are of numbers, of elements of arrays, and with objects."""
+        cdef Py_ssize_t k, numbers = 0, elements = 0
+        for k in range(self.count):
+            if self.entries[k].input >= 0:
+                numbers += 1
+            elif self.entries[k].input == READ or self.entries[k].input == WRITE:
+                elements += 1
+        return numbers, elements, len(self.objects)
+
     def __len__(self):
         return 3 * self.count
 
