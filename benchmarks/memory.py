@@ -4,9 +4,8 @@
     python -m benchmarks.memory convolution   # those with this word in their names
     python -m benchmarks.memory --flat 1e6    # the memory of the process through so many gradients, instead
 
-What Python and NumPy allocate is counted (`tracemalloc`); a plain call's own memory is in both. No
-figure: autograd refuses the
-program, because it writes into arrays.
+What Python and NumPy allocate is counted (`tracemalloc`); a plain call's own memory is in both. Where there is no
+figure of autograd's, it refuses the program, because that writes into arrays.
 """
 
 import argparse

@@ -91,3 +91,15 @@ def rewrite_function(f: FunctionType, fused: bool = True) -> FunctionType:
     new.__module__ = f.__module__
     new.__doc__ = f.__doc__
     return new
+
+
+def locals_read(code: CodeType) -> set[str]:
+    """The names of the locals that `code` reads, and of those that it might."""
+    version, names = facts(), code.co_varnames
+    found = set()
+    for name, arg in imported("plaingrad.rewrite.listing").Listing(code).instructions:
+        if name in version.pairs:
+            found |= {names[arg >> 4], names[arg & 15]}
+        elif "FAST" in name and name != "STORE_FAST":
+            found.add(names[arg])
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine.memory.holders import PARTS, TABLES, Inside, fingerprint, looked_into
-from plaingrad.engine.memory.memory import Shadow, extent, owner_of
+from plaingrad.engine.memory.memory import Shadow, owner_of
 from plaingrad.engine.memory.tape import STEP, ArraySlot, NumberSlot, Tree, Write, reverse
 from plaingrad.engine.refusals.answered import settled
 from plaingrad.engine.refusals.refuse import refuse
@@ -335,8 +335,6 @@ def seed(shadow: Shadow, i: int, inner: Shadow, slot: Any) -> None:
     """Hand the cotangent at index `i` over to the same output, made again, in `inner`."""
     lend(shadow, inner, [(i, slot.index)])
     if slot.index in inner.laid:
-        flat, _ = inner.laid[slot.index]
-        inner.laid[slot.index] = flat, extent(owner_of(slot.x))[0]
         del shadow.laid[i]
     shadow.owned.discard(i)
     shadow.bars[i] = None  # nothing before the call knows it

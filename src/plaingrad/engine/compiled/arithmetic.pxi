@@ -84,7 +84,7 @@ cdef class Arithmetic:
         """a op b where one is an array; None where that is not done here."""
         return None
 
-    cdef object _elementwise(self, object f, object x, int slope, object partial):
+    cdef object _elementwise(self, object f, object x, int slope, object partial, int reads=READS_BOTH):
         """f(x), elementwise in an array; None where that is not done here."""
         return None
 

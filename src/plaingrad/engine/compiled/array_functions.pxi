@@ -20,7 +20,7 @@ cdef class UfuncRule(ArrayRule):
     """A ufunc of one argument, with a scalar row."""
 
     cdef object partial
-    cdef int slope, known
+    cdef int slope, known, reads
 
     def __init__(self, recorder, f, partial, general):
         super().__init__(recorder, f, general)
@@ -28,6 +28,7 @@ cdef class UfuncRule(ArrayRule):
         own = getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
         self.slope = SLOPES_OF_ARRAYS.get(f, TIMES) if own else TIMES
         self.known = SLOPES.get(getattr(math, f.__name__, None), 0) if own else 0
+        self.reads = steps.what_is_read(partial)
 
     def call(self, *args, **kwargs):
         """f(x)."""
@@ -37,7 +38,7 @@ cdef class UfuncRule(ArrayRule):
             return self.general(*args, **kwargs)
         x = args[0]
         if cnp.PyArray_CheckExact(x):
-            z = self.recorder._elementwise(self.f, x, self.slope, self.partial)
+            z = self.recorder._elementwise(self.f, x, self.slope, self.partial, self.reads)
             return self.general(x) if z is None else z
         if self.recorder.outer is not None:
             return self.general(x)

@@ -18,6 +18,11 @@ cdef enum:
     TIMES_BOTH, SIGMOIDAL_DOT, ROOT_DOT, LOGARITHM_DOT  # of slopes' slopes: p is the tangent of o
 
 
+# What the formula of a slope reads; as in `memory.compiled_steps`.
+cdef int READS_ARGUMENT = 1, READS_RESULT = 2, READS_BOTH = 3
+cdef Py_ssize_t LARGE_FORM = 1 << 14  # bytes of an array from which on it is worth giving back early
+
+
 cdef struct Walk:
     char* data
     cnp.npy_intp strides[MOST_AXES]

@@ -278,7 +278,7 @@ cdef class ArrayPusher(Pusher):
         twin = fresh.get(region) if fresh else None
         return twin is None or twin.written
 
-    cdef object _elementwise(self, object f, object x, int slope, object partial):
+    cdef object _elementwise(self, object f, object x, int slope, object partial, int reads=READS_BOTH):
         """f(x), elementwise in an array; None where that is not done here."""
         cdef Dot dx
         keep = self._dot_before(&dx, x)

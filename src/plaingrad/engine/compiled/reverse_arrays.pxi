@@ -9,12 +9,55 @@ cdef class ArrayRecorder(Recorder):
     cdef dict captured
     cdef list owners
     cdef int64_t last_layout
+    cdef dict forms  # (shape, whether in Fortran's order) -> an array of that layout, whose elements mean nothing
 
     def __init__(self, level):
         super().__init__(level)
         self.captured = level.captured
         self.owners = level.arrays
         self.last_layout = -1
+        self.forms = {}
+
+    cdef object _form(self, object x):
+        """What stands for an operand that the way back only looks for the place of: `x`, if it takes little memory.
+
+        Else the same place in another array of the same layout, so that the memory of `x` may be given back.
+        """
+        cdef cnp.ndarray a, owner, form
+        cdef PyObject* found
+        cdef bint in_order
+        if self.outer is not None or not is_float64(x):
+            return x
+        a = x
+        found = memory_of(a)
+        if found == NULL or cnp.PyArray_NBYTES(<cnp.ndarray> found) < LARGE_FORM:
+            return x
+        owner = <cnp.ndarray> found
+        in_order = cnp.PyArray_IS_C_CONTIGUOUS(owner)
+        if not in_order and not cnp.PyArray_IS_F_CONTIGUOUS(owner):
+            return x
+        key = (<object> owner).shape, in_order
+        found = PyDict_GetItemWithError(self.forms, key)
+        if found == NULL:
+            form = cnp.PyArray_EMPTY(
+                cnp.PyArray_NDIM(owner), cnp.PyArray_DIMS(owner), cnp.NPY_DOUBLE, 0 if in_order else 1
+            )
+            self.forms[key] = form
+        else:
+            form = <cnp.ndarray> found
+        if a is owner:
+            return form
+        view = cnp.PyArray_New(
+            NDARRAY, cnp.PyArray_NDIM(a), cnp.PyArray_DIMS(a), cnp.NPY_DOUBLE, cnp.PyArray_STRIDES(a),
+            <char*> cnp.PyArray_DATA(form) + (<char*> cnp.PyArray_DATA(a) - <char*> cnp.PyArray_DATA(owner)),
+            0, cnp.NPY_ARRAY_ALIGNED | cnp.NPY_ARRAY_WRITEABLE, None,
+        )
+        cnp.set_array_base(view, form)
+        return view
+
+    def form(self, x):
+        """As `_form`, of anything."""
+        return self._form(x)
 
     def renew(self):
         """Begin again, of a level that is used again."""
@@ -137,13 +180,13 @@ cdef class ArrayRecorder(Recorder):
         if op == ADD or op == SUB:
             all_whole = (i < 0 or self._is_whole(a, is_a, z)) and (j < 0 or self._is_whole(b, is_b, z))
             if not all_whole:
-                step.a = a if i >= 0 else None
-                step.b = b if j >= 0 else None
+                step.a = self._form(a) if i >= 0 else None
+                step.b = self._form(b) if j >= 0 else None
         else:
             if i >= 0 and not self._is_whole(a, is_a, z):
-                step.a = a
+                step.a = self._form(a)
             if j >= 0 and not self._is_whole(b, is_b, z):
-                step.b = b
+                step.b = self._form(b)
             if is_b and (i >= 0 or op == DIV):
                 step.b = b
                 self._capture(b)
@@ -187,7 +230,7 @@ cdef class ArrayRecorder(Recorder):
             step = ArrayStep.__new__(ArrayStep)
             step.op = SCALED_BY if op >= MUL else ADDED_TO
             step.slope = SCALED if op >= MUL else MINUS if op == SUB else PLUS
-            step.i, step.j, step.a, step.b, step.c = i, j, a, b, 1.0 / y if op == DIV else y
+            step.i, step.j, step.a, step.b, step.c = i, j, a, self._form(b), 1.0 / y if op == DIV else y
             self._push(step)
         if save is not None:
             self.level._saved(save)
@@ -206,7 +249,7 @@ cdef class ArrayRecorder(Recorder):
             return None
         return self.level._save(a, k)
 
-    cdef object _elementwise(self, object f, object x, int slope, object partial):
+    cdef object _elementwise(self, object f, object x, int slope, object partial, int reads=READS_BOTH):
         """f(x) of an active array; None where more is to be done."""
         cdef int64_t i
         if not is_float64(x) or cnp.PyArray_NDIM(<cnp.ndarray> x) == 0:
@@ -217,24 +260,29 @@ cdef class ArrayRecorder(Recorder):
         z = None if self.outer is None else self.outer._elementwise(f, x, slope, partial)
         if z is None:
             z = self._called(f, x, MISSING)
-        return self._noted_of(z, x, i, slope, partial)
+        return self._noted_of(z, x, i, slope, partial, reads)
 
-    cdef object _noted_of(self, object z, object x, int64_t i, int slope, object partial):
-        """`z`, elementwise a function of array `x` of region `i`; None where more is to be done."""
+    cdef object _noted_of(self, object z, object x, int64_t i, int slope, object partial, int reads=READS_BOTH):
+        """`z`, elementwise a function of array `x` of region `i`; None where more is to be done.
+
+        `reads`: what `partial` does, if the slope is computed by it.
+        """
         cdef ArrayStep step
+        if self.outer is not None:
+            reads = READS_BOTH
         if not is_new_array(z) or not has_shape(z, x):
             return None
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.slope, step.i, step.j, step.more = UNARY, slope, i, -1, partial
         if slope == BY_RESULT:
             step.slope, step.c = TIMES, 1.0
-        if slope == BY_RESULT or slope == SIGMOIDAL or slope == ROOT or slope == TIMES:
+        if slope == BY_RESULT or slope == SIGMOIDAL or slope == ROOT or (slope == TIMES and reads & READS_RESULT):
             step.z = z
-        if slope == TIMES or slope == LOGARITHM or slope == SQUARED:
+        if (slope == TIMES and reads & READS_ARGUMENT) or slope == LOGARITHM or slope == SQUARED:
             step.a = x
             self._capture(x)
         elif is_view(x):
-            step.a = x
+            step.a = self._form(x)
         step.n = self._add_region(z, cnp.PyArray_NBYTES(<cnp.ndarray> z))
         if step.z is not None:
             self._capture(z)
@@ -271,7 +319,7 @@ cdef class ArrayRecorder(Recorder):
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j = ADD, i, -1
         if is_view(x):
-            step.a = x
+            step.a = self._form(x)
         return self._noted(step, z)
 
     cdef object _crossed(self, object f, cnp.ndarray a, cnp.ndarray b):
@@ -393,7 +441,7 @@ cdef class ArrayRecorder(Recorder):
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.slope, step.i, step.j, step.a = WRITTEN, PLUS, i, j, target
         if j >= 0:
-            step.b = v
+            step.b = self._form(v)
         self._push(step)
         if save is not None:
             self.level._saved(save)
@@ -435,14 +483,16 @@ cdef class ArrayRecorder(Recorder):
             z = self._called(f, a, b)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j, step.slope = PRODUCT, i, j, na << 8 | nb
-        if j >= 0 or is_view(a):
-            step.a = a
-        if i >= 0 or is_view(b):
-            step.b = b
         if j >= 0:
+            step.a = a
             self._capture(a)
+        elif is_view(a):
+            step.a = self._form(a)
         if i >= 0:
+            step.b = b
             self._capture(b)
+        elif is_view(b):
+            step.b = self._form(b)
         return self._noted(step, z)
 
     cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
@@ -457,7 +507,7 @@ cdef class ArrayRecorder(Recorder):
         step.op, step.i, step.j = SUM, i, -1
         step.more = (<object> x).shape
         step.slope = -1 if axis is None else axis % cnp.PyArray_NDIM(x)
-        step.a = x if is_view(x) else None
+        step.a = self._form(x) if is_view(x) else None
         if is_mean:
             step.c = cnp.PyArray_SIZE(x) if axis is None else cnp.PyArray_DIM(x, step.slope)
         return self._noted(step, z)

@@ -32,7 +32,7 @@ import numpy as np
 from plaingrad.rewrite import CURRENT
 
 SWEEP_NUMBERS = 4000  # operations between two looks for dead numbers
-SWEEP_BYTES = 1 << 19  # bytes of new arrays before the first look for dead arrays; see `_sweep_arrays`
+SWEEP_BYTES = 1 << 17  # bytes of new arrays before the first look for dead arrays; see `_sweep_arrays`
 
 # In the templates, [op a b] is a op b as the level computes it: with Python's operator where no derivative is
 # taken further out, else with the hook of the next level out.

@@ -8,6 +8,7 @@ pulled back under another derivative, and for arrays that the compiled way back 
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -36,6 +37,7 @@ from plaingrad.engine.memory.tape import (
     read_number_back,
     write_number_back,
 )
+from plaingrad.rewrite import locals_read
 from plaingrad.tangents import unbroadcast
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "real_part_back",
     "square_slope",
     "unbroadcast",
+    "what_is_read",
     "write_number_back",
 ]
 
@@ -96,6 +99,16 @@ class PowerSlope:
         """The slope's slope."""
         p = self.p
         return p * (p - 1) * x ** float(p - 2) if p not in (0, 1) else np.zeros_like(x)
+
+
+@functools.cache
+def what_is_read(partial: Any) -> int:
+    """Whether a row's formula for the slope, partial(m, x, z), reads x (1), z (2), or both (3)."""
+    code = getattr(partial, "__code__", None)
+    if code is None or partial.__closure__ or code.co_argcount != 3 or code.co_cellvars:
+        return 3
+    read = locals_read(code)
+    return (code.co_varnames[1] in read) + 2 * (code.co_varnames[2] in read)
 
 
 NEGATIVE = None  # the slope of -x needs no function

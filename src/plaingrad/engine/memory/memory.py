@@ -154,7 +154,7 @@ class Shadow:
     def __init__(self, size: int, bars: Any = None) -> None:
         self.bars: Any = [None] * size if bars is None else bars
         self.owned: set[int] = set()
-        self.laid: dict[int, tuple[Any, int]] = {}  # index -> (flat bytes, address they stand for)
+        self.laid: dict[int, Any] = {}  # index -> the bytes in order
 
     def add_number(self, index: int, x_bar: Any) -> None:
         """Add `x_bar` to the cotangent of a number."""
@@ -175,6 +175,12 @@ class Shadow:
         elif x.size:
             add_into(self.view(index, x), x_bar)
 
+    def let_go(self, index: int) -> None:
+        """Forget the cotangent of an array: the way back is at what made it, and nothing before that knows it."""
+        self.bars[index] = None
+        self.owned.discard(index)
+        self.laid.pop(index, None)
+
     def read(self, index: int, x: np.ndarray) -> Any:
         """The cotangent of array or view `x` in region `index`, or None where nothing arrived. Not to be written."""
         bar = self.bars[index]
@@ -194,12 +200,12 @@ class Shadow:
 
     def view(self, index: int, x: np.ndarray) -> np.ndarray:
         """The part of region `index`'s shadow that corresponds to view `x`: same offset, same strides."""
+        owner = owner_of(x)  # of the region, or of its form
         if index not in self.laid:
-            self._lay(index, owner_of(x))
-        flat, start = self.laid[index]
+            self._lay(index, owner)
         if x.size == 0:
             return np.zeros(x.shape, x.dtype)
-        return np.ndarray(x.shape, x.dtype, flat, address(x) - start, x.strides)
+        return np.ndarray(x.shape, x.dtype, self.laid[index], address(x) - extent(owner)[0], x.strides)
 
     def _lay(self, index: int, owner: np.ndarray) -> None:
         """Give region `index` a shadow with the byte layout of `owner`."""
@@ -214,7 +220,7 @@ class Shadow:
             whole[...] = bar
         self.bars[index] = whole
         self.owned.add(index)
-        self.laid[index] = flat, start
+        self.laid[index] = flat
 
 
 WHOLE = np.empty(0)  # stands for any array that owns its memory, where only that matters

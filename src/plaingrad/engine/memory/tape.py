@@ -171,6 +171,8 @@ class RuleStep:
                     x_bar = unthunk(x_bar)
                     check_cotangent(slot, x_bar, self.rule, position)
                 add_to(shadow, slot, x_bar)
+            if type(self.outputs) is ArraySlot:
+                shadow.let_go(self.outputs.index)
         except Exception as error:
             if self.rule.users:
                 name_rule(error, self.rule, "pullback", self.where)

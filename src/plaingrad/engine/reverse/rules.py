@@ -10,7 +10,15 @@ from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
 from plaingrad.engine.memory.kinds import FLOAT64, NUMBER, kind_of
 from plaingrad.engine.memory.memory import owner_of
-from plaingrad.engine.memory.tape import CALLED, STEP, ArraySlot, RuleStep, Tree, attach, elementwise_back
+from plaingrad.engine.memory.tape import (
+    CALLED,
+    STEP,
+    ArraySlot,
+    RuleStep,
+    Tree,
+    attach,
+    elementwise_back,
+)
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.reverse.recording import Recording
 from plaingrad.engine.reverse.transpose import Recorder, pullback_of
@@ -71,8 +79,11 @@ class ReverseRules(Recording):
             if type(y) is np.ndarray and rule.kind == "scalar":
                 self._capture((y,))
         if type(y) is np.ndarray and rule.kind != "full" and y.base is None and y.dtype.kind in "fc":
-            n = self.add_region(y)
-            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, y), tuple(inputs), pullback, rule)))
+            n, place = self.add_region(y), y
+            if rule.kind == "linear" and rule.own and self.recorder is not None:
+                inputs = [(position, formed(self.recorder, x)) for position, x in inputs]
+                place = self.recorder.form(y)
+            self.tape.extend((n, STEP, RuleStep(ArraySlot(n, place), tuple(inputs), pullback, rule)))
             return y
         y, outputs = self.add_outputs(y)
         if rule.kind == "full":  # only now: a result that the pullback holds needs no copy
@@ -181,3 +192,13 @@ class ReverseRules(Recording):
         n = self.add_region(z)
         self.tape.extend(((n, z, x, slot.index, partial, args), CALLED, elementwise_back))
         return z
+
+
+def formed(recorder: Any, slot: Any) -> Any:
+    """`slot`, its large arrays replaced by what only has their place in memory; see `_form` in the compiled core."""
+    if type(slot) is ArraySlot:
+        x = recorder.form(slot.x)
+        return slot if x is slot.x else ArraySlot(slot.index, x)
+    if type(slot) is Tree and type(slot.x) is tuple and not slot.x:  # no container of its own
+        return Tree({key: formed(recorder, part) for key, part in slot.slots.items()})
+    return slot

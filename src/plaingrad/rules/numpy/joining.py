@@ -43,9 +43,9 @@ def shapes_of(arrays: Any) -> list[Any]:
     return [np.shape(a) for a in arrays]
 
 
-def of_rows(parts: list[Any], arrays: Any) -> Any:
-    """The parts as the cotangent of `arrays`: a list, or one array where it was one."""
-    return np.stack(parts) if isinstance(arrays, np.ndarray) and parts else parts
+def of_rows(parts: list[Any], is_array: bool) -> Any:
+    """The parts as the cotangent of arrays that were put together: a list, or one array where it was one."""
+    return np.stack(parts) if is_array and parts else parts
 
 
 def dots_of(a_dot: Any, arrays: Any) -> list[Any]:
@@ -59,9 +59,9 @@ def dots_of(a_dot: Any, arrays: Any) -> list[Any]:
 def concatenate_rrule(arrays, axis=0, out=None, **options):
     refuse_out("np.concatenate", out)
     z = np.concatenate(arrays, axis, **options)
-    shapes = shapes_of(arrays)
+    shapes, is_array = shapes_of(arrays), isinstance(arrays, np.ndarray)
     along, promoted = (0, flat_shape) if axis is None else (axis, same_shape)
-    return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, along, promoted), arrays),)
+    return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, along, promoted), is_array),)
 
 
 @both_forms(*functions("concatenate", "concat"))
@@ -84,8 +84,8 @@ def enter_stacking(function: Any, axis_for: Any, promoted: Any) -> None:
     @linear_rrule(function)
     def stacking_rrule(tup, **options):
         z = function(tup, **options)
-        shapes = shapes_of(tup)
-        return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, axis_for(z), promoted), tup),)
+        shapes, axis, is_array = shapes_of(tup), axis_for(z), isinstance(tup, np.ndarray)
+        return z, lambda z_bar: (of_rows(pieces(z_bar, shapes, axis, promoted), is_array),)
 
     @both_forms(function)
     def stacking_frule(tup, **options):
