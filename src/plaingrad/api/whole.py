@@ -106,7 +106,7 @@ class Task:
         if before is not None:
             sizes = [leaf.size for leaf in (*self.x_leaves, *self.y_leaves)]
             program = choice.Program.of(
-                run.level.tape, run.level.arrays, sizes, self.directions, self._outputs()
+                run.level.tape, run.level.arrays, sizes, self.directions, outputs_of(self)
             )
             self.known.program = program
             if not choice.is_reverse(program, recorded=True):
@@ -116,24 +116,21 @@ class Task:
                 return
         self.pull_all(run)
 
-    def _program(self) -> choice.Program | None:
+    def program(self) -> choice.Program | None:
         """What is known of the program, if it was called with as much to differentiate by."""
         program = self.known.program
         return program if program is not None and program.directions == self.directions else None
 
     def _is_forward(self) -> bool:
         """Whether forward mode is the cheaper one, as far as that is known without recording a run."""
-        program = self._program()
+        program = self.program()
         return self.directions == 1 if program is None else not choice.is_reverse(program, recorded=False)
-
-    def _outputs(self) -> int:
-        return sum(leaf.directions for leaf in self.y_leaves)
 
     def _note_outputs(self) -> None:
         """The same program may have other results the next time."""
-        program = self._program()
-        if program is not None and program.outputs != self._outputs():
-            self.known.program = replace(program, outputs=self._outputs())
+        program = self.program()
+        if program is not None and program.outputs != outputs_of(self):
+            self.known.program = replace(program, outputs=outputs_of(self))
 
     def solve_natively(
         self, whole: Callable[..., Any], tier: Tier, *options: Any, second: bool = False
@@ -262,7 +259,7 @@ class Task:
             self.pull_all(run)
             return
         tries = chunk_size is None and self.tries_one and CURRENT.get() is PLAIN and core is not None
-        size = 1 if self._is_exact() or tries else min(chunk_size or self._good_chunk(), self.directions)
+        size = 1 if self._is_exact() or tries else min(chunk_size or good_chunk(self), self.directions)
         before = self._snapshot() if size < self.directions else None
         columns: list[list[Any]] = []
         start = count = 0
@@ -275,13 +272,13 @@ class Task:
                 self._note(y)
                 columns = [[] for _ in self.y_leaves]
                 if tries and not self._is_exact() and not self._is_quicker_one_by_one():
-                    size = self._good_chunk()
+                    size = good_chunk(self)
             start += count
             if self.has_aux:
                 y_dot = y_dot[0] if type(y_dot) is tuple else None
             found = leaf_values(self.y_structure, y_dot)
             for leaf in self.y_leaves:
-                columns[leaf.position].append(self._column(found.get(leaf.position), leaf, count))
+                columns[leaf.position].append(column(found.get(leaf.position), leaf, count))
         for y in self.y_leaves:
             whole = here(recorded.joined, columns[y.position])
             start = 0
@@ -299,14 +296,6 @@ class Task:
         if met is None or not met.together:
             return False
         return (self.directions - 1) * (ONE_PRODUCT + met.one_by_one) < ONE_CHUNK + met.together
-
-    def _good_chunk(self) -> int:
-        """How many directions to push together."""
-        has_arrays = any(leaf.is_array for leaf in self.x_leaves)
-        if not self.tries_one and choice.are_singly(self._program(), self.directions, has_arrays):
-            return 1
-        largest = max(1, *[leaf.size for leaf in (*self.x_leaves, *self.y_leaves)])
-        return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
 
     def _is_exact(self) -> bool:
         """Whether a number is of a type that no array of floats can hold: its tangents are of that type too."""
@@ -334,14 +323,6 @@ class Task:
         self.level = ForwardLevel(parent, chunk)
         return self.level
 
-    def _column(self, y_dot: Any, y: Leaf, count: int) -> Any:
-        """Tangents of one leaf of y: a list of numbers for a number, shape (count, *y.shape) for an array."""
-        if y_dot is None:
-            return np.zeros((count, *y.shape), direction_type(y.x)) if y.is_array else [type(y.x)(0)] * count
-        if count == 1:
-            return y_dot[None] if y.is_array else [y_dot]
-        return y_dot if y.is_array else here(recorded.numbers_in, y_dot)
-
     # -- the result ------------------------------------------------------------------------------------------------
 
     def assembled(self, entry: Callable[..., Any], several: bool, second: bool = False) -> Any:
@@ -361,6 +342,29 @@ class Task:
             parts = tuple([filled(structure, of_y, made) for structure in self.x_structures])
             return parts if several else parts[0]
         return filled(self.y_structure, of_y)
+
+
+def column(y_dot: Any, y: Leaf, count: int) -> Any:
+    """Tangents of one leaf of y: a list of numbers for a number, shape (count, *y.shape) for an array."""
+    if y_dot is None:
+        return np.zeros((count, *y.shape), direction_type(y.x)) if y.is_array else [type(y.x)(0)] * count
+    if count == 1:
+        return y_dot[None] if y.is_array else [y_dot]
+    return y_dot if y.is_array else here(recorded.numbers_in, y_dot)
+
+
+def outputs_of(task: Task) -> int:
+    """In how many real directions the result can move."""
+    return sum(leaf.directions for leaf in task.y_leaves)
+
+
+def good_chunk(task: Task) -> int:
+    """How many directions to push together."""
+    has_arrays = any(leaf.is_array for leaf in task.x_leaves)
+    if not task.tries_one and choice.are_singly(task.program(), task.directions, has_arrays):
+        return 1
+    largest = max(1, *[leaf.size for leaf in (*task.x_leaves, *task.y_leaves)])
+    return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)
 
 
 def pushed_gradient(

@@ -199,9 +199,9 @@ class Identities(Hooks):
         if self._sweep_alone(self.arrays):
             self._array_bytes = 0
             held = [getattr(owner, "nbytes", 0) for owner in self.arrays[:]]
-            # To look at an array costs a twentieth of an operation on a small one: half of the arrays may be dead if
-            # they are small, an eighth of the memory if they are large.
-            self._array_limit = SWEEP_BYTES + max(sum(held) // 8, 4000 * len(held))
+            # To look at an array takes a twentieth of the time of an operation on a small one: so many may be dead as
+            # are alive where they are small, and a quarter of the memory where they are large.
+            self._array_limit = SWEEP_BYTES + max(sum(held) // 4, 800 * len(held))
             if self.recorder is not None:
                 self.recorder.array_bytes, self.recorder.array_limit = 0, self._array_limit
 

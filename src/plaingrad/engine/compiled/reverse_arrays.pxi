@@ -107,7 +107,7 @@ cdef class ArrayRecorder(Recorder):
         self.n += 1
         self.owners.append(owner)
         self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> owner)] = self.n
-        self.array_bytes += size + 1000
+        self.array_bytes += size + 100
         return self.n
 
     cdef int _settle(self) except -1:

@@ -89,7 +89,7 @@ class Recording(Level):
         n = self.new_index()
         self.arrays.append(owner)
         self.index[id(owner)] = n
-        self._array_bytes += getattr(owner, "nbytes", 64) + 1000
+        self._array_bytes += getattr(owner, "nbytes", 64) + 100
         if self._array_bytes > self._array_limit:
             self._sweep_arrays()
         return n
