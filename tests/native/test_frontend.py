@@ -15,6 +15,8 @@ from tests.native.uncompiled import check
 
 numba = pytest.importorskip("numba")
 
+from plaingrad.native.frontend import translation  # noqa: E402
+
 V = np.array([0.3, -0.8, 1.7, 0.6])
 TABLE = np.array([0.5, -1.5, 2.5])
 SCALE = 1.7
@@ -609,3 +611,31 @@ def test_a_write_that_numba_loses_when_it_inlines_closures_is_refused():
     with pytest.raises(plaingrad.NativeError, match="Numba loses the write `row"):
         plaingrad.grad(of_a_closure_beside_a_write_through_an_iterated_view, tier="native")(V)
     check(of_a_closure_beside_other_writes, V.copy())
+
+
+FACTOR = 3.0
+
+
+def test_a_function_is_typed_once_for_all_modes_and_anew_when_it_has_changed(monkeypatch):
+    typed = []
+    usual = translation.typed_ir_of
+    monkeypatch.setattr(translation, "typed_ir_of", lambda *what: typed.append(what) or usual(*what))
+
+    def callee(x):
+        return x * x * FACTOR
+
+    def f(x):
+        return callee(x) * x
+
+    def slopes():
+        return (
+            plaingrad.grad(f, tier="native")(2.0),
+            plaingrad.jvp(f, (2.0,), (1.0,), tier="native")[1],
+            plaingrad.vjp(f, 2.0, tier="native")[1](1.0)[0],
+        )
+
+    assert slopes() == (36.0,) * 3
+    assert len(typed) == 2  # and the callee
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert slopes() == (60.0,) * 3
+    assert len(typed) == 4

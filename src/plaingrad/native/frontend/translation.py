@@ -7,6 +7,7 @@ a tree (`structure.py`), and iteration becomes counted loops (`iteration.py`).
 from __future__ import annotations
 
 import operator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,16 @@ from numba.core import ir, types
 from numba.core.dispatcher import LiftedCode
 from numba.np.numpy_support import as_dtype
 
+from plaingrad import rulebook
 from plaingrad.native.frontend.cleanup import without_cleanup
-from plaingrad.native.frontend.current import dispatcher_of
+from plaingrad.native.frontend.current import dispatcher_of, with_compiled_callees
 from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.frontend.meaning import implementation
 from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.frontend.values import UNSET, ValuesOf
-from plaingrad.native.program.dispatchers import is_plain
+from plaingrad.native.program.dispatchers import is_plain, python_function
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -40,6 +42,7 @@ from plaingrad.native.program.ir import (
     Store,
     Var,
     operands,
+    renamed,
     statements,
     value_of,
     with_inner,
@@ -74,6 +77,10 @@ SYMBOLS = {
     operator.invert: "~",
     operator.not_: "not",
 }
+TRANSLATED = (
+    "__plaingrad_translated__"  # attribute of stand-ins: their programs, typing being what takes long
+)
+MOST = 64  # programs of one function
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">", ">=", "is", "is not", "in"))
 
 
@@ -83,10 +90,17 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
     Raises:
         NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
     """
-    function, func_ir, typemap, result = typed_ir_of(f, signature)
-    made = _Translator(function, func_ir, typemap, result).program()
-    made.function = f
-    return made
+    function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+    key = (signature, rulebook.changes())
+    known = vars(function).setdefault(TRANSLATED, {})  # goes when it goes, which its programs refer to
+    made = known.get(key)
+    if made is None:
+        if len(known) > MOST:
+            known.clear()
+        made = known[key] = _Translator(*typed_ir_of(function, signature)).program()
+    return replace(  # each mode, and each caller, changes its own
+        made, params=list(made.params), body=renamed(made.body, {}), types=dict(made.types), function=f
+    )
 
 
 class _Translator(ValuesOf):
