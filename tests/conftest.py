@@ -10,6 +10,13 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUME
 os.environ["PLAINGRAD_CACHE_DIR"] = ""  # what was compiled before must not decide a test
 
 import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+from tests.sampling import ALL  # noqa: E402
+
+OWN_THRESHOLDS = gc.get_threshold()
+if not ALL:
+    gc.set_threshold(5000, 10, 10)  # searching for garbage is a tenth of the time of tests, after each 700 objects
 
 # No deadline: a busy neighbour must not fail a law. Under CI the examples are the same in every run.
 hypothesis.settings.register_profile(
@@ -40,13 +47,42 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish():
-    """What tests are made of stays to the end: each `gc.collect()` of theirs would look through half a million objects.
+    """What tests are made of stays to the end: each `gc.collect()` of theirs would look through a million objects.
 
-    Not under CI, where hypothesis asks the collector who refers to a random generator, and warns if it says nobody.
+    Hypothesis, before it draws its first example, asks the collector who refers to a random generator: that comes first.
     """
-    if not os.environ.get("CI"):
-        gc.collect()
-        gc.freeze()
+
+    @hypothesis.settings(max_examples=1, database=None)
+    @hypothesis.given(hypothesis.strategies.none())
+    def draws_an_example(_):
+        pass
+
+    draws_an_example()
+    set_aside()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """What a file has left behind (imported packages, compiled programs) is kept from searches by later ones likewise."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is not None and nextitem.path != item.path:
+            set_aside()
+
+
+@pytest.fixture
+def collections_as_usual():
+    """For tests that measure memory: garbage is looked for as often as Python does by itself."""
+    ours = gc.get_threshold()
+    gc.set_threshold(*OWN_THRESHOLDS)
+    yield
+    gc.set_threshold(*ours)
+
+
+def set_aside():
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config, items):

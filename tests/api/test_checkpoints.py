@@ -32,6 +32,8 @@ from plaingrad import (
 )
 from plaingrad.rewrite import CURRENT
 
+pytestmark = pytest.mark.usefixtures("collections_as_usual")
+
 X = np.array([0.3, -1.2, 0.8, 2.0])
 
 

@@ -14,6 +14,8 @@ import pytest
 import plaingrad
 from plaingrad import grad, hvp, jvp, linearize, value_and_grad, vjp
 
+pytestmark = pytest.mark.usefixtures("collections_as_usual")
+
 X = np.array([0.7, -1.2, 0.4, 1.9, -0.6, 1.1])
 V = np.array([0.3, 1.0, -0.5, 0.2, 0.8, -1.1])
 A = np.linspace(-1.0, 1.3, 36).reshape(6, 6)

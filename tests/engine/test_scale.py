@@ -19,6 +19,8 @@ from tests.sampling import count
 
 import plaingrad
 
+pytestmark = pytest.mark.usefixtures("collections_as_usual")
+
 
 @pytest.mark.slow
 def test_a_chain_of_millions_of_operations_reverses():
