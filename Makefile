@@ -38,14 +38,17 @@ $(VENV)/.%: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compil
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 
 # LLVM takes two fifths of the time of native tests if it optimises, and only those marked `optimised` are about that.
+UNOPTIMISED := NUMBA_OPT=0 NUMBA_LLVM_REFPRUNE_PASS=0
+OPTIMISED_TESTS := $(shell grep -l 'mark\.optimised' tests/native/test_*.py)
+
 test: $(VENV)/.test
 	@$(MAKE) --no-print-directory optimised; first=$$?; $(MAKE) --no-print-directory suite && exit $$first
 
 optimised: $(VENV)/.test
-	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml tests/native
+	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml $(OPTIMISED_TESTS)
 
 suite: $(VENV)/.test
-	NUMBA_OPT=0 $(PYTEST) -m "not optimised" --junitxml $(VENV)/suite.xml
+	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --junitxml $(VENV)/suite.xml
 
 slow: $(VENV)/.test
 	@test -f $(VENV)/suite.xml || $(MAKE) --no-print-directory test
