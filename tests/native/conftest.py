@@ -52,7 +52,7 @@ SAYS_COMPILED = re.compile("compile|machine_code|bits|memory|process|thread|warn
 
 @pytest.fixture(autouse=True)
 def mostly_in_python(request):
-    """One test in six has its derivatives compiled, chosen by its name; CPython runs those of the others.
+    """One test in twelve has its derivatives compiled, chosen by its name; CPython runs those of the others.
 
     What derived programs compute is the same. Tests about compiled code are compiled all: those of the files above, those
     whose name says so or that use the fixture `machine_code`, those marked `optimised`. With PLAINGRAD_TEST_ALL=1 every test is.
@@ -64,5 +64,5 @@ def mostly_in_python(request):
         or "machine_code" in request.fixturenames
         or node.get_closest_marker("optimised")
     )
-    if not is_about_compiled_code and not is_in_sample(node.nodeid, 6):
+    if not is_about_compiled_code and not is_in_sample(node.nodeid, 12):
         request.getfixturevalue("in_python")

@@ -234,12 +234,13 @@ def stepped(v, n):
     return s + np.sum(u * u)
 
 
+STEPPED = numba.njit(stepped)  # compiled once for the tests of memory and of calls again
 CALLS = count(600, 4000)
 
 
 @pytest.mark.parametrize("how", ["native", "raising", "inside plain code", "pullbacks kept and dropped"])
 def test_many_calls_leave_no_memory_behind(how):
-    f = numba.njit(stepped)
+    f = STEPPED
     v = np.linspace(0.1, 1.0, 800)
     if how == "raising":
         v = v + 20.0
@@ -357,7 +358,7 @@ def test_a_function_with_a_rule_of_its_own_is_not_differentiated_as_it_stands():
 
 
 def test_a_pullback_may_be_called_many_times():
-    f = numba.njit(stepped)
+    f = STEPPED
     v = np.linspace(0.1, 1.0, 20)
     _, first = plaingrad.vjp(f, v, 5)
     _, second = plaingrad.vjp(f, v * 1.1, 7)
@@ -369,7 +370,7 @@ def test_a_pullback_may_be_called_many_times():
 
 
 def test_a_numba_function_called_twice_inside_plain_code():
-    f = numba.njit(stepped)
+    f = STEPPED
     v = np.linspace(0.1, 1.0, 20)
 
     def total(x):

@@ -14,7 +14,7 @@ from tests.native.programs.entries import PROGRAMS  # noqa: E402
 from tests.sampling import some  # noqa: E402
 
 MAY_BE_COMPILED = [name for name, (_, _, compiled) in PROGRAMS.items() if compiled]
-FEW = ("diffusion_on_a_grid", "views_of_views_with_negative_strides", "a_complex_argument", "break_and_else_of_a_for")
+FEW = ("diffusion_on_a_grid", "views_of_views_with_negative_strides", "break_and_else_of_a_for")
 COMPILED = some(FEW, [name for name in MAY_BE_COMPILED if name not in FEW])
 
 
