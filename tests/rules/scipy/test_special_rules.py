@@ -129,6 +129,22 @@ def test_scaled_functions_of_complex_numbers_in_both_directions(name, x):
             assert np.real(np.conj(x_bar) * direction) == pytest.approx(np.real(np.conj(z_bar) * truth), rel=1e-8, abs=1e-9)
 
 
+def test_a_result_that_is_nan_and_not_used_adds_nothing():
+    x = np.array([-1.0, 2.0])
+    assert np.isnan(scipy_special.airye(x)[0][0])
+    slope = plaingrad.grad(lambda x: np.sum(scipy_special.airye(x)[2]))(x)
+    assert slope == pytest.approx([float(difference(lambda t: scipy_special.airye(t)[2], v)) for v in x], rel=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["psi", "gamma", "logit", "exp1", "ellipk", "entr", "y0", "gammaln", "ndtri"])
+def test_slopes_at_poles_and_outside_give_no_warnings(name):
+    f = getattr(scipy_special, name)
+    for x in (0.0, -1.0, 1.0, 2.0, np.inf, np.nan):
+        plaingrad.grad(f)(x)
+        plaingrad.jvp(f, (np.array([x]),), (np.ones(1),))
+
+
 def test_rules_are_in_force_whichever_function_is_met_first():
     assert rulebook.find(scipy_special.gamma) is not None
     assert plaingrad.grad(scipy_special.gamma)(1.0) == pytest.approx(-np.euler_gamma)

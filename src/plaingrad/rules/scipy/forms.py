@@ -60,8 +60,21 @@ def row(name: str, domain: Any, *partials: Any, functions: tuple[Any, ...] = ())
     function = functions[0] if functions else find(name)
     if function is None or RULES.get(id(function)):
         return
-    rule = elementwise_rrule(function, partials)
-    keep(Rule(function, "scalar", rule, partials=partials, domain=domain, source=source()))
+    quietly = tuple([quiet(partial) for partial in partials])
+    rule = elementwise_rrule(function, quietly)
+    keep(Rule(function, "scalar", rule, partials=quietly, domain=domain, source=source()))
+
+
+def quiet(partial: Any) -> Any:
+    """The partial derivative without warnings of its own: at poles the plain call has warned, if there was a reason."""
+    if not callable(partial) or partial in UNKNOWN:
+        return partial
+
+    def slope(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return partial(*args)
+
+    return slope
 
 
 def unknown(name: str, position: int, why: str) -> Callable[..., Any]:
@@ -85,6 +98,7 @@ def several(name: str, domain: Any, *results: tuple[Any, ...], damping: tuple[An
     if function is None or RULES.get(id(function)):
         return
 
+    results = tuple([tuple([quiet(partial) for partial in of_one]) for of_one in results])
     RESULTS[id(function)] = results
 
     def several_rrule(*args: Any) -> Any:
@@ -94,7 +108,7 @@ def several(name: str, domain: Any, *results: tuple[Any, ...], damping: tuple[An
             def cotangent(n: int) -> Any:
                 parts = [(k, unthunk(z_bar[k])) for k in range(len(results)) if results[k][n] is not None]
                 moved = [(k, part) for k, part in parts if not is_zero(part)]
-                bars = [scaled(part, results[k][n], np, args, z) for k, part in moved]
+                bars = [used(scaled(part, results[k][n], np, args, z), part, z[k]) for k, part in moved]
                 if damping and np.iscomplexobj(args[0]):
                     bars += [-damped_bar(damping[k], args[0], z[k], part) for k, part in moved if damping[k]]
                 return total(*bars)
@@ -132,6 +146,12 @@ def several(name: str, domain: Any, *results: tuple[Any, ...], damping: tuple[An
     )  # fmt: skip
 
 
+def used(x_bar: Any, z_bar: Any, z: Any) -> Any:
+    """`x_bar`, 0 where a result is nan that nobody used: its slope is nan, too."""
+    unused = np.isnan(z)
+    return np.where(unused & np.equal(z_bar, 0), 0.0, x_bar)[()] if np.any(unused) else x_bar
+
+
 def damped_bar(rate: Any, x: Any, z: Any, z_bar: Any) -> Any:
     """What x_bar loses by the factor exp(-|part of x|) in z."""
     return np.real(np.conjugate(z_bar) * z) * (rate(x, 1.0) + 1j * rate(x, 1j))
@@ -151,6 +171,7 @@ def damped(name: str, domain: Any, order: Any, slope: Any, rate: Any, real: Any)
     function = find(name)
     if function is None:
         return
+    order, slope, real = quiet(order), quiet(slope), quiet(real)
 
     def damped_rrule(v: Any, x: Any) -> Any:
         z = function(v, x)

@@ -39,6 +39,8 @@ def is_far(v: Any, x: Any) -> Any:
 def kve_slope(v: Any, x: Any, z: Any) -> Any:
     """Of exp(x) K."""
     far = is_far(v, x)
+    if not np.any(far):
+        return z - (sc.kve(v - 1, x) + sc.kve(v + 1, x)) / 2
     y = np.where(far, x, FAR)
     outside = np.sqrt(np.pi / 2) * expanded_slope(np.where(far, v, 0.0), y, 1)
     return np.where(far, outside, z - (sc.kve(v - 1, x) + sc.kve(v + 1, x)) / 2)[()]
@@ -47,6 +49,8 @@ def kve_slope(v: Any, x: Any, z: Any) -> Any:
 def ive_slope(v: Any, x: Any, z: Any) -> Any:
     """Of exp(-|x|) I, x real."""
     far = is_far(v, x)
+    if not np.any(far):
+        return (sc.ive(v - 1, x) + sc.ive(v + 1, x)) / 2 - np.sign(x) * z
     y = np.where(far, np.abs(x), FAR)
     w = np.where(far, v, 0.0)
     parity = np.where(far, z, 1.0) / np.where(far, sc.ive(w, y), 1.0) * np.where(np.less(x, 0), -1.0, 1.0)
@@ -103,9 +107,9 @@ row("i0", REAL, lambda m, x, z: sc.i1(x))
 row("i1", REAL, lambda m, x, z: (sc.i0(x) + sc.iv(2, x)) / 2)
 row("k0", POSITIVE, lambda m, x, z: -sc.k1(x))
 row("k1", POSITIVE, lambda m, x, z: -(sc.k0(x) + sc.kn(2, x)) / 2)
-row("i0e", REAL, lambda m, x, z: ive_slope(0.0, x, z))
+row("i0e", REAL, lambda m, x, z: ive_slope(0.0, x, z) if np.any(is_far(0.0, x)) else sc.i1e(x) - np.sign(x) * z)
 row("i1e", REAL, lambda m, x, z: ive_slope(1.0, x, z))
-row("k0e", POSITIVE, lambda m, x, z: kve_slope(0.0, x, z))
+row("k0e", POSITIVE, lambda m, x, z: kve_slope(0.0, x, z) if np.any(is_far(0.0, x)) else z - sc.k1e(x))
 row("k1e", POSITIVE, lambda m, x, z: kve_slope(1.0, x, z))
 row("jv", ORDERS, by_order("j"), half_difference(sc.jv))
 row("yv", ORDERS, by_order("y"), half_difference(sc.yv))

@@ -59,7 +59,11 @@ def polygamma(n: int, x: Any) -> Any:
 
 
 def polygamma_right(n: int, x: Any) -> Any:
-    """polygamma(n, x) where the real part of x is not negative."""
+    """polygamma(n, x) where the real part of x is not negative; of real x it is Hurwitz's zeta function."""
+    if x.dtype.kind == "f" and n == 1:
+        return trigamma_right(x)
+    if x.dtype.kind == "f":
+        return (-1.0) ** (n + 1) * math.factorial(n) * sc.zeta(n + 1.0, x)
     total = np.zeros_like(x)
     for _ in range(STEPS + n):
         near = np.real(x) < STEPS + n
@@ -70,6 +74,20 @@ def polygamma_right(n: int, x: Any) -> Any:
     for k, b in enumerate(BERNOULLI, 1):
         total += b * (math.factorial(2 * k + n - 1) / math.factorial(2 * k)) * r ** (2 * k + n)
     return -((-1.0) ** n) * total
+
+
+def trigamma_right(x: Any) -> Any:
+    """The same for n = 1 and real x, in whole arrays: eight steps of the recurrence, then the expansion."""
+    total = np.zeros_like(x)
+    for _ in range(8):
+        total += 1 / (x * x)
+        x = x + 1
+    r = 1 / x
+    s = r * r
+    rest = np.zeros_like(x)
+    for b in reversed(BERNOULLI):
+        rest = b + s * rest
+    return total + r + s / 2 + r * s * rest
 
 
 def cotangent_slope(n: int, x: Any) -> Any:

@@ -9,6 +9,7 @@ from scipy import special as sc
 
 from plaingrad.rules.scipy.forms import keep_quiet, row
 from plaingrad.rules.scipy.special.distributions import fdtr_parts, log_scale_density, scales, score
+from plaingrad.rules.scipy.special.gamma import psi_gap
 from plaingrad.rules.scipy.special.incomplete import (
     beta_density,
     betainc_in_a,
@@ -133,10 +134,31 @@ def f_in_noncentrality(a: Any, b: Any, nc: Any, x: Any) -> Any:
     )
 
 
+def f_density_slope(place: int, a: Any, b: Any, nc: Any, x: Any) -> Any:
+    """The slope of the density in dfn (0), dfd (1), nc (2) or x (3)."""
+
+    def term(j: Any, a: Any, b: Any, x: Any, y: Any, rest: Any, total: Any) -> Any:
+        p, q = a / 2 + j, b / 2
+        value = beta_density(p, q, y) * a * b / total**2
+        if place == 2:
+            return (beta_density(p + 1, q, y) * a * b / total**2 - value) / 2
+        steep = (p - 1) / y - (q - 1) / rest
+        if place == 3:
+            return value * (steep * a * b / total**2 - 2 * a / total)
+        if place == 0:
+            return value * ((np.log(y) - psi_gap(p, q)) / 2 + steep * b * x / total**2 + 1 / a - 2 * x / total)
+        return value * ((np.log(rest) - psi_gap(q, p)) / 2 - steep * a * x / total**2 + 1 / b - 2 / total)
+
+    return f_mixture(term, a, b, nc, x)
+
+
 F_SLOPES = (f_in_numerator, f_in_denominator, f_in_noncentrality, f_density)
 row("ncfdtr", F_SAMPLES, *[lambda m, a, b, c, x, z, f=f: f(a, b, c, x) for f in F_SLOPES])
 row("_ncf_cdf", (F_SAMPLES[3], *F_SAMPLES[:3]), *[lambda m, x, a, b, c, z, f=f: f(a, b, c, x) for f in (F_SLOPES[3], *F_SLOPES[:3])])
 row("_ncf_sf", (F_SAMPLES[3], *F_SAMPLES[:3]), *[lambda m, x, a, b, c, z, f=f: -f(a, b, c, x) for f in (F_SLOPES[3], *F_SLOPES[:3])])
+
+
+row("_ncf_pdf", (F_SAMPLES[3], *F_SAMPLES[:3]), *[lambda m, x, a, b, c, z, k=k: f_density_slope(k, a, b, c, x) for k in (3, 0, 1, 2)])
 
 
 # t: nctdtr(df, nc, t), the mean of ndtr(t s - nc) over the scale s -----------------------------------------------------
@@ -172,7 +194,12 @@ def t_in_freedom(v: Any, nc: Any, t: Any) -> Any:
     )  # fmt: skip
 
 
+T_MOMENTS = (
+    lambda s, t, d, w, v: -s * s * (t * s - d) * bell(t * s - d), lambda s, t, d, w, v: s * bell(t * s - d) * score(w, v),
+    lambda s, t, d, w, v: s * (t * s - d) * bell(t * s - d),
+)  # fmt: skip
 T_SLOPES = (t_in_freedom, t_in_noncentrality, t_density)
 row("nctdtr", T_SAMPLES, *[lambda m, v, d, t, z, f=f: f(v, d, t) for f in T_SLOPES])
 row("_nct_cdf", (T_SAMPLES[2], *T_SAMPLES[:2]), *[lambda m, t, v, d, z, f=f: f(v, d, t) for f in (T_SLOPES[2], *T_SLOPES[:2])])
 row("_nct_sf", (T_SAMPLES[2], *T_SAMPLES[:2]), *[lambda m, t, v, d, z, f=f: -f(v, d, t) for f in (T_SLOPES[2], *T_SLOPES[:2])])
+row("_nct_pdf", (T_SAMPLES[2], *T_SAMPLES[:2]), *[lambda m, t, v, d, z, f=f: t_mean(f, v, d, t) for f in T_MOMENTS])

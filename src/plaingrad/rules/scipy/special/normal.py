@@ -22,6 +22,8 @@ PROBABILITIES = ((0.1, 0.4, 0.6, 0.95),)
 def erfcx_slope(x: Any, z: Any) -> Any:
     """2 x erfcx(x) - 2 / sqrt(pi); far out by its expansion at infinity, of which that difference would leave nothing."""
     far = np.abs(x) > FAR
+    if not np.any(far):
+        return 2 * x * z - TWO_OVER_ROOT_PI
     left = far & (np.real(x) < 0)
     y = np.where(left, -x, x)
     r = 1 / np.where(far, y, FAR)

@@ -61,7 +61,7 @@ for _name, _sign in (("_landau_ppf", 1), ("_landau_isf", -1)):
     row(_name, ((0.3, 0.8), *LANDAU[1:]), lambda m, p, at, s, z, sign=_sign: np.true_divide(sign, landau(z, at, s)), 1,
         lambda m, p, at, s, z: np.true_divide(z - at, s) + SHIFT)
 refused("the slope of Landau's density has no closed form", "_landau_pdf")
-refused("a closed form has not been written", "_ncf_pdf", "_ncf_mean", "_ncf_variance", "_ncf_skewness",
-        "_ncf_kurtosis_excess", "_nct_pdf", "_nct_mean", "_nct_variance", "_nct_skewness", "_nct_kurtosis_excess",
+refused("a closed form has not been written", "_ncf_mean", "_ncf_variance", "_ncf_skewness",
+        "_ncf_kurtosis_excess", "_nct_mean", "_nct_variance", "_nct_skewness", "_nct_kurtosis_excess",
         "_nbinom_skewness", "_nbinom_kurtosis_excess", "_lanczos_sum_expg_scaled", "_struve_asymp_large_z",
         "_struve_bessel_series", "_struve_power_series")
