@@ -42,6 +42,7 @@ NO_TANGENT = {
 }  # fmt: skip
 # C code without a rule: an argument that depends on the inputs is refused by name.
 REFUSED = {
+    "lpmn": lambda x: sc.lpmn(2, 2, x / 4)[0][1, 1], "lpn": lambda x: sc.lpn(2, x / 4)[0][1], "clpmn": lambda x: np.real(sc.clpmn(2, 2, x + 0j)[0][1, 1]),
     "ellip_harm": lambda x: sc.ellip_harm(x, 8.0, 2, 1, 2.5), "ellip_harm_2": lambda x: sc.ellip_harm_2(x, 8.0, 2, 1, 4.5), "ellip_normal": lambda x: sc.ellip_normal(x, 8.0, 2, 1),
     "lqmn": lambda x: sc.lqmn(2, 2, x)[0][1, 1], "lqn": lambda x: sc.lqn(2, x)[0][1], "lmbda": lambda x: sc.lmbda(2, x)[0][1], "riccati_jn": lambda x: sc.riccati_jn(2, x)[0][1],
     "riccati_yn": lambda x: sc.riccati_yn(2, x)[0][1], "pbdn_seq": lambda x: np.real(sc.pbdn_seq(2, x + 0j)[0][1]), "pbdv_seq": lambda x: sc.pbdv_seq(2.5, x)[0][1], "pbvv_seq": lambda x: sc.pbvv_seq(2.5, x)[0][1],
@@ -81,6 +82,10 @@ def test_functions_written_in_python_derive_by_themselves(name):
 @pytest.mark.parametrize("name", [name for name in REFUSED if name in sc.__all__])
 @pytest.mark.filterwarnings("ignore")
 def test_compiled_functions_without_a_rule_are_refused(name):
+    try:
+        REFUSED[name](2.0)
+    except AttributeError:
+        pytest.skip(f"this SciPy cannot compute {name}")
     with pytest.raises(plaingrad.errors.MissingRuleError):
         plaingrad.grad(REFUSED[name])(2.0)
 

@@ -157,3 +157,16 @@ row("eval_hermite", DEGREES, None, lambda m, n, x, z: lowered(2 * n, n, lambda k
 row("eval_hermitenorm", DEGREES, None, lambda m, n, x, z: lowered(n, n, lambda k: sc.eval_hermitenorm(k, x)))
 row("lpmv", ((0, 1, 2), (2.3, 3.0, 2.0), (0.3, -0.6, 0.8)), None, lambda m, k, v, x, z: legendre_function_in_degree(k, v, x),
     lambda m, k, v, x, z: np.true_divide(v * x * z - (v + k) * sc.lpmv(k, v - 1, x), x * x - 1))
+
+
+def sph_harm_slope(m: Any, n: Any, theta: Any, phi: Any, z: Any) -> Any:
+    """In the polar angle phi: m cot(phi) Y + sqrt((n - m) (n + m + 1)) exp(-i theta) Y(m + 1)."""
+    last = np.greater_equal(m, n)
+    above = sc.sph_harm(np.where(last, m, m + 1), n, theta, phi)
+    climb = np.where(last, 0.0, np.sqrt(np.where(last, 0, (n - m) * (n + m + 1.0))))
+    return (m * z / np.tan(phi) + climb * np.exp(-1j * theta) * above)[()]
+
+
+# In SciPy before 1.17; the azimuth is the first angle.
+row("sph_harm", ((1, 0, 2), (2, 3, 2), (0.4, 1.3, 2.2), (0.9, 0.3, 1.7)), None, None,
+    lambda m_, m, n, theta, phi, z: 1j * m * z, lambda m_, m, n, theta, phi, z: sph_harm_slope(m, n, theta, phi, z))
