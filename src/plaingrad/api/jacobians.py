@@ -329,12 +329,14 @@ def dots_of_leaves(structures: list[Any], y_dot: Any, flat: bool) -> dict[int, A
 def leaf_gradient(
     f: Any, positions: tuple[int, ...], tier: Tier = "auto", flat: bool = False
 ) -> Callable[..., tuple[Any, ...]]:
-    """The gradient of `f` by several arguments as a tuple of its leaves, in order; `flat`: they are so as it is."""
+    """The gradient of `f` by several arguments as a tuple of its leaves, in order; `flat`: they are so as it is.
+
+    It has no attribute of `f`, and so is plaingrad's own, which only moves references: it does not run rewritten.
+    """
     gradient = value_and_grad(f, positions, tier=tier)
     if flat:
-        return derives(f)(lambda *args, **kwargs: gradient(*args, **kwargs)[1])
+        return lambda *args, **kwargs: gradient(*args, **kwargs)[1]
 
-    @derives(f)
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         structures, leaves = structures_of([args[n] for n in positions_in(positions, args)])
         found: dict[int, Any] = {}
