@@ -29,6 +29,7 @@ from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
 from plaingrad.api.whole import Mode, Task
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.entries import is_of_floats
+from plaingrad.engine.refusals import watch
 from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError
 from plaingrad.tangents import ZeroTangent
@@ -331,11 +332,13 @@ def leaf_gradient(
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient of `f` by several arguments as a tuple of its leaves, in order; `flat`: they are so as it is.
 
-    It has no attribute of `f`, and so is plaingrad's own, which only moves references: it does not run rewritten.
+    It has no attribute of `f`, and so is plaingrad's own, which only moves references: it does not run rewritten. Where
+    somebody looks on, who compares it with a plain call, it is a function like any other.
     """
     gradient = value_and_grad(f, positions, tier=tier)
     if flat:
-        return lambda *args, **kwargs: gradient(*args, **kwargs)[1]
+        pushed: Callable[..., Any] = lambda *args, **kwargs: gradient(*args, **kwargs)[1]
+        return pushed if watch.observer is None else derives(f)(pushed)
 
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         structures, leaves = structures_of([args[n] for n in positions_in(positions, args)])
@@ -344,7 +347,7 @@ def leaf_gradient(
             found.update(leaf_values(structure, x_bar))
         return tuple([found[leaf.position] for leaf in leaves])
 
-    return gradient_leaves
+    return gradient_leaves if watch.observer is None else derives(f)(gradient_leaves)
 
 
 def _check_mode(mode: Any) -> None:

@@ -54,7 +54,7 @@ class Task:
         directions: in how many real directions they can move.
         y_leaves: the leaves of the result, once `f` was called.
         tries_one: one direction is pushed first, to see what it costs.
-        level: at which the last directions were pushed.
+        level: at which that direction was pushed.
         known: what is known of the function from a derivative before.
         table: (position of a leaf of y, of x) -> (derivative along 1, along i or None), each of shape y + x.
     """
@@ -317,7 +317,8 @@ class Task:
         found: list[Any] = [None] * len(self.args)
         for structure, n in zip(self.x_structures, self.positions, strict=True):
             found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
-        return push(self.f, self.args, tuple(found), self.kwargs, chunk, self._level)
+        level_class: Any = self._level if self.tries_one and not start and count == 1 else ForwardLevel
+        return push(self.f, self.args, tuple(found), self.kwargs, chunk, level_class)
 
     def _level(self, parent: Any, chunk: int | None) -> ForwardLevel:
         self.level = ForwardLevel(parent, chunk)
