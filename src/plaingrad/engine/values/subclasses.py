@@ -55,6 +55,12 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 
+def numpys_methods(numpy: dict[str, Any]) -> Any:
+    """The module of NumPy with the bodies of methods; 1.26 has a `_core`, too, which is only a way in for C code."""
+    core = numpy.get("_core")
+    return core._methods if hasattr(core, "_methods") else numpy["core"]._methods
+
+
 # Methods of ndarray that are Python code of NumPy's, and those of C that call ufuncs as Python does.
 BODIES: dict[Any, Any] = {}
 for _name, _body in (
@@ -68,9 +74,9 @@ for _name, _body in (
         ("ptp", "_ptp"),
     ),
 ):
-    _module = vars(np)["_core"] if hasattr(np, "_core") else vars(np)["core"]
-    if _name in vars(np.ndarray) and hasattr(_module._methods, _body):
-        BODIES[vars(np.ndarray)[_name]] = getattr(_module._methods, _body)
+    _methods = numpys_methods(vars(np))
+    if _name in vars(np.ndarray) and hasattr(_methods, _body):
+        BODIES[vars(np.ndarray)[_name]] = getattr(_methods, _body)
 
 
 def trace_body(
