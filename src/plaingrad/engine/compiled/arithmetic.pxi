@@ -140,6 +140,7 @@ cdef class Arithmetic:
     def compiled(self, f, rule, general):
         """What to call instead of `f`, which has a rule; `general` where that is a user's, or nothing of ours."""
         quiet = rule.kind == "composed" or (rule.own and rule.gives_derivative)
+        quiet = quiet and not isinstance(getattr(general, "__self__", None), ScalarRule)  # which looks itself
         if quiet and not rule.users and not rule.variants and not rule.mutates:
             general = QuietCall(self, f, general).call
         return self._compiled(f, rule, general)
