@@ -203,3 +203,23 @@ def test_it_is_known_what_a_formula_reads():
     assert what_is_read(math.sin) == 3  # nothing is known of it
     y = 2.0
     assert what_is_read(lambda m, x, z: (lambda: z)() * y) == 3
+
+
+@compiled
+def test_an_operation_on_numbers_takes_no_more_than_its_entry_and_its_cotangent():
+    n = 200_000
+
+    def sines(x):
+        for _ in range(n):
+            x = math.sin(x)
+        return x
+
+    gradient = plaingrad.grad(sines)
+    gradient(0.5)
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        gradient(0.5)
+        assert (tracemalloc.get_traced_memory()[1] - before) / n < 25.0
+    finally:
+        tracemalloc.stop()

@@ -51,6 +51,16 @@ cdef class Tape:
         self.room = room
         return 0
 
+    def trim(self):
+        """Give back the room for entries that will not come, before the way back needs its own."""
+        cdef Py_ssize_t room = self.count + 64
+        cdef Entry* entries
+        if self.room > room + (self.count >> 6):
+            entries = <Entry*> PyMem_RawRealloc(self.entries, room * sizeof(Entry))
+            if entries != NULL:
+                self.entries = entries
+                self.room = room
+
     cdef int push_pair(self, int64_t output, int64_t input, double partial, double partial_dot) except -1:
         """As `push`, of a partial derivative with a tangent at the level around."""
         self.push(output, input, partial)

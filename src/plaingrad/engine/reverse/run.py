@@ -111,6 +111,8 @@ def refuse_changed(array: np.ndarray) -> NoReturn:
 
 def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
     """Seed, reverse, read off the gradients; memory is left as it was found."""
+    if type(tape) is not list:
+        tape.trim()
     shadow = Shadow(size, None if type(tape) is list else core.Bars(size))
     undone: list[Any] = []
     return closing(_pulled, lambda: redo(undone), tape, shadow, undone, slots, y_bar, nodes)
