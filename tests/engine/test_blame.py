@@ -20,7 +20,7 @@ from plaingrad import MissingRuleError, grad, jvp, rulebook
 scipy = pytest.importorskip("scipy")
 import scipy.integrate  # noqa: E402
 import scipy.linalg.lapack  # noqa: E402
-import scipy.special  # noqa: E402
+import scipy.special.cython_special  # noqa: E402
 import scipy.stats  # noqa: E402
 
 
@@ -29,11 +29,11 @@ def integrated(x):
 
 
 def a_distribution(x):
-    return scipy.stats.norm.cdf(x)
+    return scipy.stats.geninvgauss.pdf(x, 1.5, 0.2)
 
 
 def special(x):
-    return scipy.special.erf(x)
+    return scipy.special.cython_special.erf(x)
 
 
 def packed(x):
@@ -49,7 +49,7 @@ def lapack(x):
 
 
 def reduced(x):
-    return functools.reduce(scipy.special.beta, [x, 2.0])
+    return functools.reduce(scipy.special.cython_special.beta, [x, 2.0])
 
 
 def buffered(x):
@@ -57,9 +57,9 @@ def buffered(x):
 
 
 BLAMED = [
-    (integrated, "scipy.integrate.quad"), (a_distribution, "scipy.stats.rv_continuous.cdf"),
-    (special, "scipy.special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
-    (lapack, "scipy.linalg.lapack.dgesv"), (reduced, "scipy.special.beta"), (buffered, "numpy.nditer"),
+    (integrated, "scipy.integrate.quad"), (a_distribution, "scipy.stats.rv_continuous.pdf"),
+    (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
+    (lapack, "scipy.linalg.lapack.dgesv"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nditer"),
 ]
 
 
@@ -101,7 +101,7 @@ def test_the_users_line_and_the_function_that_he_called(f, public):
 def test_the_advice_works(f, public):
     """A rule for the function that the message names is asked."""
     g = resolved(public)
-    if isinstance(g, type) or public.endswith(".cdf"):
+    if isinstance(g, type) or public.endswith(".pdf"):
         pytest.skip("a class, or a method that every distribution has")
     asked = []
 
@@ -119,8 +119,8 @@ def test_the_advice_works(f, public):
 
 def test_the_place_inside_a_package_is_named_too():
     text = message(a_distribution)
-    assert re.search(r"needs the derivative of `scipy.special\.\w+`, which is C code", text)
-    assert re.search(r"It is called at scipy.stats._continuous_distns\.py:\d+, in `_norm_cdf`", text)
+    assert re.search(r"needs the derivative of `scipy.stats._stats\.\w+`, which is C code", text)
+    assert re.search(r"It is called at scipy.stats._continuous_distns\.py:\d+, in `logpdf_single`", text)
 
 
 def test_a_callback_does_not_hide_what_calls_it():

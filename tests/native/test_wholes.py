@@ -92,7 +92,8 @@ def test_arrays_of_every_kind(x, in_python):
     def f(x):
         return np.sum(x * x * x) if x.ndim else x[()] ** 3
 
-    for take in (lambda tier: jacobian(f, tier=tier)(x), lambda tier: hessian(f, tier=tier)(x),
+    mode = "forward" if np.isnan(x).any() else "auto"  # it spreads 0 * nan; which mode is cheaper differs with the tier
+    for take in (lambda tier: jacobian(f, mode=mode, tier=tier)(x), lambda tier: hessian(f, tier=tier)(x),
                  lambda tier: vhp(f, (x,), (np.ones_like(x),), tier=tier)[0]):  # fmt: skip
         found, expected = take("native"), take("plain")
         assert found.shape == expected.shape
