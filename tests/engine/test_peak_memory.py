@@ -223,3 +223,25 @@ def test_an_operation_on_numbers_takes_no_more_than_its_entry_and_its_cotangent(
         assert (tracemalloc.get_traced_memory()[1] - before) / n < 25.0
     finally:
         tracemalloc.stop()
+
+
+def test_nothing_of_a_gradient_is_held_after_it():
+    n = 1_000_000
+
+    def f(x):
+        y = x[::2] * 2.0 + x[1::2]
+        return np.sum(np.tanh(y) * y)
+
+    gradient = plaingrad.grad(f)
+    x = RANDOM.standard_normal(n)
+    gradient(x[:1000].copy())
+    gc.collect()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(3):
+            gradient(x)
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] - before < 0.1 * x.nbytes
+    finally:
+        tracemalloc.stop()

@@ -63,6 +63,7 @@ cdef class ArrayRecorder(Recorder):
         """Begin again, of a level that is used again."""
         super().renew()
         self.tape.clear()
+        self.forms.clear()
         self.last_layout = -1
 
     cdef int64_t _place(self, cnp.ndarray a) except? -9:
