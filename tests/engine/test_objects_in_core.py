@@ -366,6 +366,18 @@ def test_nothing_is_kept_alive():
     assert not any(reference() is not None for pair in found for reference in pair)
 
 
+def test_namespaces_that_are_no_modules_go():
+    def derivative():
+        scope = {"__name__": __name__}
+        exec("def f(x):\n    return helper(x) * x\ndef helper(x):\n    return x * 2.0", scope)
+        assert grad(scope["f"])(3.0) == 12.0
+        return weakref.ref(scope["f"]), weakref.ref(scope["helper"])
+
+    found = [derivative() for _ in range(3)]
+    gc.collect()
+    assert not any(reference() is not None for pair in found for reference in pair)
+
+
 def test_a_generator_outlives_the_derivative():
     kept = []
 

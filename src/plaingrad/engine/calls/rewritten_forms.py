@@ -1,11 +1,13 @@
 """What every level calls instead of a function without rules and closure: its rewritten form, made once.
 
-A closure may hold its function, which would then never go; so the forms of functions with one belong to a level.
+A closure may hold its function, which would then never go, and so may globals that are not those of a module; the
+forms of such functions belong to a level.
 """
 
 from __future__ import annotations
 
 import functools
+import sys
 import weakref
 from types import CodeType, FunctionType
 from typing import Any
@@ -36,6 +38,9 @@ def keep(f: FunctionType, code: CodeType, fused: bool, instead: Any) -> None:
     """Keep `instead`, which was decided for `f`, if it is no more than its rewritten form."""
     if f.__closure__ is not None or f.__dict__ or type(instead) is not FunctionType or instead is f:
         return
+    module = sys.modules.get(f.__module__) if type(f.__module__) is str else None
+    if getattr(module, "__dict__", None) is not f.__globals__:
+        return  # of a namespace that goes with it
     if is_rewritten(instead.__code__) and instead.__globals__ is f.__globals__:
         key = id(f), fused
         reference = weakref.ref(f, functools.partial(_forms.pop, key))
