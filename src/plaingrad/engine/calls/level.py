@@ -107,7 +107,6 @@ class Level(RuleApplication, Operators, Access):
             calls.methods,
             calls.stores,
             adopt.settled,
-            adopt.known,
             CACHEABLE,
             codes.is_watched,
             slow,

@@ -38,21 +38,20 @@ cdef class Looks:
     """What a level does with attributes, methods, items, comparisons and callables that need nothing but a look."""
 
     cdef Seen seen_settled[64]
-    cdef Seen seen_known[64]
     cdef dict functions, prepared, methods, stores, bound
-    cdef object settled, known, cacheable
+    cdef object settled, cacheable
     cdef set callables
     cdef Arithmetic recorder  # of a level that has one; else None
     cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable, slow_contains
     cdef tuple slow_comparisons
     cdef bint code_is_watched
 
-    def __init__(self, functions, prepared, methods, stores, settled, known, cacheable, code_is_watched, slow):
+    def __init__(self, functions, prepared, methods, stores, settled, cacheable, code_is_watched, slow):
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
         self.callables, self.bound = slow["callables"], slow["bound"]
         self.recorder = slow["recorder"]
-        self.settled, self.known, self.cacheable = settled, known, cacheable
+        self.settled, self.cacheable = settled, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
         self.slow_attr, self.slow_method = slow["attr"], slow["method"]
@@ -65,12 +64,6 @@ cdef class Looks:
         cdef void* cls = <void*> type_of(o)
         cdef Seen* seen = &self.seen_settled[(<uintptr_t> cls >> 5) & 63]
         return (seen.cls == cls and seen.epoch == epoch) or look(seen, self.settled, type(o))
-
-    cdef inline int _is_known(self, object o) except -1:
-        """Whether the class of `o` needs nothing more."""
-        cdef void* cls = <void*> type_of(o)
-        cdef Seen* seen = &self.seen_known[(<uintptr_t> cls >> 5) & 63]
-        return (seen.cls == cls and seen.epoch == epoch) or look(seen, self.known, type(o))
 
     def prep(self, f):
         """What to call instead of `f`."""
@@ -154,7 +147,7 @@ cdef class Looks:
 
     def getitem(self, o, k):
         """o[k]."""
-        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
+        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and is_met(k)):
             return PyObject_GetItem(o, k)
         if self.recorder is not None and type(o) is NDARRAY:
             z = self.recorder._read(o, k)
@@ -167,21 +160,17 @@ cdef class Looks:
     def contains(self, x, o):
         """x in o."""
         if PyDict_CheckExact(o) or PyAnySet_CheckExact(o):
-            if self._is_known(x):
+            if is_met(x):
                 return PySequence_Contains(o, x) == 1
         elif PyUnicode_CheckExact(o) and PyUnicode_CheckExact(x):
             return PySequence_Contains(o, x) == 1
-        elif (PyList_CheckExact(o) or PyTuple_CheckExact(o)) and self._is_known(x):
-            for y in o:
-                if not self._is_known(y):
-                    break
-            else:
-                return PySequence_Contains(o, x) == 1
+        elif (PyList_CheckExact(o) or PyTuple_CheckExact(o)) and is_met(x) and are_met(o):
+            return PySequence_Contains(o, x) == 1
         return self.slow_contains(x, o)
 
     def setitem(self, v, o, k):
         """o[k] = v."""
-        if PyList_CheckExact(o) or (PyDict_CheckExact(o) and self._is_known(k)):
+        if PyList_CheckExact(o) or (PyDict_CheckExact(o) and is_met(k)):
             PyObject_SetItem(o, k, v)
             return
         if self.recorder is not None and type(o) is NDARRAY:
@@ -200,8 +189,8 @@ cdef class Looks:
         return self.slow_iterable(o)
 
     cdef inline object _compare(self, object a, object b, int op, int place):
-        if (PyFloat_CheckExact(a) or self._is_known(a)) and (
-            PyFloat_CheckExact(b) or self._is_known(b)
+        if (PyFloat_CheckExact(a) or is_met(a)) and (
+            PyFloat_CheckExact(b) or is_met(b)
         ):
             return PyObject_RichCompare(a, b, op)
         return self.slow_comparisons[place](a, b)

@@ -62,13 +62,14 @@ def kind_of(cls):
     """The kind of a class's instances."""
     cdef Versioned* t = <Versioned*> <PyObject*> cls
     cdef Kind* known = &kinds[(<uintptr_t> t >> 5) & 255]
+    cdef unsigned int version = t.tp_version_tag if PyType_Check(cls) else 0
     cdef int kind
     if not PyType_Check(cls):
         return classify(cls)
-    if known.cls == <void*> t and known.version == t.tp_version_tag and known.version != 0:
+    if known.cls == <void*> t and known.version == version and version != 0:
         return known.kind
     kind = classify(cls)
-    known.cls, known.version, known.kind = <void*> t, t.tp_version_tag, kind
+    known.cls, known.version, known.kind = <void*> t, version, kind
     return kind
 
 

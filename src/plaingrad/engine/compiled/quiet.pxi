@@ -44,7 +44,7 @@ cdef bint is_quiet(Arithmetic m, object x, bint arrays) except -1:
                 return False
         return True
     if type(x) is TYPE:
-        return True
+        return not has_feature(<PyTypeObject*> <PyObject*> x, Py_TPFLAGS_HEAPTYPE)  # others may be called, and see numbers
     if not arrays or not cnp.PyArray_CheckExact(x):
         return False
     kind = cnp.PyArray_TYPE(<cnp.ndarray> x)

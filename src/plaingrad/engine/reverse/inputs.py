@@ -203,9 +203,10 @@ class Inputs:
         """As `_fresh_sequence`, of a list or tuple of floats at a level that is compiled."""
         recorder = self.level.recorder
         first = recorder.next_index()
-        values = recorder.fresh(x)
+        olds = tuple(x)  # another thread may be changing a list
+        values = recorder.fresh(olds)
         self.leaves += len(values)
-        self.floats.append((x, core.FreshFloats(values, tuple(x))))
+        self.floats.append((x, core.FreshFloats(values, olds)))
         node = FloatsNode(x, values, first)
         if type(x) is tuple:
             new = tuple(values)

@@ -20,7 +20,7 @@ from plaingrad.rewrite import CURRENT, PLAIN
 MOST = 4  # are kept
 
 _free: list[tuple[Any, ReverseLevel]] = []  # with what its hooks were made for
-_references: list[int] = []  # how many a level has to itself
+_own_references: tuple[Any, int] = None, 0  # how many a level has to itself, in which circumstances
 
 
 def new_level() -> ReverseLevel:
@@ -41,18 +41,25 @@ def give_back(run: Any) -> None:
     """Keep the level of `run`, whose gradients were read off and which nobody will pull back again."""
     level = run.level
     if level.parent is PLAIN and level.keeps_hooks and level.recorder is not None and len(_free) < MOST:
+        circumstances = _circumstances()
+        expected = _references_of_its_own(circumstances)
         run.level = None
-        if not _references:
-            _references.append(_references_of_its_own())
-        if sys.getrefcount(level) == _references[0]:
+        if sys.getrefcount(level) == expected:
             _empty(level)
-            _free.append((_circumstances(), level))
+            _free.append((circumstances, level))
+        else:
+            run.level = level
 
 
-def _references_of_its_own() -> int:
-    level = ReverseLevel(PLAIN)
-    level.calls.closed()
-    return sys.getrefcount(level)
+def _references_of_its_own(circumstances: tuple[Any, ...]) -> int:
+    global _own_references
+    made_for, count = _own_references
+    if made_for != circumstances:
+        level = ReverseLevel(PLAIN)
+        level.calls.closed()
+        count = sys.getrefcount(level)
+        _own_references = circumstances, count
+    return count
 
 
 def _circumstances() -> tuple[Any, ...]:
