@@ -74,6 +74,8 @@ MEANING = {
     "no_tangent": "no tangent",
     "mover": "moves references",
     "higher_order": "calls its argument",
+    "outside": "one level out",
+    "asks": "asks about its argument",
 }
 
 

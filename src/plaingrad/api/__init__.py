@@ -10,6 +10,10 @@ from plaingrad.api.observe import hook, nestlevel, show
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
 from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
+from plaingrad.engine.refusals.refuse import where as _where
+from plaingrad.rules import derivatives as _derivatives
+
+_derivatives.OPERATORS.update(grad=grad, hessian=hessian, jacobian=jacobian, jvp=jvp, vjp=vjp, where=_where)
 
 __all__ = [
     "checkpoint",

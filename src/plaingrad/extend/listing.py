@@ -21,6 +21,8 @@ MEANING = {
     "no_tangent": "no tangent",
     "mover": "moves references",
     "higher_order": "calls its argument",
+    "outside": "one level out",
+    "asks": "asks about its argument",
 }
 
 
@@ -29,8 +31,8 @@ class RuleInfo(NamedTuple):
 
     Attributes:
         function: the callable that it is for.
-        kind: how it was given: `scalar`, `linear`, `bilinear`, `full`, `composed`, `no_tangent`, `mover` or
-            `higher_order`.
+        kind: how it was given: `scalar`, `linear`, `bilinear`, `full`, `composed`, `no_tangent`, `mover`,
+            `higher_order`, `outside` (its results are constants) or `asks`.
         modes: the modes that it was written for; the others are derived from these.
         source: "file:line".
         domain: for `scalar` rules, sample points where it is smooth, a tuple for each argument.

@@ -64,6 +64,10 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
         return iterating(calls, f)
     if kind == "composed":
         return composed(calls, rule, f)
+    if kind == "outside":
+        return functools.partial(level.outside, rule.definition, level.order)
+    if kind == "asks":
+        return level.is_active
 
     in_floats = rule.own and getattr(f, "__module__", None) == "math"
 

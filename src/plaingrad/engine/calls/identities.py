@@ -72,6 +72,11 @@ class Identities(Hooks):
     sweeping: Any  # a lock that is held during a sweep
     may_sweep: bool
 
+    @property
+    def order(self) -> int:
+        """How many derivatives this level takes at once: more than one in Taylor mode."""
+        return 1
+
     def outside(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """f(*args, **kwargs) with the next level out in force; engine and rule code runs rewritten there."""
         parent = self.parent

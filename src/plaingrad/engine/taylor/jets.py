@@ -57,6 +57,11 @@ class JetLevel(ForwardLevel):
         self.tokens: dict[int, Any] = {}
         super().__init__(parent, chunk)
 
+    @property
+    def order(self) -> int:
+        """How many coefficients are carried."""
+        return self.lead[0]
+
     def hot_hooks(self) -> dict[str, Any]:
         """Arithmetic and functions of Python floats, where no derivative is taken further out."""
         return hot_jets(self) if self.parent is PLAIN else {"unary": None}

@@ -17,6 +17,15 @@ PYTHON_MODULES = (
     "scipy.special._spherical_bessel",
 )  # fmt: skip
 
+# Modules of solvers, whose rules are about what they solve.
+SOLVERS = {
+    "scipy.optimize": (
+        "_basinhopping", "_cobyla_py", "_differentialevolution", "_direct_py", "_dual_annealing", "_isotonic",
+        "_lbfgsb_py", "_linprog", "_lsap", "_lsq.least_squares", "_lsq.lsq_linear", "_milp", "_minimize", "_minpack_py",
+        "_nnls", "_nonlin", "_optimize", "_qap", "_root", "_root_scalar", "_shgo", "_slsqp_py", "_tnc", "_zeros_py",
+    ),
+}  # fmt: skip
+
 
 def rules_of_special() -> Iterable[Rule]:
     """The rules of `scipy.special`; none where SciPy is not installed."""
@@ -29,8 +38,17 @@ def rules_of_special() -> Iterable[Rule]:
     return special.rules()
 
 
+def rules_of_optimize() -> Iterable[Rule]:
+    """The rules of `scipy.optimize`, which is imported."""
+    from plaingrad.rules.scipy import optimize
+
+    return optimize.rules()
+
+
 def wait() -> None:
     """Let the rulebook enter these rules when SciPy is met."""
     rulebook.when_met("scipy.special", rules_of_special, ufuncs=True)
     for module in PYTHON_MODULES:
         rulebook.when_met(module, rules_of_special)
+    for module in SOLVERS["scipy.optimize"]:
+        rulebook.when_met(f"scipy.optimize.{module}", rules_of_optimize)

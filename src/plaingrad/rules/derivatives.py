@@ -1,0 +1,38 @@
+"""Derivatives that rules take of the program's own functions: those of solvers do. The public operators, which are
+above the rules, are put here when they are loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+def gradient(f: Callable[[Any], Any], x: Any) -> Any:
+    """The gradient of the number f(x)."""
+    return OPERATORS["grad"](f)(x)
+
+
+def hessian(f: Callable[[Any], Any], x: Any) -> Any:
+    """The matrix of second derivatives of the number f(x)."""
+    return OPERATORS["hessian"](f)(x)
+
+
+def jacobian(f: Callable[[Any], Any], x: Any) -> Any:
+    """The matrix df_i/dx_j of one array by another."""
+    return OPERATORS["jacobian"](f)(x)
+
+
+def along(f: Callable[[Any], Any], x: Any, x_dot: Any) -> Any:
+    """The derivative of f along x_dot."""
+    return OPERATORS["jvp"](f, (x,), (x_dot,))[1]
+
+
+def where() -> str:
+    """The user's line that is being executed, as errors say it."""
+    return str(OPERATORS["where"]())
+
+
+__all__ = ["OPERATORS", "along", "gradient", "hessian", "jacobian", "where"]

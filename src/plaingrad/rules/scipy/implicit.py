@@ -1,0 +1,338 @@
+"""The implicit function theorem for solvers: what a solver found is constant at the level that differentiates it, and
+one Newton step on equations that it solves gives it the derivative.
+
+    x = z - J^-1 F(z, parameters),  z and J = dF/dz constants of this level, F(z) = 0
+
+The solver, and J, are run one level out, where they are differentiated in turn if another derivative is taken there:
+so every order is right. Nothing of a solver is ever differentiated itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from inspect import Signature, signature
+from typing import Any, NoReturn
+
+import numpy as np
+
+from plaingrad.errors import MissingRuleError
+from plaingrad.rulebook import Rule
+from plaingrad.rules import derivatives
+from plaingrad.rules.pushforwards import dot_of, varies
+from plaingrad.tangents import ZeroTangent
+
+NEAR = 1e-3  # the most that a solution may be off, of its size, measured by a Newton step
+_rules: list[Rule] = []
+
+
+class Rules:
+    """The rules of one module of SciPy's, gathered in order."""
+
+    def __init__(self) -> None:
+        self.rules: list[Rule] = []
+
+    def enter(self, function: Any, kind: Any, **facts: Any) -> None:
+        """Gather one rule; of a function that SciPy lacks, None, nothing."""
+        if function is not None:
+            self.rules.append(Rule(function, kind, **facts))
+
+    def defined(self, *functions: Any) -> Callable[[Any], Any]:
+        """Decorate a definition of functions of the same parameters. It gets the function and its arguments by name."""
+
+        def enter(definition: Any) -> Any:
+            code = definition.__code__
+            source = f"{code.co_filename}:{code.co_firstlineno}"
+            for function in functions:
+                if function is not None:
+                    self.enter(function, "composed", definition=by_name(function, definition), source=source)
+            return definition
+
+        return enter
+
+    def refused(self, why: str, *functions: Any) -> None:
+        """Enter functions that have a derivative which nobody computes here."""
+        for function in functions:
+            if function is not None:
+                self.enter(function, "full", rrule=refusing(function, why))
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter([*_rules, *self.rules])
+
+
+def refusing(function: Any, why: str) -> Callable[..., Any]:
+    """A rule that refuses."""
+
+    def refused_rrule(*args: Any, **kwargs: Any) -> Any:
+        refuse(function, why)
+
+    return refused_rrule
+
+
+def refuse(function: Any, why: str) -> NoReturn:
+    """Raise what says why a call of `function` has no derivative."""
+    module = ".".join(str(function.__module__).split(".")[:2])
+    raise MissingRuleError(
+        f"`{module}.{function.__name__}` {derivatives.where()}, has no derivative here: {why}.\n"
+        "  If it does not matter, give it plaingrad.stop_gradient(x); otherwise: plaingrad.rrule.\n"
+        "  See docs: errors#missing-rule"
+    )
+
+
+def mover(f: Any) -> Any:
+    """Decorate a helper that only moves references; it runs as it is."""
+    _rules.append(Rule(f, "mover"))
+    return f
+
+
+def outside(body: Any) -> Any:
+    """Decorate code that runs one level out, so that its results are constants of this one.
+
+    Its first argument is how many derivatives this level takes at once.
+    """
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return body(1, *args, **kwargs)
+
+    called.__name__ = called.__qualname__ = body.__name__
+    _rules.append(Rule(called, "outside", definition=body))
+    return called
+
+
+def is_active(x: Any) -> bool:
+    """Whether `x` depends on the inputs at this level."""
+    return False
+
+
+_rules.append(Rule(is_active, "asks"))
+
+
+# -- calls -------------------------------------------------------------------------------------------------------------
+
+
+@mover
+def bound(sign: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name, defaults too; what `**options` gathers is under its own name."""
+    given = sign.bind(*args, **kwargs)
+    given.apply_defaults()
+    return dict(given.arguments)
+
+
+def by_name(function: Any, definition: Any) -> Any:
+    """definition(function, call, given) as a definition of `function`; call: the arguments as they came."""
+    sign = signature(function)
+
+    def defined(*args: Any, **kwargs: Any) -> Any:
+        return definition(function, (args, kwargs), bound(sign, args, kwargs))
+
+    return defined
+
+
+@outside
+def called(order: int, function: Any, call: tuple[tuple[Any, ...], dict[str, Any]]) -> Any:
+    """What the function gives, as a constant."""
+    args, kwargs = call
+    return function(*args, **kwargs)
+
+
+@outside
+def ordered(order: int) -> int:
+    """How many derivatives this level takes at once."""
+    return order
+
+
+def as_tuple(args: Any) -> tuple[Any, ...]:
+    """Further arguments of a user's function, which SciPy takes one by one, too."""
+    return args if isinstance(args, tuple) else (args,)
+
+
+def number(z: Any) -> Any:
+    """What a user's function of numbers returned, as one number."""
+    return z.reshape(())[()] if isinstance(z, np.ndarray) else z
+
+
+def copied(x: Any) -> Any:
+    """A number or array like x that is another object."""
+    return x * 1.0 if isinstance(x, (float, np.floating, complex)) else np.array(x)
+
+
+@outside
+def fresh(order: int, x: Any) -> Any:
+    """A constant copy of a solution, which may be one of the solver's arguments."""
+    return copied(x)
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def solved(x: Any, r: Any, jacobian: Any) -> Any:
+    """x, with the derivative of x - jacobian^-1 r: r is a vector, x of any shape with as many entries."""
+    return copied(x)
+
+
+def solved_rrule(x: Any, r: Any, jacobian: Any) -> Any:
+    """x_bar goes to r_bar = -jacobian^-T x_bar, and to x itself, which further out is the same root."""
+
+    def solved_pullback(x_bar: Any) -> tuple[Any, ...]:
+        r_bar = -np.linalg.solve(np.conj(np.swapaxes(jacobian, 0, 1)), np.reshape(x_bar, (-1,)))
+        return x_bar, np.reshape(r_bar, np.shape(r)), ZeroTangent
+
+    return x * 1.0, solved_pullback
+
+
+def solved_frule(x: Any, r: Any, jacobian: Any) -> Any:
+    """The same forwards; tangents may have a leading axis."""
+
+    def solved_pushforward(dots: Any) -> Any:
+        x_dot, r_dot = dot_of(dots, 0), dot_of(dots, 1)
+        if not varies(r_dot):
+            return x_dot
+        size = jacobian.shape[0]
+        moved = np.reshape(r_dot, (-1, size))
+        z_dot = -np.linalg.solve(jacobian, np.swapaxes(moved, 0, 1))
+        lead = np.shape(r_dot)[: np.ndim(r_dot) - np.ndim(r)]
+        z_dot = np.reshape(np.swapaxes(z_dot, 0, 1), lead + np.shape(x))
+        return z_dot if not varies(x_dot) else x_dot + z_dot
+
+    return x * 1.0, solved_pushforward
+
+
+def each_solved(x: Any, r: Any, slope: Any) -> Any:
+    """x, with the derivative of x - r / slope, one by one."""
+    return copied(x)
+
+
+def each_solved_rrule(x: Any, r: Any, slope: Any) -> Any:
+    """x_bar goes to r_bar = -x_bar / slope."""
+    return x * 1.0, lambda x_bar: (x_bar, -x_bar / np.conj(slope), ZeroTangent)
+
+
+def each_solved_frule(x: Any, r: Any, slope: Any) -> Any:
+    """The same forwards."""
+
+    def each_solved_pushforward(dots: Any) -> Any:
+        x_dot, r_dot = dot_of(dots, 0), dot_of(dots, 1)
+        if not varies(r_dot):
+            return x_dot
+        return -r_dot / slope if not varies(x_dot) else x_dot - r_dot / slope
+
+    return x * 1.0, each_solved_pushforward
+
+
+def carrying(value: Any, y: Any) -> Any:
+    """`value`, which is SciPy's, with the derivative of y, which is the same but for rounding."""
+    return copied(value)
+
+
+def carrying_rrule(value: Any, y: Any) -> Any:
+    """All of it is that of y."""
+    return value * 1.0, lambda z_bar: (ZeroTangent, z_bar)
+
+
+def carrying_frule(value: Any, y: Any) -> Any:
+    """The same forwards."""
+    return value * 1.0, lambda dots: dot_of(dots, 1)
+
+
+def underived(value: Any, r: Any, name: str) -> Any:
+    """`value`, which depends on the inputs as r does, and whose derivative nobody computes."""
+    return copied(value)
+
+
+def underived_rrule(value: Any, r: Any, name: str) -> Any:
+    """Refused if it is needed."""
+
+    def underived_pullback(z_bar: Any) -> tuple[Any, ...]:
+        if np.any(z_bar):
+            raise MissingRuleError(
+                f"{name} depends on the differentiated inputs, and has no derivative here.\n"
+                "  If it does not matter, use plaingrad.stop_gradient(x).\n  See docs: errors#missing-rule"
+            )
+        return ZeroTangent, ZeroTangent, ZeroTangent
+
+    return value * 1.0, underived_pullback
+
+
+def underived_frule(value: Any, r: Any, name: str) -> Any:
+    """Forwards nobody knows whether it is needed: nan."""
+
+    def underived_pushforward(dots: Any) -> Any:
+        r_dot = dot_of(dots, 1)
+        if not varies(r_dot):
+            return ZeroTangent
+        lead = np.shape(r_dot)[: np.ndim(r_dot) - np.ndim(r)]
+        z_dot = np.full(lead + np.shape(value), np.nan)
+        return z_dot if z_dot.ndim else float("nan")
+
+    return value * 1.0, underived_pushforward
+
+
+for _function, _back, _on in (
+    (solved, solved_rrule, solved_frule),
+    (each_solved, each_solved_rrule, each_solved_frule),
+    (carrying, carrying_rrule, carrying_frule),
+    (underived, underived_rrule, underived_frule),
+):
+    _rules.append(Rule(_function, "full", _back, frule=_on, chunked_frule=_on, affine=True))
+
+
+# -- solutions ---------------------------------------------------------------------------------------------------------
+
+
+def is_near(step: Any, x: Any) -> bool:
+    """Whether a Newton step says that x is a solution."""
+    return bool(np.all(np.abs(step) <= NEAR * (1.0 + np.max(np.abs(x), initial=0.0))))
+
+
+@outside
+def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
+    """dF/dx, one by one, at a root."""
+    slope = derivatives.along(f, x, x * 0.0 + 1.0)
+    r = f(x)
+    if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x):
+        refuse(function, "what was found is no simple root; the solver has not converged, or the root is double")
+    return slope
+
+
+@outside
+def jacobian_at(order: int, function: Any, f: Any, x: Any) -> Any:
+    """dF/dx of a vector by a vector at a root."""
+    matrix = derivatives.jacobian(f, x)
+    check_step(function, matrix, f(x), x)
+    return matrix
+
+
+def check_step(function: Any, matrix: Any, r: Any, x: Any) -> None:
+    """Refuse where equations are singular, or not solved."""
+    try:
+        step = np.linalg.solve(matrix, r)
+    except np.linalg.LinAlgError:
+        refuse(function, "the equations that the solution solves are singular there")
+    if not np.all(np.isfinite(step)) or not is_near(step, x):
+        refuse(function, "what was found is no regular solution; the solver has not converged, or it is singular")
+
+
+def at_root(function: Any, f: Any, x: Any) -> Any:
+    """The root x of a vector f(x), x of any shape, with its derivative."""
+    flat = np.reshape(x, (-1,))
+    r = f(flat)
+    if not is_active(r):
+        return x
+    matrix = jacobian_at(function, f, flat)
+    for _ in range(ordered()):
+        flat = solved(flat, r, matrix)
+        r = f(flat) if ordered() > 1 else r
+    return np.reshape(flat, np.shape(x)) if np.ndim(x) else flat[0]
+
+
+def at_roots(function: Any, f: Any, x: Any) -> Any:
+    """Roots of one equation each, with their derivatives."""
+    r = f(x)
+    if not is_active(r):
+        return x
+    slope = slopes_at(function, f, x)
+    for _ in range(ordered()):
+        x = each_solved(x, r, slope)
+        r = f(x) if ordered() > 1 else r
+    return x
+
+

@@ -1,0 +1,13 @@
+"""Facts about `scipy.optimize`: solvers are differentiated as what they solve, by the implicit function theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plaingrad.rulebook import Rule
+from plaingrad.rules.scipy.optimize import roots
+
+
+def rules() -> Iterable[Rule]:
+    """All of them."""
+    return [*roots.RULES]
