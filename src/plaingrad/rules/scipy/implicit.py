@@ -9,7 +9,7 @@ so every order is right. Nothing of a solver is ever differentiated itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from inspect import Signature, signature
 from typing import Any, NoReturn
 
@@ -21,8 +21,14 @@ from plaingrad.rules import derivatives
 from plaingrad.rules.pushforwards import dot_of, varies
 from plaingrad.tangents import ZeroTangent
 
-NEAR = 1e-3  # the most that a solution may be off, of its size, measured by a Newton step
+NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
 _rules: list[Rule] = []
+
+
+def source_of(f: Any) -> str:
+    """Where a rule is."""
+    code = f.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 class Rules:
@@ -34,14 +40,13 @@ class Rules:
     def enter(self, function: Any, kind: Any, **facts: Any) -> None:
         """Gather one rule; of a function that SciPy lacks, None, nothing."""
         if function is not None:
-            self.rules.append(Rule(function, kind, **facts))
+            self.rules.append(Rule(function, kind, **{"source": source_of(source_of), **facts}))
 
     def defined(self, *functions: Any) -> Callable[[Any], Any]:
         """Decorate a definition of functions of the same parameters. It gets the function and its arguments by name."""
 
         def enter(definition: Any) -> Any:
-            code = definition.__code__
-            source = f"{code.co_filename}:{code.co_firstlineno}"
+            source = source_of(definition)
             for function in functions:
                 if function is not None:
                     self.enter(function, "composed", definition=by_name(function, definition), source=source)
@@ -80,7 +85,7 @@ def refuse(function: Any, why: str) -> NoReturn:
 
 def mover(f: Any) -> Any:
     """Decorate a helper that only moves references; it runs as it is."""
-    _rules.append(Rule(f, "mover"))
+    _rules.append(Rule(f, "mover", source=source_of(f)))
     return f
 
 
@@ -94,7 +99,7 @@ def outside(body: Any) -> Any:
         return body(1, *args, **kwargs)
 
     called.__name__ = called.__qualname__ = body.__name__
-    _rules.append(Rule(called, "outside", definition=body))
+    _rules.append(Rule(called, "outside", definition=body, source=source_of(body)))
     return called
 
 
@@ -103,7 +108,7 @@ def is_active(x: Any) -> bool:
     return False
 
 
-_rules.append(Rule(is_active, "asks"))
+_rules.append(Rule(is_active, "asks", source=source_of(is_active)))
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -272,7 +277,7 @@ for _function, _back, _on in (
     (carrying, carrying_rrule, carrying_frule),
     (underived, underived_rrule, underived_frule),
 ):
-    _rules.append(Rule(_function, "full", _back, frule=_on, chunked_frule=_on, affine=True))
+    _rules.append(Rule(_function, "full", _back, frule=_on, chunked_frule=_on, affine=True, source=source_of(_back)))
 
 
 # -- solutions ---------------------------------------------------------------------------------------------------------
@@ -290,6 +295,9 @@ def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
     r = f(x)
     if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x):
         refuse(function, "what was found is no simple root; the solver has not converged, or the root is double")
+    far = 8.0 * abs(r / slope) + 1e-9 * (1.0 + abs(x))
+    if np.any((np.abs(f(x + far)) < np.abs(r)) & (np.abs(f(x - far)) < np.abs(r))):
+        refuse(function, "the sign changes at a pole, not at a root")
     return slope
 
 

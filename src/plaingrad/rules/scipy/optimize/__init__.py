@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
-from plaingrad.rules.scipy.optimize import minimizers, roots
+from plaingrad.rules.scipy.optimize import minimizers, roots, squares
 
 
 def rules() -> Iterable[Rule]:
     """All of them."""
-    return [*roots.RULES, *minimizers.RULES]
+    return [*roots.RULES, *minimizers.RULES, *squares.RULES]

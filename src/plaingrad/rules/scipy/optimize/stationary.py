@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plaingrad.rules import derivatives
-from plaingrad.rules.scipy.implicit import carrying, fresh, is_active, is_near, ordered, outside, refuse, solved
+from plaingrad.rules.scipy.implicit import carrying, is_active, is_near, ordered, outside, refuse, solved
 
-ON_BOUND = 1e-5  # of the size of x and of the bound: constraints that may be active
+ON_BOUND = 1e-3  # of the size of x and of the bound: constraints that may be active
 MOST_STEPS = 4
-LARGEST = 3000  # unknowns; their matrix is dense
+MOST_GUESSES = 8  # at the active set
+LARGEST = 4000  # unknowns; their matrix is dense
 
 
 class Problem(NamedTuple):
@@ -29,7 +30,6 @@ class Problem(NamedTuple):
         low: lower bounds of x, or None.
         high: upper bounds of x, or None.
         constraints: (c, low, high) with c a vector by a vector, low <= c(x) <= high.
-        smooth: whether a solution must be checked to be one; not where the solver says so exactly.
     """
 
     f: Any
@@ -63,9 +63,9 @@ def scale_of(*xs: Any) -> Any:
     return 1.0 + np.max(finite, axis=0)
 
 
-def near(x: Any, bound: Any) -> Any:
-    """Which x are on a bound, as far as a solver goes."""
-    return np.isfinite(bound) & (np.abs(x - bound) <= ON_BOUND * scale_of(x, bound))
+def near(x: Any, bound: Any, sign: float) -> Any:
+    """Which x are on a bound, as far as a solver goes, or beyond it; sign: -1 for an upper bound."""
+    return np.isfinite(bound) & (sign * (x - bound) <= ON_BOUND * scale_of(x, bound))
 
 
 def equations(problem: Problem, active: Active, z: Any) -> Any:
@@ -101,13 +101,13 @@ def equations(problem: Problem, active: Active, z: Any) -> Any:
 def active_set(problem: Problem, x: Any) -> Active:
     """Constraints that hold with equality at x, as far as x is known."""
     none = np.zeros(x.size, dtype=bool)
-    below = none if problem.low is None else near(x, np.asarray(problem.low))
-    above = none if problem.high is None else near(x, np.asarray(problem.high)) & ~below
+    below = none if problem.low is None else near(x, np.asarray(problem.low), 1.0)
+    above = none if problem.high is None else near(x, np.asarray(problem.high), -1.0) & ~below
     rows = []
     for c, low, high in problem.constraints:
         values = c(x)
-        at_low = near(values, np.broadcast_to(low, values.shape))
-        at_high = near(values, np.broadcast_to(high, values.shape)) & ~at_low
+        at_low = near(values, np.broadcast_to(low, values.shape), 1.0)
+        at_high = near(values, np.broadcast_to(high, values.shape), -1.0) & ~at_low
         rows.append((np.flatnonzero(at_low), np.flatnonzero(at_high)))
     return Active(below, above, tuple(rows))
 
@@ -155,32 +155,34 @@ def without(active: Active, drop: int) -> Active:
     return active._replace(rows=tuple(rows))
 
 
-def settled(function: Any, problem: Problem, x: Any) -> tuple[Active, Any]:
-    """The active set and its multipliers: those that pull the wrong way are no longer active."""
+def settled(problem: Problem, x: Any) -> tuple[Active, Any]:
+    """A guess at the active set and its multipliers: those that pull the wrong way are no longer active."""
     gradient = derivatives.gradient(problem.f, x)
     active = active_set(problem, x)
-    fixed = np.zeros(x.size, dtype=bool)
-    if problem.low is not None and problem.high is not None:
-        fixed = np.asarray(problem.low) == np.asarray(problem.high)
-    size = 1e-6 * (1e-6 + np.max(np.abs(gradient), initial=0.0))
+    fixed = fixed_in(problem, x)
     slopes = normals(problem, active, x)
+    m = multipliers(slopes, gradient, active.free)
     for _ in range(x.size + slopes.shape[0] + 1):
-        m = multipliers(slopes, gradient, active.free)
         pull = gradient - np.dot(m, slopes)
-        loose = ~fixed & ((active.below & (pull < -size)) | (active.above & (pull > size)))
+        loose = ~fixed & ((active.below & (pull < 0)) | (active.above & (pull > 0)))
         equal, signs = is_equality(problem, active, x)
         wrong = np.where(equal, 0.0, m * signs)
         if np.any(loose):
             active = active._replace(below=active.below & ~loose, above=active.above & ~loose)
-        elif wrong.size and np.min(wrong) < -size:
+        elif wrong.size and np.min(wrong) < 0:
             worst = int(np.argmin(wrong))
             active, slopes = without(active, worst), np.delete(slopes, worst, 0)
         else:
             break
-    weak = ~fixed & ~active.free & (np.abs(pull) <= size)
-    if np.any(weak) or np.any(np.abs(wrong[~equal]) <= size):
-        refuse(function, "the solution lies on a bound or constraint that does not hold it: it has no derivative there")
+        m = multipliers(slopes, gradient, active.free)
     return active, m
+
+
+def fixed_in(problem: Problem, x: Any) -> Any:
+    """Which x_i have bounds that are equal."""
+    if problem.low is None or problem.high is None:
+        return np.zeros(x.size, dtype=bool)
+    return np.asarray(problem.low) == np.asarray(problem.high)
 
 
 @outside
@@ -188,23 +190,77 @@ def conditions_at(order: int, function: Any, problem: Problem, x: Any) -> Any:
     """(active set, z, matrix): the solution near x, and the derivative of the conditions there."""
     if x.size > LARGEST:
         refuse(function, f"its {x.size} unknowns are more than the {LARGEST} whose second derivatives are taken")
-    active, m = settled(function, problem, x)
-    z = np.concatenate([x, m])
+    active, m = settled(problem, x)
+    for _ in range(MOST_GUESSES):
+        z, matrix = moved_to_solution(function, problem, active, np.concatenate([x, m]), x)
+        better = mended(function, problem, active, z)
+        if better is None:
+            return active, z, matrix
+        active = better
+        m = multipliers(normals(problem, active, x), derivatives.gradient(problem.f, x), active.free)
+    refuse(function, "it is not clear which of its bounds and constraints hold the solution")
+
+
+def moved_to_solution(function: Any, problem: Problem, active: Active, z: Any, x: Any) -> tuple[Any, Any]:
+    """z by Newton steps, and the derivative of the conditions there."""
     for _ in range(MOST_STEPS):
         matrix = conditions_slope(problem, active, z)
         try:
             step = np.linalg.solve(matrix, equations(problem, active, z))
         except np.linalg.LinAlgError:
             refuse(function, "the second derivative is singular at the solution")
-        moved = step[: x.size]
-        if not np.all(np.isfinite(step)) or not is_near(moved, x):
-            refuse(function, "the solver has not converged to a regular minimum")
+        if not np.all(np.isfinite(step)) or not is_near(step[: x.size], x):
+            refuse(function, "the solver has not converged to a regular minimum (are its tolerances tight?)")
         z = z - step
-        if np.max(np.abs(moved), initial=0.0) <= 1e-9 * (1.0 + np.max(np.abs(x), initial=0.0)):
+        if np.max(np.abs(step[: x.size]), initial=0.0) <= 1e-9 * (1.0 + np.max(np.abs(x), initial=0.0)):
             break
     if not is_near(z[: x.size] - x, x):
-        refuse(function, "the solver has not converged to a regular minimum")
-    return active, z, matrix
+        refuse(function, "the solver has not converged to a regular minimum (are its tolerances tight?)")
+    return z, matrix
+
+
+def mended(function: Any, problem: Problem, active: Active, z: Any) -> Active | None:
+    """A better guess at the active set, or None: this one is right, and every active constraint is needed."""
+    x, m = z[: active.below.size], z[active.below.size :]
+    gradient = derivatives.gradient(problem.f, x)
+    size = 1e-7 * np.max(np.abs(gradient), initial=0.0)
+    fixed = fixed_in(problem, x)
+    pull = np.where(fixed, 0.0, gradient - np.dot(m, normals(problem, active, x)))
+    loose = (active.below & (pull < -size)) | (active.above & (pull > size))
+    equal, signs = is_equality(problem, active, x)
+    wrong = np.where(equal, np.inf, m * signs)
+    if np.any(loose):
+        return active._replace(below=active.below & ~loose, above=active.above & ~loose)
+    if wrong.size and np.min(wrong) < -size:
+        return without(active, int(np.argmin(wrong)))
+    beyond = crossed(problem, active, x)
+    if beyond is not None:
+        return beyond
+    if np.any(~active.free & ~fixed & (np.abs(pull) <= size)) or np.any(np.abs(wrong) <= size):
+        refuse(function, "the solution lies on a bound or constraint that does not hold it: it has no derivative there")
+    return None
+
+
+def crossed(problem: Problem, active: Active, x: Any) -> Active | None:
+    """The active set with what x lies beyond, or None."""
+    below = beyond(x, problem.low, 1.0) & ~active.below
+    above = beyond(x, problem.high, -1.0) & ~active.above
+    rows, more = [], bool(np.any(below) or np.any(above))
+    for (c, low, high), (at_low, at_high) in zip(problem.constraints, active.rows, strict=True):
+        values = c(x)
+        under = np.setdiff1d(np.flatnonzero(beyond(values, low, 1.0)), at_low)
+        over = np.setdiff1d(np.flatnonzero(beyond(values, high, -1.0)), np.concatenate([at_high, at_low, under]))
+        more = more or under.size > 0 or over.size > 0
+        rows.append((np.concatenate([at_low, under]), np.concatenate([at_high, over])))
+    return Active(active.below | below, active.above | above, tuple(rows)) if more else None
+
+
+def beyond(x: Any, bound: Any, sign: float) -> Any:
+    """Which x lie beyond a bound, rounding aside."""
+    if bound is None:
+        return np.zeros(x.size, dtype=bool)
+    bound = np.broadcast_to(bound, x.shape)
+    return np.isfinite(bound) & (sign * (x - bound) < -1e-9 * scale_of(x, bound))
 
 
 def conditions_slope(problem: Problem, active: Active, z: Any) -> Any:
@@ -243,4 +299,4 @@ def depends(problem: Problem, x: Any) -> bool:
     return any(is_active((c(x), low, high)) for c, low, high in problem.constraints)
 
 
-__all__ = ["Problem", "depends", "fresh", "minimum"]
+__all__ = ["Problem", "minimum"]

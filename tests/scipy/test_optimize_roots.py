@@ -1,0 +1,164 @@
+"""Root finders have the derivative of the root, in every mode and order, and are not differentiated themselves."""
+
+import numpy as np
+import plaingrad
+import pytest
+
+so = pytest.importorskip("scipy.optimize")
+
+BRACKETING = ("brentq", "brenth", "ridder", "bisect", "toms748")
+SYSTEMS = ("hybr", "lm", "broyden1", "anderson", "krylov", "df-sane")
+A = 2.0
+FIRST = A ** (-2 / 3) / 3  # of the cube root
+SECOND = -2 / 9 * A ** (-5 / 3)
+
+
+def check(f, first, second, tolerance=1e-8):
+    """Both modes, each in the other, and Taylor coefficients."""
+    assert plaingrad.grad(f)(A) == pytest.approx(first, rel=tolerance)
+    assert plaingrad.jvp(f, (A,), (1.0,))[1] == pytest.approx(first, rel=tolerance)
+    slope = plaingrad.grad(f)
+    for found in (
+        plaingrad.grad(slope)(A),
+        plaingrad.jvp(slope, (A,), (1.0,))[1],
+        plaingrad.grad(plaingrad.derivative(f))(A),
+        2 * plaingrad.taylor(f, A, 2)[2],
+    ):
+        assert found == pytest.approx(second, rel=100 * tolerance)
+
+
+class Cube:
+    def __init__(self, a):
+        self.a = a
+
+    def __call__(self, x):
+        return x**3 - self.a
+
+    def value(self, x):
+        return x**3 - self.a
+
+
+@pytest.mark.parametrize("name", BRACKETING)
+def test_the_cube_root_by_a_bracket(name):
+    solve = getattr(so, name)
+    check(lambda a: solve(lambda x: x**3 - a, 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
+    check(lambda a: solve(lambda x, a: x**3 - a, 0.1, 5.0, (a,), xtol=1e-13, full_output=True)[1].root, FIRST, SECOND)
+
+
+def test_what_the_function_gets_its_parameter_from_does_not_matter():
+    check(lambda a: so.brentq(Cube(a), 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
+    check(lambda a: so.brentq(Cube(a).value, 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
+    check(lambda a: so.brentq(lambda x, p: x**3 - p["a"][0], 0.1, 5.0, ({"a": [a]},), xtol=1e-13), FIRST, SECOND)
+
+
+def test_newton_of_one_number_and_of_many():
+    check(lambda a: so.newton(lambda x: x**3 - a, 1.0), FIRST, SECOND)
+    check(lambda a: so.newton(lambda x: x**3 - a, a, lambda x: 3 * x**2), FIRST, SECOND)
+    check(lambda a: so.newton(lambda x: x**3 - np.array([a, a]), np.array([1.0, 1.2]))[1], FIRST, SECOND)
+
+
+def test_a_starting_point_that_is_the_root_has_no_part_in_it():
+    def f(a):
+        return so.newton(lambda x: x - 8.0, a * 4.0)
+
+    assert f(2.0) == 8.0
+    assert plaingrad.grad(f)(2.0) == 0.0
+
+
+def test_root_scalar():
+    check(lambda a: so.root_scalar(lambda x: x**3 - a, bracket=(0.1, 4.0), xtol=1e-13).root, FIRST, SECOND)
+    check(lambda a: so.root_scalar(lambda x: (x**3 - a, 3 * x * x), fprime=True, x0=1.0).root, FIRST, SECOND)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", SYSTEMS)
+def test_systems_of_equations(method):
+    def f(a):  # x0 = a^(1/3), x1 = a^(5/3)
+        return so.root(
+            lambda x: np.array([x[0] ** 3 - a, x[1] * x[0] - a * a]) / 10, [1.1, 3.0], method=method, tol=1e-10
+        ).x[1]
+
+    check(f, 5 / 3 * A ** (2 / 3), 10 / 9 * A ** (-1 / 3), 1e-5)
+
+
+def test_fsolve_and_a_gradient_by_many_parameters():
+    def f(b):
+        return np.sum(so.fsolve(lambda x: x + 0.1 * np.tanh(x @ m) - b, np.zeros(4), xtol=1e-13) ** 2)
+
+    m = np.random.default_rng(0).normal(size=(4, 4))
+    b = np.array([0.3, -1.0, 2.0, 0.5])
+    x = so.fsolve(lambda x: x + 0.1 * np.tanh(x @ m) - b, np.zeros(4), xtol=1e-13)
+    slopes = np.eye(4) + 0.1 * (1 - np.tanh(x @ m) ** 2)[:, None] * m.T
+    np.testing.assert_allclose(plaingrad.grad(f)(b), np.linalg.solve(slopes.T, 2 * x), rtol=1e-9)
+    hessian = plaingrad.hessian(f)(b)
+    steps = [(plaingrad.grad(f)(b + h) - plaingrad.grad(f)(b - h)) / 2e-4 for h in 1e-4 * np.eye(4)]
+    np.testing.assert_allclose(hessian, steps, atol=1e-6)
+
+
+def test_fixed_points_and_large_systems():
+    def slope(a):  # x = cos(a x)
+        x = so.fixed_point(lambda x: np.cos(a * x), 0.5, xtol=1e-13)
+        return -x * np.sin(a * x) / (1 + a * np.sin(a * x))
+
+    found = plaingrad.grad(lambda a: so.fixed_point(lambda x: np.cos(a * x), 0.5, xtol=1e-13))(0.8)
+    assert found == pytest.approx(slope(0.8), rel=1e-8)
+    assert plaingrad.grad(
+        lambda a: so.fixed_point(lambda x: np.cos(a * x), np.array([0.5, 0.4]), xtol=1e-13).sum()
+    )(0.8) == pytest.approx(2 * slope(0.8), rel=1e-8)
+    check(lambda a: so.newton_krylov(lambda x: x**3 - a, [1.0, 1.1], f_tol=1e-12)[0], FIRST, SECOND, 1e-6)
+
+
+def test_solvers_inside_of_solvers():
+    def f(a):  # y = sqrt(a), from an inner cube root of a y**2 = y**3 ... and an outer equation
+        def inner(b):
+            return so.brentq(lambda x: x**3 - b, 0.1, 9.0, xtol=1e-13)
+
+        return so.brentq(lambda y: inner(y**3) ** 2 - a, 0.2, 5.0, xtol=1e-13)
+
+    check(f, 0.5 * A**-0.5, -0.25 * A**-1.5, 1e-7)
+
+
+def test_the_solver_sees_plain_numbers_and_the_function_runs_once_more():
+    seen = []
+
+    def f(a):
+        def equation(x):
+            seen.append(type(x))
+            return x**3 - a
+
+        return so.brentq(equation, 0.1, 5.0)
+
+    f(A)
+    plain, seen[:] = len(seen), []
+    plaingrad.jvp(f, (A,), (1.0,))
+    assert set(seen) == {float}
+    assert plain < len(seen) <= plain + 5
+
+
+def test_bad_input_raises_what_scipy_raises():
+    with pytest.raises(ValueError, match="different signs"):
+        plaingrad.grad(lambda a: so.brentq(lambda x: x**2 + a, 0.0, 1.0))(A)
+    with pytest.raises(RuntimeError, match="converge"):
+        plaingrad.grad(lambda a: so.newton(lambda x: x**2 + a, 0.5, maxiter=5))(A)
+
+
+def test_what_is_no_root_is_refused():
+    with pytest.raises(plaingrad.MissingRuleError, match=r"`scipy.optimize.brentq` at .*test_optimize_roots.py"):
+        plaingrad.grad(lambda a: so.brentq(lambda x: 1 / (x - a), 0.1, 5.3))(A)  # a pole
+    with pytest.raises(plaingrad.MissingRuleError, match="double"):
+        plaingrad.grad(lambda a: so.newton(lambda x: (x - a) ** 2, a, lambda x: 2 * (x - a) + 1e-9))(A)
+    with pytest.raises(plaingrad.MissingRuleError, match="not converged"):
+        plaingrad.grad(lambda a: so.root(lambda x: x**3 - a, 30.0, options={"maxfev": 3}).x[0])(A)
+
+
+def test_where_nothing_depends_on_the_inputs_nothing_is_refused():
+    assert plaingrad.grad(lambda a: a * so.brentq(lambda x: 1 / (x - 2.5), 0.1, 5.3))(A) == pytest.approx(2.5)
+
+
+def test_other_fields_refuse_where_they_are_used():
+    def f(a):
+        return so.root(lambda x: x**3 - a, 1.0).fun[0]
+
+    with pytest.raises(plaingrad.MissingRuleError, match="`fun` of the result"):
+        plaingrad.grad(f)(A)
+    assert np.isnan(plaingrad.jvp(f, (A,), (1.0,))[1])
