@@ -30,7 +30,16 @@ from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
 
 Kind = Literal[
-    "scalar", "linear", "bilinear", "full", "composed", "no_tangent", "mover", "higher_order", "outside", "asks"
+    "scalar",
+    "linear",
+    "bilinear",
+    "full",
+    "composed",
+    "no_tangent",
+    "mover",
+    "higher_order",
+    "outside",
+    "asks",
 ]
 
 
@@ -434,8 +443,8 @@ def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = Fa
     """Enter `rules()` when a function or class of `module` is first looked up.
 
     So the rules are in force as soon as the program has imported the module, wherever it does, and plaingrad need not
-    import it. With `ufuncs`, which do not know their module, also when a ufunc without a rule is first looked up after
-    the module was imported.
+    import it. Types of C code that do not know their module are waited for as "builtins.NAME". With `ufuncs`, which do
+    not know theirs either, also when a ufunc without a rule is first looked up after the module was imported.
     """
     _waiting[module] = rules
     if ufuncs:
@@ -453,6 +462,8 @@ def _met(function: Any) -> Rule | None:
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
+    if module == "builtins" and isinstance(owner, type):  # what C types say that do not know their module
+        module = f"builtins.{owner.__qualname__}"
     if type(module) is not str or module not in _waiting:
         return None
     exclusively(_lock, _enter_waiting, module)

@@ -38,8 +38,17 @@ def may_repeat(a: np.ndarray, k: Any) -> bool:
     whole = [part for part in parts if isinstance(part, np.ndarray) and part.dtype.kind in "iu"]
     if len(whole) == 1 and whole[0].ndim == 1:
         if len(parts) == 1 and a.shape[0]:
-            return bool(np.unique(whole[0] % a.shape[0]).size < whole[0].size)
+            return repeats(whole[0] % a.shape[0], a.shape[0])
     return bool(whole)
+
+
+def repeats(places: np.ndarray, n: int) -> bool:
+    """Whether one of these places among n stands twice; marks are faster than order where there are many."""
+    if n > 64 * places.size + 1024:
+        return bool(np.unique(places).size < places.size)
+    seen = np.zeros(n, bool)
+    seen[places] = True
+    return int(np.count_nonzero(seen)) < places.size
 
 
 def winners(a: np.ndarray, k: Any) -> np.ndarray | None:

@@ -5,6 +5,7 @@ All are composed: the plain call `ufunc(x, ...)` has its own rule, and writing i
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -204,7 +205,8 @@ def folded(ufunc: Any, array: Any, axes: tuple[int, ...], initial: Any) -> Any:
     """The elements along `axes` put together one after the other."""
     rest = tuple(i for i in range(array.ndim) if i not in axes)
     shape = tuple(array.shape[i] for i in rest)
-    rows = np.reshape(np.transpose(array, axes + rest), (-1, *shape))
+    count = math.prod([array.shape[i] for i in axes])
+    rows = np.reshape(np.transpose(array, axes + rest), (count, *shape))
     if initial is ABSENT or initial is None:
         if len(rows) == 0:
             if ufunc.identity is None:

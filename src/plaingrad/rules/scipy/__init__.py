@@ -5,7 +5,9 @@ Nothing here is imported before that: `waiting` tells the rulebook what to wait 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
+from functools import partial
 
 from plaingrad import rulebook
 from plaingrad.rulebook import Rule
@@ -45,6 +47,21 @@ def rules_of_optimize() -> Iterable[Rule]:
     return optimize.rules()
 
 
+# Modules of SciPy's, and the package with the rules of their functions.
+PACKAGES = {
+    "sparse": (
+        "scipy.sparse._sparsetools", "scipy.sparse._csparsetools", "scipy.sparse.linalg._dsolve._superlu",
+        "scipy.sparse.linalg._dsolve.linsolve", "builtins.SuperLU",
+        "scipy.sparse._base", "scipy.sparse._lil",
+    ),
+}  # fmt: skip
+
+
+def rules_of(package: str) -> Iterable[Rule]:
+    """The rules in `package` of this folder; the modules that they are about are there."""
+    return importlib.import_module(f"{__name__}.{package}").rules()  # type: ignore[no-any-return]
+
+
 def wait() -> None:
     """Let the rulebook enter these rules when SciPy is met."""
     rulebook.when_met("scipy.special", rules_of_special, ufuncs=True)
@@ -52,3 +69,6 @@ def wait() -> None:
         rulebook.when_met(module, rules_of_special)
     for module in SOLVERS["scipy.optimize"]:
         rulebook.when_met(f"scipy.optimize.{module}", rules_of_optimize)
+    for package, modules in PACKAGES.items():
+        for module in modules:
+            rulebook.when_met(module, partial(rules_of, package))

@@ -1,0 +1,82 @@
+"""Sparse direct solvers: the factors of A serve its derivative, too."""
+
+import numpy as np
+import pytest
+from tests.scipy.agreement import agrees
+from tests.scipy.test_sparse import MANY, VECTOR, B, N, X, matrix
+
+import plaingrad
+
+sparse = pytest.importorskip("scipy.sparse")
+from scipy.sparse import linalg  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def regular(x, form="csc"):
+    return (matrix(x) + 5 * sparse.eye_array(N)).asformat(form)
+
+
+CONSTANT = (B + 5 * sparse.eye_array(N)).tocsc()
+LU = linalg.splu(CONSTANT)
+COMPLEX_LU = linalg.splu((CONSTANT * (1 + 1j)).tocsc())
+
+SOLUTIONS = {
+    "columns": lambda x: linalg.spsolve(regular(x), VECTOR * x[:N]),
+    "rows": lambda x: linalg.spsolve(regular(x, "csr"), VECTOR * x[:N]),
+    "many": lambda x: linalg.spsolve(regular(x), MANY),
+    "sparse right side": lambda x: linalg.spsolve(regular(x), matrix(x, "csc")).toarray(),
+    "constant matrix": lambda x: linalg.spsolve(CONSTANT, x[:N]),
+    "factors": lambda x: linalg.splu(regular(x)).solve(VECTOR * x[:N]),
+    "factors transposed": lambda x: linalg.splu(regular(x)).solve(MANY, "T"),
+    "factors of a constant": lambda x: LU.solve(x[:N]) + LU.solve(x[1 : N + 1], trans="T"),
+    "complex": lambda x: np.abs(linalg.splu(regular(x) * (1 + 1j)).solve(VECTOR * (1 + 0j), "H")),
+    "complex transposed": lambda x: np.abs(linalg.splu((matrix(x) * (1 + 1j) + CONSTANT).tocsc()).solve(VECTOR * 1j, "T")),
+    "complex factors": lambda x: np.abs(COMPLEX_LU.solve(x[:N] + 1j) + COMPLEX_LU.solve(x[:N] * 1j, "T")),
+    "factorized": lambda x: linalg.factorized(regular(x))(x[:N]),
+    "inverse": lambda x: linalg.inv(regular(x)).toarray(),
+    "lower": lambda x: linalg.spsolve_triangular(sparse.tril(regular(x), format="csr"), VECTOR * x[:N]),
+    "upper": lambda x: linalg.spsolve_triangular(sparse.triu(regular(x), format="csc"), MANY, lower=False),
+    "exponential times a vector": lambda x: linalg.expm_multiply(matrix(x), VECTOR),
+    "norm": lambda x: linalg.norm(matrix(x)) + linalg.norm(matrix(x), 1),
+    "operator": lambda x: (2 * linalg.aslinearoperator(matrix(x)) + linalg.aslinearoperator(B)).matvec(VECTOR),
+    "operator of the program": lambda x: linalg.LinearOperator((N, N), matvec=lambda v: matrix(x) @ v, dtype=float) @ VECTOR,
+}
+
+
+@pytest.mark.parametrize("how", SOLUTIONS)
+def test_solutions_derive(how):
+    agrees(SOLUTIONS[how], X)
+
+
+def test_a_gradient_factorizes_once(monkeypatch):
+    from plaingrad.rules.scipy.sparse import superlu
+
+    calls = []
+    plain = superlu._superlu.gstrf
+
+    class Counting:
+        gssv = superlu._superlu.gssv
+
+        @staticmethod
+        def gstrf(*args, **options):
+            calls.append(1)
+            return plain(*args, **options)
+
+    monkeypatch.setattr(superlu, "_superlu", Counting)
+    plaingrad.grad(lambda x: linalg.spsolve(regular(x), VECTOR).sum())(X)
+    assert len(calls) == 1
+
+
+def test_a_singular_matrix_gives_what_scipy_gives():
+    singular = sparse.csc_array((np.array([1.0, 0.0]), ([0, 1], [0, 1])))
+    plain = linalg.spsolve(singular, np.ones(2))
+    value, pullback = plaingrad.vjp(lambda x: linalg.spsolve(singular * x, np.ones(2)), 1.0)
+    assert np.array_equal(value, plain, equal_nan=True)
+
+
+def test_factors_themselves_and_incomplete_ones_refuse():
+    with pytest.raises(plaingrad.MissingRuleError, match="places of fill"):
+        plaingrad.grad(lambda x: linalg.splu(regular(x)).L.sum())(X)
+    with pytest.raises(plaingrad.MissingRuleError, match="incomplete"):
+        plaingrad.grad(lambda x: linalg.spilu(regular(x)).solve(VECTOR).sum())(X)
