@@ -73,6 +73,7 @@ MEANING = {
     "composed": "composed",
     "no_tangent": "no tangent",
     "mover": "moves references",
+    "inspector": "moves references, compares or hashes them",
     "higher_order": "calls its argument",
     "outside": "one level out",
     "asks": "asks about its argument",
@@ -152,7 +153,7 @@ def formula(rule: rulebook.Rule) -> str:
     if rule.kind in ("full", "composed"):
         name = getattr(rule.rrule or rule.definition, "__name__", "")
         return "" if name == "<lambda>" else name
-    if rule.kind in ("no_tangent", "mover"):
+    if rule.kind in ("no_tangent", "mover", "inspector"):
         return ""
     call = calls_in(file).get(int(line))
     if call is None:

@@ -190,6 +190,16 @@ def movers(*functions: Any, source: str | None = None) -> list[Rule]:
     return [Rule(function, "mover", source=source) for function in functions]
 
 
+def inspector(*functions: Any) -> None:
+    """Enter C functions that move references too, and compare, hash or index with what they are given.
+
+    Special methods that they enter on the way, in Python, run rewritten.
+    """
+    source = _source()
+    for function in functions:
+        rulebook.add(Rule(function, "inspector", source=source))
+
+
 def higher_order(*functions: Any) -> None:
     """Enter C functions that only move references but iterate over arguments or call them (`map`, `sorted`).
 

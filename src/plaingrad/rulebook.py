@@ -37,6 +37,7 @@ Kind = Literal[
     "composed",
     "no_tangent",
     "mover",
+    "inspector",
     "higher_order",
     "outside",
     "asks",

@@ -120,7 +120,7 @@ def test_subscripts_and_slices():
         ("getitem", t, (4, slice(4, 3))),
         ("setitem", 1, t, 4),
         ("setitem", 2, t, slice(4, None)),
-        ("meet", 4),
+        ("meet_all", 4),
         ("meet", t),
     ]
 
@@ -302,7 +302,24 @@ def test_iteration_and_unpacking():
         (0, *xs)
         print(*xs, end="", file=Sink())
 
-    assert hooks_of(f, "ab", only=("iterable",)) == [("iterable", "ab")] * 7
+    assert hooks_of(f, "ab", only=("iterable", "met_items")) == [
+        *[("iterable", "ab")] * 4,
+        ("met_items", "ab"),  # they are hashed
+        *[("iterable", "ab")] * 2,
+    ]
+
+
+def test_what_is_hashed_is_met_before():
+    def f(k, v, ks):
+        {k: v, v: k}
+        {k, v, 3}
+        {x for x in ks}
+        {x: v for x in ks}
+
+    hooks = hooks_of(f, "k", 2.5, ("a", (1,)), only=("meet_all",))
+    assert sorted(repr(entry[1]) for entry in hooks[:2]) == ["'k'", "2.5"]
+    assert [entry[1] for entry in hooks[-4:]] == ["a", (1,), "a", (1,)]
+    assert {entry[1] for entry in hooks[2:-4]} == {"k", 2.5, 3}
 
 
 class Sink:
@@ -359,7 +376,7 @@ def test_other_objects_that_c_code_looks_into_are_met():
             case Thing(x=5):
                 pass
 
-    met = [entry[1] for entry in hooks_of(f, t, e, cause, t_keys, only=("meet",))]
+    met = [entry[1] for entry in hooks_of(f, t, e, cause, t_keys, only=("meet", "meet_all"))]
     assert [type(o) for o in met if type(o) is not bool] == [Thing, dict, dict, KeyError, ValueError, Thing] or met == [
         t, t_keys, t_keys, cause, e, t,
     ]  # fmt: skip

@@ -731,6 +731,7 @@ INTERNAL = {
     "_whole": lambda x: math.modf(x)[1] * x,
     "_exponent": lambda x: math.frexp(x)[1] * x,
     "_leading_numbers": lambda x: sum([x, 2.0, x]),
+    "_tells_its_length": lambda x: sum([x, 2.0 * x]),
     "_are_divisible": lambda x: divmod(x, 0.7)[1] * x,
     "quotient_of": lambda x: divmod(x, 0.7)[1] * x,
     "_is_converted": lambda x: complex(x) * x,

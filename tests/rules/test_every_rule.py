@@ -67,7 +67,7 @@ def test_a_rule_that_refuses_says_so(function):
 
 
 
-MOVING = [rule for rule in RULES if rule.kind in ("mover", "higher_order", "no_tangent")]
+MOVING = [rule for rule in RULES if rule.kind in ("mover", "inspector", "higher_order", "no_tangent")]
 
 
 @pytest.mark.parametrize("rule", MOVING, ids=name_of)

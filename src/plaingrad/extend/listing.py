@@ -20,6 +20,7 @@ MEANING = {
     "composed": "composed",
     "no_tangent": "no tangent",
     "mover": "moves references",
+    "inspector": "moves references, compares or hashes them",
     "higher_order": "calls its argument",
     "outside": "one level out",
     "asks": "asks about its argument",
@@ -32,7 +33,7 @@ class RuleInfo(NamedTuple):
     Attributes:
         function: the callable that it is for.
         kind: how it was given: `scalar`, `linear`, `bilinear`, `full`, `composed`, `no_tangent`, `mover`,
-            `higher_order`, `outside` (its results are constants) or `asks`.
+            `inspector`, `higher_order`, `outside` (its results are constants) or `asks`.
         modes: the modes that it was written for; the others are derived from these.
         source: "file:line".
         domain: for `scalar` rules, sample points where it is smooth, a tuple for each argument.

@@ -23,7 +23,7 @@ IN_PLACE += ("ilshift", "irshift", "iand", "ior", "ixor")
 UNARY = ("neg", "pos", "invert")
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 ACCESS = ("contains", "getitem", "setitem", "attr", "method", "set_attr")
-WITNESS = ("prep", "iterable", "meet", "text")
+WITNESS = ("prep", "iterable", "meet", "meet_all", "met_items", "text")
 
 #: Every attribute that rewritten code may ask of a hooks object.
 HOOK_NAMES = BINARY + IN_PLACE + UNARY + COMPARE + ACCESS + WITNESS
@@ -85,6 +85,8 @@ PLAIN = Hooks(
     prep=unchanged,
     iterable=unchanged,
     meet=unchanged,
+    meet_all=unchanged,
+    met_items=unchanged,
     text=unchanged,
 )
 

@@ -181,6 +181,17 @@ class Rewriting(Emission):
         else:
             self.before(i, hook, *depths)
 
+    def delete_item(self, i):
+        self.hook_at("meet_all", 1)
+        self.hook_at("meet", 2)
+        self.keep(i)
+
+    def display(self, i, items):
+        """What will be hashed of each entry, which has so many items on the stack."""
+        for entry in range(1, self.instructions[i][1] + 1):
+            self.hook_at("meet_all", items * entry)
+        self.keep(i)
+
     def around(self, i, hook):
         self.before(i, hook, 1)
         self.hook(hook, 1)

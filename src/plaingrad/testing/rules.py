@@ -100,7 +100,7 @@ def run(
     case.state = state
     case.call_plainly()
     rule = case.rule
-    if rule is not None and rule.kind not in ("no_tangent", "mover", "higher_order", "composed"):
+    if rule is not None and rule.kind not in ("no_tangent", "mover", "inspector", "higher_order", "composed"):
         if rule.kind != "scalar" or not case.kwargs:
             look_at_rrule(case, rule)
             if forward:

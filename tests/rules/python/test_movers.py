@@ -159,7 +159,14 @@ def test_methods_that_iterate_are_told_from_those_that_only_move():
     assert rulebook.find(list.extend).kind == "higher_order"
     assert rulebook.find(list.sort).kind == "higher_order"
     assert rulebook.find(list.append).kind == "mover"
-    assert rulebook.find(dict.fromkeys).kind == "mover"
+    assert rulebook.find(dict.fromkeys).kind == "inspector"
+
+
+def test_methods_that_compare_or_hash_are_told_from_those_that_only_move():
+    for method in (list.index, list.__eq__, dict.get, dict.__getitem__, set.add, tuple.__lt__, str.find, slice.indices, len):
+        assert rulebook.find(method).kind == "inspector"
+    for method in (dict.values, collections.deque.popleft, set.copy, list.reverse):
+        assert rulebook.find(method).kind == "mover"
 
 
 def test_every_builtin_exception_may_carry_a_value():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from types import FunctionType, GeneratorType
 from typing import Any
@@ -10,8 +11,9 @@ import numpy as np
 
 from plaingrad.critical import exclusively
 from plaingrad.engine.calls.identities import Identities
+from plaingrad.engine.calls.meeting import is_holder
 from plaingrad.engine.calls.text_functions import CsvReader
-from plaingrad.engine.memory.kinds import ARRAY, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, NOTHING, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.memory import is_borrowed, lender_of, overwrites_unread, owner_of
 from plaingrad.engine.refusals.refuse import missing_rule, where
 from plaingrad.engine.users_code import adopt, earlier_frames
@@ -23,6 +25,21 @@ from plaingrad.rewrite import PLAIN
 from plaingrad.rewrite.cache import is_rewritten
 
 
+class Sized:
+    """The iterator of an object, for C code that asks the object for its length too, once it has its iterator."""
+
+    __slots__ = ("it", "o")
+
+    def __init__(self, it: Iterator[Any], o: Any) -> None:
+        self.it, self.o = it, o
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.it
+
+    def __length_hint__(self) -> int:
+        return operator.length_hint(self.o, 8)
+
+
 class Access(Identities):
     """What a level does with a[k], a[k] = v, `for`, `in`, and f-strings."""
 
@@ -30,33 +47,24 @@ class Access(Identities):
 
     def _getitem(self, o: Any, k: Any) -> Any:
         t = type(o)
-        if t is list or t is tuple:
+        self.calls.meet_all(k)
+        if t is list or t is tuple or t is dict:
             return o[k]
         if t is np.ndarray:
             return self.read_array(o, k)
-        if t is dict:
-            try:
-                known = type(k) in adopt.known
-            except TypeError:  # a class without hash
-                known = False
-            if known:
-                return o[k]
         if kind_of(t) == ARRAY and lookup(t, "__getitem__") is array_items.GETITEM:
             return array_items.read(self, o, k)
         return self.calls.getitem(o, k)
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:
         t = type(o)
+        self.calls.meet_all(k)
         if t is np.ndarray and (
             type(v) is float or type(v) is np.ndarray or not array_classes.is_subclassed(v)
         ):
             self.write_array(v, o, k)
             return
-        try:
-            is_plain = t is list or (t is dict and type(k) in adopt.known)
-        except TypeError:  # a class without hash
-            is_plain = False
-        if is_plain:
+        if t is list or t is dict:
             o[k] = v
         elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is array_items.SETITEM:
             array_items.write(self, v, o, k)
@@ -143,11 +151,14 @@ class Access(Identities):
             twin.check()
 
     def _contains(self, x: Any, container: Any) -> bool:
-        self.calls.meet(x)
-        self.calls.meet(container)
+        calls = self.calls
+        calls.meet_all(x)
         t = type(container)
-        if t is not dict and t is not set and t is not frozenset:
-            self.calls.meet_elements(container)
+        if t is dict or t is set or t is frozenset:
+            return x in container
+        calls.meet_all(container)
+        if lookup(t, "__contains__") is None and kind_of(t) == OBJECT and hasattr(t, "__iter__"):
+            return x in calls.met_items(self._iterable(container))  # C code compares with each item
         return x in container
 
     def _iterable(self, o: Any) -> Any:
@@ -182,8 +193,16 @@ class Access(Identities):
         if is_heap(t) and not hasattr(t, "__next__") and type(lookup(t, "__iter__")) is FunctionType:
             it = iter(o)
             adopt.adopt(type(it))
-            return self._foreign(it)
+            it = self._foreign(it)
+            return Sized(it, o) if hasattr(t, "__len__") or hasattr(t, "__length_hint__") else it
         return o
+
+    def _met_items(self, o: Any) -> Any:
+        """What to iterate over instead of `o` in C code that compares or hashes the items."""
+        t = type(o)
+        if not is_heap(t) and (is_holder(t) or kind_of(t) == NOTHING) and kind_of(t) != ARRAY:
+            return self.calls.meet_all(o)
+        return self.calls.met_items(self._iterable(o))
 
     def _parsed_rows(self, rows: Any) -> Iterator[Any]:
         for row in rows:

@@ -14,7 +14,7 @@ from plaingrad import rulebook
 from plaingrad.class_keys import any_among, classes_of, is_among
 from plaingrad.critical import imported
 from plaingrad.engine.calls import specials
-from plaingrad.engine.calls.c_code import guarded, integer_part, iterating
+from plaingrad.engine.calls.c_code import guarded, inspecting, integer_part, iterating
 from plaingrad.engine.memory.kinds import (
     ARRAY,
     EXACT,
@@ -58,8 +58,12 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
         return ufunc(calls, rule, f)
     if kind == "mover":
         return f
+    if kind == "inspector":
+        return inspecting(calls, f)
     if kind == "no_tangent":
-        return integer_part(calls, f) if f in specials.INTEGER_PARTS else f
+        if f in specials.INTEGER_PARTS:
+            return integer_part(calls, f)
+        return f if type(f) is FunctionType or isinstance(f, type) and f is not bool else inspecting(calls, f)
     if kind == "higher_order":
         return iterating(calls, f)
     if kind == "composed":
@@ -144,7 +148,9 @@ def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
         if rule is None:
             return plain(*args)
         if not rule.gives_derivative:
-            return level.native(f, args, {})
+            for x in args:
+                calls.meet_all(x)
+            return level.native_with_code(f, args, {})
         if operands == 1 and rule.kind == "scalar" and type(args[0]) is np.ndarray:
             z = level.elementwise(rule, f, args[0])
             if z is not None:
@@ -200,17 +206,19 @@ def concerns(level: Level, x: Any) -> bool:
     """Whether a definition must be run for argument `x`: active, or nobody knows what is in it."""
     kind = kind_of(type(x))
     if kind == NOTHING:
+        level.calls.meet_all(x)
         return is_heap(type(x)) and not is_listed(type(x))  # a class may iterate, a kind of int compute
     if kind == OBJECT:
+        level.calls.meet(x)
         return True
-    if kind == MAPPING and any(concerns(level, key) for key in x):
+    if kind == MAPPING and any(concerns(level, key) for key in list(x)):
         return True
     return level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and holds_objects(x))
 
 
 def holds_objects(x: Any) -> bool:
     """Whether an entry of a container is an object."""
-    return any(kind_of(t) == OBJECT for t in classes_of(x.values() if isinstance(x, dict) else x))
+    return any(kind_of(t) == OBJECT for t in classes_of(list(x.values() if isinstance(x, dict) else x)))
 
 
 def compiled_by_numba(calls: Calls, f: Any) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
-from collections import defaultdict
+import sys
+from collections import OrderedDict, _count_elements, defaultdict
 from types import FunctionType, GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code import earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
+from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.engine.values import text_into_c, texts, truncated
 
 if TYPE_CHECKING:
@@ -32,6 +34,19 @@ if TYPE_CHECKING:
 HEAP_FUNCTIONS = frozenset((heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop))
 # Of these, the elements are neither compared, hashed nor called.
 MOVING_ONLY = frozenset((zip, enumerate, reversed, list, tuple, itertools.chain, itertools.islice))
+# Of these the items of an argument, at such a position, are compared, hashed or tested.
+COMPARED_AT: dict[Any, int] = dict.fromkeys(
+    (dict, set, frozenset, OrderedDict, sorted, min, max, any, all, itertools.groupby), 0
+)
+COMPARED_AT |= {filter: 1, defaultdict: 1, itertools.compress: 1, _count_elements: 1}
+SET_METHODS = frozenset(
+    "update union intersection difference symmetric_difference intersection_update difference_update "
+    "symmetric_difference_update issubset issuperset isdisjoint".split()
+)  # of all their arguments
+# Methods that compare or hash what the container holds.
+COMPARING_METHODS = frozenset(
+    "__contains__ __eq__ __ge__ __gt__ __le__ __lt__ __ne__ count index remove".split()
+)
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
 # And those that they call.
 CALLED_BY_NAME = ("key", "func", "function", "mycmp", "repl", "predicate", "callback")
@@ -56,11 +71,14 @@ def iterating(calls: Calls, f: Any) -> Any:
     used = (*ITERATED, *CALLED_BY_NAME)
     on_heap = is_among(f, HEAP_FUNCTIONS)
     moves = is_among(f, MOVING_ONLY)
+    compared = compared_at(f)
 
     def over_elements(*args: Any, **kwargs: Any) -> Any:
         if on_heap and args and type(args[0]) is list:
             calls.meet_heap(args[0])
             return f(args[0], *[safe(calls, x, only_functions) for x in args[1:]], **kwargs)
+        if compared and not (len(args) > 1 and (f is min or f is max)):
+            args = tuple([items(calls, x) if k in compared else x for k, x in enumerate(args)])
         args = tuple(
             [
                 x if moves and (type(x) is list or type(x) is tuple) else safe(calls, x, only_functions)
@@ -81,7 +99,9 @@ def iterating(calls: Calls, f: Any) -> Any:
 
     if core is None or only_functions:
         return over_elements
-    return core.PlainCall(f, over_elements, calls.level.texts, True, on_heap).call
+    texts = calls.level.texts
+    lists = 0 if on_heap else 2 if moves else 1  # long heaps are not gone through each time
+    return core.PlainCall(f, over_elements, texts, True, on_heap, lists, calls if moves else None).call
 
 
 def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
@@ -96,16 +116,43 @@ def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
             return x
         return calls.prep(x)
     if kind in (SEQUENCE, MAPPING):
-        calls.meet_elements(x)
-        return x
+        return calls.meet_all(x)
     if kind == ARRAY or t is np.flatiter or t is memoryview:
         return calls.level._iterable(x)
-    if callable(x) and not (only_functions and isinstance(x, (type, np.ufunc))):
+    if callable(x) and not (only_functions and (isinstance(x, (type, np.ufunc)) or only_looks(x))):
         return calls.prep(x)
     if t is GeneratorType or earlier_frames.is_iterator(t):
         return calls.level._iterable(x)
     calls.meet(x)
     return x
+
+
+def only_looks(f: Any) -> bool:
+    """Whether `f` only looks at what it is given: it may stay the object that it is."""
+    rule = rulebook.find(f)
+    return rule is not None and rule.kind in ("mover", "inspector", "no_tangent")
+
+
+def compared_at(f: Any) -> range:
+    """At which positions the arguments of `f` are whose items it compares, hashes or tests."""
+    if isinstance(f, type):
+        if any(type(lookup(f, name)) is FunctionType for name in ("__init__", "__new__")):
+            return range(0)
+        f = next((base for base in f.__mro__ if is_among(base, COMPARED_AT)), f)
+    if is_among(f, COMPARED_AT):
+        return range(COMPARED_AT[f], COMPARED_AT[f] + 1)
+    name, owner = getattr(f, "__name__", ""), getattr(f, "__objclass__", None)
+    if owner is not None and name in SET_METHODS:
+        return range(1, sys.maxsize)
+    return range(0)
+
+
+def items(calls: Calls, x: Any) -> Any:
+    """`x` for C code that compares, hashes or tests the items that it iterates over."""
+    t = type(x)
+    if kind_of(t) != OBJECT or not hasattr(t, "__iter__") or hasattr(t, "keys"):
+        return x
+    return calls.level._met_items(x)
 
 
 def guarded(calls: Calls, f: Any) -> Any:
@@ -163,9 +210,36 @@ def callback(calls: Calls, f: Any, x: Any) -> Any:
         return elsewhere.callback(calls.level, f, x)
     if t is LruCached:
         calls.memos.of_function(x)  # its function runs rewritten
-    if kind_of(t) == OBJECT:
-        calls.meet(x)
+    if kind_of(t) != NUMBER:
+        calls.meet_all(x)
     return x
+
+
+def inspecting(calls: Calls, f: Any) -> Any:
+    """A C function that only looks at its arguments, which are met first."""
+    if f.__name__ == "fromkeys":
+
+        def fromkeys(keys: Any, *value: Any) -> Any:
+            return f(calls.meet_all(items(calls, keys)), *value)
+
+        return fromkeys
+    if core is not None:
+        made = core.InspectingCall(f, calls.meet_all)
+        return made.one if f is len else made.method if is_bound_later(f) else made.call
+    first = int(is_bound_later(f))
+
+    def inspect(*args: Any, **kwargs: Any) -> Any:
+        for x in (*args[first:], *kwargs.values()):
+            calls.meet_all(x)
+        return f(*args, **kwargs) if kwargs else f(*args)
+
+    return inspect
+
+
+def is_bound_later(f: Any) -> bool:
+    """Whether `f` is a method of a container that looks at its arguments, and not at all that the container holds."""
+    owner = getattr(f, "__objclass__", None)
+    return owner is not None and owner is not slice and f.__name__ not in COMPARING_METHODS
 
 
 def integer_part(calls: Calls, f: Any) -> Any:
@@ -194,6 +268,8 @@ def integer_part(calls: Calls, f: Any) -> Any:
                 return result
             elif kind == OBJECT:
                 calls.meet(x)
+            for x in args[1:]:
+                calls.meet_all(x)
         return f(*args, **kwargs) if kwargs else f(*args)
 
     return integer

@@ -346,7 +346,7 @@ class Calls(ObjectAccess):
                 over_elements = True
                 continue
             rule = rulebook.find(maker)
-            if rule is None or rule.kind not in ("mover", "higher_order"):
+            if rule is None or rule.kind not in ("mover", "inspector", "higher_order"):
                 return guarded(self, cls)
             over_elements = over_elements or rule.kind == "higher_order"
         return iterating(self, cls) if over_elements else cls

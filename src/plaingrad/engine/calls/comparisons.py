@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_instance, is_own_key
+from plaingrad.engine.calls.meeting import NEEDS_NOTHING, is_holder
 from plaingrad.engine.fusion.hot_hooks import generated
 from plaingrad.engine.memory.kinds import NUMBER, kind_of
 from plaingrad.engine.users_code import adopt
@@ -22,7 +23,7 @@ OPERATORS = {"lt": "<", "le": "<=", "eq": "==", "ne": "!=", "gt": ">", "ge": ">=
 _HOOK = """
     def {name}(a, b):
         try:
-            if type(a) in known and type(b) in known:
+            if type(a) in known and type(b) in known and needs_nothing(a) and needs_nothing(b):
                 return a {op} b
         except TypeError:  # a class without hash; else it is the comparison's
             if is_own_key(type(a)) and is_own_key(type(b)):
@@ -36,9 +37,18 @@ def _build() -> Callable[..., tuple[Callable[[Any, Any], Any], ...]]:
         _HOOK.format(name=name, op=OPERATORS[name]) for name in COMPARE
     )
     source += f"    return {', '.join(COMPARE)}\n"
-    namespace: dict[str, Any] = {"__name__": __name__, "is_own_key": is_own_key}
+    namespace: dict[str, Any] = {
+        "__name__": __name__,
+        "is_own_key": is_own_key,
+        "needs_nothing": holds_nothing,
+    }
     namespace.update({f"{name}_of": getattr(operator, name) for name in COMPARE})
     return generated("comparisons", source, "<plaingrad comparisons>", namespace)
+
+
+def holds_nothing(o: Any) -> bool:
+    """Whether no entries are compared where `o`, of a known class, is."""
+    return NEEDS_NOTHING(o) or not is_holder(type(o))
 
 
 _comparisons = _build()
@@ -51,8 +61,8 @@ def comparisons(level: Level) -> tuple[Callable[[Any, Any], Any], ...]:
         if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
             if is_instance(a, (Fraction, Decimal)) or is_instance(b, (Fraction, Decimal)):
                 return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
-        level.calls.meet(a)
-        level.calls.meet(b)
+        level.calls.meet_all(a)
+        level.calls.meet_all(b)
         return f(a, b)
 
     return _comparisons(adopt.known, unknown)

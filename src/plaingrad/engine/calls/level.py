@@ -79,7 +79,8 @@ class Level(RuleApplication, Operators, Access):
         self.setitem = self._setitem
         self.attr, self.method, self.set_attr = calls.attr, calls.method, calls.set_attr
         self.prep = calls.prep
-        self.iterable, self.meet, self.text = self._iterable, calls.meet, self._text
+        self.iterable, self.text = self._iterable, self._text
+        self.meet, self.meet_all, self.met_items = calls.meet, calls.meet_all, self._met_items
         if core is not None:
             self._look_compiled()
 
@@ -99,6 +100,8 @@ class Level(RuleApplication, Operators, Access):
             "setitem": self.setitem,
             "iterable": self.iterable,
             "contains": self.contains,
+            "meet": self.meet,
+            "meet_all": self.meet_all,
             "comparisons": (self.lt, self.le, self.eq, self.ne, self.gt, self.ge),
         }
         looks = core.Looks(
@@ -118,7 +121,8 @@ class Level(RuleApplication, Operators, Access):
             looks.method,
             looks.set_attr,
         )
-        self.contains = looks.contains
+        self.contains, self.meet, self.meet_all = looks.contains, looks.meet, looks.meet_all
+        calls.meet_all = looks.meet_all
         self.getitem, self.setitem, self.iterable = looks.getitem, looks.setitem, looks.iterable
         self.lt, self.le, self.eq = looks.lt, looks.le, looks.eq
         self.ne, self.gt, self.ge = looks.ne, looks.gt, looks.ge

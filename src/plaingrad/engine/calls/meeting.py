@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from types import GeneratorType
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterator
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad.class_keys import all_among, classes_of
+from plaingrad.class_keys import all_among, classes_of, is_among
 from plaingrad.engine.compiled import core
+from plaingrad.engine.memory.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, earlier_frames
 
 if TYPE_CHECKING:
@@ -49,22 +53,94 @@ class Meeting:
             self.met[id(heap)] = heap
         self.meet_elements(heap)
 
+    def meet_all(self, o: Any) -> Any:
+        """`o` itself, met together with the entries of containers in it, which C code compares or hashes too."""
+        if not NEEDS_NOTHING(o):
+            self.meet(o)
+            self.meet_elements(o)
+        return o
+
     def meet_elements(self, container: Any) -> None:
-        """Adopt the classes of a container's entries, before C code compares or hashes them."""
-        if isinstance(container, (list, tuple, dict, set, frozenset)):
-            if all_among(container, adopt.STATIC_SCALARS):
-                return
-            if core is not None and (type(container) is list or type(container) is tuple):
-                core.meet_entries(container, adopt.known, adopt.adopt)
-                return
-            for t in classes_of(container):
+        """Adopt the classes of a container's entries, at any depth, before C code compares or hashes them."""
+        todo = [container]
+        seen: set[int] = set()
+        while todo:
+            x = todo.pop()
+            entries = entries_of(x)
+            if not entries or id(x) in seen or all_among(entries, SIMPLE):
+                continue
+            seen.add(id(x))
+            for t in classes_of(entries):
                 adopt.adopt(t)
-                if t is GeneratorType:
-                    continue
-            if isinstance(container, (list, tuple)):
-                for entry in container:
-                    if type(entry) is tuple or type(entry) is list:
-                        for t in classes_of(entry):
-                            adopt.adopt(t)
-                    elif type(entry) is np.ndarray:
-                        break
+                if is_holder(t):
+                    todo += [y for y in entries if type(y) is t]
+
+    def met_items(self, it: Any) -> Any:
+        """An iterator over what `it` gives, which C code will compare or hash: each is met before."""
+        return _met_items(iter(it), self.meet_all)
+
+
+def entries_of(x: Any) -> Collection[Any]:
+    """What C code compares or hashes where it compares or hashes `x`."""
+    t = type(x)
+    if issubclass(t, (list, tuple, set, frozenset, deque)):
+        base = next(b for b in SEQUENCES if issubclass(t, b))
+        return x if t is list or t is tuple else list(base.__iter__(x))
+    if issubclass(t, dict):
+        x = dict.copy(x)  # in one step: another thread may change it
+        return [*x.keys(), *x.values()]
+    if issubclass(t, np.ndarray):
+        return np.ndarray.tolist(np.ndarray.ravel(x)) if x.dtype.kind == "O" else ()
+    if t is slice:
+        return x.start, x.stop, x.step
+    if is_among(t, DICT_VIEWS):
+        return list(x)
+    if t is SimpleNamespace:
+        return list(vars(x).values())
+    if issubclass(t, weakref.ref):
+        referent = weakref.ref.__call__(x)
+        return () if referent is None else (referent,)
+    return ()
+
+
+def is_holder(t: type) -> bool:
+    """Whether `entries_of` knows where the entries of instances of `t` are."""
+    return issubclass(t, HOLDERS) or t is slice or is_among(t, UNUSUAL)
+
+
+def runs_code(x: Any) -> bool:
+    """Whether C code that has `x` may enter Python code: of its class, or of an entry's."""
+    todo, seen = [x], set()
+    while todo:
+        x = todo.pop()
+        t = type(x)
+        if is_heap(t) and kind_of(t) not in (NUMBER, ARRAY):
+            return True
+        if is_holder(t) and id(x) not in seen:
+            seen.add(id(x))
+            todo += entries_of(x)
+    return False
+
+
+def _all_simple(o: Any) -> bool:
+    return is_among(type(o), SIMPLE)
+
+
+def _met_in_python(iterator: Iterator[Any], meet_all: Callable[[Any], Any]) -> Iterator[Any]:
+    for x in iterator:
+        meet_all(x)
+        yield x
+
+
+SIMPLE = adopt.STATIC_SCALARS - {slice}  # of these, instances hold nothing
+SEQUENCES = (list, tuple, set, frozenset, deque)
+HOLDERS = (*SEQUENCES, dict, np.ndarray, weakref.ref)
+DICT_VIEWS = frozenset(type(view) for d in ({}, OrderedDict()) for view in (d.keys(), d.values(), d.items()))
+# Classes whose entries only `entries_of` finds.
+UNUSUAL = DICT_VIEWS | {deque, set, frozenset, weakref.ref, SimpleNamespace}
+#: NEEDS_NOTHING(o): no class in `o` has to be met before C code has it.
+NEEDS_NOTHING: Callable[[Any], bool] = _all_simple
+_met_items: Callable[[Iterator[Any], Callable[[Any], Any]], Any] = _met_in_python
+if core is not None:
+    core.set_known(adopt.known, UNUSUAL)
+    NEEDS_NOTHING, _met_items = core.needs_nothing, core.MetItems

@@ -52,7 +52,7 @@ class ObjectAccess(Meeting):
         """o[k] where `o` is no list, tuple or array."""
         t = type(o)
         self.meet(o)
-        self.meet(k)
+        self.meet_all(k)
         if isinstance(o, type):
             return o[k]
         method = lookup(t, "__getitem__")
@@ -62,7 +62,7 @@ class ObjectAccess(Meeting):
             rule = rulebook.find(method) if method is not None else None
             if t is memoryview and self.finds_active(o):
                 missing_rule(method, "It reads differentiated numbers out of raw memory.")
-            if rule is not None and rule.kind not in ("mover", "no_tangent"):
+            if rule is not None and rule.kind not in ("mover", "inspector", "no_tangent"):
                 return self.applier(rule, method)(o, k)
         return o[k]
 
@@ -70,13 +70,13 @@ class ObjectAccess(Meeting):
         """o[k] = v where `o` is no list or array."""
         t = type(o)
         self.meet(o)
-        self.meet(k)
+        self.meet_all(k)
         method = lookup(t, "__setitem__")
         if method is not None and type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method)
             if t is memoryview and (self.finds_active(o) or self.finds_active(v)):
                 missing_rule(method, "It writes raw memory that holds, or is given, differentiated numbers.")
-            if rule is not None and rule.kind not in ("mover", "no_tangent"):
+            if rule is not None and rule.kind not in ("mover", "inspector", "no_tangent"):
                 self.applier(rule, method)(o, k, v)
                 return
             if rule is None and self.finds_active(v):

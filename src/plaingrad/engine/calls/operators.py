@@ -100,6 +100,8 @@ class Operators(Identities):
         elif kb == SEQUENCE and ka == ARRAY:
             b = self.prep(np.array)(b)
         if (ka == ARRAY and a.dtype.kind == "O") or (kb == ARRAY and b.dtype.kind == "O"):
+            self.calls.meet_all(a)
+            self.calls.meet_all(b)
             if self.is_active(a) or self.is_active(b):
                 if name == "matmul":
                     return self.calls.inside(objects.dot_of_objects)(a, b)

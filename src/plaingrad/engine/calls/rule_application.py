@@ -18,6 +18,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls.identities import Identities
+from plaingrad.engine.calls.meeting import runs_code
 from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
 from plaingrad.engine.refusals.refuse import missing_rule
@@ -51,6 +52,7 @@ class RuleApplication(Identities):
         index = self.index
         inputs = []
         numbers_only = not kwargs
+        enters_code = bool(kwargs)
         for position, x in enumerate(args):
             t = type(x)
             if t is np.ndarray and x.dtype.kind in "fcbiu":
@@ -67,8 +69,10 @@ class RuleApplication(Identities):
                     x = args[position]
                 if i is not None:
                     inputs.append((position, NumberSlot(i, x)))
-            elif kind != NOTHING:
+            elif kind != NOTHING or is_heap(t):
                 numbers_only = False
+                enters_code = True
+                self.calls.meet_all(x)
                 z = self._other_input(rule, f, args, kwargs, position, kind, inputs)
                 if z is not LOOKED_AT:
                     return z
@@ -79,7 +83,8 @@ class RuleApplication(Identities):
                     return z
             self._keyword_inputs(rule, kwargs, inputs)
         if not inputs:
-            y = self.native(f, args, kwargs)
+            own_code = enters_code and (rule.own or type(f) is not FunctionType)
+            y = self.native_with_code(f, args, kwargs) if own_code else self.native(f, args, kwargs)
             if self.texts and any(map(texts.holds_text, args)):
                 texts.check_conversion(self, args, y)
             if self.texts.truncated and (rule.kind != "scalar" or f in truncated.SUMS):
@@ -191,6 +196,7 @@ class RuleApplication(Identities):
 
     def _keyword_inputs(self, rule: Rule, kwargs: dict[str, Any], inputs: list[Any]) -> None:
         for name, x in kwargs.items():
+            self.calls.meet_all(x)
             slot = self.slot_of(x)
             if slot is not None:
                 names = rule.parameters
@@ -256,6 +262,18 @@ class RuleApplication(Identities):
         if parent is PLAIN or type(f) is not FunctionType or rulebook.find(f) is None:
             return self.outside(f, *args, **kwargs)
         return in_force(parent, parent.prep(f), *args, **kwargs)
+
+    def native_with_code(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same where C code may enter special methods of arguments: these run at this level, not further out."""
+        values = (*args, *kwargs.values())
+        if self.parent is PLAIN or not any(map(runs_code, values)):
+            return self.native(f, args, kwargs)
+        if any(map(self.parent.calls.finds_active, values)):
+            missing_rule(
+                f,
+                "An object with special methods of its own stands beside numbers differentiated further out.",
+            )
+        return f(*args, **kwargs) if kwargs else f(*args)
 
     def inside_rule(self, f: Any, *args: Any) -> Any:
         """f(*args) by its rule."""

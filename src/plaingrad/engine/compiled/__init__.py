@@ -11,7 +11,7 @@ import os
 import sysconfig
 from typing import Any
 
-VERSION = 3  # of what the two sides expect of each other
+VERSION = 4  # of what the two sides expect of each other
 
 
 def _load() -> tuple[Any, str]:

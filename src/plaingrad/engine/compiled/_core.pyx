@@ -75,13 +75,18 @@ cdef extern from "Python.h":
     int PySet_Contains(object, object) except -1
     bint PyList_CheckExact(object)
     bint PyTuple_CheckExact(object)
+    bint PyList_Check(object)
+    bint PyTuple_Check(object)
+    bint PyDict_Check(object)
+    int PyDict_Next(object, Py_ssize_t*, PyObject**, PyObject**)
+    int PyType_IsSubtype(PyTypeObject*, PyTypeObject*)
     bint PyDict_CheckExact(object)
     bint PyAnySet_CheckExact(object)
     int PySequence_Contains(object, object) except -1
     bint PyFunction_Check(object)
     bint PyMethod_Check(object)
     bint PyModule_CheckExact(object)
-    unsigned long Py_TPFLAGS_HEAPTYPE
+    unsigned long Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_TUPLE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS
     int PyErr_CheckSignals() except -1
     bint PyType_Check(object)
     ctypedef struct Versioned "PyTypeObject":
@@ -116,12 +121,13 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 3  # what the Python side expects; see `engine.compiled`
+VERSION = 4  # what the Python side expects; see `engine.compiled`
 
 
 include "table.pxi"
 include "fresh.pxi"
 include "tape.pxi"
+include "meeting.pxi"
 include "objects.pxi"
 include "arithmetic.pxi"
 include "modes.pxi"
@@ -139,5 +145,5 @@ include "looks.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
-    ArrayCopier, ViewMaker, PlainCall, QuietCall, CrossRule
+    ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule
 ))  # of these, bound methods run as they are

@@ -42,7 +42,7 @@ cdef class Looks:
     cdef object settled, cacheable
     cdef set callables
     cdef Arithmetic recorder  # of a level that has one; else None
-    cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable, slow_contains
+    cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable, slow_contains, slow_meet, slow_meet_all
     cdef tuple slow_comparisons
     cdef bint code_is_watched
 
@@ -57,6 +57,7 @@ cdef class Looks:
         self.slow_attr, self.slow_method = slow["attr"], slow["method"]
         self.slow_getitem, self.slow_setitem = slow["getitem"], slow["setitem"]
         self.slow_iterable, self.slow_contains = slow["iterable"], slow["contains"]
+        self.slow_meet, self.slow_meet_all = slow["meet"], slow["meet_all"]
         self.slow_comparisons = slow["comparisons"]
 
     cdef inline int _is_settled(self, object o) except -1:
@@ -147,7 +148,9 @@ cdef class Looks:
 
     def getitem(self, o, k):
         """o[k]."""
-        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or (PyDict_CheckExact(o) and is_met(k)):
+        if not is_met_whole(k):
+            return self.slow_getitem(o, k)
+        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or PyDict_CheckExact(o):
             return PyObject_GetItem(o, k)
         if self.recorder is not None and type(o) is NDARRAY:
             z = self.recorder._read(o, k)
@@ -160,17 +163,20 @@ cdef class Looks:
     def contains(self, x, o):
         """x in o."""
         if PyDict_CheckExact(o) or PyAnySet_CheckExact(o):
-            if is_met(x):
+            if is_met_whole(x):
                 return PySequence_Contains(o, x) == 1
         elif PyUnicode_CheckExact(o) and PyUnicode_CheckExact(x):
             return PySequence_Contains(o, x) == 1
-        elif (PyList_CheckExact(o) or PyTuple_CheckExact(o)) and is_met(x) and are_met(o):
+        elif (PyList_CheckExact(o) or PyTuple_CheckExact(o)) and is_met_whole(x) and is_met_whole(o):
             return PySequence_Contains(o, x) == 1
         return self.slow_contains(x, o)
 
     def setitem(self, v, o, k):
         """o[k] = v."""
-        if PyList_CheckExact(o) or (PyDict_CheckExact(o) and is_met(k)):
+        if not is_met_whole(k):
+            self.slow_setitem(v, o, k)
+            return
+        if PyList_CheckExact(o) or PyDict_CheckExact(o):
             PyObject_SetItem(o, k, v)
             return
         if self.recorder is not None and type(o) is NDARRAY:
@@ -181,6 +187,14 @@ cdef class Looks:
             return
         self.slow_setitem(v, o, k)
 
+    def meet(self, o):
+        """`o` itself, whose class C code may enter then."""
+        return o if is_met(o) and not PyType_Check(o) else self.slow_meet(o)
+
+    def meet_all(self, o):
+        """The same, with what is in it."""
+        return o if is_met_whole(o) else self.slow_meet_all(o)
+
     def iterable(self, o):
         """What to go through instead of `o`."""
         cdef object t = type(o)
@@ -189,9 +203,7 @@ cdef class Looks:
         return self.slow_iterable(o)
 
     cdef inline object _compare(self, object a, object b, int op, int place):
-        if (PyFloat_CheckExact(a) or is_met(a)) and (
-            PyFloat_CheckExact(b) or is_met(b)
-        ):
+        if is_met_whole(a) and is_met_whole(b):
             return PyObject_RichCompare(a, b, op)
         return self.slow_comparisons[place](a, b)
 
@@ -220,41 +232,52 @@ cdef class Looks:
         return self._compare(a, b, Py_GE, 5)
 
 
+cdef int NO_LISTS = 0, MET_LISTS = 1, ANY_LISTS = 2
+
+
 cdef class PlainCall:
-    """A C function that is called as it is with nothing but ints, text, and floats if it may have them."""
+    """A C function that is called as it is with nothing but ints, text, and floats and lists if it may have them."""
 
     cdef object f, general
     cdef object texts  # where the digits of numbers are, which text may hold
     cdef bint floats, on_heap
+    cdef int lists
+    cdef object calls  # whose `made` is the iterator that `f` makes, or None
 
-    def __init__(self, f, general, texts, floats, on_heap=False):
+    def __init__(self, f, general, texts, floats, on_heap=False, lists=NO_LISTS, calls=None):
         self.f, self.general, self.texts, self.floats, self.on_heap = f, general, texts, floats, on_heap
+        self.lists, self.calls = lists, calls
 
     def call(self, *args, **kwargs):
         """f(*args, **kwargs)."""
         if self.on_heap and not kwargs and is_known_heap(args):
             return self.f(*args)
-        if not kwargs and is_plain(args, self.floats) and not self.texts and not self.texts.truncated:
-            return self.f(*args)
+        if not kwargs and is_plain(args, self.floats, self.lists) and not self.texts and not self.texts.truncated:
+            made = self.f(*args)
+            if self.calls is not None and not PyList_CheckExact(made) and not PyTuple_CheckExact(made):
+                self.calls.made = made
+            return made
         return self.general(*args, **kwargs)
 
 
-cdef bint is_plain(tuple values, bint floats) noexcept:
+cdef bint is_plain(tuple values, bint floats, int lists) except -1:
     for x in values:
         if PyFloat_CheckExact(x):
             if not floats:
                 return False
-        elif not (PyLong_CheckExact(x) or PyUnicode_CheckExact(x) or x is None or PyBool_Check(x)):
-            if type(x) is not date and type(x) is not datetime and type(x) is not timedelta:
+        elif PyLong_CheckExact(x) or PyUnicode_CheckExact(x) or x is None or PyBool_Check(x):
+            continue
+        elif lists != NO_LISTS and (PyList_CheckExact(x) or PyTuple_CheckExact(x)):
+            if lists == MET_LISTS and not is_met_whole(x):
                 return False
+        elif type(x) is not date and type(x) is not datetime and type(x) is not timedelta:
+            return False
     return True
 
 
 cdef bint is_known_heap(tuple args) except -1:
     """Whether a heap of few entries, and what is put there, is compared by code that runs rewritten."""
-    if len(args) == 0 or not PyList_CheckExact(args[0]) or len(<list> args[0]) > 64:
-        return False
-    return are_met(args[0]) and (len(args) == 1 or are_met(args[1:]))
+    return len(args) != 0 and PyList_CheckExact(args[0]) and len(<list> args[0]) <= 64 and is_met_whole(args)
 
 
 cdef inline object defaults_of(object f):
@@ -265,22 +288,3 @@ cdef inline object defaults_of(object f):
 cdef inline object keyword_defaults_of(object f):
     cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
     return None if found == NULL else <object> found
-
-
-def meet_entries(container, known, adopt):
-    """Adopt the classes of the entries of a list or tuple, and of the entries of lists and tuples among them."""
-    cdef void* last = NULL
-    for x in container if PyTuple_CheckExact(container) else list(container):
-        if type(x) is NDARRAY:
-            break
-        last = adopt_class(x, last, known, adopt)
-        if PyTuple_CheckExact(x) or PyList_CheckExact(x):
-            for y in x if PyTuple_CheckExact(x) else list(x):
-                last = adopt_class(y, last, known, adopt)
-
-
-cdef inline void* adopt_class(object x, void* last, object known, object adopt) except? NULL:
-    cdef void* cls = <void*> type_of(x)
-    if cls != last and not PyFloat_CheckExact(x) and not is_in(known, type(x)):
-        adopt(type(x))
-    return cls

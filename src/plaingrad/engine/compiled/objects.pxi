@@ -3,44 +3,6 @@
 # What was decided last about two classes: most operators of objects need nothing of the level, as the special methods
 # of their classes run rewritten.
 
-cdef struct Seen:
-    void* cls  # among the classes looked for, which keep it alive
-    int64_t epoch
-
-
-cdef object known_classes = frozenset()
-cdef Seen met[64]
-
-
-def set_known(classes):
-    """The classes that need nothing more: `adopt.known`."""
-    global known_classes
-    known_classes = classes
-
-
-cdef inline int is_met(object o) except -1:
-    """Whether the class of `o` needs nothing more."""
-    cdef void* cls = <void*> type_of(o)
-    cdef Seen* seen = &met[(<uintptr_t> cls >> 5) & 63]
-    return (seen.cls == cls and seen.epoch == epoch) or look(seen, known_classes, type(o))
-
-
-cdef int are_met(object entries) except -1:
-    """Whether this holds of every entry of a list or tuple, and of the entries of tuples among them."""
-    for x in entries:
-        if PyFloat_CheckExact(x):
-            continue
-        if not is_met(x):
-            return False
-        if PyTuple_CheckExact(x):
-            for y in <tuple> x:
-                if not PyFloat_CheckExact(y) and (not is_met(y) or PyTuple_CheckExact(y) or PyList_CheckExact(y)):
-                    return False
-        elif PyList_CheckExact(x):
-            return False
-    return True
-
-
 # Kinds of classes, as `memory.kinds` says; of a class as it is now, which its version tag tells.
 
 cdef struct Kind:

@@ -67,8 +67,6 @@ STATIC: frozenset[type] = frozenset(
 )
 STATIC_SCALARS = STATIC - {list, tuple, dict, set, frozenset}
 known: set[Any] = set(STATIC)  # classes that need nothing more; read without the lock
-if core is not None:
-    core.set_known(known)
 settled: set[Any] = {*STATIC, FunctionType, type} - {complex}  # of these, attributes are read natively
 # Adopted classes that other threads may change -> (where the version tag is, what it was, "settled").
 watched: dict[Any, tuple[Any, int, bool]] = {}

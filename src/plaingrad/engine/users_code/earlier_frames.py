@@ -130,7 +130,7 @@ def _parts(it: Any) -> Iterator[Any]:
             continue
         elif is_among(t, CALLED_BY_C):
             rule = rulebook.find(_descriptor(x))
-            if rule is None or rule.kind not in ("mover", "no_tangent", "higher_order"):
+            if rule is None or rule.kind not in ("mover", "inspector", "no_tangent", "higher_order"):
                 yield x
         elif is_among(t, GROUPING):  # classes in it are keys
             todo += [part for part in _inside(x) if type(part) is not type]

@@ -184,7 +184,7 @@ def remember(level: Level, o: Any) -> None:
     if kind == SEQUENCE or kind == MAPPING:
         level.calls.meet_elements(o)
     elif kind != NUMBER and kind != ARRAY:
-        level.meet(o)
+        level.meet_all(o)
     for outer in outwards(level):
         _remember(outer, o, kind)
 
@@ -274,7 +274,7 @@ def check_number(level: Level, x: Any) -> None:
         for part in x:
             check_number(level, part)
     elif t is dict:
-        for part in x.values():
+        for part in list(x.values()):
             check_number(level, part)
     elif isinstance(x, np.generic) and x.dtype.kind in "fc":
         check_number(level, x.item())

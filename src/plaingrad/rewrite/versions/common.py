@@ -1,11 +1,11 @@
 """Actions that are the same in every version described here."""
 
 KEPT = """
-BUILD_LIST BUILD_MAP BUILD_SET BUILD_SLICE BUILD_STRING BUILD_TUPLE CHECK_EG_MATCH CHECK_EXC_MATCH COPY
+BUILD_LIST BUILD_SLICE BUILD_STRING BUILD_TUPLE CHECK_EG_MATCH CHECK_EXC_MATCH COPY
 COPY_FREE_VARS DELETE_DEREF DELETE_FAST DELETE_GLOBAL DELETE_NAME FOR_ITER IMPORT_FROM IMPORT_NAME IS_OP
 JUMP_BACKWARD JUMP_BACKWARD_NO_INTERRUPT JUMP_FORWARD LIST_APPEND LOAD_BUILD_CLASS LOAD_CONST LOAD_DEREF
-LOAD_FAST LOAD_GLOBAL LOAD_NAME MAKE_CELL MAKE_FUNCTION MAP_ADD MATCH_MAPPING MATCH_SEQUENCE NOP POP_EXCEPT
-POP_TOP PUSH_NULL RERAISE RETURN_GENERATOR RETURN_VALUE SEND SETUP_ANNOTATIONS SET_ADD STORE_DEREF
+LOAD_FAST LOAD_GLOBAL LOAD_NAME MAKE_CELL MAKE_FUNCTION MATCH_MAPPING MATCH_SEQUENCE NOP POP_EXCEPT
+POP_TOP PUSH_NULL RERAISE RETURN_GENERATOR RETURN_VALUE SEND SETUP_ANNOTATIONS STORE_DEREF
 STORE_FAST STORE_GLOBAL STORE_NAME SWAP UNARY_NOT WITH_EXCEPT_START YIELD_VALUE
 """.split()
 
@@ -24,7 +24,7 @@ ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
     "COMPARE_OP": ("compare_op",),
     "CONTAINS_OP": ("contains_op",),
     "STORE_SUBSCR": ("store", "setitem", 3),
-    "DELETE_SUBSCR": ("before", "meet", 1, 2),
+    "DELETE_SUBSCR": ("delete_item",),
     "LOAD_ATTR": ("load_attr",),
     "STORE_ATTR": ("store_attr",),
     "DELETE_ATTR": ("before", "meet", 1),
@@ -33,11 +33,15 @@ ACTIONS = dict.fromkeys(KEPT, ("keep",)) | {
     "GET_ITER": ("before", "iterable", 1),
     "GET_YIELD_FROM_ITER": ("before", "iterable", 1),
     "LIST_EXTEND": ("before_unless", CONSTANT, "iterable", 1),
-    "SET_UPDATE": ("before_unless", CONSTANT, "iterable", 1),
+    "SET_UPDATE": ("before_unless", CONSTANT, "met_items", 1),
+    "SET_ADD": ("before_unless", CONSTANT, "meet_all", 1),
+    "MAP_ADD": ("before", "meet_all", 2),
+    "BUILD_SET": ("display", 1),
+    "BUILD_MAP": ("display", 2),
     "UNPACK_SEQUENCE": ("before_unless", CONSTANT, "iterable", 1),
     "UNPACK_EX": ("before_unless", CONSTANT, "iterable", 1),
     "DICT_MERGE": ("before", "meet", 1),
-    "DICT_UPDATE": ("before", "meet", 1),
+    "DICT_UPDATE": ("before", "meet_all", 1),
     "GET_AITER": ("before", "meet", 1),
     "GET_ANEXT": ("before", "meet", 1),
     "GET_AWAITABLE": ("around", "meet"),

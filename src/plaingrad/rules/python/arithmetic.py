@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.class_keys import is_instance
+from plaingrad.class_keys import is_heap, is_instance
 from plaingrad.define import composed, no_tangent, rrule
 from plaingrad.rules.elementwise import direction, scale_for
 from plaingrad.rules.pushforwards import both_forms, total, varies
@@ -57,10 +57,17 @@ def sum_of_numbers_frule(start: Any, *items: Any) -> Any:
     return sum(items, start), lambda dots: total(*dots)
 
 
+def _tells_its_length(x: Any) -> bool:
+    return is_heap(type(x)) and hasattr(type(x), "__len__")
+
+
+no_tangent(_tells_its_length)
+
+
 @composed(sum)
 def sum_(iterable: Any, /, start: Any = 0) -> Any:
     """Numbers at the start natively, what follows (arrays, objects) by `+`, as the builtin does."""
-    items = list(iterable)
+    items = list(iter(iterable) if _tells_its_length(iterable) else iterable)  # it is not asked for it
     n = _leading_numbers(start, items)
     if n == len(items):
         return _sum_of_numbers(start, *items)

@@ -8,13 +8,20 @@ import heapq
 import types
 from typing import Any
 
-from plaingrad.define import composed, higher_order, mover
+from plaingrad.define import composed, higher_order, inspector, mover
 
 # Methods that iterate over an argument or call one.
 _ITERATING = frozenset(
     "__init__ extend extendleft update sort union intersection difference symmetric_difference "
     "intersection_update difference_update symmetric_difference_update issubset issuperset isdisjoint "
     "__iadd__ __ior__ __or__ __ror__".split()
+)
+# Methods that touch neither what they are given nor what is inside.
+_MOVING = frozenset(
+    "__class_getitem__ __copy__ __getattribute__ __getnewargs__ __init_subclass__ __iter__ __len__ __length_hint__ "
+    "__new__ __next__ __reduce__ __reduce_ex__ __reversed__ __setattr__ __setstate__ __sizeof__ __subclasshook__ "
+    "__missing__ __delattr__ append appendleft clear close copy items keys pop_item popitem popleft reverse send throw "
+    "values".split()
 )
 # Methods that make text of what is inside; the engine watches text.
 _TEXT = frozenset(("__repr__", "__str__", "__format__"))
@@ -28,7 +35,7 @@ def enter_methods(*classes: type) -> None:
                 continue
             if name == "__new__" and hasattr(cls, "__next__"):
                 continue  # it calls, or iterates over, what it is given: known only as the class itself
-            enter = higher_order if name in _ITERATING else mover
+            enter = higher_order if name in _ITERATING else mover if name in _MOVING else inspector
             enter(descriptor)
             if isinstance(descriptor, types.ClassMethodDescriptorType):
                 enter(getattr(cls, name))
@@ -53,7 +60,8 @@ def iterator_types() -> list[type]:
 CONTAINERS = (list, tuple, dict, set, frozenset, collections.deque, collections.OrderedDict, collections.defaultdict)
 
 higher_order(*CONTAINERS)
-mover(slice, range)
+mover(slice)
+inspector(range)
 enter_methods(*CONTAINERS, *iterator_types(), types.MappingProxyType, types.SimpleNamespace, range, slice)
 mover(types.MappingProxyType, types.SimpleNamespace)
 

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, higher_order, mover
+from plaingrad.define import composed, higher_order, inspector, mover
 from plaingrad.rules.python.containers import enter_methods
 
 higher_order(map, filter, zip, enumerate, iter, sorted, min, max, any, all)
-mover(len, next, aiter, anext)
+mover(next, aiter, anext)
+inspector(len)
 
 higher_order(functools.cmp_to_key)
 mover(type(functools.cmp_to_key(min)).__call__)
@@ -27,7 +28,7 @@ higher_order(itertools.chain, itertools.chain.from_iterable, itertools.combinati
              itertools.filterfalse, itertools.groupby, itertools.islice, itertools.pairwise, itertools.permutations,
              itertools.product, itertools.starmap, itertools.takewhile, itertools.tee,
              itertools.zip_longest)
-mover(itertools.repeat)
+inspector(itertools.repeat)
 if hasattr(itertools, "batched"):  # since CPython 3.12
     higher_order(itertools.batched)
 
@@ -90,5 +91,5 @@ def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
     """start, start + step, ..."""
     n = start
     while True:
-        yield n
-        n = n + step
+        this, n = n, n + step
+        yield this

@@ -5,9 +5,10 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from plaingrad.define import composed, mover
+from plaingrad.define import composed, inspector, mover
 
-mover(operator.is_, operator.is_not, operator.not_, operator.truth, operator.index, operator.length_hint)
+mover(operator.is_, operator.is_not)
+inspector(operator.not_, operator.truth, operator.index, operator.length_hint)
 mover(operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt)
 mover(operator.and_, operator.or_, operator.xor, operator.invert, operator.lshift, operator.rshift)
 mover(operator.itemgetter, operator.attrgetter, operator.methodcaller)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.define import composed, higher_order, mover
+from plaingrad.define import composed, higher_order, inspector, mover
 
 #: Builtins that make text of anything.
 TEXT_OF_ANYTHING: tuple[Any, ...] = (str, repr, ascii, format)
@@ -65,10 +65,10 @@ DIGIT_METHODS = frozenset(("hex", "as_integer_ratio", "tobytes", "tostring", "du
 FORMATTING_METHODS = DIGIT_METHODS | {"__str__", "__repr__", "__format__"}
 
 # Strings and patterns move text about, and call back.
-mover(*[_f for _name, _f in vars(str).items()
+inspector(*[_f for _name, _f in vars(str).items()
         if callable(_f) and _name not in ("format", "format_map", "__mod__", "__rmod__", "__repr__", "__str__", "__format__", "__new__")])
 higher_order(*[_f for _f in vars(re.Pattern).values() if callable(_f) and not isinstance(_f, BuiltinFunctionType)])
-mover(*[_f for _name, _f in vars(re.Match).items() if callable(_f) and _name != "__repr__"])
+inspector(*[_f for _name, _f in vars(re.Match).items() if callable(_f) and _name != "__repr__"])
 
 
 def _write(*texts: str, **options: Any) -> None:
