@@ -29,19 +29,8 @@ from plaingrad.class_keys import is_instance, key_of
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
 
-Kind = Literal[
-    "scalar",
-    "linear",
-    "bilinear",
-    "full",
-    "composed",
-    "no_tangent",
-    "mover",
-    "inspector",
-    "higher_order",
-    "outside",
-    "asks",
-]
+WithDerivative = Literal["scalar", "linear", "bilinear", "full", "composed"]
+Kind = WithDerivative | Literal["no_tangent", "mover", "inspector", "higher_order", "outside", "asks"]
 
 
 Classes = tuple[type, ...] | None  # what one argument may be an instance of; None: anything
