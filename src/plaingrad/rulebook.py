@@ -31,8 +31,6 @@ from plaingrad.errors import RuleError
 
 WithDerivative = Literal["scalar", "linear", "bilinear", "full", "composed"]
 Kind = WithDerivative | Literal["no_tangent", "mover", "inspector", "higher_order", "outside", "asks"]
-
-
 Classes = tuple[type, ...] | None  # what one argument may be an instance of; None: anything
 
 
