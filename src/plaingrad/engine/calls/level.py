@@ -191,7 +191,8 @@ class Level(RuleApplication, Operators, Access):
         Frames that outlive it (generators, threads) go on with the hooks of the next open level out.
         """
         if not self.is_closed:
-            self.calls.closed()
+            if self.calls.open:
+                self.calls.closed()
             if not self.keeps_hooks:
                 self._hand_over()
             self.fuses = False

@@ -164,6 +164,10 @@ cdef class Tape:
                 elements += 1
         return numbers, elements, len(self.objects)
 
+    def is_of_numbers(self):
+        """Whether the way back enters neither Python nor NumPy."""
+        return len(self.objects) == 0
+
     def __len__(self):
         return 3 * self.count
 
@@ -291,6 +295,10 @@ cdef class Bars:
         self.cells[k].number = x
         if self.cells[k].bits == NOTHING or self.cells[k].bits == OBJECT:
             self.cells[k].bits |= 0x0008000000000000  # a user's nan of these very bits
+
+    def is_of_numbers(self):
+        """Whether the way back enters neither Python nor NumPy."""
+        return len(self.objects) == 0
 
     def __len__(self):
         return self.room

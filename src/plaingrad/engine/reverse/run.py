@@ -71,6 +71,15 @@ class Run:
     def pull(self, y_bar: Any) -> tuple[Any, ...]:
         """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
         self._check_unchanged()
+        level = self.level
+        if (
+            level.recorder is not None
+            and type(y_bar) is float
+            and not level.arrays
+            and level.tape.is_of_numbers()
+            and CURRENT.get() is PLAIN
+        ):  # nothing that NumPy could warn of
+            return self.lock.hold(pull_back, level.tape, level.new_index(), self.slots, y_bar, self.nodes)
         # In a copy of the context, so that NumPy's error handling is as before however this ends.
         return self.lock.hold(contextvars.copy_context().run, self._pull, y_bar)
 
