@@ -12,6 +12,9 @@ from plaingrad.extend.doors import (
     stop_gradient,
 )
 from plaingrad.extend.listing import rules
+from plaingrad.rules import derivatives as _derivatives
+
+_derivatives.OPERATORS.update(rrule=rrule)
 
 __all__ = [
     "build_frule",

@@ -30,9 +30,15 @@ def along(f: Callable[[Any], Any], x: Any, x_dot: Any) -> Any:
     return OPERATORS["jvp"](f, (x,), (x_dot,))[1]
 
 
+def pulled(f: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
+    """(y, pullback) of f(*args), with cotangents of what functions among the arguments hold."""
+    y, pullback = OPERATORS["rrule"](f, *args)
+    return y, pullback
+
+
 def where() -> str:
     """The user's line that is being executed, as errors say it."""
     return str(OPERATORS["where"]())
 
 
-__all__ = ["OPERATORS", "along", "gradient", "hessian", "jacobian", "where"]
+__all__ = ["OPERATORS", "along", "gradient", "hessian", "jacobian", "pulled", "where"]

@@ -19,16 +19,6 @@ PYTHON_MODULES = (
     "scipy.special._spherical_bessel",
 )  # fmt: skip
 
-# Modules of solvers, whose rules are about what they solve.
-SOLVERS = {
-    "scipy.optimize": (
-        "_basinhopping", "_cobyla_py", "_differentialevolution", "_direct_py", "_dual_annealing", "_isotonic",
-        "_lbfgsb_py", "_linprog", "_lsap", "_lsq.least_squares", "_lsq.lsq_linear", "_milp", "_minimize", "_minpack_py",
-        "_nnls", "_nonlin", "_optimize", "_qap", "_root", "_root_scalar", "_shgo", "_slsqp_py", "_tnc", "_zeros_py",
-    ),
-}  # fmt: skip
-
-
 def rules_of_special() -> Iterable[Rule]:
     """The rules of `scipy.special`; none where SciPy is not installed."""
     try:
@@ -40,15 +30,19 @@ def rules_of_special() -> Iterable[Rule]:
     return special.rules()
 
 
-def rules_of_optimize() -> Iterable[Rule]:
-    """The rules of `scipy.optimize`, which is imported."""
-    from plaingrad.rules.scipy import optimize
-
-    return optimize.rules()
-
-
 # Modules of SciPy's, and the package with the rules of their functions.
 PACKAGES = {
+    "optimize": tuple(
+        f"scipy.optimize._{name}"
+        for name in (
+            "basinhopping", "cobyla_py", "differentialevolution", "direct_py", "dual_annealing", "isotonic", "lbfgsb_py",
+            "linprog", "lsap", "lsq.least_squares", "lsq.lsq_linear", "milp", "minimize", "minpack_py", "nnls", "nonlin",
+            "optimize", "qap", "root", "root_scalar", "shgo", "slsqp_py", "tnc", "zeros_py",
+        )
+    ),
+    "integrate": tuple(
+        f"scipy.integrate._{name}" for name in ("bvp", "ivp.ivp", "ode", "odepack_py", "quadpack_py", "tanhsinh")
+    ),
     "sparse": (
         "scipy.sparse._sparsetools", "scipy.sparse._csparsetools", "scipy.sparse.linalg._dsolve._superlu",
         "scipy.sparse.linalg._dsolve.linsolve", "builtins.SuperLU",
@@ -67,8 +61,6 @@ def wait() -> None:
     rulebook.when_met("scipy.special", rules_of_special, ufuncs=True)
     for module in PYTHON_MODULES:
         rulebook.when_met(module, rules_of_special)
-    for module in SOLVERS["scipy.optimize"]:
-        rulebook.when_met(f"scipy.optimize.{module}", rules_of_optimize)
     for package, modules in PACKAGES.items():
         for module in modules:
             rulebook.when_met(module, partial(rules_of, package))

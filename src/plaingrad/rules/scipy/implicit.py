@@ -64,6 +64,11 @@ class Rules:
         return iter([*_rules, *self.rules])
 
 
+def helpers(*rules: Rule) -> None:
+    """Gather rules of helpers."""
+    _rules.extend(rules)
+
+
 def refusing(function: Any, why: str) -> Callable[..., Any]:
     """A rule that refuses."""
 
@@ -100,6 +105,20 @@ def outside(body: Any) -> Any:
 
     called.__name__ = called.__qualname__ = body.__name__
     _rules.append(Rule(called, "outside", definition=body, source=source_of(body)))
+    return called
+
+
+def plainly(f: Any) -> Any:
+    """Decorate code that runs outside of every level: its results are nobody's derivatives."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    def once_more(order: int, *args: Any, **kwargs: Any) -> Any:
+        return called(*args, **kwargs)
+
+    called.__name__ = called.__qualname__ = f.__name__
+    _rules.append(Rule(called, "outside", definition=once_more, source=source_of(f)))
     return called
 
 

@@ -1,0 +1,265 @@
+"""Initial value problems: methods written in Python are followed step by step, the others by variational equations."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from scipy import integrate
+
+from plaingrad.rules import derivatives
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    as_tuple,
+    called,
+    carrying,
+    each_solved,
+    fresh,
+    is_active,
+    mover,
+    number,
+    ordered,
+    outside,
+    refuse,
+)
+from plaingrad.rules.scipy.integrate.variational import between, panels_of, values
+from plaingrad.rules.scipy.optimize.results import put
+
+RULES = Rules()
+BY_STEPS = ("RK23", "RK45", "DOP853")
+TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
+
+
+def without_rule(f: Any) -> Any:
+    """The Python code of a function, which is followed like a user's."""
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    copy.__kwdefaults__ = f.__kwdefaults__
+    return copy
+
+
+stepwise = without_rule(integrate.solve_ivp)
+
+
+class Curve(integrate.OdeSolution):
+    """A solution between its times, with derivatives; `ts` and `interpolants` are SciPy's."""
+
+    def __init__(self, plain: Any, marks: Any, y: Any) -> None:
+        self.__dict__.update(plain.__dict__)
+        self.plain, self.marks, self.y = plain, marks, y
+
+    def __call__(self, t: Any) -> Any:
+        """y(t), one column for each time."""
+        t = np.asarray(t)
+        if is_active(t):
+            refuse(integrate.solve_ivp, "its `sol` is asked for at times that depend on the inputs")
+        found = np.transpose(between(self.marks, self.y, np.reshape(t, (-1,))))
+        return carrying(fresh(self.plain(t)), found if t.ndim else found[:, 0])
+
+
+def is_by_steps(method: Any) -> bool:
+    """Whether a method is Python code all through."""
+    if isinstance(method, str):
+        return method.upper() not in ("RADAU", "BDF", "LSODA")
+    return not issubclass(method, (integrate.Radau, integrate.BDF, integrate.LSODA))
+
+
+@RULES.defined(integrate.solve_ivp)
+def solve_ivp(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """y, t where it moves, events and `sol`."""
+    if is_by_steps(given["method"]):
+        args, kwargs = call
+        return stepwise(*args, **kwargs)
+    result = called(function, call)
+    fun, args = given["fun"], () if given["args"] is None else as_tuple(given["args"])
+    (start, end), y0 = given["t_span"], np.atleast_1d(np.asarray(given["y0"]))
+    if np.iscomplexobj(y0):
+        refuse(function, "its values are complex")
+
+    def f(t: Any, y: Any) -> Any:
+        if given["vectorized"]:
+            return np.asarray(fun(t, y[:, None], *args))[:, 0]
+        return np.asarray(fun(t, y, *args)) * 1.0
+
+    t_eval = given["t_eval"]
+    t0 = fresh(float(start))
+    moving = is_active(start) or is_active(end) or is_active(t_eval)
+    if not (moving or is_active(y0) or is_active(f(t0, fresh(y0 * 1.0)))):
+        return result
+    options = {name: x for name, x in given["options"].items() if name in TOLERANCES}
+    problem = Solution(function, f, t0, y0, start, fresh(result.t), {"method": given["method"], **options})
+    put_times(problem, result, end, t_eval)
+    if given["events"] is not None:
+        put_events(problem, result, given["events"], args)
+    if result.sol is not None:
+        put(result, "sol", Curve(result.sol, problem.marks, problem.y))
+    return result
+
+
+class Solution:
+    """y at collocation points, with derivatives, from which it is known elsewhere."""
+
+    def __init__(
+        self, function: Any, f: Any, t0: Any, y0: Any, start: Any, times: Any, options: dict[str, Any]
+    ) -> None:
+        self.function, self.f, self.t0 = function, f, t0
+        last = times[-1]
+        self.y0 = y0 * 1.0
+        if is_active(start):
+            self.only_once()
+            self.y0 = self.y0 - slope_outside(f, t0, y0) * (start - t0)
+        self.is_point = bool(last == t0)
+        if self.is_point:
+            self.marks, self.y = None, None
+        else:
+            self.marks = panels_of(function, f, (t0, last), y0, options)
+            self.y = values(function, f, self.marks, self.y0, options)
+
+    def only_once(self) -> None:
+        """Refuse higher Taylor coefficients."""
+        if ordered() > 1:
+            refuse(self.function, "Taylor mode does not know times that move; RK45 is followed by steps")
+
+    def at(self, times: Any) -> Any:
+        """y at constant times, one row each."""
+        if self.is_point:
+            return np.stack([self.y0 for _ in range(len(times))])
+        return between(self.marks, self.y, times)
+
+
+@outside
+def slope_outside(order: int, f: Any, t: Any, y: Any) -> Any:
+    """f as a constant of this level."""
+    return np.asarray(f(t, y)) * 1.0
+
+
+def put_times(problem: Solution, result: Any, end: Any, t_eval: Any) -> None:
+    """y of a result, and t where it moves with `t_eval` or the end."""
+    times = fresh(result.t)
+    y = problem.at(times)
+    moved: Any = None
+    if is_active(t_eval):
+        moved = np.asarray(t_eval)[: len(times)]
+    elif t_eval is None and is_active(end) and result.status == 0:
+        moved = np.concatenate([times[:-1], np.reshape(end * 1.0, (1,))])
+    if moved is not None:
+        problem.only_once()
+        slopes = np.stack([slope_outside(problem.f, float(times[k]), y[k]) for k in range(len(times))])
+        y = y + slopes * np.reshape(moved - times, (-1, 1))
+        put(result, "t", carrying(times, moved))
+    put(result, "y", carrying(fresh(result.y), np.transpose(y)))
+
+
+@mover
+def as_list(events: Any) -> list[Any]:
+    """Events as SciPy takes them: one, or several."""
+    return [events] if callable(events) else list(events)
+
+
+def put_events(problem: Solution, result: Any, events: Any, args: Any) -> None:
+    """Times of events move with what they depend on; a terminal one is the last time, too."""
+    times_found, values_found = [], []
+    for k, event in enumerate(as_list(events)):
+        times = fresh(np.asarray(result.t_events[k]))
+        moved, states = [], []
+        for j in range(len(times)):
+            t, y = moved_event(problem, event, args, float(times[j]))
+            moved.append(t)
+            states.append(y)
+        times_found.append(np.stack(moved) if moved else times)
+        values_found.append(carrying(fresh(result.y_events[k]), np.stack(states)) if states else result.y_events[k])
+        if result.status == 1 and moved and times[-1] == result.t[-1]:
+            put(result, "t", carrying(fresh(result.t), np.concatenate([result.t[:-1], np.reshape(moved[-1], (1,))])))
+            last = np.concatenate([result.y[:, :-1], np.reshape(states[-1], (-1, 1))], 1)
+            put(result, "y", carrying(fresh(result.y), last))
+    put(result, "t_events", times_found)
+    put(result, "y_events", values_found)
+
+
+def moved_event(problem: Solution, event: Any, args: Any, t: Any) -> tuple[Any, Any]:
+    """(time, state) of an event near constant t: g(t, y(t)) = 0."""
+    y = problem.at(np.array([t]))[0]
+    g = number(np.asarray(event(t, y, *args)))
+    if not is_active(g):
+        return np.asarray(t) * 1.0, y
+    problem.only_once()
+    slope, rate = event_slope(problem.function, event, args, problem.f, t, y)
+    time = each_solved(t, g, slope)
+    return time, y + rate * (time - t)
+
+
+@outside
+def event_slope(order: int, function: Any, event: Any, args: Any, f: Any, t: Any, y: Any) -> tuple[Any, Any]:
+    """(dg/dt along the solution, dy/dt), constants of this level."""
+    rate = np.asarray(f(t, y)) * 1.0
+
+    def along(s: Any) -> Any:
+        return number(np.asarray(event(t + s, y + s * rate, *args)))
+
+    slope = derivatives.along(along, 0.0, 1.0)
+    if slope == 0:
+        refuse(function, "an event is touched, not crossed: its time has no derivative")
+    return slope, rate
+
+
+# -- older names -------------------------------------------------------------------------------------------------------
+
+
+@RULES.defined(integrate.odeint)
+def odeint(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """LSODA at given times; one row for each."""
+    outcome = called(function, call)
+    func, args, first = given["func"], as_tuple(given["args"]), given["tfirst"]
+    t, y0 = np.asarray(given["t"]), np.atleast_1d(np.asarray(given["y0"]))
+    values_found = fresh(outcome[0] if given["full_output"] else outcome)
+
+    def f(t: Any, y: Any) -> Any:
+        return np.reshape(np.asarray(func(t, y, *args) if first else func(y, t, *args)), (-1,)) * 1.0
+
+    times = fresh(t * 1.0)
+    if not (is_active(t) or is_active(y0) or is_active(f(float(times[0]), fresh(y0 * 1.0)))):
+        return outcome
+    tolerances = {name: 1.49012e-8 if given[name] is None else given[name] for name in ("rtol", "atol")}
+    start = t[0] if is_active(t) else float(times[0])
+    problem = Solution(function, f, float(times[0]), y0, start, times, {"method": "LSODA", **tolerances})
+    y = problem.at(times)
+    if is_active(t):
+        problem.only_once()
+        slopes = np.stack([slope_outside(f, float(times[k]), y[k]) for k in range(len(times))])
+        y = y + slopes * np.reshape(t - times, (-1, 1))
+    y = carrying(values_found, y)
+    return (y, outcome[1]) if given["full_output"] else y
+
+
+@RULES.defined(integrate.ode.integrate)
+def ode_integrate(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """From the state that the object has to a new one, which it keeps."""
+    solver = given["self"]
+    end, f_args = given["t"], solver.f_params
+    t0, y0 = solver.t, np.atleast_1d(np.asarray(solver._y)) * 1.0
+    name = type(solver._integrator).__name__
+    y = called(function, call)
+
+    def f(t: Any, y: Any) -> Any:
+        return np.reshape(np.asarray(solver.f(t, y, *f_args)), (-1,)) * 1.0
+
+    start = fresh(float(t0))
+    if not (is_active((t0, end, y0)) or is_active(f(start, fresh(y0)))):
+        return y
+    if np.iscomplexobj(y0) or name == "zvode":
+        refuse(integrate.ode, "its values are complex")
+    if given["step"] or given["relax"]:
+        refuse(integrate.ode, "it goes one step, of a length that is the solver's own (step, relax)")
+    options = {"rtol": getattr(solver._integrator, "rtol", 1e-6), "atol": getattr(solver._integrator, "atol", 1e-12)}
+    problem = Solution(integrate.ode, f, start, y0, t0, np.array([start, fresh(float(solver.t))]), {"method": "LSODA", **options})
+    found = problem.at(np.array([fresh(float(solver.t))]))[0]
+    if is_active(end):
+        problem.only_once()
+        found = found + slope_outside(f, fresh(float(end)), found) * (end - fresh(float(end)))
+    state = carrying(fresh(y), np.reshape(found, np.shape(y)))
+    put(solver, "_y", state)
+    put(solver, "t", end)
+    return state
+
+
+RULES.refused("its values are complex", integrate.complex_ode.integrate)

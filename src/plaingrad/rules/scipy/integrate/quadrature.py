@@ -1,0 +1,301 @@
+"""Integrals of functions: the derivative under the integral sign, and the integrand at ends that move.
+
+SciPy's value is kept. Its derivative is that of a sum over the nodes of a composite Gauss-Kronrod rule, on panels that
+are halved until the sum, and its derivative in everything that the integrand holds, are as good as SciPy's integral.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import integrate
+
+from plaingrad.errors import PlaingradError
+from plaingrad.rules import derivatives
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    as_tuple,
+    called,
+    carrying,
+    fresh,
+    is_active,
+    number,
+    ordered,
+    plainly,
+    refuse,
+)
+
+RULES = Rules()
+GOAL = 1e-10  # relative error of the sum
+MOST_PANELS = 400
+POINTS = 10  # Gauss points whose Kronrod rule is used
+
+
+class Way(NamedTuple):
+    """How t in the unit interval becomes x.
+
+    Attributes:
+        kind: "finite", "up" (from a to infinity), "down" (from -infinity to b), "all", or "ends" (denser at both).
+        a: the lower end, or a point of an infinite interval.
+        b: the upper end.
+    """
+
+    kind: str
+    a: float
+    b: float
+
+    def points(self, t: Any) -> tuple[Any, Any]:
+        """(x, dx/dt)."""
+        if self.kind == "finite":
+            return self.a + (self.b - self.a) * t, (self.b - self.a) * np.ones_like(t)
+        if self.kind == "ends":  # singular ends are smoothed
+            s, s_dot = t**3 * (10 - 15 * t + 6 * t * t), 30 * t * t * (1 - t) ** 2
+            return self.a + (self.b - self.a) * s, (self.b - self.a) * s_dot
+        if self.kind == "up":
+            return self.a + (1 - t) / t, 1 / t**2
+        if self.kind == "down":
+            return self.b - (1 - t) / t, 1 / t**2
+        s = 2 * t - 1
+        return s / (1 - s * s), 2 * (1 + s * s) / (1 - s * s) ** 2
+
+
+def way_of(a: float, b: float, singular: bool = False) -> Way:
+    """The way from a < b, either of which may be infinite."""
+    if np.isinf(a) and np.isinf(b):
+        return Way("all", a, b)
+    if np.isinf(b):
+        return Way("up", a, b)
+    if np.isinf(a):
+        return Way("down", a, b)
+    return Way("ends" if singular else "finite", a, b)
+
+
+def kronrod() -> tuple[Any, Any, Any]:
+    """(nodes in (0, 1), Kronrod weights, Gauss weights, 0 at the nodes that Kronrod added)."""
+    gauss, weights = np.polynomial.legendre.leggauss(POINTS)
+    nodes = np.sort(np.concatenate([gauss, stieltjes_roots(gauss, weights)]))
+    low = np.polynomial.legendre.legvander(nodes, nodes.size - 1).T
+    right = np.zeros(nodes.size)
+    right[0] = 2.0  # the integral of P_0; of the others 0
+    full = np.linalg.solve(low, right)
+    coarse = np.zeros(nodes.size)
+    coarse[1::2] = weights
+    return (nodes + 1) / 2, full / 2, coarse / 2
+
+
+def stieltjes_roots(gauss: Any, weights: Any) -> Any:
+    """The nodes that Kronrod adds: roots of the E of degree n + 1 with integral of P_n E x^k zero for k <= n."""
+    n = gauss.size
+    fine, w = np.polynomial.legendre.leggauss(2 * n + 2)
+    legendre = np.polynomial.legendre.legvander(fine, n + 1)
+    moments = (legendre[:, n] * w) @ np.einsum("ij,ik->ijk", legendre[:, : n + 1], legendre).reshape(fine.size, -1)
+    matrix = moments.reshape(n + 1, n + 2)
+    coefficients = np.append(np.linalg.lstsq(matrix[:, :-1], -matrix[:, -1], rcond=None)[0], 1.0)
+    return np.polynomial.legendre.legroots(coefficients).real
+
+
+NODES, FULL, COARSE = kronrod()
+
+
+def sums(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> Any:
+    """The sums of f(x) with both weights."""
+    fine, rough = 0.0, 0.0
+    for k in range(len(xs)):
+        z = f(float(xs[k]), *args)
+        fine = fine + full[k] * z
+        rough = rough + coarse[k] * z
+    return number(np.asarray(fine)), number(np.asarray(rough))
+
+
+def placed(panels: Any, way: Way, weight: Any) -> tuple[Any, Any, Any]:
+    """The nodes x on all panels, and both weights."""
+    t, full, coarse = unit(panels)
+    x, x_dot = way.points(t)
+    factor = x_dot * (1.0 if weight is None else weight(x))
+    keep = np.isfinite(x) & np.isfinite(factor)
+    return x[keep], (full * factor)[keep], (coarse * factor)[keep]
+
+
+def unit(panels: Any) -> tuple[Any, Any, Any]:
+    """The nodes t on all panels, and both weights."""
+    t = (panels[:, :1] + (panels[:, 1:] - panels[:, :1]) * NODES).ravel()
+    size = np.repeat(panels[:, 1] - panels[:, 0], NODES.size)
+    return t, np.tile(FULL, panels.shape[0]) * size, np.tile(COARSE, panels.shape[0]) * size
+
+
+@plainly
+def plan(function: Any, f: Any, args: tuple[Any, ...], way: Way, weight: Any, breaks: Any, value: float) -> tuple[Any, Any]:
+    """(nodes t, weights) of a sum that is as good as SciPy's value, and whose derivative has converged."""
+    marks = np.unique(np.concatenate([[0.0, 1.0], breaks]))
+    panels = np.stack([marks[:-1], marks[1:]], 1)
+    panels, total, error = refined(f, args, panels, way, weight)
+    if not np.abs(total - value) <= 1e-6 * np.abs(value) + 10 * error + 1e-7:
+        refuse(function, f"the integrand is too singular: a sum over nodes gives {total:.6g}, not {value:.6g}")
+    for _ in range(8):
+        x, full, coarse = placed(panels, way, weight)
+        if has_converged(f, args, x.tolist(), full.tolist(), coarse.tolist()):
+            t, full, _ = unit(panels)
+            x, x_dot = way.points(t)
+            keep = np.isfinite(x) & np.isfinite(x_dot * (1.0 if weight is None else weight(x)))
+            return t[keep], full[keep]
+        middle = panels.mean(1)
+        panels = np.concatenate([np.stack([panels[:, 0], middle], 1), np.stack([middle, panels[:, 1]], 1)])
+    refuse(function, "the integral of the derivative does not converge as that of the function does")
+
+
+def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -> tuple[Any, float, float]:
+    """Panels halved where the sum is worst, the sum, and its error."""
+
+    def of(panel: Any) -> tuple[Any, float, float]:
+        x, full, coarse = placed(panel[None], way, weight)
+        z = np.array([number(np.asarray(f(x, *args))) for x in x.tolist()]) if x.size else np.zeros(0)
+        return panel, float(full @ z), abs(float((full - coarse) @ z))
+
+    parts = [of(panel) for panel in panels]
+    while len(parts) < MOST_PANELS:
+        total, error = sum([p[1] for p in parts]), sum([p[2] for p in parts])
+        if not error > GOAL * abs(total) + 1e-13:
+            break
+        worst = max(range(len(parts)), key=lambda k: parts[k][2])
+        low, high = parts.pop(worst)[0]
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        parts += [of(np.array([low, middle])), of(np.array([middle, high]))]
+    return np.array([p[0] for p in parts]), sum([p[1] for p in parts]), sum([p[2] for p in parts])
+
+
+def has_converged(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> bool:
+    """Whether both weights give the same derivatives in all that f and its arguments hold."""
+    try:
+        _, pullback = derivatives.pulled(sums, f, args, xs, full, coarse)
+        fine, rough = flat(pullback((1.0, 0.0))[1:3]), flat(pullback((0.0, 1.0))[1:3])
+    except PlaingradError:
+        return len(xs) >= 8 * NODES.size  # what it holds cannot be told: a mesh that is finer than need be
+    size = np.max(np.abs(fine), initial=0.0)
+    if fine.size and size == 0.0:
+        return len(xs) >= 16 * NODES.size
+    return fine.shape == rough.shape and bool(np.all(np.abs(fine - rough) <= 1e-8 * size))
+
+
+def flat(x_bar: Any) -> Any:
+    """The numbers in cotangents of any structure."""
+    if isinstance(x_bar, (float, int, np.floating)):
+        return np.array([float(x_bar)])
+    if isinstance(x_bar, np.ndarray):
+        return np.real(x_bar).ravel()
+    if isinstance(x_bar, (tuple, list)):
+        parts = [flat(part) for part in x_bar]
+    elif hasattr(x_bar, "values") and callable(x_bar.values):
+        parts = [flat(part) for part in x_bar.values()]
+    elif hasattr(x_bar, "fields"):
+        parts = [flat(part) for part in dict(x_bar.fields).values()]
+    else:
+        parts = []
+    return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def weight_of(kind: Any, variable: Any, a: Any, b: Any) -> Any:
+    """The weight as a function, or None."""
+    if kind is None:
+        return None
+    if kind in ("cos", "sin"):
+        wave = np.cos if kind == "cos" else np.sin
+        return lambda x: wave(variable * x)
+    power = lambda x: (x - a) ** variable[0] * (b - x) ** variable[1]
+    if kind == "alg":
+        return power
+    if kind == "alg-loga":
+        return lambda x: power(x) * np.log(x - a)
+    if kind == "alg-logb":
+        return lambda x: power(x) * np.log(b - x)
+    return lambda x: power(x) * np.log(x - a) * np.log(b - x)
+
+
+@plainly
+def breaks_of(points: Any, way: Way) -> Any:
+    """Break points as t."""
+    inside = [p for p in (points if points is not None else ()) if way.a < p < way.b]
+    return (np.array(inside, dtype=float) - way.a) / (way.b - way.a) if way.kind == "finite" else np.zeros(0)
+
+
+@RULES.defined(integrate.quad)
+def quad(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """Value and error; the error has no derivative."""
+    outcome = called(function, call)
+    f, args, a, b = given["func"], as_tuple(given["args"]), given["a"], given["b"]
+    value = fresh(outcome[0])
+    kind, variable = given["weight"], given["wvar"]
+    if not callable(f):
+        if is_active((a, b, args)):
+            refuse(function, "its function is compiled code")
+        return outcome
+    z = integral(function, f, args, a, b, kind, variable, given["points"], value)
+    return outcome if z is None else (carrying(value, z), *outcome[1:])
+
+
+def integral(function: Any, f: Any, args: Any, a: Any, b: Any, kind: Any, variable: Any, points: Any, value: Any) -> Any:
+    """The integral with its derivative, or None where nothing of it depends on the inputs."""
+    low, high = fresh(float(a)), fresh(float(b))
+    if low == high:
+        return ends(f, args, a, b, low, high, None, 0.0)
+    if not (is_active((a, b, variable)) or depends(f, args, low, high)):
+        return None
+    if is_active(variable):
+        refuse(function, "its weight depends on the inputs (wvar)")
+    if isinstance(value, complex):
+        refuse(function, "its values are complex")
+    if kind is not None and not (np.isfinite(low) and np.isfinite(high)):
+        refuse(function, "its weight oscillates without end")
+    moving = ordered() > 1  # Taylor coefficients: the nodes move with the ends
+    if moving:
+        low, high = float(a), float(b)
+    if kind == "cauchy":
+        rest = np.log(abs((high - variable) / (low - variable)))
+        middle = height(f, args, variable)
+
+        def smooth(x: Any, *args: Any) -> Any:
+            return (height(f, args, x) - height(f, args, variable)) / (x - variable)
+
+        z = summed(function, smooth, args, low, high, None, None, None, value - fresh(middle * rest))
+        z, weight = z + middle * rest, lambda x: 1 / (x - variable)
+    else:
+        weight = weight_of(kind, variable, low, high)
+        z = summed(function, f, args, low, high, kind, weight, points, value)
+    return z if moving else ends(f, args, a, b, low, high, weight, z)
+
+
+def summed(
+    function: Any, f: Any, args: Any, low: Any, high: Any, kind: Any, weight: Any, points: Any, value: Any
+) -> Any:
+    """The sum over nodes that are planned outside of every level."""
+    singular = kind is not None and kind.startswith("alg")
+    sign = 1.0 if low < high else -1.0
+    way = way_of(low, high, singular) if low < high else way_of(high, low, singular)
+    t, full = plan(function, f, args, way, weight, breaks_of(points, way), value * sign)
+    xs, x_dot = way.points(t)
+    full = full * x_dot * sign
+    if weight is not None:
+        full = full * weight(xs)
+    return sums(f, args, xs, full, np.zeros(t.size))[0]
+
+
+def ends(f: Any, args: Any, a: Any, b: Any, low: Any, high: Any, weight: Any, z: Any) -> Any:
+    """z with f at the ends that move."""
+    for end, at, sign in ((b, high, 1.0), (a, low, -1.0)):
+        if is_active(end) and np.isfinite(at):
+            slope = height(f, args, at) if weight is None else height(f, args, at) * weight(at)
+            z = z + sign * slope * (end - at)
+    return z
+
+
+def height(f: Any, args: Any, x: Any) -> Any:
+    """f(x), a number."""
+    return number(np.asarray(f(x, *args)))
+
+
+def depends(f: Any, args: Any, low: Any, high: Any) -> bool:
+    """Whether f(x) depends on the inputs at this level, at one x."""
+    x, _ = way_of(min(low, high), max(low, high)).points(np.array([0.437]))
+    return is_active(f(float(x[0]), *args))

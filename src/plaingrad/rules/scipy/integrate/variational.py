@@ -1,0 +1,215 @@
+"""Solutions of initial value problems by code that is compiled, or iterates: their variational equations.
+
+y' = f(t, y, parameters) is, on panels with collocation points c (Radau's, order 9), the system of equations
+
+    d_kj = y(t_k) + h_k sum_i A_ji f(t_ki, y_ki, parameters) - y_kj = 0
+
+One Newton step on it gives y its derivative: forwards a sweep over the panels, in reverse mode one back, which is the
+adjoint equation, with dense solves of J = df/dy. It is stable for stiff systems, too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import integrate
+
+from plaingrad.rulebook import Rule
+from plaingrad.rules import derivatives
+from plaingrad.rules.pushforwards import dot_of, varies
+from plaingrad.rules.scipy.implicit import (
+    copied,
+    helpers,
+    is_active,
+    ordered,
+    outside,
+    plainly,
+    refuse,
+    source_of,
+)
+from plaingrad.tangents import ZeroTangent
+
+STAGES = 5
+FIRST_PANELS = 8
+LARGEST = 2**27  # numbers in the matrices of all panels
+
+
+def radau(count: int) -> tuple[Any, Any]:
+    """(points in (0, 1], A): A_ji is the integral of the i-th Lagrange polynomial from 0 to c_j."""
+    legendre = np.polynomial.legendre
+    right = legendre.legsub(legendre.Legendre.basis(count).coef, legendre.Legendre.basis(count - 1).coef)
+    c = np.sort((legendre.legroots(right).real + 1) / 2)
+    c[-1] = 1.0
+    powers = np.vander(c, increasing=True)
+    integrals = c[:, None] ** np.arange(1, count + 1) / np.arange(1, count + 1)
+    return c, integrals @ np.linalg.inv(powers)
+
+
+C, A = radau(STAGES)
+WITH_START = np.concatenate([[0.0], C])
+TO_POWERS = np.linalg.inv(np.vander(WITH_START, increasing=True))  # from values at 0 and C to coefficients
+
+
+# -- panels ------------------------------------------------------------------------------------------------------------
+
+
+def nodes_of(marks: Any) -> Any:
+    """The first time, then the collocation points of every panel."""
+    inner = marks[:-1, None] + np.diff(marks)[:, None] * C
+    return np.concatenate([marks[:1], inner.ravel()])
+
+
+@plainly
+def panels_of(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]) -> Any:
+    """The marks between panels: as few of the solver's steps as describe the solution to its tolerance."""
+    sol = integrate.solve_ivp(f, span, y0, dense_output=True, **options)
+    if not sol.success:
+        refuse(function, f"its solution is not whole: {sol.message}")
+    steps = sol.sol.ts
+    count = min(FIRST_PANELS, len(steps) - 1)
+    chosen = np.unique(np.round(np.linspace(0, len(steps) - 1, count + 1)).astype(int))
+    while True:
+        marks = steps[chosen]
+        t = nodes_of(marks)
+        y = sol.sol(t).T
+        slopes = np.array([f(s, z) for s, z in zip(t[1:].tolist(), y[1:], strict=True)])
+        d = defects(y, slopes, np.diff(marks)).reshape(-1, STAGES, y.shape[1])
+        allowed = 10 * (options.get("atol", 1e-6) + options.get("rtol", 1e-3) * np.abs(y[1:]).reshape(d.shape))
+        bad = np.flatnonzero(np.any(np.abs(d) > allowed, axis=(1, 2)) & (np.diff(chosen) > 1))
+        if not bad.size:
+            return marks
+        chosen = np.unique(np.concatenate([chosen, (chosen[bad] + chosen[bad + 1]) // 2]))
+
+
+def defects(y: Any, slopes: Any, h: Any) -> Any:
+    """d_kj of the values at all nodes but the first, with f there."""
+    size = y.shape[1]
+    starts = y[:-1:STAGES]
+    inner = np.reshape(y[1:], (-1, STAGES, size))
+    sums = np.einsum("ji,kin->kjn", A, np.reshape(slopes, (-1, STAGES, size)))
+    return np.reshape(starts[:, None, :] + h[:, None, None] * sums - inner, (-1, size))
+
+
+def values(function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
+    """y at the nodes, one row each, by SciPy."""
+    sol = integrate.solve_ivp(f, (marks[0], marks[-1]), y0, dense_output=True, **options)
+    return np.array(sol.sol(nodes_of(marks)).T)
+
+
+def values_definition(function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
+    """The same, with derivatives in y0 and in all that f depends on."""
+    y = values_outside(function, f, marks, y0, options)
+    t, h = nodes_of(marks), np.diff(marks)
+    if not (is_active(y0) or is_active(f(float(t[1]), y[1]))):
+        return y
+    matrices = matrices_at(function, f, t, y, h)
+    for _ in range(ordered()):
+        slopes = np.stack([np.asarray(f(float(t[k]), y[k])) for k in range(1, len(t))])
+        d = np.concatenate([np.reshape(y0 - y[0], (1, -1)), defects(y, slopes, h)])
+        y = flow(y, d, matrices)
+    return y
+
+
+@outside
+def values_outside(order: int, function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
+    """The values as constants."""
+    return copied(values(function, f, marks, y0, options))
+
+
+@outside
+def matrices_at(order: int, function: Any, f: Any, t: Any, y: Any, h: Any) -> Any:
+    """For every panel 1 - h A J, a matrix of all its points."""
+    size = y.shape[1]
+    if h.size * (STAGES * size) ** 2 > LARGEST:
+        refuse(function, f"{size} unknowns on {h.size} panels are too many for dense matrices; RK45 is followed by steps")
+    slopes = [slope_at(f, float(t[k]), y[k]) for k in range(1, len(t))]
+    slopes = np.reshape(np.stack(slopes), (h.size, STAGES, size, size))
+    blocks = np.einsum("ji,kimn->kjmin", A, slopes) * h[:, None, None, None, None]
+    return np.eye(STAGES * size) - np.reshape(blocks, (h.size, STAGES * size, STAGES * size))
+
+
+def slope_at(f: Any, t: float, y: Any) -> Any:
+    """df/dy."""
+
+    def of_state(y: Any) -> Any:
+        return np.asarray(f(t, y))
+
+    return derivatives.jacobian(of_state, y)
+
+
+# -- the Newton step ---------------------------------------------------------------------------------------------------
+
+
+def flow(y: Any, d: Any, matrices: Any) -> Any:
+    """y, with the derivative of y + (1 - h A J)^-1 (d, carried from panel to panel)."""
+    return copied(y)
+
+
+def flow_rrule(y: Any, d: Any, matrices: Any) -> Any:
+    """The panels are gone through backwards."""
+
+    def flow_pullback(y_bar: Any) -> tuple[Any, ...]:
+        size = np.shape(y)[1]
+        turned = np.swapaxes(matrices, 1, 2)
+        carried = np.zeros(size)
+        found = []
+        for k in range(matrices.shape[0] - 1, -1, -1):
+            own = np.reshape(y_bar[1 + STAGES * k : 1 + STAGES * (k + 1)], (STAGES, size))
+            last = np.concatenate([own[:-1], own[-1:] + carried[None]])
+            w = np.reshape(np.linalg.solve(turned[k], np.reshape(last, (-1,))), (STAGES, size))
+            carried = np.sum(w, 0)
+            found.append(w)
+        first = np.reshape(y_bar[0] + carried, (1, size))
+        return y_bar, np.concatenate([first, *found[::-1]]), ZeroTangent
+
+    return y * 1.0, flow_pullback
+
+
+def flow_frule(y: Any, d: Any, matrices: Any) -> Any:
+    """The panels are gone through forwards; tangents may have a leading axis."""
+
+    def flow_pushforward(dots: Any) -> Any:
+        y_dot, d_dot = dot_of(dots, 0), dot_of(dots, 1)
+        if not varies(d_dot):
+            return y_dot
+        size = np.shape(y)[1]
+        chunk = d_dot if np.ndim(d_dot) == 3 else np.reshape(d_dot, (1, -1, size))
+        carried = chunk[:, 0]
+        rows = [chunk[:, :1]]
+        for k in range(matrices.shape[0]):
+            own = chunk[:, 1 + STAGES * k : 1 + STAGES * (k + 1)] + carried[:, None, :]
+            moved = np.linalg.solve(matrices[k], np.transpose(np.reshape(own, (-1, STAGES * size))))
+            rows.append(np.reshape(np.transpose(moved), (-1, STAGES, size)))
+            carried = rows[-1][:, -1]
+        z_dot = np.reshape(np.concatenate(rows, 1), np.shape(d_dot))
+        return z_dot if not varies(y_dot) else y_dot + z_dot
+
+    return y * 1.0, flow_pushforward
+
+
+helpers(
+    Rule(values, "composed", definition=values_definition, source=source_of(values_definition)),
+    Rule(
+        flow, "full", flow_rrule, frule=flow_frule, chunked_frule=flow_frule, affine=True, source=source_of(flow_rrule)
+    ),
+)
+
+
+# -- between the nodes -------------------------------------------------------------------------------------------------
+
+
+def between(marks: Any, y: Any, t: Any) -> Any:
+    """The collocation polynomials at times t, a vector of constants: one row each."""
+    places, powers = basis_at(marks, t)
+    rows = np.reshape(places[:, None] * STAGES + np.arange(STAGES + 1), (-1,))
+    return np.einsum("kp,kpn->kn", powers, np.reshape(y[rows], (len(t), STAGES + 1, -1)))
+
+
+@plainly
+def basis_at(marks: Any, t: Any) -> tuple[Any, Any]:
+    """(the panel of each time, what each of its six values counts there)."""
+    forward = 1.0 if marks[-1] >= marks[0] else -1.0
+    places = np.clip(np.searchsorted(forward * marks, forward * t, side="right") - 1, 0, len(marks) - 2)
+    s = (t - marks[places]) / (marks[places + 1] - marks[places])
+    return places, s[:, None] ** np.arange(STAGES + 1) @ TO_POWERS
