@@ -19,6 +19,7 @@ PYTHON_MODULES = (
     "scipy.special._spherical_bessel",
 )  # fmt: skip
 
+
 def rules_of_special() -> Iterable[Rule]:
     """The rules of `scipy.special`; none where SciPy is not installed."""
     try:

@@ -25,6 +25,7 @@ from plaingrad.rules.scipy.implicit import (
     plainly,
     refuse,
 )
+from plaingrad.tangents import Tangent, unthunk
 
 RULES = Rules()
 GOAL = 1e-10  # relative error of the sum
@@ -169,28 +170,27 @@ def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -
 def has_converged(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> bool:
     """Whether both weights give the same derivatives in all that f and its arguments hold."""
     try:
-        _, pullback = derivatives.pulled(sums, f, args, xs, full, coarse)
+        (total, _), pullback = derivatives.pulled(sums, f, args, xs, full, coarse)
         fine, rough = flat(pullback((1.0, 0.0))[1:3]), flat(pullback((0.0, 1.0))[1:3])
     except PlaingradError:
-        return len(xs) >= 8 * NODES.size  # what it holds cannot be told: a mesh that is finer than need be
+        return len(xs) >= 2 * NODES.size  # what it holds cannot be told: a mesh that is finer than need be
     size = np.max(np.abs(fine), initial=0.0)
     if fine.size and size == 0.0:
-        return len(xs) >= 16 * NODES.size
+        return len(xs) >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
     return fine.shape == rough.shape and bool(np.all(np.abs(fine - rough) <= 1e-8 * size))
 
 
 def flat(x_bar: Any) -> Any:
     """The numbers in cotangents of any structure."""
+    x_bar = unthunk(x_bar)
     if isinstance(x_bar, (float, int, np.floating)):
         return np.array([float(x_bar)])
     if isinstance(x_bar, np.ndarray):
         return np.real(x_bar).ravel()
     if isinstance(x_bar, (tuple, list)):
         parts = [flat(part) for part in x_bar]
-    elif hasattr(x_bar, "values") and callable(x_bar.values):
-        parts = [flat(part) for part in x_bar.values()]
-    elif hasattr(x_bar, "fields"):
-        parts = [flat(part) for part in dict(x_bar.fields).values()]
+    elif isinstance(x_bar, (dict, Tangent)):
+        parts = [flat(x_bar[name]) for name in x_bar]
     else:
         parts = []
     return np.concatenate(parts) if parts else np.zeros(0)
@@ -240,7 +240,7 @@ def integral(function: Any, f: Any, args: Any, a: Any, b: Any, kind: Any, variab
     low, high = fresh(float(a)), fresh(float(b))
     if low == high:
         return ends(f, args, a, b, low, high, None, 0.0)
-    if not (is_active((a, b, variable)) or depends(f, args, low, high)):
+    if not (is_active((f, args, a, b, variable)) or depends(f, args, low, high)):
         return None
     if is_active(variable):
         refuse(function, "its weight depends on the inputs (wvar)")
@@ -296,6 +296,6 @@ def height(f: Any, args: Any, x: Any) -> Any:
 
 
 def depends(f: Any, args: Any, low: Any, high: Any) -> bool:
-    """Whether f(x) depends on the inputs at this level, at one x."""
-    x, _ = way_of(min(low, high), max(low, high)).points(np.array([0.437]))
-    return is_active(f(float(x[0]), *args))
+    """Whether f(x) depends on the inputs at this level, though they are not seen in it: at some x."""
+    x, _ = way_of(min(low, high), max(low, high)).points(np.array([0.03, 0.26, 0.437, 0.71, 0.96]))
+    return is_active([f(float(x[k]), *args) for k in range(len(x))])

@@ -101,12 +101,14 @@ def values_definition(function: Any, f: Any, marks: Any, y0: Any, options: dict[
     """The same, with derivatives in y0 and in all that f depends on."""
     y = values_outside(function, f, marks, y0, options)
     t, h = nodes_of(marks), np.diff(marks)
-    if not (is_active(y0) or is_active(f(float(t[1]), y[1]))):
-        return y
-    matrices = matrices_at(function, f, t, y, h)
+    matrices: Any = None
     for _ in range(ordered()):
         slopes = np.stack([np.asarray(f(float(t[k]), y[k])) for k in range(1, len(t))])
         d = np.concatenate([np.reshape(y0 - y[0], (1, -1)), defects(y, slopes, h)])
+        if not is_active(d):
+            return y
+        if matrices is None:
+            matrices = matrices_at(function, f, t, y, h)
         y = flow(y, d, matrices)
     return y
 
@@ -123,19 +125,14 @@ def matrices_at(order: int, function: Any, f: Any, t: Any, y: Any, h: Any) -> An
     size = y.shape[1]
     if h.size * (STAGES * size) ** 2 > LARGEST:
         refuse(function, f"{size} unknowns on {h.size} panels are too many for dense matrices; RK45 is followed by steps")
-    slopes = [slope_at(f, float(t[k]), y[k]) for k in range(1, len(t))]
-    slopes = np.reshape(np.stack(slopes), (h.size, STAGES, size, size))
+
+    def shifted(s: Any) -> Any:
+        return np.stack([np.asarray(f(float(t[k]), y[k] + s)) for k in range(1, len(t))])
+
+    slopes = derivatives.jacobian(shifted, np.zeros(size))  # of all nodes at once
+    slopes = np.reshape(slopes, (h.size, STAGES, size, size))
     blocks = np.einsum("ji,kimn->kjmin", A, slopes) * h[:, None, None, None, None]
     return np.eye(STAGES * size) - np.reshape(blocks, (h.size, STAGES * size, STAGES * size))
-
-
-def slope_at(f: Any, t: float, y: Any) -> Any:
-    """df/dy."""
-
-    def of_state(y: Any) -> Any:
-        return np.asarray(f(t, y))
-
-    return derivatives.jacobian(of_state, y)
 
 
 # -- the Newton step ---------------------------------------------------------------------------------------------------
@@ -200,16 +197,19 @@ helpers(
 
 
 def between(marks: Any, y: Any, t: Any) -> Any:
-    """The collocation polynomials at times t, a vector of constants: one row each."""
-    places, powers = basis_at(marks, t)
+    """The collocation polynomials at times t, a vector: one row each."""
+    places = places_of(marks, t)
+    s = (t - marks[places]) / (marks[places + 1] - marks[places])
+    powers = [s * 0.0 + 1.0]
+    for _ in range(STAGES):
+        powers.append(powers[-1] * s)
+    weights = np.dot(np.stack(powers, 1), TO_POWERS)
     rows = np.reshape(places[:, None] * STAGES + np.arange(STAGES + 1), (-1,))
-    return np.einsum("kp,kpn->kn", powers, np.reshape(y[rows], (len(t), STAGES + 1, -1)))
+    return np.einsum("kp,kpn->kn", weights, np.reshape(y[rows], (len(places), STAGES + 1, -1)))
 
 
 @plainly
-def basis_at(marks: Any, t: Any) -> tuple[Any, Any]:
-    """(the panel of each time, what each of its six values counts there)."""
+def places_of(marks: Any, t: Any) -> Any:
+    """The panel of each time."""
     forward = 1.0 if marks[-1] >= marks[0] else -1.0
-    places = np.clip(np.searchsorted(forward * marks, forward * t, side="right") - 1, 0, len(marks) - 2)
-    s = (t - marks[places]) / (marks[places + 1] - marks[places])
-    return places, s[:, None] ** np.arange(STAGES + 1) @ TO_POWERS
+    return np.clip(np.searchsorted(forward * marks, forward * t, side="right") - 1, 0, len(marks) - 2)

@@ -1,0 +1,127 @@
+"""Integrals have the derivative under the integral sign and at ends that move: by closed forms, nested, in both modes."""
+
+import math
+
+import numpy as np
+import plaingrad
+import pytest
+
+si = pytest.importorskip("scipy.integrate")
+special = pytest.importorskip("scipy.special")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+A = 1.3
+
+
+def check(f, first, second=None, tolerance=1e-8):
+    assert plaingrad.grad(f)(A) == pytest.approx(first, rel=tolerance)
+    assert plaingrad.jvp(f, (A,), (1.0,))[1] == pytest.approx(first, rel=tolerance)
+    if second is not None:
+        slope = plaingrad.grad(f)
+        assert plaingrad.grad(slope)(A) == pytest.approx(second, rel=10 * tolerance)
+        assert plaingrad.jvp(slope, (A,), (1.0,))[1] == pytest.approx(second, rel=10 * tolerance)
+        assert 2 * plaingrad.taylor(f, A, 2)[2] == pytest.approx(second, rel=10 * tolerance)
+
+
+def quad(*args, **kwargs):
+    return si.quad(*args, **kwargs)[0]
+
+
+def test_finite_and_infinite_intervals():
+    e = math.exp(-A)
+    check(lambda a: quad(lambda x: np.exp(-a * x), 0, 1), (e * (A + 1) - 1) / A**2, (2 - e * (A * A + 2 * A + 2)) / A**3)
+    check(lambda a: quad(lambda x: np.exp(-a * x), 0, np.inf), -1 / A**2, 2 / A**3)
+    check(lambda a: quad(lambda x, b: np.exp(b * x), -np.inf, 0, args=(a,)), -1 / A**2, 2 / A**3)
+    root = math.sqrt(math.pi)
+    check(lambda a: quad(lambda x: np.exp(-a * x * x), -np.inf, np.inf), -root / 2 * A**-1.5, 0.75 * root * A**-2.5)
+
+
+def test_ends_that_move():
+    check(lambda a: quad(lambda x: x**2, -a, a * a), A * A + 2 * A**5, 2 * A + 10 * A**4)
+    check(lambda a: quad(lambda x: x**2, a * a, -a), -(A * A) - 2 * A**5, -2 * A - 10 * A**4)
+    check(lambda a: quad(lambda x: np.exp(-a * x), a, np.inf), math.exp(-A * A) * (-2 - 1 / A**2))
+
+
+def test_a_parameter_that_only_part_of_the_interval_sees():
+    check(lambda a: quad(lambda x: a * x if x < 0.2 else 1.0, 0, 1, points=[0.2]), 0.02)
+
+
+def test_singular_ends_and_kinks():
+    check(lambda a: quad(lambda x: x ** (-a / 3), 0, 1), 1 / 3 / (1 - A / 3) ** 2, tolerance=1e-6)
+    check(lambda a: quad(lambda x: np.log(x) * x**a, 0, 1), 2 / (A + 1) ** 3, tolerance=1e-7)
+    check(lambda a: quad(lambda x: a * a * abs(x - 0.3), 0, 1, points=[0.3]), 2 * A * (0.045 + 0.245))
+
+
+def test_weights():
+    def beta(a):  # integral of x^-1/2 (1 - x)^0.3 x^a
+        return special.beta(0.5 + a, 1.3)
+
+    slope = special.beta(0.5 + A, 1.3) * (special.psi(0.5 + A) - special.psi(1.8 + A))
+    check(lambda a: quad(lambda x: x**a, 0, 1, weight="alg", wvar=(-0.5, 0.3)), slope, tolerance=1e-6)
+    wave = -(A * A - 1) / (A * A + 1) ** 2  # of the integral of exp(-a x) cos(x) from 0, a / (a*a + 1)
+    check(lambda a: quad(lambda x: np.exp(-a * x), 0, 40, weight="cos", wvar=1.0), wave, tolerance=1e-6)
+    check(lambda a: quad(lambda x: a * x, 0, 3, weight="cauchy", wvar=1.0), 3 + math.log(2))
+    check(lambda a: quad(lambda x: a, 0, 1, weight="alg-loga", wvar=(0, 0)), -1.0)
+
+
+def test_an_integrand_that_vanishes_where_its_derivative_does_not():
+    def peak(x):
+        return np.exp(-1000 * (x - 3.3) ** 2)
+
+    exact = math.sqrt(math.pi / 1000)
+    assert plaingrad.grad(lambda a: quad(lambda x: a * peak(x), 0, 10))(0.0) == pytest.approx(exact, rel=1e-7)
+
+
+def test_a_gradient_by_what_a_closure_holds():
+    c = np.array([0.5, -1.0, 2.0])
+    found = plaingrad.grad(lambda c: quad(lambda x: c[0] + c[1] * x + c[2] * x * x, 0, 2))(c)
+    np.testing.assert_allclose(found, [2.0, 2.0, 8 / 3], rtol=1e-12)
+
+
+def test_integrals_of_integrals():
+    exact = 0.25  # of the integral of a x y over the unit square
+    check(lambda a: si.dblquad(lambda y, x: a * x * y, 0, 1, 0, 1)[0], exact)
+    check(lambda a: si.dblquad(lambda y, x: x * y, 0, 1, 0, lambda x: a * x)[0], A / 4)
+    check(lambda a: si.nquad(lambda x, y: x * y, [(0, a), (0, 1)])[0], A / 2)
+
+
+def test_functions_that_are_followed():
+    slope = (math.exp(A * A) * (2 * A * A - 1) + 1) / A**2  # of the integral of exp(a x) from 0 to a
+    check(lambda a: si.fixed_quad(lambda x: np.exp(a * x), 0, a, n=12)[0], slope)
+    check(lambda a: si.quad_vec(lambda x: np.exp(a * x), 0, a)[0], slope)
+    y = np.array([1.0, 2.0, 4.0, 3.0, 0.5])
+    for name in ("simpson", "trapezoid", "romb"):
+        rule = getattr(si, name)
+        plain = rule(y)
+        np.testing.assert_allclose(plaingrad.grad(lambda y, rule=rule: rule(y))(y) @ y, plain)  # linear
+    if hasattr(si, "tanhsinh"):
+        check(lambda a: si.tanhsinh(lambda x: np.exp(a * x), 0, a).integral, slope)
+
+
+@pytest.mark.skipif(not hasattr(si, "nsum"), reason="newer SciPy")
+def test_infinite_sums():
+    geometric = math.exp(-A)
+    slope = -geometric / (1 - geometric) ** 2
+    check(lambda a: si.nsum(lambda k: np.exp(-a * k), 0, np.inf).sum, slope, tolerance=1e-7)
+    s = A + 1
+    h = 1e-3
+    zetas = [special.zeta(s + k * h) for k in (-2, -1, 1, 2)]
+    exact = (zetas[0] - 8 * zetas[1] + 8 * zetas[2] - zetas[3]) / (12 * h)
+    check(lambda a: si.nsum(lambda k: 1 / k ** (a + 1), 1, np.inf).sum, exact, tolerance=1e-8)
+    check(lambda a: si.nsum(lambda k: a / k, 1, 10).sum, np.sum(1 / np.arange(1.0, 11.0)))
+
+
+def test_what_is_refused():
+    refused = pytest.raises(plaingrad.MissingRuleError, match=r"`scipy.integrate.quad` at .*test_integrate_quad.py")
+    with refused:
+        plaingrad.grad(lambda a: quad(lambda x: np.exp(-a * x), 0, np.inf, weight="cos", wvar=2.0))(A)
+    with refused:
+        plaingrad.grad(lambda a: quad(lambda x: x, 0, 1, weight="cos", wvar=a))(A)
+    with refused:  # it does not exist
+        plaingrad.grad(lambda a: quad(lambda x: a / x, 0, 1))(A)
+    with pytest.raises(ZeroDivisionError):
+        plaingrad.grad(lambda a: quad(lambda x: a / 0.0, 0, 1))(A)
+
+
+def test_where_nothing_depends_on_the_inputs_it_is_scipys_value():
+    assert plaingrad.grad(lambda a: a * quad(lambda x: 1 / np.sqrt(x), 0, 1))(A) == quad(lambda x: 1 / np.sqrt(x), 0, 1)
