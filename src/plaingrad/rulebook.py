@@ -430,9 +430,8 @@ def name_of(function: Any) -> str:
 def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = False) -> None:
     """Enter `rules()` when a function or class of `module` is first looked up.
 
-    So the rules are in force as soon as the program has imported the module, wherever it does, and plaingrad need not
-    import it. Types of C code that do not know their module are waited for as "builtins.NAME". With `ufuncs`, which do
-    not know theirs either, also when a ufunc without a rule is first looked up after the module was imported.
+    So plaingrad need not import it. A type of C code that does not know its module is "builtins.NAME". With `ufuncs`,
+    which do not know theirs either, also when one without a rule is looked up after the module was imported.
     """
     _waiting[module] = rules
     if ufuncs:
@@ -450,8 +449,7 @@ def _met(function: Any) -> Rule | None:
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
-    if module == "builtins" and isinstance(owner, type):  # what C types say that do not know their module
-        module = f"builtins.{owner.__qualname__}"
+    module = f"builtins.{owner.__qualname__}" if module == "builtins" and isinstance(owner, type) else module
     if type(module) is not str or module not in _waiting:
         return None
     exclusively(_lock, _enter_waiting, module)
