@@ -6,7 +6,15 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.sparse import binary, lists, matrix_products, products, structure, superlu
+from plaingrad.rules.scipy.sparse import (
+    binary,
+    iterative,
+    lists,
+    matrix_products,
+    products,
+    structure,
+    superlu,
+)
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +22,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["binary", "lists", "matrix_products", "products", "structure", "superlu"]
+__all__ = ["binary", "iterative", "lists", "matrix_products", "products", "structure", "superlu"]

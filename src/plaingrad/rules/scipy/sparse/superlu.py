@@ -18,6 +18,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy.names import conj
 from plaingrad.rules.pushforwards import pushed, total
 from plaingrad.rules.scipy.forms import keep
+from plaingrad.rules.scipy.implicit import underived
 from plaingrad.rules.scipy.sparse.facts import constant, each, enter
 from plaingrad.rules.scipy.sparse.products import product, sampled, turned
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
@@ -144,7 +145,8 @@ class Factorization:
         """As that of `SuperLU`."""
         if self.exact:
             return solution(self.lu, trans, self.structure, self.numbers, np.asarray(rhs))
-        return approximation(self.lu, trans, self.numbers, np.asarray(rhs))
+        value = approximation(self.lu, trans, self.numbers, np.asarray(rhs))
+        return underived(value, self.numbers, "the solution by `spilu` of a differentiated matrix")
 
     @property
     def L(self) -> Any:
@@ -174,16 +176,8 @@ def gstrf(n, nnz, a, j, p, csc_construct_func=None, ilu=False, options=None):
 
 
 def approximation(lu: Any, way: str, a: Any, b: Any) -> Any:
-    """The solution by incomplete factors: linear in b; how it depends on the matrix is nobody's formula."""
+    """The solution by incomplete factors, as a value: what these leave out depends on the numbers."""
     return lu.solve(same_kind(b, a), way)
-
-
-def approximation_rrule(lu: Any, way: str, a: Any, b: Any) -> Any:
-    raise MissingRuleError(
-        "`spilu` of a differentiated matrix has no derivative: what an incomplete factorization leaves out depends on "
-        "the numbers.\n  As a preconditioner it needs none: make it of plaingrad.stop_gradient(...), or use splu.\n"
-        "  See docs: errors#missing-rule"
-    )
 
 
 def solve_constant(lu: Any, b: Any, way: str) -> Any:
@@ -210,7 +204,7 @@ def superlu_solve(self, rhs, trans="N"):
     return solve_constant(self, np.asarray(rhs), trans)
 
 
-enter(approximation, approximation_rrule, approximation_rrule)
+constant(approximation)
 enter(solve_constant, solve_constant_rrule, solve_constant_frule)
 
 
