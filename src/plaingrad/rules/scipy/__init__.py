@@ -50,6 +50,19 @@ PACKAGES = {
         "scipy.sparse._base", "scipy.sparse._lil",
         *[f"scipy.sparse.linalg._isolve.{name}" for name in ("iterative", "minres", "lgmres", "_gcrotmk", "tfqmr")],
     ),
+    "fft": (
+        "scipy.fft._basic", "scipy.fft._realtransforms", "scipy.fft._fftlog", "scipy.fft._pocketfft.basic",
+        "scipy.fft._pocketfft.pypocketfft", "scipy.fft._pocketfft.realtransforms", "scipy.fftpack._basic",
+        "scipy.fftpack._realtransforms", "scipy.fftpack._pseudo_diffs",
+    ),
+    "signal": (
+        "scipy.signal._sigtools", "scipy.signal._signaltools", "scipy.signal._upfirdn", "scipy.signal._spectral_py",
+        "scipy.signal._delegators", "scipy.signal._support_alternative_backends", "scipy.signal._short_time_fft",
+    ),
+    "ndimage": (
+        "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",
+        "scipy.ndimage._interpolation", "scipy.ndimage._support_alternative_backends", "scipy.ndimage._morphology",
+    ),
 }  # fmt: skip
 
 

@@ -1,48 +1,11 @@
-"""The forms in which facts about `scipy.sparse` are stated: rules of compiled functions, found by name."""
+"""The forms in which facts about `_sparsetools` are stated."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import numpy as np
 import scipy.sparse._sparsetools as tools
 
-from plaingrad.define import _source_of
-from plaingrad.rulebook import Rule
-from plaingrad.rules.scipy.forms import keep
+from plaingrad.rules.scipy.compiled import constant, definitions, each, enter
 
+defined = definitions(tools)
 
-def enter(function: Any, rrule: Any, frule: Any, kind: Any = "full") -> None:
-    """Enter a function with both halves of its rule; `frule` serves one tangent and a chunk of them."""
-    keep(Rule(function, kind, rrule, frule=frule, chunked_frule=frule, source=_source_of(rrule)))
-
-
-def constant(*functions: Any) -> None:
-    """Enter functions whose results are structure: positions and counts."""
-    for function in functions:
-        if function is not None:
-            keep(Rule(function, "no_tangent", source=getattr(function, "__name__", "")))
-
-
-def defined(*names: str, mutates: bool = False) -> Callable[[Any], Any]:
-    """Decorate a Python definition of functions of `_sparsetools`, which write into their last arguments.
-
-    With `mutates` the definition serves calls without differentiated arguments, too: they write into memory that
-    the program may have used before.
-    """
-
-    def enter_definition(definition: Any) -> Any:
-        for name in names:
-            function = getattr(tools, name, None)
-            if function is not None:
-                place = _source_of(definition)
-                keep(Rule(function, "composed", definition=definition, mutates=mutates, source=place))
-        return definition
-
-    return enter_definition
-
-
-def each(f: Callable[[Any], Any], x_dot: Any, x: Any) -> Any:
-    """f(x_dot) for one tangent, or for each of a chunk."""
-    return f(x_dot) if np.ndim(x_dot) == np.ndim(x) else np.stack([f(part) for part in x_dot])
+__all__ = ["constant", "defined", "each", "enter"]

@@ -1,0 +1,177 @@
+"""Fourier, cosine and sine transforms of pocketfft. The adjoint of each is one of them, of the other direction or type.
+
+`scipy.fft`'s public functions choose a backend in C code; a differentiated call goes to SciPy's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.fft
+import scipy.fft._pocketfft.pypocketfft as pocketfft
+
+from plaingrad.define import _source_of
+from plaingrad.rulebook import Rule
+from plaingrad.rules.pushforwards import pushed
+from plaingrad.rules.scipy.compiled import each, enter
+from plaingrad.rules.scipy.forms import find, keep
+from plaingrad.tangents import NoTangent
+
+BACKENDS = (
+    *("scipy.fft._basic_backend", "scipy.fft._realtransforms_backend", "scipy.fft._fftlog_backend"),
+    *("scipy.fft._pocketfft", "scipy.fft._fftlog"),
+)
+
+
+def all_axes(axes: Any, ndim: int) -> tuple[int, ...]:
+    """Axes counted from the front; None means all."""
+    return tuple(range(ndim)) if axes is None else tuple([axis % ndim for axis in axes])
+
+
+def complex_transform(a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any:
+    """z_k = c sum over j of a_j exp(-+ 2 pi i j k / n)."""
+    return pocketfft.c2c(a, axes, forward, inorm, None, threads)
+
+
+def complex_adjoint(z_bar: Any, a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any:
+    """The exponential is conjugated; the factor is the same."""
+    return complex_transform(z_bar, axes, not forward, inorm, threads)
+
+
+def from_real(a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any:
+    """The first n // 2 + 1 results of the transform of real numbers."""
+    return pocketfft.r2c(a, axes, forward, inorm, None, threads)
+
+
+def from_real_adjoint(z_bar: Any, a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any:
+    """That of the complex transform, of z_bar with zeros for the rest."""
+    axis, n = axes[-1], a.shape[axes[-1]]
+    rest = n - z_bar.shape[axis]
+    zeros = np.zeros((*z_bar.shape[:axis], rest, *z_bar.shape[axis + 1 :]), z_bar.dtype)
+    return complex_transform(np.concatenate([z_bar, zeros], axis), axes, not forward, inorm, threads).real
+
+
+def to_real(a: Any, axes: Any, size: int, forward: bool, inorm: int, threads: int) -> Any:
+    """The real transform of half a spectrum; of the numbers without a partner the real parts count."""
+    return pocketfft.c2r(a, axes, size, forward, inorm, None, threads)
+
+
+def to_real_adjoint(z_bar: Any, a: Any, axes: Any, size: int, forward: bool, inorm: int, threads: int) -> Any:
+    """Numbers with a conjugate partner count twice."""
+    axis = axes[-1]
+    count = np.full(a.shape[axis], 2.0, z_bar.dtype)
+    count[0] = 1.0
+    if size % 2 == 0:
+        count[size // 2 :] = 1.0
+    shape = [1] * a.ndim
+    shape[axis] = len(count)
+    return from_real(z_bar, axes, not forward, inorm, threads) * count.reshape(shape)
+
+
+def real_transform(a: Any, sine: bool, kind: int, axes: Any, inorm: int, threads: int, orthogonal: Any) -> Any:
+    """A cosine or sine transform of type 1 to 4."""
+    transform = pocketfft.dst if sine else pocketfft.dct
+    return transform(a, kind, axes, inorm, None, threads, orthogonal)
+
+
+def end_factors(n: int, sine: bool, kind: int, dtype: Any) -> Any:
+    """By how much the numbers at the ends count less in a transform of this type than in the transpose of its partner."""
+    factors = np.ones(n, dtype)
+    if kind == 1 and not sine:
+        factors[0] = factors[-1] = 0.5
+    elif kind in (2, 3):
+        factors[-1 if sine else 0] = 0.5
+    return factors
+
+
+def real_adjoint(
+    z_bar: Any, a: Any, sine: bool, kind: int, axes: Any, inorm: int, threads: int, orthogonal: Any
+) -> Any:
+    """Types 2 and 3 are transposes of each other, 1 and 4 of themselves, but for the numbers at the ends."""
+    partner = {1: 1, 2: 3, 3: 2, 4: 4}[kind]
+    if orthogonal or orthogonal is None and inorm == 1:
+        return real_transform(z_bar, sine, partner, axes, inorm, threads, orthogonal)
+    factors = []
+    for axis in axes:
+        shape = [1] * a.ndim
+        shape[axis] = a.shape[axis]
+        factors.append(end_factors(a.shape[axis], sine, kind, z_bar.dtype).reshape(shape))
+    if kind in (1, 2):
+        for factor in factors:
+            z_bar = z_bar / factor
+    z = real_transform(z_bar, sine, partner, axes, inorm, threads, orthogonal)
+    if kind in (1, 3):
+        for factor in factors:
+            z = z * factor
+    return z
+
+
+def enter_linear(function: Any, adjoint: Any) -> None:
+    """Enter a transform that is linear in its first argument."""
+
+    def transform_rrule(a: Any, *others: Any) -> Any:
+        def transform_pullback(z_bar: Any) -> Any:
+            return adjoint(z_bar, a, *others), *(NoTangent for _ in others)
+
+        return function(a, *others), transform_pullback
+
+    def transform_frule(a: Any, *others: Any) -> Any:
+        def transform_pushforward(dots: Any) -> Any:
+            return pushed(lambda a_dot: each(lambda part: function(part, *others), a_dot, a), dots[0])
+
+        return function(a, *others), transform_pushforward
+
+    enter(function, transform_rrule, transform_frule, "linear")
+
+
+enter_linear(complex_transform, complex_adjoint)
+enter_linear(from_real, from_real_adjoint)
+enter_linear(to_real, to_real_adjoint)
+enter_linear(real_transform, real_adjoint)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# pocketfft's functions may write their result into an array.
+
+
+def written(z, out):
+    """`z`, or `out` with it."""
+    if out is None:
+        return z
+    out[...] = z
+    return out
+
+
+def c2c(a, axes=None, forward=True, inorm=0, out=None, nthreads=1):
+    return written(complex_transform(a, all_axes(axes, a.ndim), forward, inorm, nthreads), out)
+
+
+def r2c(a, axes=None, forward=True, inorm=0, out=None, nthreads=1):
+    return written(from_real(a, all_axes(axes, a.ndim), forward, inorm, nthreads), out)
+
+
+def c2r(a, axes=None, lastsize=0, forward=True, inorm=0, out=None, nthreads=1):
+    axes = all_axes(axes, a.ndim)
+    size = lastsize or 2 * a.shape[axes[-1]] - 2
+    return written(to_real(a, axes, size, forward, inorm, nthreads), out)
+
+
+def dct(a, type, axes=None, inorm=0, out=None, nthreads=1, ortho=None):
+    return written(real_transform(a, False, type, all_axes(axes, a.ndim), inorm, nthreads, ortho), out)
+
+
+def dst(a, type, axes=None, inorm=0, out=None, nthreads=1, ortho=None):
+    return written(real_transform(a, True, type, all_axes(axes, a.ndim), inorm, nthreads, ortho), out)
+
+
+for definition in (c2c, r2c, c2r, dct, dst):
+    compiled = getattr(pocketfft, definition.__name__, None)
+    if compiled is not None:
+        keep(Rule(compiled, "composed", definition=definition, mutates=True, source=_source_of(definition)))
+
+for name in scipy.fft.__all__:
+    function = getattr(scipy.fft, name)
+    backend = find(name, BACKENDS)
+    if type(function).__module__ == "uarray" and backend is not None:
+        keep(Rule(function, "composed", definition=backend, source=f"{__file__}:1"))

@@ -1,0 +1,234 @@
+"""Recursive filters, and filters between changes of rate. All kernels work along the last axis.
+
+A recursion a * y = u is a triangular system: u_bar solves the transposed one, which is the same filter run backwards in
+time, and a_bar[k] = -sum over n of u_bar[n] y[n - k].
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.signal import _sigtools, _sosfilt, _upfirdn_apply
+
+from plaingrad.errors import MissingRuleError
+from plaingrad.rulebook import Rule
+from plaingrad.rules.numpy.names import conj
+from plaingrad.rules.pushforwards import dot_of, pushed, total
+from plaingrad.rules.scipy.compiled import constant, definitions, each, enter
+from plaingrad.rules.scipy.forms import find, keep
+from plaingrad.tangents import NoTangent, Thunk
+
+
+def plain_filter(b: Any, a: Any, x: Any) -> Any:
+    """The filter itself, in one precision."""
+    dtype = np.result_type(b, a, x, np.float32)
+    return _sigtools._linear_filter(b.astype(dtype), a.astype(dtype), x.astype(dtype), -1)
+
+
+def lagged(u: Any, y: Any, k: int) -> Any:
+    """The sum of u[n] conj(y[n - k])."""
+    n = u.shape[-1]
+    return (u[..., k:] * conj(y[..., : n - k])).sum() if k < n else 0.0 * u.sum()
+
+
+def lags(u: Any, y: Any, count: int) -> Any:
+    """Those for all k below `count`."""
+    return np.stack([lagged(u, y, k) for k in range(count)])
+
+
+def recursion(a: Any, u: Any) -> Any:
+    """y with a[0] y[n] + a[1] y[n - 1] + ... = u[n]."""
+    return plain_filter(np.ones(1), a, u)
+
+
+def recursion_rrule(a: Any, u: Any) -> Any:
+    y = recursion(a, u)
+
+    def recursion_pullback(y_bar: Any) -> Any:
+        u_bar = np.flip(recursion(conj(a), np.flip(y_bar, -1)), -1)
+        return Thunk(lambda: -lags(u_bar, y, len(a))), u_bar
+
+    return y, recursion_pullback
+
+
+def recursion_frule(a: Any, u: Any) -> Any:
+    y = recursion(a, u)
+
+    def recursion_pushforward(dots: Any) -> Any:
+        moved = total(
+            pushed(lambda a_dot: -each(lambda part: finite(part, y), a_dot, a), dots[0]), dot_of(dots, 1)
+        )
+        return pushed(lambda u_dot: recursion(a, u_dot), moved)
+
+    return y, recursion_pushforward
+
+
+def finite(b: Any, x: Any) -> Any:
+    """b[0] x[n] + b[1] x[n - 1] + ..."""
+    return plain_filter(b, np.ones(1), x)
+
+
+def finite_rrule(b: Any, x: Any) -> Any:
+    def finite_pullback(y_bar: Any) -> Any:
+        x_bar = Thunk(lambda: np.flip(finite(conj(b), np.flip(y_bar, -1)), -1))
+        return Thunk(lambda: lags(y_bar, x, len(b))), x_bar
+
+    return finite(b, x), finite_pullback
+
+
+def finite_frule(b: Any, x: Any) -> Any:
+    def finite_pushforward(dots: Any) -> Any:
+        return total(
+            pushed(lambda b_dot: each(lambda part: finite(part, x), b_dot, b), dots[0]),
+            pushed(lambda x_dot: finite(b, x_dot), dot_of(dots, 1)),
+        )
+
+    return finite(b, x), finite_pushforward
+
+
+enter(recursion, recursion_rrule, recursion_frule)
+enter(finite, finite_rrule, finite_frule, "bilinear")
+
+
+def extended(b, count):
+    """`b` with zeros, `count` numbers in all."""
+    return b if len(b) == count else np.concatenate([b, np.zeros(count - len(b), b.dtype)])
+
+
+def padded(x, left, right):
+    """Zeros on both sides along the last axis."""
+    sides = [np.zeros((*x.shape[:-1], n), x.dtype) for n in (left, right)]
+    return np.concatenate([sides[0], x, sides[1]], -1)
+
+
+def filtered(b, a, x, zi):
+    """y, and the state after it: a * y = b * x + zi, of which the state is the part beyond the end."""
+    if a[0] == 0:
+        raise ValueError("BUG: filter coefficient a[0] == 0 not supported yet")
+    order = max(len(a), len(b)) - 1
+    b, a = extended(b / a[0], order + 1), extended(a / a[0], order + 1)
+    n = x.shape[-1]
+    u = finite(b, x)
+    if zi is None:
+        return recursion(a, u), None
+    u = u + padded(zi[..., :n], 0, max(0, n - order))
+    y = recursion(a, u)
+    state = padded(zi[..., n:], 0, min(order, n))
+    for k in range(1, order + 1):
+        length = min(k, n)
+        part = b[k] * x[..., n - length :] - a[k] * y[..., n - length :]
+        state = state + padded(part, k - length, order - k)
+    return y, state
+
+
+@definitions(_sigtools)("_linear_filter")
+def _linear_filter(b, a, x, axis=-1, zi=None):
+    x = np.moveaxis(x, axis, -1)
+    if zi is not None:
+        zi = np.moveaxis(zi, axis, -1)
+        zi = np.broadcast_to(zi, (*x.shape[:-1], zi.shape[-1]))
+    y, state = filtered(b, a, x, zi)
+    y = np.moveaxis(y, -1, axis)
+    return y if zi is None else (y, np.moveaxis(state, -1, axis))
+
+
+@definitions(_sosfilt)("_sosfilt", mutates=True)
+def sosfilt(sos, x, zi):
+    """Sections one after the other; the signal and the states are written."""
+    for section in range(sos.shape[0]):
+        y, state = filtered(sos[section, :3], sos[section, 3:], x, zi[:, section])
+        x[...] = y
+        zi[:, section] = state
+
+
+# ---------------------------------------------------------------------------------------------------------
+# y[n] = sum over k of h[n down - k up] x[k]
+
+
+def output_length(taps: int, n: int, up: int, down: int) -> int:
+    """How many results there are."""
+    return ((n - 1) * up + taps - 1) // down + 1
+
+
+constant(output_length)
+
+
+def changed_rate(h: Any, x: Any, up: int, down: int) -> Any:
+    """y, by the compiled function, which takes h in phases."""
+    dtype = np.result_type(h, x, np.float32)
+    rows = -(-len(h) // up)
+    phases = np.zeros(rows * up, dtype)
+    phases[: len(h)] = h
+    phases = np.ascontiguousarray(phases.reshape(rows, up).T[:, ::-1].ravel())
+    y = np.zeros((*x.shape[:-1], output_length(len(h), x.shape[-1], up, down)), dtype)
+    _upfirdn_apply._apply(np.ascontiguousarray(x, dtype), phases, y, up, down, x.ndim - 1, 0, 0.0)
+    return y
+
+
+def changed_rate_rrule(h: Any, x: Any, up: int, down: int) -> Any:
+    n, taps = x.shape[-1], len(h)
+
+    def x_cotangent(y_bar: Any) -> Any:
+        """The same with up and down exchanged and h reversed; zeros before it make its delay a multiple of up."""
+        delay = -(taps - 1) % up
+        reversed_h = np.concatenate([np.zeros(delay, h.dtype), conj(h)[::-1]])
+        first = (taps - 1 + delay) // up
+        part = changed_rate(reversed_h, y_bar, down, up)[..., first : first + n]
+        return padded(part, 0, n - part.shape[-1])
+
+    def tap(y_bar: Any, j: int) -> Any:
+        """The sum of y_bar[m] conj(x[k]) over m down - k up = j."""
+        k = next((k for k in range(down) if (j + k * up) % down == 0 and k < n), None)
+        if k is None:
+            return 0.0 * y_bar.sum()
+        left, right = y_bar[..., (j + k * up) // down :: up], conj(x)[..., k::down]
+        length = min(left.shape[-1], right.shape[-1])
+        return (left[..., :length] * right[..., :length]).sum()
+
+    def changed_rate_pullback(y_bar: Any) -> Any:
+        h_bar = Thunk(lambda: np.stack([tap(y_bar, j) for j in range(taps)]))
+        return h_bar, Thunk(lambda: x_cotangent(y_bar)), NoTangent, NoTangent
+
+    return changed_rate(h, x, up, down), changed_rate_pullback
+
+
+def changed_rate_frule(h: Any, x: Any, up: int, down: int) -> Any:
+    def changed_rate_pushforward(dots: Any) -> Any:
+        return total(
+            pushed(lambda h_dot: each(lambda part: changed_rate(part, x, up, down), h_dot, h), dots[0]),
+            pushed(lambda x_dot: changed_rate(h, x_dot, up, down), dot_of(dots, 1)),
+        )
+
+    return changed_rate(h, x, up, down), changed_rate_pushforward
+
+
+enter(changed_rate, changed_rate_rrule, changed_rate_frule, "bilinear")
+
+
+@definitions(_upfirdn_apply)("_apply", mutates=True)
+def upfirdn(x, phases, out, up, down, axis, mode, cval):
+    """`phases` is h in the order in which the compiled function reads it; `out` holds zeros."""
+    if mode != 0 or cval != 0:
+        raise MissingRuleError(
+            "`scipy.signal.upfirdn` has no derivative here with a mode other than 'constant', or cval.\n"
+            "  Instead: extend the signal with numpy.pad.\n  See docs: errors#missing-rule"
+        )
+    h = phases.reshape(up, -1)[:, ::-1].T.ravel()
+    n = out.shape[axis]
+    y = changed_rate(h, np.moveaxis(x, axis, -1), up, down)[..., :n]
+    out[...] = np.moveaxis(padded(y, 0, n - y.shape[-1]), -1, axis)
+
+
+constant(getattr(_upfirdn_apply, "_output_len", None), getattr(_upfirdn_apply, "mode_enum", None))
+
+
+def solve(x1, x2):
+    """The `solve` of SciPy's array namespace for NumPy, which calls NumPy's compiled code by its private name."""
+    return np.linalg.solve(x1, x2[:, None])[:, 0] if x2.ndim == 1 else np.linalg.solve(x1, x2)
+
+
+for where in ("scipy._lib.array_api_compat.numpy.linalg", "scipy._external.array_api_compat.numpy.linalg"):
+    function = find("solve", (where,))
+    if function is not None and function is not np.linalg.solve:
+        keep(Rule(function, "composed", definition=solve, source=f"{__file__}:1"))

@@ -1,0 +1,80 @@
+"""Filters, convolutions, changes of rate and spectra."""
+
+import numpy as np
+import pytest
+from tests.scipy.agreement import agrees
+
+import plaingrad
+
+signal = pytest.importorskip("scipy.signal")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+X = np.cos(np.arange(12.0) * 1.3) + 0.2 * np.arange(12.0)
+TABLE = X[:, None][:6] * [1.0, 0.4, -2.0, 0.3, 1.1, 0.7, -0.2] + np.arange(7.0) * 0.2
+B, A = signal.butter(3, 0.3)
+SECTIONS = signal.butter(4, 0.3, output="sos")
+
+
+def poles(x):
+    return np.append(1.2, x[3:5] * 0.1)
+
+
+FILTERS = {
+    "lfilter": lambda x: signal.lfilter(B, A, x),
+    "lfilter of coefficients": lambda x: signal.lfilter(x[:3], poles(x), x),
+    "lfilter without poles": lambda x: signal.lfilter(x[:3], 1.0, x),
+    "lfilter with a state": lambda x: np.concatenate(signal.lfilter(B, A, x, zi=x[:3])),
+    "lfilter of a short signal": lambda x: np.concatenate(signal.lfilter(B, A, x[:2], zi=x[:3])),
+    "lfilter with complex coefficients": lambda x: signal.lfilter(x[:3] * (1 + 0.3j), poles(x) * (1 + 0.1j), x),
+    "states": lambda x: signal.lfilter_zi(x[:3], poles(x)),
+    "filtfilt": lambda x: signal.filtfilt(x[:3], poles(x), x, padlen=6),
+    "sosfilt": lambda x: signal.sosfilt(SECTIONS * (1 + 0.1 * (np.arange(6) < 3) * x[0]), x),
+    "sosfiltfilt": lambda x: signal.sosfiltfilt(SECTIONS, x, padlen=5),
+    "upfirdn": lambda x: signal.upfirdn(x[:4], x, 3, 2),
+    "resample": lambda x: np.append(signal.resample(x, 17), signal.resample(x, 7)),
+    "resample_poly": lambda x: signal.resample_poly(x, 3, 2),
+    "decimate": lambda x: signal.decimate(np.tile(x, 4), 2),
+    "savgol_filter": lambda x: signal.savgol_filter(x, 5, 2, mode="nearest"),
+    "hilbert": lambda x: signal.hilbert(x),
+    "medfilt": lambda x: signal.medfilt(x, 3),
+    "wiener": lambda x: signal.wiener(x, 3),
+    "freqz": lambda x: signal.freqz(x[:3], poles(x), worN=8)[1],
+    "welch": lambda x: signal.welch(np.append(x, x * x), nperseg=8)[1],
+    "stft and back": lambda x: signal.istft(signal.stft(x, nperseg=4)[2] * (1 + 0.1j), nperseg=4)[1],
+    "butter": lambda x: np.concatenate(signal.butter(3, 0.3 + 0.01 * x[0])),
+    "window": lambda x: signal.get_window(("kaiser", 2.0 + 0.1 * x[0]), 9),
+    "prominences": lambda x: signal.peak_prominences(x, signal.find_peaks(x)[0])[0],
+    "czt": lambda x: signal.czt(x, 5),
+}
+
+
+@pytest.mark.parametrize("name", FILTERS)
+def test_filters(name):
+    agrees(FILTERS[name], X, tolerance=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions(mode):
+    for f in (signal.convolve, signal.correlate, signal.fftconvolve, signal.oaconvolve):
+        agrees(lambda x, f=f: f(x, x[:4], mode), X, nested=False)
+    agrees(lambda x: signal.convolve(x, x[:2, :3], mode, method="direct"), TABLE)
+    agrees(lambda x: signal.correlate(x * (1 + 1j), x[:2, :3] * (2 - 1j), mode, method="direct"), TABLE, nested=False)
+
+
+@pytest.mark.parametrize("boundary", ["fill", "wrap", "symm"])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_tables(mode, boundary):
+    for columns in (2, 3):
+        agrees(lambda x, n=columns: signal.convolve2d(x, x[:3, :n], mode, boundary, 0.3), TABLE, nested=False)
+        agrees(lambda x, n=columns: signal.correlate2d(x, x[:2, :n], mode, boundary), TABLE, nested=False)
+
+
+def test_a_filter_in_single_precision():
+    gradient = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS.astype(np.float32), x).sum())(X.astype(np.float32))
+    exact = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS, x).sum())(X)
+    assert gradient.dtype == np.float32 and np.allclose(gradient, exact, atol=1e-4)
+
+
+def test_a_filter_along_another_axis():
+    agrees(lambda x: signal.lfilter(B, A, x, axis=0), TABLE)
+    agrees(lambda x: signal.lfilter(B, A, x[::-1, ::2], axis=-1), TABLE, nested=False)
