@@ -16,7 +16,9 @@ from tests.sampling import ALL  # noqa: E402
 
 OWN_THRESHOLDS = gc.get_threshold()
 if not ALL:
-    gc.set_threshold(5000, 10, 10)  # searching for garbage is a tenth of the time of tests, after each 700 objects
+    gc.set_threshold(
+        5000, 10, 10
+    )  # searching for garbage is a tenth of the time of tests, after each 700 objects
 
 # No deadline: a busy neighbour must not fail a law. Under CI the examples are the same in every run.
 hypothesis.settings.register_profile(
@@ -59,6 +61,25 @@ def pytest_collection_finish():
 
     draws_an_example()
     set_aside()
+
+
+def pytest_sessionstart(session):
+    """A worker does not report that there was nothing to prepare and nothing to clear away: two thirds of all it says."""
+    for plugin in session.config.pluginmanager.get_plugins():
+        if type(plugin).__name__ == "WorkerInteractor":
+            plugin.sendevent = unless_it_says_nothing(plugin.sendevent)
+
+
+def unless_it_says_nothing(send):
+    """`send`, for all but reports of a setup or teardown that passed at once and wrote nothing."""
+
+    def sent(name, **details):
+        report = details.get("data", {}) if name == "testreport" else {}
+        is_around = report.get("when") in ("setup", "teardown") and report["outcome"] == "passed"
+        if not (is_around and report["duration"] < 0.005 and not report["sections"]):
+            send(name, **details)
+
+    return sent
 
 
 @pytest.hookimpl(wrapper=True)
