@@ -1809,3 +1809,24 @@ def test_what_a_closure_holds_is_finalised_when_the_closure_dies():
         return sum(ended) + x
 
     check(f, 1.5, gradient=3.0)
+
+
+@pytest.mark.parametrize("base", [dict, list, tuple])
+def test_special_methods_of_functions_in_a_subclass_of_a_container(base):
+    class Container(base):
+        def __abs__(self):
+            return type(self)(abs(x) for x in self) if base is not dict else Container({k: abs(v) for k, v in self.items()})
+
+        def __round__(self, digits=0):
+            return self.values_()[0] * 2.0
+
+        def values_(self):
+            return list(self.values()) if base is dict else list(self)
+
+    def f(x):
+        c = Container({"a": x, "b": -2.0 * x}) if base is dict else Container([x, -2.0 * x])
+        return sum(abs(c).values_()) + round(c)
+
+    assert f(1.5) == 7.5
+    assert plaingrad.grad(f)(1.5) == 5.0
+    assert plaingrad.jvp(f, (1.5,), (1.0,)) == (7.5, 5.0)

@@ -19,9 +19,10 @@ from plaingrad import rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.meeting import runs_code
-from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.users_code.class_attributes import is_own_method, lookup
 from plaingrad.engine.values import array_classes, records, subclasses, texts, truncated
 from plaingrad.engine.values.unfiled import hides_active, hides_numbers
 from plaingrad.engine.values.users_numbers import by_value, is_users
@@ -40,6 +41,11 @@ UFUNCS = {  # what an operator on arrays is
     if hasattr(np, ufunc)
 }
 LOOKED_AT = object()  # says that an argument is among the inputs now, or not active
+
+
+def has_operator(t: type, f: Any) -> bool:
+    """Whether a subclass of a container has a special method of its own for `f`, `abs` for example."""
+    return is_heap(t) and is_own_method(lookup(t, f"__{getattr(f, '__name__', '')}__"))
 
 
 class RuleApplication(Identities):
@@ -134,6 +140,8 @@ class RuleApplication(Identities):
             )
         ):
             return self._apply_to_object(rule, f, args, kwargs, position)
+        if (kind == MAPPING or kind == SEQUENCE) and rule.own and has_operator(type(x), f):
+            return f(*args, **kwargs)  # C code enters it
         if kind == SEQUENCE and rule.kind == "scalar" and any(type(a) is np.ndarray for a in args):
             make = self.prep(np.array)
             args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
