@@ -2,6 +2,8 @@
 
 import gc
 import os
+import re
+import sys
 import zlib
 from pathlib import Path
 
@@ -36,6 +38,11 @@ VERSIONED = (
     "test_border.py",
     "test_cache.py",
 )
+
+# Tests in tests/native of machine code for what others show as CPython runs it. Half of them run; in CI the other half
+# runs on one of the CPythons whose tests are a sample, and with PLAINGRAD_TEST_ALL=1 all do.
+COMPILED_TOO = re.compile("^test_compiled_|compiled_too")
+OF_THE_OTHERS = (3, 12)
 
 
 def pytest_addoption(parser):
@@ -107,17 +114,28 @@ def set_aside():
 
 
 def pytest_collection_modifyitems(config, items):
-    """A sample of what does not depend on the version, the same in every run; all other tests stay."""
-    n = config.getoption("--one-in")
-    if n == 1:
+    """Samples, the same in every run: of what does not depend on the version, and of what is compiled too.
+
+    A test that is named by whoever calls pytest runs.
+    """
+    if any("::" in named for named in config.args):
         return
-    here = Path(__file__).parent
-
-    def is_left_out(item):
-        folder = item.path.relative_to(here).parts[0] if here in item.path.parents else ""
-        is_sampled = folder in SAMPLED and item.path.name not in VERSIONED
-        return is_sampled and zlib.crc32(item.nodeid.encode()) % n != 0
-
-    left_out = [item for item in items if is_left_out(item)]
+    n = config.getoption("--one-in")
+    left_out = [item for item in items if is_left_out(item, n)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if not is_left_out(item)]
+    items[:] = [item for item in items if not is_left_out(item, n)]
+
+
+def is_left_out(item, n):
+    """Whether a test is in no sample of this run, which tries one in n."""
+    here, number = Path(__file__).parent, zlib.crc32(item.nodeid.encode())
+    folder = item.path.relative_to(here).parts[0] if here in item.path.parents else ""
+    is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
+    is_repeated = (
+        folder == "native" and COMPILED_TOO.search(item.name) and not item.get_closest_marker("optimised")
+    )
+    if ALL or not is_repeated:
+        return is_sampled and number % n != 0
+    if number % 2:
+        return (number // 2) % n != 0
+    return not (n > 1 and sys.version_info[:2] == OF_THE_OTHERS)
