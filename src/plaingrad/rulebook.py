@@ -440,7 +440,7 @@ def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = Fa
 
 def _met(function: Any) -> Rule | None:
     """The rule for a function or class of which none is entered, if it is the first of its module."""
-    if type(function) is np.ufunc:
+    if type(function) is np.ufunc or type(function).__name__ == "fortran":
         for module in _with_ufuncs:
             if module in _waiting and _is_imported(module):
                 exclusively(_lock, _enter_waiting, module)

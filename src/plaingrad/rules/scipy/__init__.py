@@ -44,6 +44,11 @@ PACKAGES = {
     "integrate": tuple(
         f"scipy.integrate._{name}" for name in ("bvp", "ivp.ivp", "ode", "odepack_py", "quadpack_py", "tanhsinh")
     ),
+    "linalg": tuple([f"scipy.linalg.{module}" for module in (
+        "_basic", "_cythonized_array_utils", "_decomp", "_decomp_cholesky", "_decomp_ldl", "_decomp_lu", "_decomp_polar",
+        "_decomp_qr", "_decomp_schur", "_decomp_svd", "_expm_frechet", "_matfuncs", "_matfuncs_sqrtm", "_misc",
+        "_procrustes", "_solvers", "_special_matrices", "blas", "interpolative", "lapack",
+    )]),
     "sparse": (
         "scipy.sparse._sparsetools", "scipy.sparse._csparsetools", "scipy.sparse.linalg._dsolve._superlu",
         "scipy.sparse.linalg._dsolve.linsolve", "builtins.SuperLU",
@@ -78,4 +83,5 @@ def wait() -> None:
         rulebook.when_met(module, rules_of_special)
     for package, modules in PACKAGES.items():
         for module in modules:
-            rulebook.when_met(module, partial(rules_of, package))
+            wrapped = module.endswith((".blas", ".lapack"))
+            rulebook.when_met(module, partial(rules_of, package), ufuncs=wrapped)
