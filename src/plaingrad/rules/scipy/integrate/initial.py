@@ -256,8 +256,9 @@ def ode_integrate(function: Any, call: Any, given: dict[str, Any]) -> Any:
         refuse(integrate.ode, "its values are complex")
     if given["step"] or given["relax"]:
         refuse(integrate.ode, "it goes one step, of a length that is the solver's own (step, relax)")
+    method = "DOP853" if name in ("dopri5", "dop853") else "Radau"  # LSODA of older SciPy runs one problem at a time
     options = {"rtol": getattr(solver._integrator, "rtol", 1e-6), "atol": getattr(solver._integrator, "atol", 1e-12)}
-    problem = Solution(integrate.ode, f, start, y0, t0, np.array([start, fresh(float(solver.t))]), {"method": "LSODA", **options})
+    problem = Solution(integrate.ode, f, start, y0, t0, np.array([start, fresh(float(solver.t))]), {"method": method, **options})
     found = problem.at(np.array([fresh(float(solver.t))]))[0]
     if is_active(end):
         problem.only_once()
