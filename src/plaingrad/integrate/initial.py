@@ -43,8 +43,8 @@ def solve_ivp(
 
     Examples:
         >>> from plaingrad.integrate import solve_ivp
-        >>> fall = solve_ivp(lambda t, y: {"height": y["speed"], "speed": -9.81}, (0.0, 1.0), {"height": 9.0, "speed": 0.0})
-        >>> round(float(fall.y["height"][-1]), 3)
+        >>> fall = solve_ivp(lambda t, y: {"z": y["v"], "v": -9.81}, (0.0, 1.0), {"z": 9.0, "v": 0.0})
+        >>> round(float(fall.y["z"][-1]), 3)
         4.095
     """
     start, unpack = opened(y0)

@@ -41,8 +41,9 @@ def least_squares(
         >>> import numpy as np
         >>> from plaingrad.optimize import least_squares
         >>> t = np.linspace(0.0, 1.0, 9)
-        >>> fit = least_squares(lambda p: p["scale"] * np.exp(-p["rate"] * t) - 2 * np.exp(-t), {"scale": 1.0, "rate": 0.0})
-        >>> round(float(fit.x["rate"]), 6)
+        >>> y = 2.0 * np.exp(-t)
+        >>> fit = least_squares(lambda p: p["a"] * np.exp(-p["rate"] * t) - y, {"a": 1.0, "rate": 0.0})
+        >>> round(fit.x["rate"], 6)
         1.0
     """
     start, unpack = opened(x0)
@@ -91,7 +92,7 @@ def curve_fit(
     model, start, unpack = f, p0, None
     if p0 is not None and not is_vector(p0):
         start, unpack = opened(p0)
-        model = lambda x, *p: f(x, unpack(np.stack(p)))  # noqa: E731
+        model = lambda x, *p: f(x, unpack(np.stack(p)))
 
     def filled(x: Any, *p: Any) -> Any:
         return jacobian(lambda p: vector(model(x, *[p[k] for k in range(len(p))])), tier=tier)(

@@ -56,7 +56,7 @@ def minimize(
     Examples:
         >>> from plaingrad.optimize import minimize
         >>> fit = minimize(lambda p: (p["a"] - 1.0) ** 2 + (p["b"] - p["a"]) ** 2, {"a": 0.0, "b": 3.0})
-        >>> round(float(fit.x["b"]), 6)
+        >>> round(fit.x["b"], 6)
         1.0
     """
     start, unpack = opened(x0)
@@ -65,18 +65,9 @@ def minimize(
     def of_vector(x: Any, *args: Any) -> Any:
         return number(fun(unpack(x), *args))
 
-    given: dict[str, Any] = {"jac": jac, "hess": hess, "hessp": hessp}
-    name = method.lower() if isinstance(method, str) else None
-    objective: Any = of_vector
-    if jac is None and name not in WITHOUT_GRADIENT:
-        objective, given["jac"] = value_and_grad(of_vector, tier=tier), True
-    elif jac is True:
-        objective = lambda x, *args: fun(unpack(x), *args)  # noqa: E731
-    if hess is None and hessp is None:
-        if name in WITH_HESSIAN:
-            given["hess"] = lambda x, *args: hessian(lambda x: of_vector(x, *args), tier=tier)(x)
-        elif name in WITH_PRODUCTS:
-            given["hessp"] = lambda x, p, *args: hvp(lambda x: of_vector(x, *args), (x,), (p,), tier=tier)[0]
+    objective, given = filled(method, of_vector, {"jac": jac, "hess": hess, "hessp": hessp}, tier)
+    if jac is True:
+        objective = lambda x, *args: fun(unpack(x), *args)
     result = optimize.minimize(
         objective,
         start,
@@ -91,6 +82,20 @@ def minimize(
     )
     result.x = unpack(result.x)
     return result
+
+
+def filled(method: Any, f: Any, given: dict[str, Any], tier: Any) -> tuple[Any, dict[str, Any]]:
+    """(the objective for SciPy, its derivatives as keywords) with what the method takes and was not given."""
+    name = method.lower() if isinstance(method, str) else None
+    given, objective = dict(given), f
+    if given["jac"] is None and name not in WITHOUT_GRADIENT:
+        objective, given["jac"] = value_and_grad(f, tier=tier), True
+    if given["hess"] is None and given["hessp"] is None:
+        if name in WITH_HESSIAN:
+            given["hess"] = lambda x, *args: hessian(lambda x: f(x, *args), tier=tier)(x)
+        elif name in WITH_PRODUCTS:
+            given["hessp"] = lambda x, p, *args: hvp(lambda x: f(x, *args), (x,), (p,), tier=tier)[0]
+    return objective, given
 
 
 def number(z: Any) -> Any:
