@@ -68,18 +68,10 @@ def minimize(
     objective, given = filled(method, of_vector, {"jac": jac, "hess": hess, "hessp": hessp}, tier)
     if jac is True:
         objective = lambda x, *args: fun(unpack(x), *args)
-    result = optimize.minimize(
-        objective,
-        start,
-        args=more,
-        method=method,
-        bounds=bounds,
-        constraints=with_jacobians(constraints, unpack),
-        tol=tol,
-        callback=None if callback is None else unpacking(callback, unpack),
-        options=options,
-        **given,
-    )
+    handed = {"args": more, "method": method, "bounds": bounds, "tol": tol, "options": options, **given}
+    if callback is not None:
+        handed["callback"] = unpacking(callback, unpack)
+    result = optimize.minimize(objective, start, constraints=with_jacobians(constraints, unpack), **handed)
     result.x = unpack(result.x)
     return result
 
