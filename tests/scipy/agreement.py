@@ -37,7 +37,7 @@ def agrees(f, x, tolerance=1e-7, nested=True):
         return
 
     def curved(x):
-        return total(x + 0.1 * x * x)
+        return total(x + 0.01 * x * x)
 
     def slopes(x):
         return plaingrad.grad(curved)(x)

@@ -64,6 +64,11 @@ PACKAGES = {
         "scipy.signal._sigtools", "scipy.signal._signaltools", "scipy.signal._upfirdn", "scipy.signal._spectral_py",
         "scipy.signal._delegators", "scipy.signal._support_alternative_backends", "scipy.signal._short_time_fft",
     ),
+    "interpolate": (
+        "scipy.interpolate._polyint", "scipy.interpolate._interpolate", "scipy.interpolate._bsplines",
+        "scipy.interpolate._cubic", "scipy.interpolate._rgi", "scipy.interpolate._dierckx",
+        "scipy.interpolate._fitpack_py", "scipy.interpolate._fitpack2", "scipy.interpolate._fitpack_impl",
+    ),
     "ndimage": (
         "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",
         "scipy.ndimage._interpolation", "scipy.ndimage._support_alternative_backends", "scipy.ndimage._morphology",
