@@ -175,3 +175,17 @@ def test_other_fields_refuse_where_they_are_used():
     with pytest.raises(plaingrad.MissingRuleError, match="`hess_inv` of the result"):
         plaingrad.grad(lambda a: minimised(a, "BFGS").hess_inv[0, 0])(A)
     assert plaingrad.grad(lambda a: a * minimised(a, "BFGS").nit)(A) == minimised(A, "BFGS").nit
+
+
+def test_a_minimum_whose_second_derivative_vanishes_is_refused():
+    """Newton steps only halve the distance there, and a matrix taken at a distance would give a wrong number."""
+
+    def flat(a):
+        return so.minimize(lambda z: (z[0] - a) ** 4, [0.5], tol=1e-12).x[0]
+
+    def flat_in_one_direction(a):
+        return so.minimize(lambda z: (z[0] - a) ** 4 + (z[1] - 2.0 * a) ** 2, [0.5, 0.5], tol=1e-12).x[1]
+
+    for f in (flat, flat_in_one_direction):
+        with pytest.raises(plaingrad.MissingRuleError, match="regular|singular"):
+            plaingrad.grad(f)(1.0)

@@ -17,7 +17,8 @@ from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import carrying, is_active, is_near, ordered, outside, refuse, solved
 
 ON_BOUND = 1e-3  # of the size of x and of the bound: constraints that may be active
-MOST_STEPS = 4
+MOST_STEPS = 6
+CHANGE = 0.25  # the most that the equations' derivative changes, of itself, between the last two Newton steps
 MOST_GUESSES = 8  # at the active set
 LARGEST = 4000  # unknowns; their matrix is dense
 
@@ -202,9 +203,13 @@ def conditions_at(order: int, function: Any, problem: Problem, x: Any) -> Any:
 
 
 def moved_to_solution(function: Any, problem: Problem, active: Active, z: Any, x: Any) -> tuple[Any, Any]:
-    """z by Newton steps, and the derivative of the conditions there."""
+    """z by Newton steps, and the derivative of the conditions there.
+
+    Near a singular solution it changes as much from step to step as the distance does.
+    """
+    matrix, converged = None, False
     for _ in range(MOST_STEPS):
-        matrix = conditions_slope(problem, active, z)
+        before, matrix = matrix, conditions_slope(problem, active, z)
         try:
             step = np.linalg.solve(matrix, equations(problem, active, z))
         except np.linalg.LinAlgError:
@@ -212,11 +217,21 @@ def moved_to_solution(function: Any, problem: Problem, active: Active, z: Any, x
         if not np.all(np.isfinite(step)) or not is_near(step[: x.size], x):
             refuse(function, "the solver has not converged to a regular minimum (are its tolerances tight?)")
         z = z - step
-        if np.max(np.abs(step[: x.size]), initial=0.0) <= 1e-9 * (1.0 + np.max(np.abs(x), initial=0.0)):
+        length = np.max(np.abs(step[: x.size]), initial=0.0)
+        size = 1.0 + np.max(np.abs(x), initial=0.0)
+        # Where other solvers are inside, steps do not get shorter than their errors.
+        steady = before is not None and np.max(np.abs(change(matrix, before)), initial=0.0) <= CHANGE
+        converged = length == 0.0 or (steady and length <= 1e-6 * size)
+        if converged:
             break
-    if not is_near(z[: x.size] - x, x):
+    if not converged or not is_near(z[: x.size] - x, x):
         refuse(function, "the solver has not converged to a regular minimum (are its tolerances tight?)")
     return z, matrix
+
+
+def change(matrix: Any, before: Any) -> Any:
+    """I - matrix^-1 before."""
+    return np.eye(matrix.shape[0]) - np.linalg.solve(matrix, before)
 
 
 def mended(function: Any, problem: Problem, active: Active, z: Any) -> Active | None:
