@@ -125,3 +125,21 @@ def test_what_is_refused():
 
 def test_where_nothing_depends_on_the_inputs_it_is_scipys_value():
     assert plaingrad.grad(lambda a: a * quad(lambda x: 1 / np.sqrt(x), 0, 1))(A) == quad(lambda x: 1 / np.sqrt(x), 0, 1)
+
+
+def test_break_points_that_move():
+    """The integrand jumps at p, or its slope does: p**4 / 3 + 4 - p**2, and p[0] * (p[1]**2 + (2 - p[1])**2) / 2."""
+
+    def jumping(p):
+        return si.quad(lambda t: t * t * p if t < p else 2.0 * t, 0.0, 2.0, points=[p])[0]
+
+    def kinked(p):
+        return si.quad(lambda t: abs(t - p[1]) * p[0], 0.0, 2.0, points=[p[1]])[0]
+
+    p = 0.7
+    assert plaingrad.grad(jumping)(p) == pytest.approx(4 * p**3 / 3 - 2 * p, rel=1e-12)
+    assert plaingrad.jvp(jumping, (p,), (1.0,))[1] == pytest.approx(4 * p**3 / 3 - 2 * p, rel=1e-12)
+    assert plaingrad.grad(plaingrad.grad(jumping))(p) == pytest.approx(4 * p**2 - 2, rel=1e-9)
+    assert plaingrad.grad(lambda p: si.quad(lambda t: 1.0 if t < p else 2.0, 2.0, 0.0, points=[p])[0])(p) == 1.0
+    hessian = plaingrad.hessian(kinked)(np.array([1.3, 0.7]))
+    np.testing.assert_allclose(hessian, [[0.0, 2 * 0.7 - 2], [2 * 0.7 - 2, 2 * 1.3]], rtol=1e-9, atol=1e-12)
