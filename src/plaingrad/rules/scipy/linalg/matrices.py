@@ -124,3 +124,37 @@ def is_invariant(q: Any, q_bar: Any) -> bool:
     m = adjoint(q) @ q_bar
     tolerance = 1e3 * np.finfo(np.asarray(q).real.dtype).eps * np.sqrt(np.size(q) + 1.0)
     return bool(np.all(np.abs(m - adjoint(m)) <= tolerance * np.max(np.abs(q_bar), initial=0.0)))
+
+
+# -- Phases of complex vectors -----------------------------------------------------------------------------------------
+# LAPACK reduces by reflections that leave one basis vector as it is: some linear form g of each vector it finds is real.
+
+
+def turned_bar(v: Any, v_bar: Any, g: Any) -> tuple[Any, Any]:
+    """(v_bar, g_bar) for v = exp(i t) u where t keeps g v real: dt = -Im(g du + dg u) / (g u)."""
+    if not np.iscomplexobj(v) or is_zero(v_bar):
+        return v_bar, 0.0
+    turn = turning(np.sum(conj(v) * v_bar, axis=0), v, g, np.max(np.abs(v_bar), initial=0.0))
+    return v_bar - 1j * np.expand_dims(conj(g), -1) * turn, -1j * (conj(v) @ turn)
+
+
+def turned_dot(v: Any, v_dot: Any, g: Any, g_dot: Any = 0.0) -> Any:
+    """The tangent of v, turned so that g v stays real."""
+    if not np.iscomplexobj(v):
+        return v_dot
+    moved = g @ v_dot + (g_dot @ v if np.ndim(g_dot) else 0.0)
+    return v_dot - 1j * v * turning(moved, v, g, np.max(np.abs(np.where(np.isnan(v_dot), 0, v_dot)), initial=0.0))
+
+
+def turning(moved: Any, v: Any, g: Any, scale: Any) -> Any:
+    """Im(moved) / (g v); nan where g v is 0 but for rounding, and leaves the phase undetermined."""
+    size, moved = np.real(g @ v), np.imag(moved)
+    eps = 1e3 * np.finfo(size.dtype).eps
+    vanishes = np.abs(size) <= eps * np.max(np.abs(g), initial=0.0) * np.max(np.abs(v), initial=0.0)
+    unknown = np.where(np.abs(moved) <= eps * scale, 0, np.nan)
+    return np.where(vanishes, unknown, moved / np.where(vanishes, 1, size))
+
+
+def unit(n: int, k: int) -> Any:
+    """Row k of the identity."""
+    return np.eye(n)[k]

@@ -13,7 +13,7 @@ import numpy as np
 from plaingrad.rules.numpy.names import adjoint, conj
 from plaingrad.rules.scipy.linalg.entering import entered, no_pushforward, refusal, sl
 from plaingrad.rules.scipy.linalg.least_squares import pseudoinverse
-from plaingrad.rules.scipy.linalg.matrices import diagonal, is_invariant, near, on_diagonal
+from plaingrad.rules.scipy.linalg.matrices import diagonal, is_invariant, near, on_diagonal, turning, unit
 from plaingrad.tangents import Thunk, ZeroTangent, is_zero
 
 BASIS = "an orthonormal basis is not determined, and the result depends on which is taken"
@@ -102,6 +102,36 @@ def svd_dot(a_dot: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     return u_dot, np.where(s == 0, 0, np.real(diagonal(m))), adjoint(v_dot)
 
 
+# LAPACK's reduction leaves one basis vector where it is: the first row of V is real, or that of U if A is wide.
+
+
+def phases_bar(u: Any, v: Any, u_bar: Any, v_bar: Any) -> tuple[Any, Any]:
+    """The cotangents without what the common phase of u and v takes from them."""
+    if not np.iscomplexobj(u) or is_zero(u_bar) and is_zero(v_bar):
+        return u_bar, v_bar
+    u_bar = np.zeros_like(u) if is_zero(u_bar) else u_bar
+    v_bar = np.zeros_like(v) if is_zero(v_bar) else v_bar
+    wide = np.shape(u)[0] < np.shape(v)[0]
+    fixed = u if wide else v
+    along = np.sum(conj(u) * u_bar, axis=0) + np.sum(conj(v) * v_bar, axis=0)
+    scale = np.max(np.abs(u_bar), initial=0.0) + np.max(np.abs(v_bar), initial=0.0)
+    first = unit(np.shape(fixed)[0], 0)
+    extra = -1j * first[:, None] * turning(along, fixed, first, scale)
+    return (u_bar + extra, v_bar) if wide else (u_bar, v_bar + extra)
+
+
+def phases_dot(u: Any, vh: Any, u_dot: Any, vh_dot: Any) -> tuple[Any, Any]:
+    """The tangents, turned together."""
+    if not np.iscomplexobj(u):
+        return u_dot, vh_dot
+    v, v_dot = adjoint(vh), adjoint(vh_dot)
+    fixed, fixed_dot = (u, u_dot) if np.shape(u)[0] < np.shape(v)[0] else (v, v_dot)
+    first = unit(np.shape(fixed)[0], 0)
+    scale = np.max(np.abs(np.where(np.isnan(fixed_dot), 0, fixed_dot)), initial=0.0)
+    turn = 1j * turning(fixed_dot[0], fixed, first, scale)
+    return u_dot - u * turn, adjoint(v_dot - v * turn)
+
+
 @entered("svd", dims=(2,))
 def svd(f, a, full_matrices=True, compute_uv=True, overwrite_a=False, check_finite=True, lapack_driver="gesdd"):
     """A = U S V^H."""
@@ -119,6 +149,7 @@ def svd(f, a, full_matrices=True, compute_uv=True, overwrite_a=False, check_fini
         u_bar = columns_bar(u, z_bar[0], k, "svd with full_matrices=True")
         v_bar = z_bar[2] if is_zero(z_bar[2]) else adjoint(z_bar[2])
         v_bar = columns_bar(adjoint(vh), v_bar, k, "svd with full_matrices=True")
+        u_bar, v_bar = phases_bar(u[:, :k], adjoint(vh[:k]), u_bar, v_bar)
         vh_bar = v_bar if is_zero(v_bar) else adjoint(v_bar)
         return (svd_bar(u[:, :k], s, vh[:k], u_bar, z_bar[1], vh_bar),)
 
@@ -127,6 +158,7 @@ def svd(f, a, full_matrices=True, compute_uv=True, overwrite_a=False, check_fini
             return tuple([np.zeros_like(part) for part in z])
         u, s, vh = z
         u_dot, s_dot, vh_dot = svd_dot(a_dot, u[:, :k], s, vh[:k])
+        u_dot, vh_dot = phases_dot(u[:, :k], vh[:k], u_dot, vh_dot)
         return with_unknown(u_dot, np.shape(u)[1]), s_dot, adjoint(with_unknown(adjoint(vh_dot), np.shape(vh)[0]))
 
     return z, svd_pullback, svd_pushforward

@@ -24,6 +24,9 @@ from plaingrad.rules.scipy.linalg.matrices import (
     on_diagonal,
     outer_bands,
     symmetrised,
+    turned_bar,
+    turned_dot,
+    unit,
 )
 from plaingrad.tangents import ZeroTangent, is_zero
 
@@ -86,6 +89,7 @@ def spectrum(
     every: Callable[[], tuple[Any, Any]],
     back: Callable[[Any, Any, Any, Any], Any],
     forth: Callable[[Any, Any, Any], tuple[Any, Any]],
+    form: Callable[[Any], tuple[Any, Any]],
 ) -> Any:
     """Result and linear maps of a Hermitian eigenproblem.
 
@@ -97,6 +101,7 @@ def spectrum(
         every: gives all of them.
         back: the arguments' cotangents, of w, v, w_bar and v_bar.
         forth: (V^H A_dot V in place of A_dot, V^H B_dot V or None), of w, v and the tangents.
+        form: the linear form of a vector that is real, and its tangent, of the tangents.
     """
     w = z if values_only else z[0]
     partial = len(w) < n
@@ -119,7 +124,7 @@ def spectrum(
         if k is not None:  # V^H B V = 1
             x = x - on_diagonal(np.real(diagonal(k)) / 2)
         chosen = slice(first, first + len(w))
-        return np.real(diagonal(m))[chosen], (whole_v @ x)[:, chosen]
+        return np.real(diagonal(m))[chosen], turned_dot(whole_v, whole_v @ x, *form(dots))[:, chosen]
 
     return z, spectrum_pullback, spectrum_pushforward
 
@@ -141,8 +146,9 @@ def eigh(f, a, b=None, **options):
 
     def back(w, v, w_bar, v_bar):
         if b is None:
+            v_bar, _ = turned_bar(v, v_bar, unit(n, 0 if lower else -1))
             return (folded(v @ inner_bar(w, v, w_bar, v_bar) @ adjoint(v), lower),)
-        a_bar, b_bar = generalised_bar(w, v, symmetrised(b, lower), kind, w_bar, v_bar)
+        a_bar, b_bar = generalised_bar(w, v, symmetrised(b, lower), lower, kind, w_bar, v_bar)
         return folded(a_bar, lower), folded(b_bar, lower)
 
     def forth(w, v, dots):
@@ -159,30 +165,44 @@ def eigh(f, a, b=None, **options):
     def every():
         return sl.eigh(a, b, **plain)
 
-    rule = spectrum(z, values_only, n, selected, every, back, forth)
+    def form(dots):
+        if b is None or not lower:
+            return unit(n, 0 if lower else -1), 0.0
+        return symmetrised(b, lower)[0], symmetrised(dots[1], lower)[0] if varies(dots[1]) else 0.0
+
+    rule = spectrum(z, values_only, n, selected, every, back, forth, form)
     if b is None or kind == 1:
         return rule
     return (*rule[:2], lambda a_dot, b_dot: inverted_pushforward(a, b, lower, kind, options, values_only, a_dot, b_dot))
 
 
-def generalised_bar(w: Any, v: Any, b: Any, kind: int, w_bar: Any, v_bar: Any) -> tuple[Any, Any]:
+def generalised_bar(w: Any, v: Any, b: Any, lower: bool, kind: int, w_bar: Any, v_bar: Any) -> tuple[Any, Any]:
     """(a_bar, b_bar). The second and third kind are A u = w B^-1 u, where v = B^-1 u or v = u."""
     if kind == 1:
-        return first_kind_bar(w, v, w_bar, v_bar)
+        return first_kind_bar(w, v, b, real_form(b, lower, kind), w_bar, v_bar)
     inverse = sl.inv(b)
     u = b @ v if kind == 2 else v
     u_bar = inverse @ v_bar if kind == 2 and not is_zero(v_bar) else v_bar
-    a_bar, inverse_bar = first_kind_bar(w, u, w_bar, u_bar)
+    a_bar, inverse_bar = first_kind_bar(w, u, inverse, real_form(inverse, lower, kind), w_bar, u_bar)
     if kind == 2 and not is_zero(v_bar):
         inverse_bar = inverse_bar + v_bar @ adjoint(u)
     return a_bar, -inverse @ inverse_bar @ inverse
 
 
-def first_kind_bar(w: Any, v: Any, w_bar: Any, v_bar: Any) -> tuple[Any, Any]:
+def real_form(b: Any, lower: bool, kind: int) -> tuple[int, bool]:
+    """Which entry of u, or of B u (True), is real: Cholesky's factor turns the vectors of the reduced problem."""
+    return 0 if lower else -1, bool(lower) == (kind == 1)
+
+
+def first_kind_bar(w: Any, v: Any, b: Any, form: tuple[int, bool], w_bar: Any, v_bar: Any) -> tuple[Any, Any]:
     """V_dot = V (F o (V^H A_dot V - V^H B_dot V diag(w)) - diag(V^H B_dot V) / 2), where V^H B V = 1."""
+    place, of_b = form
+    row = unit(len(b), place)
+    v_bar, row_bar = turned_bar(v, v_bar, b[place] if of_b else row)
     core, vh = inner_bar(w, v, w_bar, v_bar), adjoint(v)
     half = 0.0 if is_zero(v_bar) else on_diagonal(np.real(diagonal(vh @ v_bar)) / 2)
-    return v @ core @ vh, -v @ (core * w[None, :] + half) @ vh
+    b_bar = -v @ (core * w[None, :] + half) @ vh
+    return v @ core @ vh, b_bar + row[:, None] * row_bar if of_b and np.ndim(row_bar) else b_bar
 
 
 def inverted_pushforward(a: Any, b: Any, lower: bool, kind: int, options: Any, values_only: bool, a_dot: Any, b_dot: Any) -> Any:
@@ -206,7 +226,10 @@ def inverted_pushforward(a: Any, b: Any, lower: bool, kind: int, options: Any, v
     w_dot = np.real(diagonal(m))[chosen]
     if values_only:
         return w_dot
-    u_dot = (whole_u @ (inner_dot(m, whole_w) - on_diagonal(np.real(diagonal(k)) / 2)))[:, chosen]
+    place, of_b = real_form(b, lower, kind)
+    form = (inverse[place], inverse_dot[place]) if of_b else (unit(len(full), place), 0.0)
+    moved = whole_u @ (inner_dot(m, whole_w) - on_diagonal(np.real(diagonal(k)) / 2))
+    u_dot = turned_dot(whole_u, moved, *form)[:, chosen]
     return w_dot, inverse_dot @ u + inverse @ u_dot if kind == 2 else u_dot
 
 
@@ -237,7 +260,7 @@ def banded_spectrum(z: Any, values_only: bool, ab: Any, lower: bool, select: Any
         return z, lambda z_bar: (np.zeros(np.shape(ab)),), lambda *dots: z
 
     def back(w, v, w_bar, v_bar):
-        core = inner_bar(w, v, w_bar, v_bar)
+        core = inner_bar(w, v, w_bar, turned_bar(v, v_bar, unit(n, 0))[0])
         return (half_bar(outer_bands(v @ core, v, 2 * k + 1, k), lower),)
 
     def forth(w, v, dots):
@@ -249,7 +272,7 @@ def banded_spectrum(z: Any, values_only: bool, ab: Any, lower: bool, select: Any
     def every():
         return sl.eig_banded(ab, lower)
 
-    return spectrum(z, values_only, n, selected, every, back, forth)
+    return spectrum(z, values_only, n, selected, every, back, forth, lambda dots: (unit(n, 0), 0.0))
 
 
 @entered("eigh_tridiagonal", dims=(1, 1))
@@ -288,7 +311,7 @@ def tridiagonal_spectrum(z: Any, values_only: bool, d: Any, e: Any, rest: Any, o
     def every():
         return sl.eigh_tridiagonal(d, e)
 
-    return spectrum(z, values_only, n, selected, every, back, forth)
+    return spectrum(z, values_only, n, selected, every, back, forth, lambda dots: (unit(n, 0), 0.0))
 
 
 __all__ = ["by_gaps", "eigh", "inner_bar", "inner_dot"]
