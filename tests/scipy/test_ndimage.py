@@ -57,3 +57,32 @@ def test_a_filter_of_an_image_in_single_precision():
     gradient = plaingrad.grad(lambda x: (ndimage.gaussian_filter(x, 1.0) ** 2).sum())(IMAGE.astype(np.float32))
     exact = plaingrad.grad(lambda x: (ndimage.gaussian_filter(x, 1.0) ** 2).sum())(IMAGE)
     assert gradient.dtype == np.float32 and np.allclose(gradient, exact, atol=1e-4)
+
+
+COORDINATES = np.array([[1.3, 2.6, -0.8, 5.4, 9.7], [2.2, 3.1, 0.7, 6.3, -4.6]])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_interpolation_in_image_and_coordinates(mode):
+    for order in (0, 1, 2, 3, 5):
+        agrees(
+            lambda x, n=order: ndimage.map_coordinates(x, COORDINATES, order=n, mode=mode, cval=0.3),
+            IMAGE,
+            nested=order == 3,
+        )
+    agrees(lambda c: ndimage.map_coordinates(IMAGE, c, mode=mode, cval=0.3), COORDINATES, tolerance=1e-6)
+
+
+MOVED = {
+    "affine": lambda x: ndimage.affine_transform(x, np.eye(2) + 0.1 * x[:2, :2], x[2, :2]),
+    "scaled": lambda x: ndimage.affine_transform(IMAGE, 1 + 0.1 * x[0, :2] ** 2, x[2, :2]),
+    "shift": lambda x: ndimage.shift(x, 0.3 + x[0, 1:3] * 0.1),
+    "zoom": lambda x: np.append(ndimage.zoom(x, 1.7), ndimage.zoom(x, 1.5, order=1, mode="nearest")),
+    "rotate": lambda x: ndimage.rotate(x, 17.0 + x[1, 1], reshape=False),
+    "complex": lambda x: ndimage.shift(x * (1 + 0.5j), 0.3),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_images_that_are_moved(name):
+    agrees(MOVED[name], IMAGE, tolerance=1e-6)

@@ -48,8 +48,13 @@ FILTERS = {
 }
 
 
+SETS_SHAPES = not hasattr(signal, "freqz_sos")  # before 1.15 `sosfilt` assigns to `x.shape`, which is refused
+
+
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters(name):
+    if SETS_SHAPES and name in ("sosfilt", "sosfiltfilt", "decimate"):
+        pytest.skip("this SciPy assigns to x.shape")
     agrees(FILTERS[name], X, tolerance=1e-6)
 
 
@@ -69,6 +74,7 @@ def test_convolutions_of_tables(mode, boundary):
         agrees(lambda x, n=columns: signal.correlate2d(x, x[:2, :n], mode, boundary), TABLE, nested=False)
 
 
+@pytest.mark.skipif(SETS_SHAPES, reason="this SciPy assigns to x.shape")
 def test_a_filter_in_single_precision():
     gradient = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS.astype(np.float32), x).sum())(X.astype(np.float32))
     exact = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS, x).sum())(X)

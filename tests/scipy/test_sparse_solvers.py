@@ -14,10 +14,10 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def regular(x, form="csc"):
-    return (matrix(x) + 5 * sparse.eye_array(N)).asformat(form)
+    return (matrix(x) + 5 * sparse.eye(N)).asformat(form)
 
 
-CONSTANT = (B + 5 * sparse.eye_array(N)).tocsc()
+CONSTANT = (B + 5 * sparse.eye(N)).tocsc()
 LU = linalg.splu(CONSTANT)
 COMPLEX_LU = linalg.splu((CONSTANT * (1 + 1j)).tocsc())
 
@@ -38,7 +38,7 @@ SOLUTIONS = {
     "lower": lambda x: linalg.spsolve_triangular(sparse.tril(regular(x), format="csr"), VECTOR * x[:N]),
     "upper": lambda x: linalg.spsolve_triangular(sparse.triu(regular(x), format="csc"), MANY, lower=False),
     "exponential times a vector": lambda x: linalg.expm_multiply(matrix(x), VECTOR),
-    "norm": lambda x: linalg.norm(matrix(x)) + linalg.norm(matrix(x), 1),
+    "norm": lambda x: linalg.norm(matrix(x)) + linalg.norm(sparse.csr_matrix(matrix(x)), 1),
     "operator": lambda x: (2 * linalg.aslinearoperator(matrix(x)) + linalg.aslinearoperator(B)).matvec(VECTOR),
     "operator of the program": lambda x: linalg.LinearOperator((N, N), matvec=lambda v: matrix(x) @ v, dtype=float) @ VECTOR,
 }
@@ -51,7 +51,7 @@ def test_solutions_derive(how):
 
 def definite(x):
     a = matrix(x)
-    return a @ a.T + 5 * sparse.eye_array(N)
+    return a @ a.T + 5 * sparse.eye(N)
 
 
 def operator(x):
@@ -60,7 +60,7 @@ def operator(x):
 
 KRYLOV = {
     "cg": lambda x: linalg.cg(definite(x), VECTOR * x[:N], rtol=1e-13)[0],
-    "cg with a preconditioner": lambda x: linalg.cg(definite(x), VECTOR, rtol=1e-13, M=sparse.eye_array(N) * x[0])[0],
+    "cg with a preconditioner": lambda x: linalg.cg(definite(x), VECTOR, rtol=1e-13, M=sparse.eye(N) * x[0])[0],
     "cg of an array": lambda x: linalg.cg(definite(x).toarray(), VECTOR * x[0], rtol=1e-13)[0],
     "minres": lambda x: linalg.minres(definite(x), VECTOR * x[:N], rtol=1e-13, shift=0.3)[0],
     "gmres": lambda x: linalg.gmres(regular(x), VECTOR * x[:N], rtol=1e-13)[0],

@@ -85,13 +85,36 @@ def end_factors(n: int, sine: bool, kind: int, dtype: Any) -> Any:
     return factors
 
 
+def first_factors(shape: Any, axes: Any, kind: int, dtype: Any) -> Any:
+    """What older SciPy multiplies the first of the results (type 2) or of the numbers (type 3) of sine transforms by."""
+    factors = np.ones(shape, dtype)
+    for axis in axes:
+        first = (*(slice(None),) * axis, 0)
+        factors[first] *= np.sqrt(0.5 if kind == 2 else 2.0)
+    return factors
+
+
+def sines_are_orthogonal() -> bool:
+    """Whether sine transforms of type 2 are orthogonal where they should be: those of older SciPy are not."""
+    matrix = pocketfft.dst(np.eye(3), 2, (0,), 1, None, 1, True)
+    return bool(np.allclose(matrix @ matrix.T, np.eye(3)))
+
+
+SINES_ARE_ORTHOGONAL = sines_are_orthogonal()
+
+
 def real_adjoint(
     z_bar: Any, a: Any, sine: bool, kind: int, axes: Any, inorm: int, threads: int, orthogonal: Any
 ) -> Any:
     """Types 2 and 3 are transposes of each other, 1 and 4 of themselves, but for the numbers at the ends."""
     partner = {1: 1, 2: 3, 3: 2, 4: 4}[kind]
     if orthogonal or orthogonal is None and inorm == 1:
-        return real_transform(z_bar, sine, partner, axes, inorm, threads, orthogonal)
+        if not sine or kind not in (2, 3) or SINES_ARE_ORTHOGONAL:
+            return real_transform(z_bar, sine, partner, axes, inorm, threads, orthogonal)
+        ends = first_factors(a.shape, axes, kind, z_bar.dtype)
+        if kind == 2:
+            return real_adjoint(z_bar * ends, a, sine, kind, axes, inorm, threads, False)
+        return real_adjoint(z_bar, a, sine, kind, axes, inorm, threads, False) * ends
     factors = []
     for axis in axes:
         shape = [1] * a.ndim

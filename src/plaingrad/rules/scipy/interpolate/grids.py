@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import _interpnd, _rgi_cython
+from scipy.interpolate import _rgi_cython
 
 from plaingrad.rules.scipy.compiled import constant, definitions
+
+try:
+    from scipy.interpolate import _interpnd as points_of
+except ImportError:  # before SciPy 1.15
+    from scipy.interpolate import interpnd as points_of
 
 defined = definitions(_rgi_cython)
 
@@ -49,7 +54,7 @@ def evaluate_linear_2d(values, indices, norm_distances, grid, out):
     return out
 
 
-@definitions(_interpnd)("_ndim_coords_from_arrays")
+@definitions(points_of)("_ndim_coords_from_arrays")
 def coordinates(points, ndim=None):
     """Points as rows of coordinates."""
     if isinstance(points, tuple) and len(points) == 1:

@@ -136,10 +136,11 @@ def _linear_filter(b, a, x, axis=-1, zi=None):
 @definitions(_sosfilt)("_sosfilt", mutates=True)
 def sosfilt(sos, x, zi):
     """Sections one after the other; the signal and the states are written."""
+    y = x
     for section in range(sos.shape[0]):
-        y, state = filtered(sos[section, :3], sos[section, 3:], x, zi[:, section])
-        x[...] = y
+        y, state = filtered(sos[section, :3], sos[section, 3:], y, zi[:, section])
         zi[:, section] = state
+    x[...] = y
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -102,6 +102,10 @@ def enter_binary(name: str) -> None:
     def of_numbers(rows, columns, p, j, a, q, k, b, new_p, new_j, out):
         combine(name, rows, columns, p, j, a, q, k, b, new_p, new_j, out)
 
+    @defined(f"csc_{name}_csc")
+    def of_columns(rows, columns, p, j, a, q, k, b, new_p, new_j, out):
+        combine(name, columns, rows, p, j, a, q, k, b, new_p, new_j, out)
+
     @defined(f"bsr_{name}_bsr")
     def of_blocks(rows, columns, high, wide, p, j, a, q, k, b, new_p, new_j, out):
         size = high * wide

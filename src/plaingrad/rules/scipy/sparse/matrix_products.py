@@ -140,6 +140,12 @@ def csr_matmat(rows, columns, p, j, a, q, k, b, new_p, new_j, out):
     out[:n] = contracted(0, triples, a, b)
 
 
+@defined("csc_matmat")
+def csc_matmat(rows, columns, p, j, a, q, k, b, new_p, new_j, out):
+    """In columns the factors change places."""
+    csr_matmat(columns, rows, q, k, b, p, j, a, new_p, new_j, out)
+
+
 @defined("bsr_matmat")
 def bsr_matmat(most, rows, columns, high, wide, inner, p, j, a, q, k, b, new_p, new_j, out):
     """Blocks: the structure is that of the blocks, and of each triple a product of small matrices is summed."""

@@ -6,11 +6,14 @@ the place of the numbers; a gather then does the same to differentiated numbers,
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import scipy.sparse._sparsetools as tools
+from scipy.sparse import _dia
 
+from plaingrad.rules.scipy.compiled import definitions
 from plaingrad.rules.scipy.sparse.facts import constant, defined
 from plaingrad.rules.scipy.sparse.products import gathered, places_of, row_sums, scattered
 
@@ -32,7 +35,8 @@ constant(
         for name in (
             "csr_count_blocks", "csr_has_canonical_format", "csr_has_sorted_indices", "csr_matmat_maxnnz",
             "csr_column_index1", "csr_sample_offsets", "expandptr", "cs_graph_components",
-            *[f"{form}_{test}_{form}" for form in ("csr", "bsr") for test in ("ne", "lt", "gt", "le", "ge")],
+            "csc_matmat_maxnnz",
+            *[f"{form}_{test}_{form}" for form in ("csr", "csc", "bsr") for test in ("ne", "lt", "gt", "le", "ge")],
         )
     ]
 )  # fmt: skip
@@ -40,7 +44,7 @@ constant(
 # Functions that move numbers: the places of their source and target among the arguments, and whether a number may be
 # moved to several places.
 MOVING = {
-    "csr_tocsc": (4, 7, False), "coo_tocsr": (5, 8, False), "csr_row_index": (4, 6, True),
+    "csr_tocsc": (4, 7, False), "csc_tocsr": (4, 7, False), "coo_tocsr": (5, 8, False), "csr_row_index": (4, 6, True),
     "csr_row_slice": (5, 7, False), "csr_column_index2": (4, 6, True), "csr_hstack": (5, 8, False),
     "bsr_tocsr": (6, 9, False), "bsr_transpose": (6, 9, False),
 }  # fmt: skip
@@ -225,6 +229,12 @@ def csr_diagonal(k, rows, columns, p, j, a, out):
     out[...] = scattered(gathered(a, chosen, True), places, False, out.size)
 
 
+@defined("csc_diagonal")
+def csc_diagonal(k, rows, columns, p, j, a, out):
+    """Of SciPy before 1.12, like the other functions of matrices in columns."""
+    csr_diagonal(-k, columns, rows, p, j, a, out)
+
+
 @defined("bsr_diagonal")
 def bsr_diagonal(k, rows, columns, high, wide, p, j, a, out):
     row, column = block_entries(high, wide, p, j)
@@ -287,3 +297,23 @@ def dia_tocsr(rows, columns, n, length, offsets, data, order, a, j, p):
     a[: len(places)] = gathered(data.reshape(-1), places, True)
     j[: len(places)] = new_j
     return len(places)
+
+
+own_methods = definitions(SimpleNamespace(**vars(getattr(_dia, "_dia_base", object))))  # not those that it inherits
+
+
+@own_methods("tocoo")
+def dia_tocoo(self, copy=False):
+    """Of SciPy whose own drops places by their numbers; here those that are 0 stay."""
+    rows, columns = self.shape
+    n, length = self.data.shape
+    column = np.arange(length)
+    row = column - self.offsets[:, None]
+    inside = (row >= 0) & (row < rows) & (column < columns)
+    row, column = row[inside], np.tile(column, n)[inside.ravel()]
+    return self._coo_container((self.data[inside], (row, column)), shape=self.shape, dtype=self.dtype)
+
+
+@own_methods("tocsc")
+def dia_tocsc(self, copy=False):
+    return self.tocoo().tocsc()
