@@ -72,6 +72,11 @@ def test_an_integrand_that_vanishes_where_its_derivative_does_not():
     assert plaingrad.grad(lambda a: quad(lambda x: a * peak(x), 0, 10))(0.0) == pytest.approx(exact, rel=1e-7)
 
 
+def test_nodes_of_a_function_that_vanishes_say_nothing_about_its_derivative():
+    with pytest.raises(plaingrad.MissingRuleError, match="the integral is zero"):
+        plaingrad.grad(lambda a: si.quad_vec(lambda x: a * np.exp(-1000 * (x - 3.3) ** 2), 0, 10)[0])(0.0)
+
+
 def test_a_gradient_by_what_a_closure_holds():
     c = np.array([0.5, -1.0, 2.0])
     found = plaingrad.grad(lambda c: quad(lambda x: c[0] + c[1] * x + c[2] * x * x, 0, 2))(c)

@@ -1,5 +1,7 @@
 """Root finders have the derivative of the root, in every mode and order, and are not differentiated themselves."""
 
+import functools
+
 import numpy as np
 import plaingrad
 import pytest
@@ -49,6 +51,15 @@ def test_what_the_function_gets_its_parameter_from_does_not_matter():
     check(lambda a: so.brentq(Cube(a), 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
     check(lambda a: so.brentq(Cube(a).value, 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
     check(lambda a: so.brentq(lambda x, p: x**3 - p["a"][0], 0.1, 5.0, ({"a": [a]},), xtol=1e-13), FIRST, SECOND)
+
+
+def test_a_cache_that_the_solver_has_filled_hides_nothing():
+    check(lambda a: so.brentq(functools.lru_cache(lambda x: x**3 - a), 0.1, 5.0, xtol=1e-13), FIRST, SECOND)
+
+
+def test_an_iteration_that_was_cut_short_is_refused():
+    with pytest.raises(plaingrad.MissingRuleError, match="not converged"):
+        plaingrad.grad(lambda a: so.newton(lambda x: np.cos(x) - a * x, 1.0, maxiter=2, disp=False))(1.3)
 
 
 def test_newton_of_one_number_and_of_many():

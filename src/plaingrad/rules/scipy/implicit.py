@@ -9,6 +9,7 @@ so every order is right. Nothing of a solver is ever differentiated itself.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from inspect import Signature, signature
 from typing import Any, NoReturn
@@ -22,6 +23,9 @@ from plaingrad.rules.pushforwards import dot_of, varies
 from plaingrad.tangents import ZeroTangent
 
 NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
+AT_ROOT = 1e-4  # the same for roots, which are not moved to the exact one
+LARGEST = 4000  # unknowns whose equations get a dense matrix
+LruCached = functools._lru_cache_wrapper
 _rules: list[Rule] = []
 
 
@@ -141,12 +145,18 @@ def bound(sign: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     return dict(given.arguments)
 
 
+@mover
+def unmemoised(given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments, functions without their `lru_cache`, which the solver has filled with plain values."""
+    return {name: x.__wrapped__ if type(x) is LruCached else x for name, x in given.items()}
+
+
 def by_name(function: Any, definition: Any) -> Any:
     """definition(function, call, given) as a definition of `function`; call: the arguments as they came."""
     sign = signature(function)
 
     def defined(*args: Any, **kwargs: Any) -> Any:
-        return definition(function, (args, kwargs), bound(sign, args, kwargs))
+        return definition(function, (args, kwargs), unmemoised(bound(sign, args, kwargs)))
 
     return defined
 
@@ -302,9 +312,9 @@ for _function, _back, _on in (
 # -- solutions ---------------------------------------------------------------------------------------------------------
 
 
-def is_near(step: Any, x: Any) -> bool:
+def is_near(step: Any, x: Any, near: float = NEAR) -> bool:
     """Whether a Newton step says that x is a solution."""
-    return bool(np.all(np.abs(step) <= NEAR * (1.0 + np.max(np.abs(x), initial=0.0))))
+    return bool(np.all(np.abs(step) <= near * (1.0 + np.max(np.abs(x), initial=0.0))))
 
 
 @outside
@@ -312,7 +322,7 @@ def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
     """dF/dx, one by one, at a root."""
     slope = derivatives.along(f, x, x * 0.0 + 1.0)
     r = f(x)
-    if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x):
+    if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x, AT_ROOT):
         refuse(function, "what was found is no simple root; the solver has not converged, or the root is double")
     far = 8.0 * abs(r / slope) + 1e-9 * (1.0 + abs(x))
     if np.any((np.abs(f(x + far)) < np.abs(r)) & (np.abs(f(x - far)) < np.abs(r))):
@@ -323,6 +333,8 @@ def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
 @outside
 def jacobian_at(order: int, function: Any, f: Any, x: Any) -> Any:
     """dF/dx of a vector by a vector at a root."""
+    if np.size(x) > LARGEST:
+        refuse(function, f"its {np.size(x)} unknowns are more than the {LARGEST} that a dense matrix is made for")
     matrix = derivatives.jacobian(f, x)
     check_step(function, matrix, f(x), x)
     return matrix
@@ -334,7 +346,7 @@ def check_step(function: Any, matrix: Any, r: Any, x: Any) -> None:
         step = np.linalg.solve(matrix, r)
     except np.linalg.LinAlgError:
         refuse(function, "the equations that the solution solves are singular there")
-    if not np.all(np.isfinite(step)) or not is_near(step, x):
+    if not np.all(np.isfinite(step)) or not is_near(step, x, AT_ROOT):
         refuse(function, "what was found is no regular solution; the solver has not converged, or it is singular")
 
 

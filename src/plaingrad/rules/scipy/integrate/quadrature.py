@@ -25,6 +25,7 @@ from plaingrad.rules.scipy.implicit import (
     plainly,
     refuse,
 )
+from plaingrad.rules.scipy.integrate.initial import without_rule
 from plaingrad.tangents import Tangent, unthunk
 
 RULES = Rules()
@@ -218,6 +219,19 @@ def breaks_of(points: Any, way: Way) -> Any:
     """Break points as t."""
     inside = [p for p in (points if points is not None else ()) if way.a < p < way.b]
     return (np.array(inside, dtype=float) - way.a) / (way.b - way.a) if way.kind == "finite" else np.zeros(0)
+
+
+followed = without_rule(integrate.quad_vec)
+
+
+@RULES.defined(integrate.quad_vec)
+def quad_vec(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """SciPy's Python code; its nodes are where the function, not its derivative, is rough."""
+    args, kwargs = call
+    outcome = followed(*args, **kwargs)
+    if is_active(outcome[0]) and not np.any(fresh(outcome[0])):
+        refuse(function, "the integral is zero, so its nodes say nothing about the derivative")
+    return outcome
 
 
 @RULES.defined(integrate.quad)
