@@ -18,14 +18,14 @@ from plaingrad.engine.refusals import refuse
 from plaingrad import MissingRuleError, grad, jvp, rulebook
 
 scipy = pytest.importorskip("scipy")
-import scipy.integrate  # noqa: E402
 import scipy.linalg.lapack  # noqa: E402
+import scipy.ndimage  # noqa: E402
 import scipy.special.cython_special  # noqa: E402
 import scipy.stats  # noqa: E402
 
 
-def integrated(x):
-    return scipy.integrate.quad(lambda t: t * x, 0, 1)[0]
+def filtered(x):
+    return scipy.ndimage.generic_filter(np.ones(3), lambda w: w.sum() * x, size=3)[0]
 
 
 def a_distribution(x):
@@ -45,7 +45,7 @@ def summed_up(x):
 
 
 def lapack(x):
-    return scipy.linalg.lapack.dgesv(np.array([[x]]), np.ones(1))[1]
+    return scipy.linalg.lapack.dsyev(np.array([[x]]))[0]
 
 
 def reduced(x):
@@ -57,9 +57,9 @@ def buffered(x):
 
 
 BLAMED = [
-    (integrated, "scipy.integrate.quad"), (a_distribution, "scipy.stats.rv_continuous.pdf"),
+    (filtered, "scipy.ndimage.generic_filter"), (a_distribution, "scipy.stats.rv_continuous.pdf"),
     (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
-    (lapack, "scipy.linalg.lapack.dgesv"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nditer"),
+    (lapack, "scipy.linalg.lapack.dsyev"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nditer"),
 ]
 
 
@@ -124,7 +124,7 @@ def test_the_place_inside_a_package_is_named_too():
 
 
 def test_a_callback_does_not_hide_what_calls_it():
-    text = message(integrated)
+    text = message(filtered)
     assert "which returns a differentiated value to it" in text and "`<lambda>` is C code" not in text
 
 

@@ -40,7 +40,7 @@ def test_a_gh_filter_and_gaussians(agrees):
     agrees(lambda m: mul(m, 0.3, 1.0, 0.2)[0], 0.4)
 
 
-def test_a_likelihood_by_compiled_code_is_refused(refuses):
+def test_a_likelihood_by_compiled_code(agrees):
     def likelihood(r):
         kalman = KalmanFilter(1, 1)
         kalman.F = kalman.H = np.eye(1)
@@ -49,4 +49,4 @@ def test_a_likelihood_by_compiled_code_is_refused(refuses):
         kalman.update(1.0)
         return float(kalman.log_likelihood)
 
-    refuses(likelihood, 1.3, called="filterpy.kalman.", says="scipy.linalg")
+    agrees(likelihood, 1.3)

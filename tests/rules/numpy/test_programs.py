@@ -545,3 +545,52 @@ def test_the_method_behind_power_in_place_takes_a_modulus():
 
     x = rng.standard_normal(4)
     np.testing.assert_allclose(grad(f)(x), 24 * x**2)
+
+
+def central(f, x, h=1e-5):
+    """Fourth-order central differences of a number by an array."""
+    flat = [
+        (8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e)) / (12 * h)
+        for e in np.eye(x.size).reshape(-1, *x.shape)
+    ]
+    return np.reshape(flat, x.shape)
+
+
+PHASED = {
+    "eigh": lambda a: np.sum(np.real(np.linalg.eigh(a + np.conj(np.swapaxes(a, -1, -2)))[1] * (1.0 - 0.4j) * weight)),
+    "eigh of the other triangle": lambda a: np.sum(np.real(np.linalg.eigh(a, "U")[1] * weight)),
+    "svd": lambda a: np.sum(np.real(np.linalg.svd(a)[0] * weight) + np.imag(np.linalg.svd(a)[2] * weight)),
+    "svd, tall": lambda a: np.sum(np.real(np.linalg.svd(a[..., :2], False)[0] * weight[:, :2])),
+    "svd, wide": lambda a: np.sum(np.real(np.linalg.svd(a[..., :2, :], False)[2] * weight[:2])),
+}
+
+
+@pytest.mark.parametrize("name", PHASED)
+@pytest.mark.parametrize("lead", [(), (2,)], ids=["one", "batch"])
+def test_phases_of_complex_vectors_are_those_that_lapack_gives_them(name, lead):
+    f = PHASED[name]
+    real, imaginary = np.random.default_rng(7).standard_normal((2, *lead, 3, 3))
+
+    def g(x):
+        return f(x + 1j * imaginary)
+
+    slope = central(g, real)
+    np.testing.assert_allclose(plaingrad.grad(g)(real), slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(plaingrad.grad(lambda y: f(real + 1j * y))(imaginary), central(lambda y: f(real + 1j * y), imaginary), rtol=1e-6, atol=1e-7)
+    along = np.cos(np.arange(real.size)).reshape(real.shape)
+    assert plaingrad.jvp(g, (real,), (along,))[1] == pytest.approx(np.sum(slope * along), rel=1e-6)
+
+
+def test_vectors_of_equal_eigenvalues_are_not_determined():
+    """The derivative of exp(A)[0, 1] at the identity is e, which no rule of the vectors can tell from 0: nan."""
+
+    def exponential(a):
+        w, v = np.linalg.eigh(a)
+        return ((v * np.exp(w)) @ v.T)[0, 1]
+
+    assert np.isnan(plaingrad.grad(exponential)(np.eye(3))).any()
+    values = plaingrad.grad(lambda a: np.sum(np.linalg.eigh(a)[0] ** 2))(2.0 * np.eye(3))
+    assert np.array_equal(values, 4.0 * np.eye(3))
+    a = np.diag([1.0, 2.0, 2.0])
+    first = plaingrad.grad(lambda a: np.linalg.eigh(a)[1][1, 0] / np.linalg.eigh(a)[1][0, 0])(a)  # its vector is alone
+    np.testing.assert_allclose(first + first.T, -np.eye(3)[[1, 0, 2]] * [[1], [1], [0]], atol=1e-12)

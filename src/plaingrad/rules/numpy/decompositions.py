@@ -70,14 +70,52 @@ def cholesky_frule(a, upper=False):
     return z, cholesky_pushforward
 
 
+def by_gaps(m: Any, w: Any, unused: Any = False) -> Any:
+    """m_ij / (w_j - w_i) off the diagonal; where eigenvalues are equal, 0 if m_ij is 0 or the pair `unused`, else nan.
+
+    Their vectors are no function of the matrix, and how a function of them and of the eigenvalues together changes is
+    not seen in m: that of exp(A) does, that of a projector does not.
+    """
+    n = np.shape(w)[-1]
+    gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
+    size = np.max(np.abs(w), axis=-1, initial=0.0)[..., None, None]
+    apart = np.abs(gaps) > np.finfo(w.dtype).eps * 8 * n * size
+    unknown = np.where((m == 0) | unused | np.eye(n, dtype=bool), 0, np.nan)
+    return np.where(apart, m / np.where(apart, gaps, 1), unknown)
+
+
+def phased_bar(v: Any, v_bar: Any, k: int) -> Any:
+    """v_bar of eigenvectors that are any vectors of their lines, where LAPACK gives those whose component k is real."""
+    if not np.iscomplexobj(v) or not np.shape(v)[-1]:
+        return v_bar
+    turn = turning(np.sum(conj(v) * v_bar, -2), v, k)
+    return v_bar - 1j * turn[..., None, :] * np.eye(np.shape(v)[-1])[k][:, None]
+
+
+def phased_dot(v: Any, v_dot: Any, k: int) -> Any:
+    """The tangent of eigenvectors, turned so that component k of each stays real."""
+    if not np.iscomplexobj(v) or not np.shape(v)[-1]:
+        return v_dot
+    return v_dot - 1j * v * turning(v_dot[..., k, :], v, k)[..., None, :]
+
+
+def turning(moved: Any, v: Any, k: int) -> Any:
+    """Im(moved) / v_k; nan where v_k vanishes, or is not real, so that nobody knows the phase, unless it does not matter."""
+    eps = 1e3 * np.finfo(np.real(v).dtype).eps
+    here, moved = v[..., k, :], np.imag(moved)
+    known = (np.abs(here) > eps) & (np.abs(np.imag(here)) <= eps)
+    return np.where(known, moved / np.where(known, np.real(here), 1), np.where(np.abs(moved) <= eps, 0, np.nan))
+
+
 def eigh_bar(w: Any, v: Any, w_bar: Any, v_bar: Any, upper: bool) -> Any:
-    """V (diag(w_bar) + F o (V^H v_bar)) V^H with F_ij = 1 / (w_j - w_i); 0 where eigenvalues and numerators both agree."""
+    """V (diag(w_bar) + F o (V^H v_bar)) V^H with F_ij = 1 / (w_j - w_i)."""
     core = 0.0
     if not is_zero(v_bar):
+        v_bar = phased_bar(v, v_bar, -1 if upper else 0)
         m = adjoint(v) @ v_bar
-        m = (m - adjoint(m)) / 2
-        gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-        core = quotients(m * (1 - np.eye(np.shape(m)[-1], dtype=w.dtype)), gaps)
+        unused = (m == 0) & (adjoint(m) == 0)
+        core = by_gaps((m - adjoint(m)) / 2, w, unused)
+        core = np.where(np.isnan(by_gaps(m, w)), np.nan, core)
     if not is_zero(w_bar):
         core = core + np.expand_dims(np.real(w_bar), -2) * np.eye(np.shape(w)[-1], dtype=w.dtype)
     return folded_triangle(v @ core @ adjoint(v), upper)
@@ -100,8 +138,8 @@ def eigh_frule(a, UPLO="L"):
         if not varies(dots[0]):
             return ZeroTangent
         m = adjoint(v) @ hermitian_dot(joined(dots[0], a), UPLO.upper() == "U") @ v
-        gaps = np.expand_dims(w, -2) - np.expand_dims(w, -1)
-        return np.real(diagonal_of(m)), v @ quotients(m * (1 - np.eye(np.shape(v)[-1], dtype=w.dtype)), gaps)
+        v_dot = phased_dot(v, v @ by_gaps(m, w), -1 if UPLO.upper() == "U" else 0)
+        return np.real(diagonal_of(m)), v_dot
 
     return z, eigh_pushforward
 
@@ -221,6 +259,7 @@ def eigvals_frule(a):
 def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any) -> Any:
     """a_bar of the thin factors (Townsend, "Differentiating the singular value decomposition", 2016; complex too)."""
     v = adjoint(vh)
+    u_bar, v_bar = common_phase_bar(u, v, u_bar, vh_bar if is_zero(vh_bar) else adjoint(vh_bar))
     core = 0.0
     outside = 0.0
     eye = np.eye(np.shape(s)[-1], dtype=s.dtype)
@@ -232,8 +271,7 @@ def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any
         core = core + (j + adjoint(j)) * row
         if np.shape(u)[-2] > np.shape(u)[-1]:
             outside = outside + ((u_bar - u @ m) / row) @ vh
-    if not is_zero(vh_bar):
-        v_bar = adjoint(vh_bar)
+    if not is_zero(v_bar):
         m = vh @ v_bar
         k = quotients(m * (1 - eye), gaps)
         core = core + column * (k + adjoint(k))
@@ -245,6 +283,28 @@ def svd_bar(a: Any, u: Any, s: Any, vh: Any, u_bar: Any, s_bar: Any, vh_bar: Any
     if not is_zero(s_bar):  # at s = 0 a kink's minimum
         core = core + np.expand_dims(np.where(s == 0, 0, np.real(s_bar)), -2) * eye
     return u @ core @ vh + outside
+
+
+def common_phase_bar(u: Any, v: Any, u_bar: Any, v_bar: Any) -> tuple[Any, Any]:
+    """u_bar and v_bar where LAPACK keeps the first row of V real, or that of U if the matrix is wide."""
+    if not np.iscomplexobj(u) or not np.size(u) or (is_zero(u_bar) and is_zero(v_bar)):
+        return u_bar, v_bar
+    u_bar = np.zeros_like(u) if is_zero(u_bar) else u_bar
+    v_bar = np.zeros_like(v) if is_zero(v_bar) else v_bar
+    wide = np.shape(u)[-2] < np.shape(v)[-2]
+    fixed = u if wide else v
+    turn = turning(np.sum(conj(u) * u_bar, -2) + np.sum(conj(v) * v_bar, -2), fixed, 0)
+    extra = -1j * turn[..., None, :] * np.eye(np.shape(fixed)[-2])[0][:, None]
+    return (u_bar + extra, v_bar) if wide else (u_bar, v_bar + extra)
+
+
+def common_phase_dot(u: Any, v: Any, u_dot: Any, v_dot: Any) -> tuple[Any, Any]:
+    """The tangents, turned together so that this row stays real."""
+    if not np.iscomplexobj(u) or not np.size(u):
+        return u_dot, v_dot
+    fixed, fixed_dot = (u, u_dot) if np.shape(u)[-2] < np.shape(v)[-2] else (v, v_dot)
+    turn = 1j * turning(fixed_dot[..., 0, :], fixed, 0)[..., None, :]
+    return u_dot - u * turn, v_dot - v * turn
 
 
 @rrule(la.svd)
@@ -291,6 +351,7 @@ def svd_dot(a_dot: Any, u: Any, s: Any, vh: Any) -> tuple[Any, Any, Any]:
     v_dot = v @ inner
     if np.shape(v)[-2] > np.shape(v)[-1]:
         v_dot = v_dot + (adjoint(a_dot) @ u - v @ adjoint(m)) / row
+    u_dot, v_dot = common_phase_dot(u, v, u_dot, v_dot)
     return u_dot, np.where(s == 0, 0, np.real(diagonal_of(m))), adjoint(v_dot)
 
 
