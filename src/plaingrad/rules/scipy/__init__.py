@@ -58,6 +58,7 @@ PACKAGES = {
     "fft": (
         "scipy.fft._basic", "scipy.fft._realtransforms", "scipy.fft._fftlog", "scipy.fft._pocketfft.basic",
         "scipy.fft._pocketfft.pypocketfft", "scipy.fft._pocketfft.realtransforms", "scipy.fftpack._basic",
+        "scipy.fft._duccfft.basic", "scipy.fft._duccfft.pyduccfft", "scipy.fft._duccfft.realtransforms",
         "scipy.fftpack._realtransforms", "scipy.fftpack._pseudo_diffs",
     ),
     "signal": (

@@ -1,15 +1,16 @@
-"""Fourier, cosine and sine transforms of pocketfft. The adjoint of each is one of them, of the other direction or type.
+"""Fourier, cosine and sine transforms of pocketfft, or of ducc since SciPy 1.18. The adjoint of each is one of them, of the other direction or type.
 
 `scipy.fft`'s public functions choose a backend in C code; a differentiated call goes to SciPy's own.
 """
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 from typing import Any
 
 import numpy as np
 import scipy.fft
-import scipy.fft._pocketfft.pypocketfft as pocketfft
 
 from plaingrad.define import _source_of
 from plaingrad.rulebook import Rule
@@ -18,9 +19,11 @@ from plaingrad.rules.scipy.compiled import each, enter
 from plaingrad.rules.scipy.forms import find, keep
 from plaingrad.tangents import NoTangent
 
+PACKAGE = "_pocketfft" if importlib.util.find_spec("scipy.fft._pocketfft") else "_duccfft"
+pocketfft = importlib.import_module(f"scipy.fft.{PACKAGE}.py{PACKAGE[1:]}")
 BACKENDS = (
     *("scipy.fft._basic_backend", "scipy.fft._realtransforms_backend", "scipy.fft._fftlog_backend"),
-    *("scipy.fft._pocketfft", "scipy.fft._fftlog"),
+    *(f"scipy.fft.{PACKAGE}", "scipy.fft._fftlog"),
 )
 
 

@@ -99,7 +99,8 @@ def expm_frechet(f, A, E, method=None, compute_expm=True, check_finite=True):
 
 def logarithm(a: Any) -> Any:
     """The logarithm without a word printed."""
-    loud = inspect.signature(sl.logm).parameters["disp"].default is True
+    disp = inspect.signature(sl.logm).parameters.get("disp")  # gone in SciPy 1.18
+    loud = disp is not None and disp.default is True
     return sl.logm(a, disp=False)[0] if loud else sl.logm(a)
 
 
