@@ -62,13 +62,14 @@ PACKAGES = {
         "scipy.fftpack._realtransforms", "scipy.fftpack._pseudo_diffs",
     ),
     "signal": (
-        "scipy.signal._sigtools", "scipy.signal._signaltools", "scipy.signal._upfirdn", "scipy.signal._spectral_py",
+        "scipy.signal._sigtools", "scipy.signal._peak_finding", "scipy.signal._peak_finding_utils",
+        "scipy.signal._signaltools", "scipy.signal._upfirdn", "scipy.signal._spectral_py",
         "scipy.signal._delegators", "scipy.signal._support_alternative_backends", "scipy.signal._short_time_fft",
     ),
     "interpolate": (
         "scipy.interpolate._polyint", "scipy.interpolate._interpolate", "scipy.interpolate._bsplines",
         "scipy.interpolate._cubic", "scipy.interpolate._rgi", "scipy.interpolate._dierckx",
-        "scipy.interpolate._fitpack_py", "scipy.interpolate._fitpack2", "scipy.interpolate._fitpack_impl",
+        *[f"scipy.interpolate.{name}" for name in ("_fitpack", "_fitpack_py", "_fitpack2", "_fitpack_impl")],
     ),
     "ndimage": (
         "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",

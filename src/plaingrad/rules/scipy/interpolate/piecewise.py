@@ -25,6 +25,11 @@ try:
 except ImportError:
     _dfitpack = None
 
+try:
+    from scipy.interpolate import _fitpack
+except ImportError:
+    _fitpack = None
+
 polynomials = definitions(_ppoly)
 
 
@@ -152,5 +157,6 @@ def splev(t, c, k, x, e=0):
     return z, 0
 
 
-if hasattr(_dfitpack, "splev"):
-    keep(Rule(_dfitpack.splev, "composed", definition=splev, source=f"{__file__}:1"))
+for module in (_dfitpack, _fitpack):  # the second since SciPy 1.18
+    if hasattr(module, "splev"):
+        keep(Rule(module.splev, "composed", definition=splev, source=f"{__file__}:1"))

@@ -167,7 +167,7 @@ def lstsq(f, a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite
             a_bar = a_bar + (truncated_dot(a, rank, adjoint(p_bar)) if cut else solution_bar(a, p, x_bar, target, solution))
             b_bar = b_bar + adjoint(p) @ x_bar
         if not is_zero(residues_bar) and has_residues:
-            lost = 2 * (target - a @ solution) * residues_bar
+            lost = 2 * (target - a @ solution) * np.real(residues_bar)  # SciPy 1.18 gives them as complex numbers
             a_bar = a_bar - lost @ adjoint(solution)
             b_bar = b_bar + lost
         if s_bar is not None and not is_zero(s_bar) and np.any(s_bar != 0):
@@ -199,7 +199,7 @@ def lstsq(f, a, b, cond=None, overwrite_a=False, overwrite_b=False, check_finite
         residues_dot: Any = ZeroTangent
         if has_residues:
             residues_dot = 2 * np.sum(np.real(conj(lost) * moved), axis=-2)
-            residues_dot = np.reshape(residues_dot, np.shape(residues))
+            residues_dot = np.reshape(residues_dot, np.shape(residues)).astype(np.asarray(residues).dtype)
         return x_dot[..., 0] if one else x_dot, residues_dot, NoTangent, NoTangent if z[3] is None else s_dot
 
     return z, lstsq_pullback, lstsq_pushforward
