@@ -547,3 +547,33 @@ def test_what_special_methods_compute_is_differentiated(name):
 
 
 THINGS: list[Things] = []
+
+
+class Value:
+    """A number of a program's own, whose methods NumPy calls by the names of its ufuncs."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def sqrt(self):
+        return Value(self.x**0.5)
+
+    def conjugate(self):
+        return Value(self.x * 2.0)
+
+    def arctan2(self, other):
+        return Value(math.atan2(self.x, other.x))
+
+
+@pytest.mark.parametrize(
+    "f, slope",
+    [
+        (lambda x: np.sqrt(Value(x)).x, 0.5 / 1.3**0.5),
+        (lambda x: np.conj(Value(x)).x, 2.0),
+        (lambda x: np.arctan2(Value(x), Value(2.0)).x, 2.0 / (1.3**2 + 4.0)),
+    ],
+)
+def test_methods_that_ufuncs_call_of_objects(f, slope):
+    assert grad(f)(1.3) == pytest.approx(slope, rel=1e-14)
+    assert jvp(f, (1.3,), (1.0,))[1] == pytest.approx(slope, rel=1e-14)
+    assert grad(grad(f))(1.3) == pytest.approx(jvp(grad(f), (1.3,), (1.0,))[1])

@@ -40,6 +40,11 @@ UFUNCS = {  # what an operator on arrays is
     ]
     if hasattr(np, ufunc)
 }
+# Of a Python object NumPy calls, in C, the method with the name of the ufunc.
+CALLING_METHODS = frozenset(getattr(np, name) for name in (
+    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt conjugate cos cosh degrees exp exp2 expm1 fabs fmod hypot "
+    "log log10 log1p log2 radians rint sin sinh sqrt tan tanh"
+).split())  # fmt: skip
 LOOKED_AT = object()  # says that an argument is among the inputs now, or not active
 
 
@@ -180,6 +185,8 @@ class RuleApplication(Identities):
             x = t.__complex__(x)
         elif hasattr(t, "__array__") and not array_classes.speaks(UFUNCS.get(f, f), t):
             x = self.calls.method(x, "__array__")()
+        elif f in CALLING_METHODS and position == 0 and not kwargs and hasattr(t, f.__name__):
+            return self.calls.method(x, f.__name__)(*args[1:])
         elif rule.kind == "full":
             if self.is_active(x):
                 missing_rule(
