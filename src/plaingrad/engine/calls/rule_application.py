@@ -42,8 +42,8 @@ UFUNCS = {  # what an operator on arrays is
 }
 # Of a Python object NumPy calls, in C, the method with the name of the ufunc.
 CALLING_METHODS = frozenset(getattr(np, name) for name in (
-    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt conjugate cos cosh degrees exp exp2 expm1 fabs fmod hypot "
-    "log log10 log1p log2 radians rint sin sinh sqrt tan tanh"
+    "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt conjugate cos cosh degrees exp exp2 expm1 fabs fmod "
+    "hypot log log10 log1p log2 radians rint sin sinh sqrt tan tanh"
 ).split())  # fmt: skip
 LOOKED_AT = object()  # says that an argument is among the inputs now, or not active
 
