@@ -173,3 +173,42 @@ def test_other_fields_refuse_where_they_are_used():
     with pytest.raises(plaingrad.MissingRuleError, match="`fun` of the result"):
         plaingrad.grad(f)(A)
     assert np.isnan(plaingrad.jvp(f, (A,), (1.0,))[1])
+
+
+def test_caches_that_the_solver_has_filled():
+    """Of the function, of one that it calls, of a method, and of one that calls itself."""
+
+    class Model:
+        def __init__(self, a):
+            self.a = a
+
+        @functools.lru_cache  # noqa: B019
+        def slope(self, x):
+            return x * x - self.a
+
+    def by_method(a):
+        model = Model(a)
+        return so.brentq(lambda x: model.slope(x), 0.0, 5.0, xtol=1e-14)
+
+    def by_function(a):
+        @functools.lru_cache
+        def square(x):
+            return x * x / a
+
+        return so.brentq(functools.lru_cache(lambda x: square(x) - 1.0), 0.0, 5.0, xtol=1e-14)
+
+    def by_recursion(a):
+        @functools.lru_cache
+        def power(n, x):
+            return a * x if n == 0 else power(n - 1, x) * 0.5 + (power(n - 2, x) * 0.5 if n > 1 else a * x * 0.5)
+
+        return so.brentq(lambda x: power(60, x) - 2.0, 0.0, 5.0, xtol=1e-14)
+
+    for f, first, second in (
+        (by_method, lambda a: 0.5 / a**0.5, lambda a: -0.25 / a**1.5),
+        (by_function, lambda a: 0.5 / a**0.5, lambda a: -0.25 / a**1.5),
+        (by_recursion, lambda a: -2.0 / a**2, lambda a: 4.0 / a**3),
+    ):
+        assert plaingrad.grad(f)(1.3) == pytest.approx(first(1.3), rel=1e-9)
+        assert plaingrad.jvp(f, (1.3,), (1.0,))[1] == pytest.approx(first(1.3), rel=1e-9)
+        assert plaingrad.grad(plaingrad.grad(f))(1.3) == pytest.approx(second(1.3), rel=1e-7)

@@ -5,8 +5,11 @@ above the rules, are put here when they are loaded.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
+#: Whether caches of the program are passed by: a solver has filled them one level out, with what is constant here.
+PASSING_CACHES: ContextVar[bool] = ContextVar("PASSING_CACHES", default=False)
 OPERATORS: dict[str, Callable[..., Any]] = {}
 
 
@@ -41,4 +44,4 @@ def where() -> str:
     return str(OPERATORS["where"]())
 
 
-__all__ = ["OPERATORS", "along", "gradient", "hessian", "jacobian", "pulled", "where"]
+__all__ = ["OPERATORS", "PASSING_CACHES", "along", "gradient", "hessian", "jacobian", "pulled", "where"]

@@ -23,6 +23,7 @@ from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJEC
 from plaingrad.engine.users_code import adopt
 from plaingrad.engine.users_code.adopt import LruCached
 from plaingrad.engine.values.nesting import outwards
+from plaingrad.rules.derivatives import PASSING_CACHES
 from plaingrad.tangents.fields import parts_of
 
 if TYPE_CHECKING:
@@ -169,6 +170,8 @@ class Memo:
             if depth:  # it depends on the inputs of a level further out only
                 level = next(itertools.islice(outwards(level), depth, None))
                 return level.calls.memos.of_function(f).remembered(self.level, f, args, kwargs, active)
+        elif PASSING_CACHES.get():
+            return self.remembered(level, f, args, kwargs, ())
         elif self.native or not self._sees_active(f, args, kwargs):
             if self.in_several:
                 return self._in_one_of_several_runs(f, args, kwargs)

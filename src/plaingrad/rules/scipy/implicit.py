@@ -9,7 +9,6 @@ so every order is right. Nothing of a solver is ever differentiated itself.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from inspect import Signature, signature
 from typing import Any, NoReturn
@@ -25,7 +24,6 @@ from plaingrad.tangents import ZeroTangent
 NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
 AT_ROOT = 1e-4  # the same for roots, which are not moved to the exact one
 LARGEST = 4000  # unknowns whose equations get a dense matrix
-LruCached = functools._lru_cache_wrapper
 _rules: list[Rule] = []
 
 
@@ -145,18 +143,16 @@ def bound(sign: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     return dict(given.arguments)
 
 
-@mover
-def unmemoised(given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments, functions without their `lru_cache`, which the solver has filled with plain values."""
-    return {name: x.__wrapped__ if type(x) is LruCached else x for name, x in given.items()}
-
-
 def by_name(function: Any, definition: Any) -> Any:
     """definition(function, call, given) as a definition of `function`; call: the arguments as they came."""
     sign = signature(function)
 
     def defined(*args: Any, **kwargs: Any) -> Any:
-        return definition(function, (args, kwargs), unmemoised(bound(sign, args, kwargs)))
+        token = derivatives.PASSING_CACHES.set(True)  # the solver fills those of functions that it is given, and inside
+        try:
+            return definition(function, (args, kwargs), bound(sign, args, kwargs))
+        finally:
+            derivatives.PASSING_CACHES.reset(token)
 
     return defined
 
