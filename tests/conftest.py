@@ -18,9 +18,7 @@ from tests.sampling import ALL  # noqa: E402
 
 OWN_THRESHOLDS = gc.get_threshold()
 if not ALL:
-    gc.set_threshold(
-        5000, 10, 10
-    )  # searching for garbage is a tenth of the time of tests, after each 700 objects
+    gc.set_threshold(5000, 10, 10)  # searching for garbage is a tenth of the time of tests, after each 700 objects
 
 # No deadline: a busy neighbour must not fail a law. Under CI the examples are the same in every run.
 hypothesis.settings.register_profile(
