@@ -8,6 +8,7 @@ from tests.scipy.test_sparse import MANY, VECTOR, B, N, X, matrix
 import plaingrad
 
 sparse = pytest.importorskip("scipy.sparse")
+
 from scipy.sparse import linalg  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -126,3 +127,39 @@ def test_factors_themselves_and_incomplete_ones_refuse():
         plaingrad.grad(lambda x: linalg.splu(regular(x)).L.sum())(X)
     with pytest.raises(plaingrad.MissingRuleError, match="spilu"):
         plaingrad.grad(lambda x: linalg.spilu(regular(x)).solve(VECTOR).sum())(X)
+
+
+@pytest.mark.parametrize("name", ["lsqr", "lsmr"])
+@pytest.mark.parametrize("form", [sparse.csr_array, np.asarray])
+@pytest.mark.parametrize("shape, damp", [((7, 4), 0.0), ((7, 4), 0.3), ((4, 7), 0.0), ((4, 7), 0.3), ((5, 5), 0.0)])
+def test_least_squares_by_iteration(name, form, shape, damp):
+    """As the normal equations, or the equations of least norm, say; NumPy differentiates these."""
+    rng = np.random.default_rng(3)
+    a, b, v = rng.standard_normal(shape), rng.standard_normal(shape[0]), rng.standard_normal(shape)
+    tight = {"atol": 1e-14, "btol": 1e-14, "conlim": 1e12}
+
+    def iterated(a, b, damp):
+        return (getattr(linalg, name)(form(a), b, damp=damp, **tight)[0] ** 2).sum()
+
+    def direct(a, b, damp):
+        if shape[0] < shape[1] and not damp:
+            return ((a.T @ np.linalg.solve(a @ a.T, b)) ** 2).sum()
+        return (np.linalg.solve(a.T @ a + damp * damp * np.eye(shape[1]), a.T @ b) ** 2).sum()
+
+    at = (a, b, damp) if damp else (a, b)
+    names = tuple(range(len(at)))
+    f, g = (lambda *at: iterated(*at, *(() if damp else (0.0,)))), (lambda *at: direct(*at, *(() if damp else (0.0,))))
+    for found, expected in zip(plaingrad.grad(f, names)(*at), plaingrad.grad(g, names)(*at), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-9)
+    one, other = (lambda a: iterated(a, b, damp)), (lambda a: direct(a, b, damp))
+    np.testing.assert_allclose(plaingrad.jvp(one, (a,), (v,))[1], plaingrad.jvp(other, (a,), (v,))[1], rtol=1e-7)
+    twice = plaingrad.jvp(plaingrad.grad(other), (a,), (v,))[1]
+    np.testing.assert_allclose(plaingrad.jvp(plaingrad.grad(one), (a,), (v,))[1], twice, rtol=1e-5, atol=1e-7)
+
+
+def test_least_squares_that_are_not_determined_are_refused():
+    a = np.outer(np.arange(1.0, 5.0), [1.0, 2.0, 3.0]) + 1e-9 * np.eye(4, 3)
+    with pytest.raises(plaingrad.MissingRuleError, match="lower rank|not converged"):
+        plaingrad.grad(lambda b: linalg.lsqr(a, b)[0].sum())(np.arange(4.0))
+    with pytest.raises(plaingrad.MissingRuleError, match="result of `scipy.sparse.linalg.lsmr`"):
+        plaingrad.grad(lambda b: linalg.lsmr(np.eye(4), b)[7])(np.arange(4.0))

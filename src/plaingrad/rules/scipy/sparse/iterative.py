@@ -6,6 +6,7 @@ is one solution with A^H, its pushforward one with A, by the same solver, as exa
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -16,7 +17,18 @@ from scipy.sparse import linalg as solvers
 from plaingrad.rules import derivatives
 from plaingrad.rules.pushforwards import dot_of, varies
 from plaingrad.rules.scipy.forms import keep
-from plaingrad.rules.scipy.implicit import Rules, called, copied, fresh, is_active, ordered, outside, refuse
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    called,
+    carrying,
+    copied,
+    fresh,
+    is_active,
+    ordered,
+    outside,
+    refuse,
+    underived,
+)
 from plaingrad.rules.scipy.sparse.facts import enter
 from plaingrad.tangents import NoTangent
 
@@ -142,6 +154,69 @@ def iterative(function: Any, call: Any, given: dict[str, Any]) -> Any:
         x = improved(x, r, name)
         r = shifted(a, x, shift) - b if ordered() > 1 else r
     return x, info
+
+
+# -- least squares: x is the solution of A^H A x = A^H b, or of least norm ----------------------------------------------
+
+EXACT = {"rtol" if "rtol" in signature(solvers.cg).parameters else "tol": 1e-12, "atol": 0.0}
+NEAR = 1e-4  # the most that a solution may be off, of its size
+
+
+@outside
+def normal_system(order: int, function: Any, a: Any, b: Any, x: Any, damp: Any, wide: bool) -> tuple[Hidden, Any]:
+    """A^H A + damp^2, of A as it is now, and x; or where A is wide A A^H, and the y with A^H y = x."""
+    a = a.copy() if issparse(a) or isinstance(a, np.ndarray) else a
+    first, second = (adjoint_of(a), a) if wide else (a, adjoint_of(a))
+    size = len(b) if wide else x.size
+
+    def product(v: Any) -> Any:
+        return product_with(second, product_with(first, v)) + damp * damp * v
+
+    name, operator = Hidden(), solvers.LinearOperator((size, size), matvec=product, dtype=x.dtype)
+    options = {**EXACT, "maxiter": 20 * size + 100}
+    if wide:
+        y = answer(solvers.cg, operator, b, options)
+        off = product_with(first, y) - x
+    else:
+        y, off = x, answer(solvers.cg, operator, product(x) - product_with(second, b), options)
+    if not np.max(np.abs(off), initial=0.0) <= NEAR * (1.0 + np.max(np.abs(x), initial=0.0)):
+        refuse(function, "the solver has not converged, or the matrix is nearly of lower rank")
+    SYSTEMS[name] = solvers.cg, operator, product(y), options, None
+    return name, y
+
+
+def solved_by_normal_equations(name: Hidden, x: Any, residual: Any) -> Any:
+    """x, with the derivative of what has no residual."""
+    r = residual(x)
+    for _ in range(ordered()):
+        x = improved(x, r, name)
+        r = residual(x) if ordered() > 1 else r
+    return x
+
+
+@RULES.defined(solvers.lsqr, solvers.lsmr)
+def least_squares(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """(x, reason, iterations, norms and estimates): of those only x has a derivative."""
+    a, b, damp, start = given["A"], np.reshape(np.asarray(given["b"]), (-1,)), given["damp"], given["x0"]
+    outcome = called(function, call)
+    x = fresh(outcome[0])
+    r = product_with(a, x) - b
+    if not is_active((r, damp, start)):
+        return outcome
+    if start is not None:
+        refuse(function, "it begins with x0, which the solution may depend on")
+    wide = len(b) < x.size and not is_active(damp) and damp == 0
+    name, y = normal_system(function, a, b, x, damp, wide)
+    if wide:
+        y = solved_by_normal_equations(name, y, lambda y: product_with(a, product_with(adjoint_of(a), y)) - b)
+        z = product_with(adjoint_of(a), y)
+    else:
+        z = solved_by_normal_equations(
+            name, x, lambda x: product_with(adjoint_of(a), product_with(a, x) - b) + damp * damp * x
+        )
+    name_of = f"a result of `scipy.sparse.linalg.{function.__name__}`"
+    rest = [underived(part, z, name_of) if isinstance(part, (float, np.ndarray)) else part for part in outcome[1:]]
+    return carrying(x, z), *rest
 
 
 for rule in RULES:

@@ -1,0 +1,22 @@
+"""The rules of SciPy's functions are entered when one of them is first met, not when another one is by chance."""
+
+from types import FunctionType
+
+import pytest
+
+pytest.importorskip("scipy")
+
+from plaingrad.rules import scipy as rules_of_scipy  # noqa: E402
+
+
+def test_every_function_with_a_rule_is_of_a_module_that_is_waited_for():
+    waited = {module for modules in rules_of_scipy.PACKAGES.values() for module in modules}
+    waited |= {*rules_of_scipy.PYTHON_MODULES, "scipy.special"}
+    unheard = set()
+    for package in rules_of_scipy.PACKAGES:
+        for rule in rules_of_scipy.rules_of(package):
+            function = rule.function
+            if type(function) is FunctionType and not function.__module__.startswith(("plaingrad.", "numpy")):
+                if function.__module__ not in waited and "array_api_compat" not in function.__module__:
+                    unheard.add((function.__module__, function.__name__))
+    assert not unheard
