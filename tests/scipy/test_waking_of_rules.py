@@ -1,5 +1,7 @@
 """The rules of SciPy's functions are entered when one of them is first met, not when another one is by chance."""
 
+import subprocess
+import sys
 from types import FunctionType
 
 import pytest
@@ -20,3 +22,10 @@ def test_every_function_with_a_rule_is_of_a_module_that_is_waited_for():
                 if function.__module__ not in waited and "array_api_compat" not in function.__module__:
                     unheard.add((function.__module__, function.__name__))
     assert not unheard
+
+
+def test_the_rulebook_is_whole_where_scipy_is_not_installed():
+    program = "import sys; sys.modules['scipy'] = None; import plaingrad; print(len(list(plaingrad.rulebook.rules())))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 1000

@@ -6,6 +6,7 @@ Nothing here is imported before that: `waiting` tells the rulebook what to wait 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterable
 from functools import partial
 
@@ -20,15 +21,14 @@ PYTHON_MODULES = (
 )  # fmt: skip
 
 
-def rules_of_special() -> Iterable[Rule]:
-    """The rules of `scipy.special`; none where SciPy is not installed."""
+def rules_of(package: str) -> Iterable[Rule]:
+    """The rules in `package` of this folder; none where SciPy is not installed."""
     try:
-        from plaingrad.rules.scipy import special
+        return importlib.import_module(f"{__name__}.{package}").rules()  # type: ignore[no-any-return]
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "scipy":
+        if (error.name or "").partition(".")[0] != "scipy" or importlib.util.find_spec("scipy") is not None:
             raise
         return ()
-    return special.rules()
 
 
 # Modules of SciPy's, and the package with the rules of their functions.
@@ -78,16 +78,11 @@ PACKAGES = {
 }  # fmt: skip
 
 
-def rules_of(package: str) -> Iterable[Rule]:
-    """The rules in `package` of this folder; the modules that they are about are there."""
-    return importlib.import_module(f"{__name__}.{package}").rules()  # type: ignore[no-any-return]
-
-
 def wait() -> None:
     """Let the rulebook enter these rules when SciPy is met."""
-    rulebook.when_met("scipy.special", rules_of_special, ufuncs=True)
+    rulebook.when_met("scipy.special", partial(rules_of, "special"), ufuncs=True)
     for module in PYTHON_MODULES:
-        rulebook.when_met(module, rules_of_special)
+        rulebook.when_met(module, partial(rules_of, "special"))
     for package, modules in PACKAGES.items():
         for module in modules:
             wrapped = module.endswith((".blas", ".lapack"))
