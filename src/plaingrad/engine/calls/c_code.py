@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import heapq
 import itertools
+import operator
 import sys
 from collections import OrderedDict, _count_elements, defaultdict
 from types import FunctionType, GeneratorType, MethodType
@@ -48,6 +49,10 @@ COMPARING_METHODS = frozenset(
     "__contains__ __eq__ __ge__ __gt__ __le__ __lt__ __ne__ count index remove".split()
 )
 ITERATED = ("iterable", "data", "selectors")  # keyword arguments that C functions iterate over
+# Of these, nothing inside of the argument is entered.
+OUTSIDE_ONLY = frozenset(
+    (len, id, callable, bool, operator.not_, operator.truth, operator.index, operator.length_hint)
+)
 # And those that they call.
 CALLED_BY_NAME = ("key", "func", "function", "mycmp", "repl", "predicate", "callback")
 
@@ -225,12 +230,15 @@ def inspecting(calls: Calls, f: Any) -> Any:
         return fromkeys
     if core is not None:
         made = core.InspectingCall(f, calls.meet_all)
-        return made.one if f is len else made.method if is_bound_later(f) else made.call
+        if is_among(f, OUTSIDE_ONLY):
+            return made.one if f is len else made.outside
+        return made.method if is_bound_later(f) else made.call
+    meet = calls.meet if is_among(f, OUTSIDE_ONLY) else calls.meet_all
     first = int(is_bound_later(f))
 
     def inspect(*args: Any, **kwargs: Any) -> Any:
         for x in (*args[first:], *kwargs.values()):
-            calls.meet_all(x)
+            meet(x)
         return f(*args, **kwargs) if kwargs else f(*args)
 
     return inspect

@@ -140,6 +140,13 @@ cdef class InspectingCall:
             self.meet_all(x)
         return self.f(x)
 
+    def outside(self, *args):
+        """The same of any number of arguments, which are not looked through."""
+        for x in args:
+            if not is_met(x):
+                self.meet_all(x)
+        return self.f(*args)
+
     def call(self, *args, **kwargs):
         """f(*args, **kwargs)."""
         for x in args:
