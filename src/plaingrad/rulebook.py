@@ -25,7 +25,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from plaingrad import rules_of_functions
-from plaingrad.class_keys import is_instance, key_of
+from plaingrad.class_keys import is_among, is_instance, key_of
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.errors import RuleError
 
@@ -445,7 +445,7 @@ def _met(function: Any) -> Rule | None:
             if module in _waiting and _is_imported(module):
                 exclusively(_lock, _enter_waiting, module)
         return _rules.get(function)
-    if type(function) not in _OF_MODULES and vars(type)["__module__"].__get__(type(function)) != "uarray":
+    if not is_among(type(function), _OF_MODULES) and vars(type)["__module__"].__get__(type(function)) != "uarray":
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
