@@ -49,10 +49,9 @@ class ObjectAccess(Meeting):
     attr: Callable[[Any, str], Any]
 
     def getitem(self, o: Any, k: Any) -> Any:
-        """o[k] where `o` is no list, tuple or array."""
+        """o[k] where `o` is no list, tuple or array; k is met."""
         t = type(o)
         self.meet(o)
-        self.meet_all(k)
         if isinstance(o, type):
             return o[k]
         method = lookup(t, "__getitem__")
@@ -67,10 +66,9 @@ class ObjectAccess(Meeting):
         return o[k]
 
     def setitem(self, v: Any, o: Any, k: Any) -> None:
-        """o[k] = v where `o` is no list or array."""
+        """o[k] = v where `o` is no list or array; k is met."""
         t = type(o)
         self.meet(o)
-        self.meet_all(k)
         method = lookup(t, "__setitem__")
         if method is not None and type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method)

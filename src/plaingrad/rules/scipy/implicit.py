@@ -346,6 +346,14 @@ def check_step(function: Any, matrix: Any, r: Any, x: Any) -> None:
         refuse(function, "what was found is no regular solution; the solver has not converged, or it is singular")
 
 
+def stepped(step: Any, equations: Any, x: Any, r: Any, facts: Any) -> Any:
+    """The solution x of equations with residual r after one step(x, r, facts) for each derivative taken at once."""
+    for _ in range(ordered()):
+        x = step(x, r, facts)
+        r = equations(x) if ordered() > 1 else r
+    return x
+
+
 def at_root(function: Any, f: Any, x: Any) -> Any:
     """The root x of a vector f(x), x of any shape, with its derivative."""
     flat = np.reshape(x, (-1,))
@@ -353,9 +361,7 @@ def at_root(function: Any, f: Any, x: Any) -> Any:
     if not is_active(r):
         return x
     matrix = jacobian_at(function, f, flat)
-    for _ in range(ordered()):
-        flat = solved(flat, r, matrix)
-        r = f(flat) if ordered() > 1 else r
+    flat = stepped(solved, f, flat, r, matrix)
     return np.reshape(flat, np.shape(x)) if np.ndim(x) else flat[0]
 
 
@@ -364,10 +370,6 @@ def at_roots(function: Any, f: Any, x: Any) -> Any:
     r = f(x)
     if not is_active(r):
         return x
-    slope = slopes_at(function, f, x)
-    for _ in range(ordered()):
-        x = each_solved(x, r, slope)
-        r = f(x) if ordered() > 1 else r
-    return x
+    return stepped(each_solved, f, x, r, slopes_at(function, f, x))
 
 

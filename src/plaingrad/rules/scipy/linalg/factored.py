@@ -10,7 +10,7 @@ from plaingrad.rules.numpy.linalg import inverse_or_nan
 from plaingrad.rules.numpy.names import adjoint, conj
 from plaingrad.rules.pushforwards import total, varies
 from plaingrad.rules.scipy.linalg.entering import defined, entered, sl
-from plaingrad.rules.scipy.linalg.equations import banded, solve_op, upper_half
+from plaingrad.rules.scipy.linalg.equations import banded, banded_half, solve_op, upper_half
 from plaingrad.rules.scipy.linalg.matrices import (
     as_columns,
     bands_times,
@@ -173,14 +173,14 @@ def cholesky_banded(f, ab, overwrite_ab=False, lower=False, check_finite=True):
             return (np.zeros(np.shape(ab)),)
         if lower:
             return (banded_cholesky_bar(z, z_bar),)
-        return (upper_half(banded_cholesky_bar(lower_half(z), lower_half(z_bar))),)
+        return (upper_half(banded_cholesky_bar(banded_half(z), banded_half(z_bar))),)
 
     def banded_pushforward(ab_dot, *others):
         if np.size(ab) == 0:
             return np.zeros_like(z)
         if lower:
             return banded_cholesky_dot(z, ab_dot)
-        return upper_half(banded_cholesky_dot(lower_half(z), lower_half(ab_dot)))
+        return upper_half(banded_cholesky_dot(banded_half(z), banded_half(ab_dot)))
 
     return z, banded_pullback, banded_pushforward
 
@@ -204,16 +204,6 @@ def banded_cholesky_dot(c: Any, ab_dot: Any) -> Any:
             taken = np.concatenate([wide, np.zeros((1, rows))], 0)
     exists = np.arange(rows)[:, None] + np.arange(n) < n
     return np.where(exists, np.stack(columns, -1), 0) if n else np.zeros_like(c)
-
-
-def lower_half(ab: Any) -> Any:
-    """The conjugate of the bands above the diagonal, as bands below it."""
-    rows, n = np.shape(ab)
-    z = []
-    for j in range(rows):
-        row = ab[rows - 1 - j, min(j, n) :]
-        z.append(np.concatenate([conj(row), np.zeros(min(j, n), row.dtype)]))
-    return np.stack(z)
 
 
 def solve_by_banded_cholesky(cb: Any, b: Any, lower: Any, check_finite: Any) -> Any:

@@ -72,7 +72,7 @@ def solve_with_toeplitz(c: Any, r: Any, b: Any, options: Any) -> Any:
     return sl.solve_toeplitz((c, r), b, **options)
 
 
-def is_batch(c_or_cr: Any, b: Any) -> bool:
+def is_batch(c_or_cr: Any) -> bool:
     """Whether SciPy takes a batch of these; old ones flatten c."""
     parts = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
     return any(np.ndim(part) > 1 for part in parts) and hasattr(sl.solve_triangular, "__wrapped__")
@@ -82,7 +82,7 @@ def is_batch(c_or_cr: Any, b: Any) -> bool:
 def solve_toeplitz(c_or_cr, b, check_finite=True):
     """A pair is taken apart."""
     options = {"check_finite": check_finite}
-    if is_batch(c_or_cr, b):
+    if is_batch(c_or_cr):
         c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conjugate(c_or_cr))
         return solve_with_toeplitz(c, r, b, options)
     return solve_with_toeplitz(*apart(c_or_cr), b, options)
@@ -118,7 +118,7 @@ def times_toeplitz(c: Any, r: Any, x: Any, options: Any) -> Any:
 def matmul_toeplitz(c_or_cr, x, check_finite=False, workers=None):
     """A pair is taken apart."""
     options = {"check_finite": check_finite, "workers": workers}
-    if is_batch(c_or_cr, x):
+    if is_batch(c_or_cr):
         c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, np.conjugate(c_or_cr))
         return times_toeplitz(c, r, x, options)
     return times_toeplitz(*apart(c_or_cr), x, options)

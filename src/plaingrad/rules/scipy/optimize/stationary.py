@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plaingrad.rules import derivatives
-from plaingrad.rules.scipy.implicit import carrying, is_active, is_near, ordered, outside, refuse, solved
+from plaingrad.rules.scipy.implicit import carrying, is_active, is_near, outside, refuse, solved, stepped
 
 ON_BOUND = 1e-3  # of the size of x and of the bound: constraints that may be active
 MOST_STEPS = 6
@@ -301,9 +301,7 @@ def minimum(function: Any, problem: Problem, x: Any) -> Any:
     r = equations(problem, active, z)
     if not is_active(r):
         return x
-    for _ in range(ordered()):
-        z = solved(z, r, matrix)
-        r = equations(problem, active, z) if ordered() > 1 else r
+    z = stepped(solved, lambda z: equations(problem, active, z), z, r, matrix)
     return carrying(x, z[: x.size])
 
 

@@ -24,9 +24,9 @@ from plaingrad.rules.scipy.implicit import (
     copied,
     fresh,
     is_active,
-    ordered,
     outside,
     refuse,
+    stepped,
     underived,
 )
 from plaingrad.rules.scipy.sparse.facts import enter
@@ -150,10 +150,7 @@ def iterative(function: Any, call: Any, given: dict[str, Any]) -> Any:
         refuse(function, "the solver has not converged")
     options = {name: given[name] for name in TOLERANCES if given.get(name) is not None}
     name = hidden(function, a, x, options, given.get("M"))
-    for _ in range(ordered()):
-        x = improved(x, r, name)
-        r = shifted(a, x, shift) - b if ordered() > 1 else r
-    return x, info
+    return stepped(improved, lambda x: shifted(a, x, shift) - b, x, r, name), info
 
 
 # -- least squares: x is the solution of A^H A x = A^H b, or of least norm ----------------------------------------------
@@ -185,15 +182,6 @@ def normal_system(order: int, function: Any, a: Any, b: Any, x: Any, damp: Any, 
     return name, y
 
 
-def solved_by_normal_equations(name: Hidden, x: Any, residual: Any) -> Any:
-    """x, with the derivative of what has no residual."""
-    r = residual(x)
-    for _ in range(ordered()):
-        x = improved(x, r, name)
-        r = residual(x) if ordered() > 1 else r
-    return x
-
-
 @RULES.defined(solvers.lsqr, solvers.lsmr)
 def least_squares(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """(x, reason, iterations, norms and estimates): of those only x has a derivative."""
@@ -208,12 +196,17 @@ def least_squares(function: Any, call: Any, given: dict[str, Any]) -> Any:
     wide = len(b) < x.size and not is_active(damp) and damp == 0
     name, y = normal_system(function, a, b, x, damp, wide)
     if wide:
-        y = solved_by_normal_equations(name, y, lambda y: product_with(a, product_with(adjoint_of(a), y)) - b)
-        z = product_with(adjoint_of(a), y)
+
+        def of_least_norm(y: Any) -> Any:
+            return product_with(a, product_with(adjoint_of(a), y)) - b
+
+        z = product_with(adjoint_of(a), stepped(improved, of_least_norm, y, of_least_norm(y), name))
     else:
-        z = solved_by_normal_equations(
-            name, x, lambda x: product_with(adjoint_of(a), product_with(a, x) - b) + damp * damp * x
-        )
+
+        def normal(x: Any) -> Any:
+            return product_with(adjoint_of(a), product_with(a, x) - b) + damp * damp * x
+
+        z = stepped(improved, normal, x, normal(x), name)
     name_of = f"a result of `scipy.sparse.linalg.{function.__name__}`"
     rest = [underived(part, z, name_of) if isinstance(part, (float, np.ndarray)) else part for part in outcome[1:]]
     return carrying(x, z), *rest
