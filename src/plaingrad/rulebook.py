@@ -445,7 +445,10 @@ def _met(function: Any) -> Rule | None:
             if module in _waiting and _is_imported(module):
                 exclusively(_lock, _enter_waiting, module)
         return _rules.get(function)
-    if not is_among(type(function), _OF_MODULES) and vars(type)["__module__"].__get__(type(function)) != "uarray":
+    if (
+        not is_among(type(function), _OF_MODULES)
+        and vars(type)["__module__"].__get__(type(function)) != "uarray"
+    ):
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
