@@ -136,6 +136,7 @@ class Rule:
         variants: the rules among which the types of the arguments decide; of this entry the other attributes are those
             of the variant for any arguments, if there is one.
         own: the rule is plaingrad's own code, which runs natively where no derivative is taken of it.
+        refuses: why every call in which a derivative is needed is refused; empty: it is not.
     """
 
     function: Any
@@ -155,6 +156,7 @@ class Rule:
     types: Types | None = None
     variants: tuple[Rule, ...] = ()
     own: bool = False
+    refuses: str = ""
 
     def __post_init__(self) -> None:
         module = getattr(self.rrule or self.frule, "__module__", None)
@@ -445,10 +447,7 @@ def _met(function: Any) -> Rule | None:
             if module in _waiting and _is_imported(module):
                 exclusively(_lock, _enter_waiting, module)
         return _rules.get(function)
-    if (
-        not is_among(type(function), _OF_MODULES)
-        and vars(type)["__module__"].__get__(type(function)) != "uarray"
-    ):
+    if not is_among(type(function), _OF_MODULES) and _home_of(type(function)) != "uarray":
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
@@ -474,6 +473,7 @@ def _enter_waiting(module: str) -> None:
 
 
 _DESCRIPTORS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
+_home_of = vars(type)["__module__"].__get__  # of a class: its module, whatever attributes it has
 _OF_MODULES = frozenset((type, FunctionType, BuiltinFunctionType, *_DESCRIPTORS))
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plaingrad import api
+from plaingrad.cli import coverage
 from plaingrad.cli.call import Call, load
 from plaingrad.cli.points import leaves
 from plaingrad.cli.usage import UsageError
@@ -33,6 +34,7 @@ examples:
   plaingrad grad model.py:loss --at '[[1, 2, 3]]' --array    lists of numbers become NumPy arrays
   plaingrad check model.py:loss --at '[1.5, 10]' --wrt 0     argument 1 is a count, not to be differentiated
   plaingrad show model.py:loss                               the rewritten instructions beside the original
+  plaingrad coverage scipy.linalg --refused                  what of a library has no derivative, and why
   plaingrad cache prune --age 30                             forget compiled derivatives unused for 30 days
 """
 
@@ -143,6 +145,7 @@ def parser() -> argparse.ArgumentParser:
     cache.add_argument(
         "--age", metavar="DAYS", type=positive, help="prune: what is unused for longer (default 90)"
     )
+    coverage.add_to(commands)
     text = "print the versions in use, and whether the compiled core is"
     commands.add_parser("info", help=text, description=text).set_defaults(command=info_command)
     return top

@@ -191,6 +191,14 @@ def special(f: Any, level: Level) -> Any:
     return None if make is None else make(level)
 
 
+def is_special(f: Any) -> bool:
+    """Whether something else is called instead of `f`, whatever rule it has."""
+    try:
+        return f in _SPECIAL
+    except TypeError:  # it has no hash
+        return False
+
+
 def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     """What to call, with the object first, instead of a method that makes text; None for others."""
     if issubclass(t, type) and name in ("__setattr__", "__delattr__"):

@@ -232,7 +232,7 @@ def refused(why: str, *names: str, modules: tuple[str, ...] = MODULES) -> None:
         if function is None:
             continue
         REASONS[name] = why
-        keep(Rule(function, "full", refusing(name, why), source=source()))
+        keep(Rule(function, "full", refusing(name, why), source=source(), refuses=why))
 
 
 def refusing(name: str, why: str) -> Callable[..., Any]:

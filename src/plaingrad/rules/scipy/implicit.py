@@ -60,7 +60,7 @@ class Rules:
         """Enter functions that have a derivative which nobody computes here."""
         for function in functions:
             if function is not None:
-                self.enter(function, "full", rrule=refusing(function, why))
+                self.enter(function, "full", rrule=refusing(function, why), refuses=why)
 
     def __iter__(self) -> Iterator[Rule]:
         return iter([*_rules, *self.rules])
