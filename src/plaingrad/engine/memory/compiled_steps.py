@@ -91,9 +91,14 @@ class PowerSlope:
 
     def __call__(self, m: Any, x: Any, z: Any) -> Any:
         """The slope at x."""
+        return self.row()(m, x, self.p, z)
+
+    @staticmethod
+    def row() -> Any:
+        """The slope in the base: a function of m, base, exponent and power."""
         rule = rulebook.find(operator.pow)
         assert rule is not None
-        return rule.partials[0](m, x, self.p, z)
+        return rule.partials[0]
 
     def curvature(self, x: Any, z: Any, s: Any) -> Any:
         """The slope's slope."""
@@ -153,7 +158,10 @@ def _unary(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int,
             return (n, i, -1.0, False), CALLED, whole_multiple_back
         return (n, WHOLE, a, i, -1.0, None), CALLED, ARRAY_ARITHMETIC["mul"]
     x = z if a is None else a  # of that shape, and the slope is said in `z`
-    return (n, WHOLE if z is None else z, x, i, more, (x,)), CALLED, elementwise_back
+    partial, args = (
+        (more.row(), (x, more.p)) if type(more) is PowerSlope else (more, (x,))
+    )  # a level around follows it
+    return (n, WHOLE if z is None else z, x, i, partial, args), CALLED, elementwise_back
 
 
 def _matrix_product(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
