@@ -8,6 +8,8 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
 from plaingrad.rules.scipy.sparse import (
     binary,
+    deflation,
+    eigen,
     iterative,
     lists,
     matrix_products,
@@ -22,4 +24,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["binary", "iterative", "lists", "matrix_products", "products", "structure", "superlu"]
+__all__ = ["binary", "deflation", "eigen", "iterative", "lists", "matrix_products", "products", "structure", "superlu"]

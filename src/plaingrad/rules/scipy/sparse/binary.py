@@ -51,10 +51,8 @@ def canonical(p, j, a):
 
 
 def kept(name: Any, in_a: Any, in_b: Any, a: Any, b: Any, z: Any) -> Any:
-    """Which places the result has: those that may have a derivative, and those that are not 0."""
+    """Which places the result has, of a sum all: those that may have a derivative, and those that are not 0."""
     axes = tuple(range(1, np.ndim(z)))
-    if name in ("plus", "minus"):
-        return np.ones(len(z), bool)
     if name == "elmul":
         return in_a & in_b
     if name == "eldiv":
@@ -89,6 +87,9 @@ def combine(name, rows, columns, p, j, a, q, k, b, new_p, new_j, out):
     a, b = scattered(a, at_a, True, len(all_j)), scattered(b, at_b, True, len(all_j))
     with np.errstate(divide="ignore", invalid="ignore"):
         z = OPERATIONS[name](a, b)
+    if name in ("plus", "minus"):
+        new_p[...], new_j[: len(all_j)], out[: len(all_j)] = all_p, all_j, z
+        return
     chosen, keep = places_kept(name, in_a, in_b, a, b, z)
     new_p[...] = counts(all_p, keep)
     new_j[: len(chosen)] = all_j[chosen]
