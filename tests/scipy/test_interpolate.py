@@ -36,7 +36,6 @@ def test_interpolators_in_values_queries_and_knots(name):
     agrees(lambda x: make(x, Y)(QUERIES), X, tolerance=1e-6, nested=False)
 
 
-@pytest.mark.skipif(not hasattr(interpolate, "make_splprep"), reason="the compiled module is that of SciPy 1.15")
 @pytest.mark.parametrize("k", [3, 5])
 def test_interpolating_b_splines(k):
     agrees(lambda y: interpolate.make_interp_spline(X, y, k=k)(QUERIES), Y)
@@ -44,7 +43,6 @@ def test_interpolating_b_splines(k):
     agrees(lambda y: interpolate.make_interp_spline(X, y, k=k).derivative()(QUERIES), Y, nested=False)
 
 
-@pytest.mark.skipif(not hasattr(interpolate, "make_splprep"), reason="the compiled module is that of SciPy 1.15")
 def test_b_splines_in_coefficients_knots_and_queries():
     knots = np.arange(16.0) + 0.2 * np.cos(np.arange(16.0))
     at = QUERIES + 3

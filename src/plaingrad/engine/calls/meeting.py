@@ -114,7 +114,7 @@ def runs_code(x: Any) -> bool:
     while todo:
         x = todo.pop()
         t = type(x)
-        if is_heap(t) and kind_of(t) not in (NUMBER, ARRAY):
+        if is_heap(t) and kind_of(t) not in (NUMBER, ARRAY) and t is not COPY_MODE:
             return True
         if is_holder(t) and id(x) not in seen:
             seen.add(id(x))
@@ -132,6 +132,7 @@ def _met_in_python(iterator: Iterator[Any], meet_all: Callable[[Any], Any]) -> I
         yield x
 
 
+COPY_MODE = getattr(np, "_CopyMode", None)  # NumPy's own, for `copy=`: its __bool__ sees nothing of the program's
 SIMPLE = adopt.STATIC_SCALARS - {slice}  # of these, instances hold nothing
 SEQUENCES = (list, tuple, set, frozenset, deque)
 HOLDERS = (*SEQUENCES, dict, np.ndarray, weakref.ref)

@@ -70,7 +70,10 @@ PACKAGES = {
     "interpolate": (
         "scipy.interpolate._polyint", "scipy.interpolate._interpolate", "scipy.interpolate._bsplines",
         "scipy.interpolate._cubic", "scipy.interpolate._rgi", "scipy.interpolate._dierckx",
-        *[f"scipy.interpolate.{name}" for name in ("_fitpack", "_fitpack_py", "_fitpack2", "_fitpack_impl")],
+        *[f"scipy.interpolate.{name}" for name in (
+            "_fitpack", "_fitpack_py", "_fitpack2", "_fitpack_impl", "_fitpack_repro", "_dfitpack", "dfitpack", "_bspl",
+            "_bary_rational", "_ppoly", "_rbfinterp", "_rbfinterp_np", "_rbfinterp_pythran", "_ndbspline",
+        )],
     ),
     "ndimage": (
         "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",

@@ -82,9 +82,10 @@ def refusing(function: Any, why: str) -> Callable[..., Any]:
 
 def refuse(function: Any, why: str) -> NoReturn:
     """Raise what says why a call of `function` has no derivative."""
-    module = ".".join(str(function.__module__).split(".")[:2])
+    module = ".".join(str(getattr(function, "__module__", None) or "scipy").split(".")[:2])  # f2py's have none
+    name = str(getattr(function, "__name__", None) or "a function of FITPACK's").removeprefix("function ")
     raise MissingRuleError(
-        f"`{module}.{function.__name__}` {derivatives.where()}, has no derivative here: {why}.\n"
+        f"`{module}.{name}` {derivatives.where()}, has no derivative here: {why}.\n"
         "  If it does not matter, give it plaingrad.stop_gradient(x); otherwise: plaingrad.rrule.\n"
         "  See docs: errors#missing-rule"
     )

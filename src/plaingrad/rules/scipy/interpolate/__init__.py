@@ -1,4 +1,4 @@
-"""Facts about `scipy.interpolate`: its Python derives by itself, down to piecewise polynomials and B-splines."""
+"""Facts about `scipy.interpolate`: its Python derives by itself, down to piecewise polynomials, B-splines and fits."""
 
 from __future__ import annotations
 
@@ -6,12 +6,25 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.interpolate import banded, grids, piecewise
+from plaingrad.rules.scipy.interpolate import (
+    banded,
+    basis,
+    bsplines,
+    curves,
+    fitpack,
+    fits,
+    grids,
+    piecewise,
+    polynomials,
+    radial,
+    rational,
+    surfaces,
+)
 
 
 def rules() -> Iterable[Rule]:
     """All of them."""
-    return forms.gathered()
+    return [*forms.gathered(), *curves.RULES, *surfaces.RULES, *rational.RULES]
 
 
-__all__ = ["banded", "grids", "piecewise"]
+__all__ = ["banded", "basis", "bsplines", "fitpack", "fits", "grids", "piecewise", "polynomials", "radial"]

@@ -11,24 +11,12 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import _ppoly
 
-from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy.compiled import constant, definitions
-from plaingrad.rules.scipy.forms import keep
 
 try:
     from scipy.interpolate import _dierckx
 except ImportError:  # before SciPy 1.15
     _dierckx = None
-
-try:
-    from scipy.interpolate import _dfitpack
-except ImportError:
-    _dfitpack = None
-
-try:
-    from scipy.interpolate import _fitpack
-except ImportError:
-    _fitpack = None
 
 polynomials = definitions(_ppoly)
 
@@ -143,20 +131,3 @@ if _dierckx is not None:
     @definitions(_dierckx)("evaluate_spline")
     def evaluate_spline(t, c, k, x, nu, extrapolate):
         return spline(t, c, k, x, nu, extrapolate)
-
-
-def splev(t, c, k, x, e=0):
-    """FITPACK's evaluation: beyond the ends e=0 extrapolates, 1 is zero, 3 is the value at the end; 2 is an error."""
-    if e == 2 and np.any((x < t[k]) | (x > t[len(t) - k - 1])):
-        return np.zeros(len(x)), 1
-    if e == 3:
-        x = np.clip(x, t[k], t[len(t) - k - 1])
-    z = spline(t, c[: len(t) - k - 1, None], k, x, 0, True)[:, 0]
-    if e == 1:
-        z = np.where((x < t[k]) | (x > t[len(t) - k - 1]), 0.0, z)
-    return z, 0
-
-
-for module in (_dfitpack, _fitpack):  # the second since SciPy 1.18
-    if hasattr(module, "splev"):
-        keep(Rule(module.splev, "composed", definition=splev, source=f"{__file__}:1"))
