@@ -132,7 +132,9 @@ def _met_in_python(iterator: Iterator[Any], meet_all: Callable[[Any], Any]) -> I
         yield x
 
 
-COPY_MODE = getattr(np, "_CopyMode", None)  # NumPy's own, for `copy=`: its __bool__ sees nothing of the program's
+COPY_MODE = getattr(
+    np, "_CopyMode", None
+)  # NumPy's own, for `copy=`: its __bool__ sees nothing of the program's
 SIMPLE = adopt.STATIC_SCALARS - {slice}  # of these, instances hold nothing
 SEQUENCES = (list, tuple, set, frozenset, deque)
 HOLDERS = (*SEQUENCES, dict, np.ndarray, weakref.ref)
