@@ -5,9 +5,10 @@ that they keep their gradients. Numbers of lists are tensors of no axis in PyTor
 is no figure but a line below the table.
 """
 
+import contextlib
 import math
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -135,31 +136,39 @@ def all_peers(jit: bool = False) -> dict[str, Callable[[Program], Callable[[], A
 
 
 class TooLong(Exception):
-    """A gradient takes more than `LONGEST` seconds."""
+    """A gradient takes more than it may."""
 
 
-def too_long(*_: Any) -> None:
-    raise TooLong(f"more than {LONGEST} s")
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise `TooLong` in what takes longer than that."""
+
+    def too_long(*_: Any) -> None:
+        raise TooLong(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1)  # again, where somebody swallows it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def gradients(p: Program, jit: bool = False) -> tuple[dict[str, Callable[[], Any]], dict[str, str]]:
     """The peers' gradients, to be called; and why others have none."""
     ours = numbers(plaingrad.grad(p.f)(p.x))
     works, refused = {}, {}
-    before = signal.signal(signal.SIGALRM, too_long)
     for name, make in all_peers(jit).items():
-        signal.setitimer(signal.ITIMER_REAL, LONGEST, 1)  # again, where somebody swallows it
         try:
-            gradient = make(p)
-            theirs = numbers(gradient())
+            with limited(LONGEST):
+                gradient = make(p)
+                theirs = numbers(gradient())
         except Exception as error:  # whatever somebody else's package raises
             refused[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:90]}"
             continue
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
         if not np.allclose(theirs, ours, rtol=1e-6, atol=1e-6 * np.max(np.abs(ours))):
             refused[name] = "its gradient is wrong"
         else:
             works[name] = gradient
-    signal.signal(signal.SIGALRM, before)
     return works, refused

@@ -1,0 +1,1 @@
+"""Gradients of programs that call SciPy, beside a plain call and JAX."""
