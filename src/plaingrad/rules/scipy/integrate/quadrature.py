@@ -6,6 +6,7 @@ are halved until the sum, and its derivative in everything that the integrand ho
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from plaingrad.rules.scipy.implicit import (
     is_active,
     number,
     ordered,
+    outside,
     plainly,
     refuse,
 )
@@ -91,7 +93,9 @@ def stieltjes_roots(gauss: Any, weights: Any) -> Any:
     n = gauss.size
     fine, w = np.polynomial.legendre.leggauss(2 * n + 2)
     legendre = np.polynomial.legendre.legvander(fine, n + 1)
-    moments = (legendre[:, n] * w) @ np.einsum("ij,ik->ijk", legendre[:, : n + 1], legendre).reshape(fine.size, -1)
+    moments = (legendre[:, n] * w) @ np.einsum("ij,ik->ijk", legendre[:, : n + 1], legendre).reshape(
+        fine.size, -1
+    )
     matrix = moments.reshape(n + 1, n + 2)
     coefficients = np.append(np.linalg.lstsq(matrix[:, :-1], -matrix[:, -1], rcond=None)[0], 1.0)
     return np.polynomial.legendre.legroots(coefficients).real
@@ -100,23 +104,42 @@ def stieltjes_roots(gauss: Any, weights: Any) -> Any:
 NODES, FULL, COARSE = kronrod()
 
 
-def sums(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> Any:
-    """The sums of f(x) with both weights."""
+#: Nodes and two weights of each, by a key. As arguments they would be taken for what might vary, one by one.
+TABLES: dict[int, tuple[list[float], list[float], list[float]]] = {}
+KEYS = count()
+
+
+def sums(f: Any, args: tuple[Any, ...], key: int) -> tuple[Any, Any]:
+    """The sums of f(x) with both weights of a table."""
+    xs, full, coarse = TABLES[key]
     fine, rough = 0.0, 0.0
     for k in range(len(xs)):
-        z = f(float(xs[k]), *args)
+        z = f(xs[k], *args)
         fine = fine + full[k] * z
         rough = rough + coarse[k] * z
-    return number(np.asarray(fine)), number(np.asarray(rough))
+    return flat_number(fine), flat_number(rough)
 
 
-def placed(panels: Any, way: Way, weight: Any) -> tuple[Any, Any, Any]:
-    """The nodes x on all panels, and both weights."""
+def sum_of(f: Any, args: tuple[Any, ...], xs: list[float], full: list[float]) -> Any:
+    """The sum of f(x) with weights."""
+    fine = 0.0
+    for k in range(len(xs)):
+        fine = fine + full[k] * f(xs[k], *args)
+    return flat_number(fine)
+
+
+def flat_number(z: Any) -> Any:
+    """What a user's function of numbers returned, as one number."""
+    return z if isinstance(z, float) else number(np.asarray(z))
+
+
+def placed(panels: Any, way: Way, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """The nodes x on all panels, both weights, and which of all nodes these are."""
     t, full, coarse = unit(panels)
     x, x_dot = way.points(t)
     factor = x_dot * (1.0 if weight is None else weight(x))
     keep = np.isfinite(x) & np.isfinite(factor)
-    return x[keep], (full * factor)[keep], (coarse * factor)[keep]
+    return x[keep], (full * factor)[keep], (coarse * factor)[keep], keep
 
 
 def unit(panels: Any) -> tuple[Any, Any, Any]:
@@ -127,30 +150,56 @@ def unit(panels: Any) -> tuple[Any, Any, Any]:
 
 
 @plainly
-def plan(function: Any, f: Any, args: tuple[Any, ...], way: Way, weight: Any, breaks: Any, value: float) -> tuple[Any, Any]:
+def plan(
+    function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any, value: float
+) -> Any:
     """(nodes t, weights) of a sum that is as good as SciPy's value, and whose derivative has converged."""
-    marks = np.unique(np.concatenate([[0.0, 1.0], breaks]))
+    way = way_between(*ends, kind)
+    weight = weight_of(kind, variable, *ends)
+    marks = np.unique(np.concatenate([[0.0, 1.0], breaks_of(points, way)]))
     panels = np.stack([marks[:-1], marks[1:]], 1)
     panels, total, error = refined(f, args, panels, way, weight)
+    value = value if ends[0] < ends[1] else -value
     if not np.abs(total - value) <= 1e-6 * np.abs(value) + 10 * error + 1e-7:
-        refuse(function, f"the integrand is too singular: a sum over nodes gives {total:.6g}, not {value:.6g}")
+        refuse(
+            function, f"the integrand is too singular: a sum over nodes gives {total:.6g}, not {value:.6g}"
+        )
     for _ in range(8):
-        x, full, coarse = placed(panels, way, weight)
+        x, full, coarse, keep = placed(panels, way, weight)
         if has_converged(f, args, x.tolist(), full.tolist(), coarse.tolist()):
             t, full, _ = unit(panels)
-            x, x_dot = way.points(t)
-            keep = np.isfinite(x) & np.isfinite(x_dot * (1.0 if weight is None else weight(x)))
             return t[keep], full[keep]
         middle = panels.mean(1)
         panels = np.concatenate([np.stack([panels[:, 0], middle], 1), np.stack([middle, panels[:, 1]], 1)])
     refuse(function, "the integral of the derivative does not converge as that of the function does")
 
 
+def way_between(low: Any, high: Any, kind: Any) -> Way:
+    """The way between ends in either order; weights may be singular there."""
+    singular = kind is not None and kind.startswith("alg")
+    return way_of(low, high, singular) if low < high else way_of(high, low, singular)
+
+
+def nodes(t: Any, full: Any, low: Any, high: Any, kind: Any, variable: Any) -> tuple[Any, Any]:
+    """(nodes x, weights), which move with the ends."""
+    xs, x_dot = way_between(low, high, kind).points(t)
+    full = full * x_dot if low < high else full * -x_dot
+    weight = weight_of(kind, variable, low, high)
+    return xs, full if weight is None else full * weight(xs)
+
+
+@outside
+def nodes_outside(order: int, *given: Any) -> tuple[Any, Any]:
+    """The same as constants of this level, in lists."""
+    xs, full = nodes(*given)
+    return xs.tolist(), full.tolist()
+
+
 def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -> tuple[Any, float, float]:
     """Panels halved where the sum is worst, the sum, and its error."""
 
     def of(panel: Any) -> tuple[Any, float, float]:
-        x, full, coarse = placed(panel[None], way, weight)
+        x, full, coarse, _ = placed(panel[None], way, weight)
         z = np.array([number(np.asarray(f(x, *args))) for x in x.tolist()]) if x.size else np.zeros(0)
         return panel, float(full @ z), abs(float((full - coarse) @ z))
 
@@ -170,11 +219,15 @@ def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -
 
 def has_converged(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> bool:
     """Whether both weights give the same derivatives in all that f and its arguments hold."""
+    key = next(KEYS)
+    TABLES[key] = xs, full, coarse
     try:
-        (total, _), pullback = derivatives.pulled(sums, f, args, xs, full, coarse)
+        (total, _), pullback = derivatives.pulled(sums, f, args, key)
         fine, rough = flat(pullback((1.0, 0.0))[1:3]), flat(pullback((0.0, 1.0))[1:3])
     except PlaingradError:
         return len(xs) >= 2 * NODES.size  # what it holds cannot be told: a mesh that is finer than need be
+    finally:
+        del TABLES[key]
     size = np.max(np.abs(fine), initial=0.0)
     if fine.size and size == 0.0:
         return len(xs) >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
@@ -214,7 +267,6 @@ def weight_of(kind: Any, variable: Any, a: Any, b: Any) -> Any:
     return lambda x: power(x) * np.log(x - a) * np.log(b - x)
 
 
-@plainly
 def breaks_of(points: Any, way: Way) -> Any:
     """Break points as t."""
     inside = [p for p in (points if points is not None else ()) if way.a < p < way.b]
@@ -278,7 +330,9 @@ def nudge(x: Any, low: Any, high: Any) -> float:
     return gap if x <= low else -gap if x >= high else 0.0
 
 
-def integral(function: Any, f: Any, args: Any, a: Any, b: Any, kind: Any, variable: Any, points: Any, value: Any) -> Any:
+def integral(
+    function: Any, f: Any, args: Any, a: Any, b: Any, kind: Any, variable: Any, points: Any, value: Any
+) -> Any:
     """The integral with its derivative, or None where nothing of it depends on the inputs."""
     low, high = fresh(float(a)), fresh(float(b))
     if low == high:
@@ -301,27 +355,21 @@ def integral(function: Any, f: Any, args: Any, a: Any, b: Any, kind: Any, variab
         def smooth(x: Any, *args: Any) -> Any:
             return (height(f, args, x) - height(f, args, variable)) / (x - variable)
 
-        z = summed(function, smooth, args, low, high, None, None, None, value - fresh(middle * rest))
+        z = summed(function, smooth, args, (low, high), value - fresh(middle * rest))
         z, weight = z + middle * rest, lambda x: 1 / (x - variable)
     else:
         weight = weight_of(kind, variable, low, high)
-        z = summed(function, f, args, low, high, kind, weight, points, value)
+        z = summed(function, f, args, (low, high), value, kind, variable, points=points)
     return z if moving else ends(f, args, a, b, low, high, weight, z)
 
 
-def summed(
-    function: Any, f: Any, args: Any, low: Any, high: Any, kind: Any, weight: Any, points: Any, value: Any
-) -> Any:
-    """The sum over nodes that are planned outside of every level."""
-    singular = kind is not None and kind.startswith("alg")
-    sign = 1.0 if low < high else -1.0
-    way = way_of(low, high, singular) if low < high else way_of(high, low, singular)
-    t, full = plan(function, f, args, way, weight, breaks_of(points, way), value * sign)
-    xs, x_dot = way.points(t)
-    full = full * x_dot * sign
-    if weight is not None:
-        full = full * weight(xs)
-    return sums(f, args, xs, full, np.zeros(t.size))[0]
+def summed(function: Any, f: Any, args: Any, ends: Any, value: Any, *kind: Any, points: Any = None) -> Any:
+    """The sum over nodes that are planned outside of every level; kind: of the weight, and what it varies with."""
+    kind, variable = kind or (None, None)
+    t, full = plan(function, f, args, ends, kind, variable, points, value)
+    place = nodes if is_active(ends) else nodes_outside
+    xs, full = place(t, full, *ends, kind, variable)
+    return sum_of(f, args, xs, full)
 
 
 def ends(f: Any, args: Any, a: Any, b: Any, low: Any, high: Any, weight: Any, z: Any) -> Any:

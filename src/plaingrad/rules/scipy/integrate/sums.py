@@ -25,8 +25,17 @@ def nsum(function: Any, call: Any, given: dict[str, Any]) -> Any:
     a, b = given["a"], given["b"]
     if not is_active((f, args)) and not is_active(f(fresh(np.asarray(a) * 1.0) + 0.0, *args)):
         return result
-    if is_active((a, b, step)) or given["log"] or np.ndim(result.sum) or np.isinf(a) or np.ndim(a) or np.ndim(b):
-        refuse(function, "it is known for one sum over constant k from a finite a only, and not of logarithms")
+    if (
+        is_active((a, b, step))
+        or given["log"]
+        or np.ndim(result.sum)
+        or np.isinf(a)
+        or np.ndim(a)
+        or np.ndim(b)
+    ):
+        refuse(
+            function, "it is known for one sum over constant k from a finite a only, and not of logarithms"
+        )
     count = FIRST if np.isinf(b) else int(np.floor((b - a) / step)) + 1
     if count > MOST:
         refuse(function, f"it has {count} terms, more than {MOST}")
@@ -53,4 +62,4 @@ def rest(function: Any, f: Any, args: Any, start: Any, step: Any, result: Any, f
 
     ends = one(start, *args) / 2 - step * slope(start) / 12 + step**3 * curve(start) / 720
     value = fresh((fresh(result.sum) - first - ends) * step)
-    return summed(function, one, args, start, np.inf, None, None, None, value) / step + ends
+    return summed(function, one, args, (start, np.inf), value) / step + ends
