@@ -19,16 +19,46 @@ def poles(x):
     return np.append(1.2, x[3:5] * 0.1)
 
 
+def sections(x):
+    """SECTIONS with other coefficients; the fourth is 1 in all."""
+    return SECTIONS * (1 + 0.1 * (np.arange(6) != 3) * x[0])
+
+
+def both(results):
+    """All numbers of a signal and its last state."""
+    return np.concatenate([np.ravel(part) for part in results])
+
+
 FILTERS = {
     "lfilter": lambda x: signal.lfilter(B, A, x),
     "lfilter of coefficients": lambda x: signal.lfilter(x[:3], poles(x), x),
     "lfilter without poles": lambda x: signal.lfilter(x[:3], 1.0, x),
     "lfilter with a state": lambda x: np.concatenate(signal.lfilter(B, A, x, zi=x[:3])),
     "lfilter of a short signal": lambda x: np.concatenate(signal.lfilter(B, A, x[:2], zi=x[:3])),
-    "lfilter with complex coefficients": lambda x: signal.lfilter(x[:3] * (1 + 0.3j), poles(x) * (1 + 0.1j), x),
+    "lfilter with complex coefficients": lambda x: signal.lfilter(
+        x[:3] * (1 + 0.3j), poles(x) * (1 + 0.1j), x
+    ),
     "states": lambda x: signal.lfilter_zi(x[:3], poles(x)),
     "filtfilt": lambda x: signal.filtfilt(x[:3], poles(x), x, padlen=6),
     "sosfilt": lambda x: signal.sosfilt(SECTIONS * (1 + 0.1 * (np.arange(6) < 3) * x[0]), x),
+    "sosfilt of a table": lambda x: signal.sosfilt(
+        SECTIONS * (1 + 0.1 * (np.arange(6) < 3) * x[0]), x.reshape(6, 2), axis=0
+    ),
+    "sosfilt with a state": lambda x: both(signal.sosfilt(sections(x), x, zi=x[:4].reshape(2, 2) * x[0])),
+    "sosfilt of a short signal": lambda x: both(signal.sosfilt(sections(x), x[:1], zi=x[:4].reshape(2, 2))),
+    "sosfilt with complex coefficients": lambda x: signal.sosfilt(
+        sections(x) * (1 + 0.2j * (np.arange(6) < 3)), x
+    ),
+    "sosfilt of a fixed filter, with its states": lambda x: both(
+        signal.sosfilt(SECTIONS, x[2:], zi=x[:4].reshape(2, 2))
+    ),
+    "lfilter with a state, of coefficients": lambda x: both(
+        signal.lfilter(x[:3], poles(x), x[5:], zi=x[:2] * x[1])
+    ),
+    "lfilter of less than its state": lambda x: both(
+        signal.lfilter(x[:5], poles(x), x[5:7], zi=x[:4] * x[1])
+    ),
+    "lfilter without memory": lambda x: signal.lfilter([2.0 * x[0]], [x[1]], x),
     "sosfiltfilt": lambda x: signal.sosfiltfilt(SECTIONS, x, padlen=5),
     "upfirdn": lambda x: signal.upfirdn(x[:4], x, 3, 2),
     "resample": lambda x: np.append(signal.resample(x, 17), signal.resample(x, 7)),
@@ -48,12 +78,17 @@ FILTERS = {
 }
 
 
-SETS_SHAPES = not hasattr(signal, "freqz_sos")  # before 1.15 `sosfilt` assigns to `x.shape`, which is refused
+SETS_SHAPES = not hasattr(
+    signal, "freqz_sos"
+)  # before 1.15 `sosfilt` with states assigns to `x.shape`, which is refused
 
 
 @pytest.mark.parametrize("name", FILTERS)
 def test_filters(name):
-    if SETS_SHAPES and name in ("sosfilt", "sosfiltfilt", "decimate"):
+    if SETS_SHAPES and (
+        name in ("sosfiltfilt", "decimate")
+        or (name.startswith("sosfilt") and ("state" in name or "short" in name))
+    ):
         pytest.skip("this SciPy assigns to x.shape")
     agrees(FILTERS[name], X, tolerance=1e-6)
 
@@ -63,7 +98,11 @@ def test_convolutions(mode):
     for f in (signal.convolve, signal.correlate, signal.fftconvolve, signal.oaconvolve):
         agrees(lambda x, f=f: f(x, x[:4], mode), X, nested=False)
     agrees(lambda x: signal.convolve(x, x[:2, :3], mode, method="direct"), TABLE)
-    agrees(lambda x: signal.correlate(x * (1 + 1j), x[:2, :3] * (2 - 1j), mode, method="direct"), TABLE, nested=False)
+    agrees(
+        lambda x: signal.correlate(x * (1 + 1j), x[:2, :3] * (2 - 1j), mode, method="direct"),
+        TABLE,
+        nested=False,
+    )
 
 
 @pytest.mark.parametrize("boundary", ["fill", "wrap", "symm"])
@@ -74,9 +113,10 @@ def test_convolutions_of_tables(mode, boundary):
         agrees(lambda x, n=columns: signal.correlate2d(x, x[:2, :n], mode, boundary), TABLE, nested=False)
 
 
-@pytest.mark.skipif(SETS_SHAPES, reason="this SciPy assigns to x.shape")
 def test_a_filter_in_single_precision():
-    gradient = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS.astype(np.float32), x).sum())(X.astype(np.float32))
+    gradient = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS.astype(np.float32), x).sum())(
+        X.astype(np.float32)
+    )
     exact = plaingrad.grad(lambda x: signal.sosfilt(SECTIONS, x).sum())(X)
     assert gradient.dtype == np.float32 and np.allclose(gradient, exact, atol=1e-4)
 
@@ -84,3 +124,28 @@ def test_a_filter_in_single_precision():
 def test_a_filter_along_another_axis():
     agrees(lambda x: signal.lfilter(B, A, x, axis=0), TABLE)
     agrees(lambda x: signal.lfilter(B, A, x[::-1, ::2], axis=-1), TABLE, nested=False)
+
+
+@pytest.mark.skipif(SETS_SHAPES, reason="this SciPy assigns to x.shape")
+def test_what_a_filter_returns_is_scipys_to_the_last_bit():
+    state = np.ones((2, 2))
+    for f in (
+        lambda x: signal.sosfilt(SECTIONS, x),
+        lambda x: signal.sosfilt(SECTIONS, x, zi=state)[0],
+        lambda x: signal.lfilter(B, A, x),
+        lambda x: signal.lfilter(B, A, x, zi=X[:3])[0],
+    ):
+        weights = np.sin(1.0 + np.arange(12.0))
+        value, _ = plaingrad.value_and_grad(lambda x, f=f: (f(x) * weights).sum())(X)
+        assert value == (f(X) * weights).sum()
+
+
+@pytest.mark.skipif(SETS_SHAPES, reason="this SciPy assigns to x.shape")
+def test_filters_that_scipy_does_not_take_raise_what_it_raises():
+    wrong = SECTIONS.copy()
+    wrong[0, 3] = 2.0
+    for sections in (wrong, SECTIONS[:, :5]):
+        with pytest.raises(ValueError, match="sos"):
+            plaingrad.grad(lambda x, sections=sections: signal.sosfilt(sections, x).sum())(X)
+    with pytest.raises(ValueError):
+        plaingrad.grad(lambda x: signal.sosfilt(SECTIONS, x, zi=np.ones((1, 2)))[0].sum())(X)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from inspect import Signature, signature
+from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -97,6 +98,13 @@ def mover(f: Any) -> Any:
     return f
 
 
+def without_rule(f: Any) -> Any:
+    """The Python code of a function, which is followed like a user's."""
+    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    copy.__kwdefaults__ = f.__kwdefaults__
+    return copy
+
+
 def outside(body: Any) -> Any:
     """Decorate code that runs one level out, so that its results are constants of this one.
 
@@ -149,7 +157,9 @@ def by_name(function: Any, definition: Any) -> Any:
     sign = signature(function)
 
     def defined(*args: Any, **kwargs: Any) -> Any:
-        token = derivatives.PASSING_CACHES.set(True)  # the solver fills those of functions that it is given, and inside
+        token = derivatives.PASSING_CACHES.set(
+            True
+        )  # the solver fills those of functions that it is given, and inside
         try:
             return definition(function, (args, kwargs), bound(sign, args, kwargs))
         finally:
@@ -303,7 +313,9 @@ for _function, _back, _on in (
     (carrying, carrying_rrule, carrying_frule),
     (underived, underived_rrule, underived_frule),
 ):
-    _rules.append(Rule(_function, "full", _back, frule=_on, chunked_frule=_on, affine=True, source=source_of(_back)))
+    _rules.append(
+        Rule(_function, "full", _back, frule=_on, chunked_frule=_on, affine=True, source=source_of(_back))
+    )
 
 
 # -- solutions ---------------------------------------------------------------------------------------------------------
@@ -320,7 +332,9 @@ def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
     slope = derivatives.along(f, x, x * 0.0 + 1.0)
     r = f(x)
     if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x, AT_ROOT):
-        refuse(function, "what was found is no simple root; the solver has not converged, or the root is double")
+        refuse(
+            function, "what was found is no simple root; the solver has not converged, or the root is double"
+        )
     far = 8.0 * abs(r / slope) + 1e-9 * (1.0 + abs(x))
     if np.any((np.abs(f(x + far)) < np.abs(r)) & (np.abs(f(x - far)) < np.abs(r))):
         refuse(function, "the sign changes at a pole, not at a root")
@@ -331,7 +345,9 @@ def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
 def jacobian_at(order: int, function: Any, f: Any, x: Any) -> Any:
     """dF/dx of a vector by a vector at a root."""
     if np.size(x) > LARGEST:
-        refuse(function, f"its {np.size(x)} unknowns are more than the {LARGEST} that a dense matrix is made for")
+        refuse(
+            function, f"its {np.size(x)} unknowns are more than the {LARGEST} that a dense matrix is made for"
+        )
     matrix = derivatives.jacobian(f, x)
     check_step(function, matrix, f(x), x)
     return matrix
@@ -344,7 +360,9 @@ def check_step(function: Any, matrix: Any, r: Any, x: Any) -> None:
     except np.linalg.LinAlgError:
         refuse(function, "the equations that the solution solves are singular there")
     if not np.all(np.isfinite(step)) or not is_near(step, x, AT_ROOT):
-        refuse(function, "what was found is no regular solution; the solver has not converged, or it is singular")
+        refuse(
+            function, "what was found is no regular solution; the solver has not converged, or it is singular"
+        )
 
 
 def stepped(step: Any, equations: Any, x: Any, r: Any, facts: Any) -> Any:
@@ -372,5 +390,3 @@ def at_roots(function: Any, f: Any, x: Any) -> Any:
     if not is_active(r):
         return x
     return stepped(each_solved, f, x, r, slopes_at(function, f, x))
-
-

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from plaingrad.rules.scipy.implicit import (
     ordered,
     outside,
     refuse,
+    without_rule,
 )
 from plaingrad.rules.scipy.integrate.variational import between, panels_of, values
 from plaingrad.rules.scipy.optimize.results import put
@@ -29,13 +29,6 @@ from plaingrad.rules.scipy.optimize.results import put
 RULES = Rules()
 BY_STEPS = ("RK23", "RK45", "DOP853")
 TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
-
-
-def without_rule(f: Any) -> Any:
-    """The Python code of a function, which is followed like a user's."""
-    copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
-    copy.__kwdefaults__ = f.__kwdefaults__
-    return copy
 
 
 stepwise = without_rule(integrate.solve_ivp)
@@ -172,9 +165,15 @@ def put_events(problem: Solution, result: Any, events: Any, args: Any) -> None:
             moved.append(t)
             states.append(y)
         times_found.append(np.stack(moved) if moved else times)
-        values_found.append(carrying(fresh(result.y_events[k]), np.stack(states)) if states else result.y_events[k])
+        values_found.append(
+            carrying(fresh(result.y_events[k]), np.stack(states)) if states else result.y_events[k]
+        )
         if result.status == 1 and moved and times[-1] == result.t[-1]:
-            put(result, "t", carrying(fresh(result.t), np.concatenate([result.t[:-1], np.reshape(moved[-1], (1,))])))
+            put(
+                result,
+                "t",
+                carrying(fresh(result.t), np.concatenate([result.t[:-1], np.reshape(moved[-1], (1,))])),
+            )
             last = np.concatenate([result.y[:, :-1], np.reshape(states[-1], (-1, 1))], 1)
             put(result, "y", carrying(fresh(result.y), last))
     put(result, "t_events", times_found)
@@ -250,15 +249,30 @@ def ode_integrate(function: Any, call: Any, given: dict[str, Any]) -> Any:
 
     start = fresh(float(t0))
     ends = np.array([start, fresh(float(solver.t))])
-    if not (is_active((t0, end, y0, solver.f, f_args)) or depends(f, ends, np.stack([fresh(y0), fresh(y)], 1))):
+    if not (
+        is_active((t0, end, y0, solver.f, f_args)) or depends(f, ends, np.stack([fresh(y0), fresh(y)], 1))
+    ):
         return y
     if np.iscomplexobj(y0) or name == "zvode":
         refuse(integrate.ode, "its values are complex")
     if given["step"] or given["relax"]:
         refuse(integrate.ode, "it goes one step, of a length that is the solver's own (step, relax)")
-    method = "DOP853" if name in ("dopri5", "dop853") else "Radau"  # LSODA of older SciPy runs one problem at a time
-    options = {"rtol": getattr(solver._integrator, "rtol", 1e-6), "atol": getattr(solver._integrator, "atol", 1e-12)}
-    problem = Solution(integrate.ode, f, start, y0, t0, np.array([start, fresh(float(solver.t))]), {"method": method, **options})
+    method = (
+        "DOP853" if name in ("dopri5", "dop853") else "Radau"
+    )  # LSODA of older SciPy runs one problem at a time
+    options = {
+        "rtol": getattr(solver._integrator, "rtol", 1e-6),
+        "atol": getattr(solver._integrator, "atol", 1e-12),
+    }
+    problem = Solution(
+        integrate.ode,
+        f,
+        start,
+        y0,
+        t0,
+        np.array([start, fresh(float(solver.t))]),
+        {"method": method, **options},
+    )
     found = problem.at(np.array([fresh(float(solver.t))]))[0]
     if is_active(end):
         problem.only_once()

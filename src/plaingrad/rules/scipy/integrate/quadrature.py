@@ -26,8 +26,8 @@ from plaingrad.rules.scipy.implicit import (
     outside,
     plainly,
     refuse,
+    without_rule,
 )
-from plaingrad.rules.scipy.integrate.initial import without_rule
 from plaingrad.tangents import Tangent, unthunk
 
 RULES = Rules()
@@ -359,13 +359,21 @@ def integral(
         z, weight = z + middle * rest, lambda x: 1 / (x - variable)
     else:
         weight = weight_of(kind, variable, low, high)
-        z = summed(function, f, args, (low, high), value, kind, variable, points=points)
+        z = summed(function, f, args, (low, high), value, kind, variable, points)
     return z if moving else ends(f, args, a, b, low, high, weight, z)
 
 
-def summed(function: Any, f: Any, args: Any, ends: Any, value: Any, *kind: Any, points: Any = None) -> Any:
+def summed(
+    function: Any,
+    f: Any,
+    args: Any,
+    ends: Any,
+    value: Any,
+    kind: Any = None,
+    variable: Any = None,
+    points: Any = None,
+) -> Any:
     """The sum over nodes that are planned outside of every level; kind: of the weight, and what it varies with."""
-    kind, variable = kind or (None, None)
     t, full = plan(function, f, args, ends, kind, variable, points, value)
     place = nodes if is_active(ends) else nodes_outside
     xs, full = place(t, full, *ends, kind, variable)

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
-from plaingrad.rules.scipy.implicit import Rules, called, carrying, fresh, is_active, mover, plainly
-from plaingrad.rules.scipy.integrate.initial import without_rule
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    called,
+    carrying,
+    fresh,
+    is_active,
+    mover,
+    plainly,
+    without_rule,
+)
 
 RULES = Rules()
 

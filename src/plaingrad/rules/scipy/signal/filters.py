@@ -1,15 +1,11 @@
-"""Recursive filters, and filters between changes of rate. All kernels work along the last axis.
-
-A recursion a * y = u is a triangular system: u_bar solves the transposed one, which is the same filter run backwards in
-time, and a_bar[k] = -sum over n of u_bar[n] y[n - k].
-"""
+"""Filters between changes of rate. The kernel works along the last axis."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from scipy.signal import _sigtools, _sosfilt, _upfirdn_apply
+from scipy.signal import _upfirdn_apply
 
 from plaingrad.errors import MissingRuleError
 from plaingrad.rulebook import Rule
@@ -19,132 +15,14 @@ from plaingrad.rules.scipy.compiled import constant, definitions, each, enter
 from plaingrad.rules.scipy.forms import find, keep
 from plaingrad.tangents import NoTangent, Thunk
 
-
-def plain_filter(b: Any, a: Any, x: Any) -> Any:
-    """The filter itself, in one precision."""
-    dtype = np.result_type(b, a, x, np.float32)
-    return _sigtools._linear_filter(b.astype(dtype), a.astype(dtype), x.astype(dtype), -1)
-
-
-def lagged(u: Any, y: Any, k: int) -> Any:
-    """The sum of u[n] conj(y[n - k])."""
-    n = u.shape[-1]
-    return (u[..., k:] * conj(y[..., : n - k])).sum() if k < n else 0.0 * u.sum()
-
-
-def lags(u: Any, y: Any, count: int) -> Any:
-    """Those for all k below `count`."""
-    return np.stack([lagged(u, y, k) for k in range(count)])
-
-
-def recursion(a: Any, u: Any) -> Any:
-    """y with a[0] y[n] + a[1] y[n - 1] + ... = u[n]."""
-    return plain_filter(np.ones(1), a, u)
-
-
-def recursion_rrule(a: Any, u: Any) -> Any:
-    y = recursion(a, u)
-
-    def recursion_pullback(y_bar: Any) -> Any:
-        u_bar = np.flip(recursion(conj(a), np.flip(y_bar, -1)), -1)
-        return Thunk(lambda: -lags(u_bar, y, len(a))), u_bar
-
-    return y, recursion_pullback
-
-
-def recursion_frule(a: Any, u: Any) -> Any:
-    y = recursion(a, u)
-
-    def recursion_pushforward(dots: Any) -> Any:
-        moved = total(
-            pushed(lambda a_dot: -each(lambda part: finite(part, y), a_dot, a), dots[0]), dot_of(dots, 1)
-        )
-        return pushed(lambda u_dot: recursion(a, u_dot), moved)
-
-    return y, recursion_pushforward
-
-
-def finite(b: Any, x: Any) -> Any:
-    """b[0] x[n] + b[1] x[n - 1] + ..."""
-    return plain_filter(b, np.ones(1), x)
-
-
-def finite_rrule(b: Any, x: Any) -> Any:
-    def finite_pullback(y_bar: Any) -> Any:
-        x_bar = Thunk(lambda: np.flip(finite(conj(b), np.flip(y_bar, -1)), -1))
-        return Thunk(lambda: lags(y_bar, x, len(b))), x_bar
-
-    return finite(b, x), finite_pullback
-
-
-def finite_frule(b: Any, x: Any) -> Any:
-    def finite_pushforward(dots: Any) -> Any:
-        return total(
-            pushed(lambda b_dot: each(lambda part: finite(part, x), b_dot, b), dots[0]),
-            pushed(lambda x_dot: finite(b, x_dot), dot_of(dots, 1)),
-        )
-
-    return finite(b, x), finite_pushforward
-
-
-enter(recursion, recursion_rrule, recursion_frule)
-enter(finite, finite_rrule, finite_frule, "bilinear")
-
-
-def extended(b, count):
-    """`b` with zeros, `count` numbers in all."""
-    return b if len(b) == count else np.concatenate([b, np.zeros(count - len(b), b.dtype)])
+# ---------------------------------------------------------------------------------------------------------
+# y[n] = sum over k of h[n down - k up] x[k]
 
 
 def padded(x, left, right):
     """Zeros on both sides along the last axis."""
     sides = [np.zeros((*x.shape[:-1], n), x.dtype) for n in (left, right)]
     return np.concatenate([sides[0], x, sides[1]], -1)
-
-
-def filtered(b, a, x, zi):
-    """y, and the state after it: a * y = b * x + zi, of which the state is the part beyond the end."""
-    if a[0] == 0:
-        raise ValueError("BUG: filter coefficient a[0] == 0 not supported yet")
-    order = max(len(a), len(b)) - 1
-    b, a = extended(b / a[0], order + 1), extended(a / a[0], order + 1)
-    n = x.shape[-1]
-    u = finite(b, x)
-    if zi is None:
-        return recursion(a, u), None
-    u = u + padded(zi[..., :n], 0, max(0, n - order))
-    y = recursion(a, u)
-    state = padded(zi[..., n:], 0, min(order, n))
-    for k in range(1, order + 1):
-        length = min(k, n)
-        part = b[k] * x[..., n - length :] - a[k] * y[..., n - length :]
-        state = state + padded(part, k - length, order - k)
-    return y, state
-
-
-@definitions(_sigtools)("_linear_filter")
-def _linear_filter(b, a, x, axis=-1, zi=None):
-    x = np.moveaxis(x, axis, -1)
-    if zi is not None:
-        zi = np.moveaxis(zi, axis, -1)
-        zi = np.broadcast_to(zi, (*x.shape[:-1], zi.shape[-1]))
-    y, state = filtered(b, a, x, zi)
-    y = np.moveaxis(y, -1, axis)
-    return y if zi is None else (y, np.moveaxis(state, -1, axis))
-
-
-@definitions(_sosfilt)("_sosfilt", mutates=True)
-def sosfilt(sos, x, zi):
-    """Sections one after the other; the signal and the states are written."""
-    y = x
-    for section in range(sos.shape[0]):
-        y, state = filtered(sos[section, :3], sos[section, 3:], y, zi[:, section])
-        zi[:, section] = state
-    x[...] = y
-
-
-# ---------------------------------------------------------------------------------------------------------
-# y[n] = sum over k of h[n down - k up] x[k]
 
 
 def output_length(taps: int, n: int, up: int, down: int) -> int:
