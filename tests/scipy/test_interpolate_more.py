@@ -214,3 +214,39 @@ def test_rational_approximation():
     assert abs((plaingrad.grad(total)(f) * v).sum() - expected) <= 1e-6
     assert abs(plaingrad.jvp(total, (f,), (v,))[1] - expected) <= 1e-6
     agrees(lambda f: interpolate.FloaterHormannInterpolator(z, f)(np.array([0.123, 0.77])), f, nested=False)
+
+
+SCATTERED = {
+    "linear": interpolate.LinearNDInterpolator,
+    "linear, rescaled": lambda p, v: interpolate.LinearNDInterpolator(p, v, rescale=True),
+    "cubic": interpolate.CloughTocher2DInterpolator,
+    "cubic, rescaled": lambda p, v: interpolate.CloughTocher2DInterpolator(p, v, rescale=True),
+    "nearest": interpolate.NearestNDInterpolator,
+    "griddata": lambda p, v: lambda q: interpolate.griddata(p, v, q, method="cubic"),
+}
+DENSE = np.random.default_rng(3).uniform(0, 1, (25, 2)) * [1.0, 2.0]
+AT = np.array([[0.4, 0.82], [0.52, 1.2], [0.3, 1.32]])
+
+
+@pytest.mark.parametrize("name", SCATTERED)
+def test_scattered_points_in_points_values_and_queries(name):
+    make = SCATTERED[name]
+    values = np.sin(3 * DENSE[:, 0]) * DENSE[:, 1]
+    nested = name == "cubic"
+    agrees(lambda v: make(DENSE, v)(AT), values, tolerance=2e-3, nested=False)
+    agrees(lambda p: make(p, values)(AT), DENSE, tolerance=2e-3, nested=False)
+    agrees(lambda q: make(DENSE, values)(q), AT, tolerance=2e-3, nested=nested)
+
+
+def test_queries_outside_of_all_simplices_have_no_slope():
+    values = np.sin(3 * DENSE[:, 0])
+    q = np.array([[0.4, 0.8], [5.0, 5.0]])
+    value, slopes = plaingrad.jvp(lambda v: interpolate.LinearNDInterpolator(DENSE, v, fill_value=7.0)(q), (values,), (values,))
+    assert value[1] == 7.0 and slopes[1] == 0.0 and np.isclose(slopes[0], value[0])
+
+
+def test_cubics_of_several_values_reproduce_what_is_linear():
+    plane = DENSE @ np.array([[2.0, 1.0], [-1.0, 3.0]])
+    gradient = plaingrad.jacobian(lambda q: interpolate.CloughTocher2DInterpolator(DENSE, plane)(q))(AT)
+    for k in range(3):
+        assert np.allclose(gradient[k, :, k], [[2.0, -1.0], [1.0, 3.0]], atol=1e-4)

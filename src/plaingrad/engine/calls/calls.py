@@ -115,6 +115,11 @@ def is_called_alike(t: type) -> bool:
     )
 
 
+def is_c_code(call: Any) -> bool:
+    """Whether `__call__` of a class is C code, or compiled by Cython."""
+    return type(call) is types.WrapperDescriptorType or type(call).__name__ == "cython_function_or_method"
+
+
 class Calls(ObjectAccess):
     """The call decision of one level, with its caches. They are dropped when the rulebook changes."""
 
@@ -287,7 +292,7 @@ class Calls(ObjectAccess):
             return self.prep(f.__func__)
         if t is text_functions.JsonScanner:  # it keeps the hooks of its decoder
             elsewhere.adopt_callbacks(gc.get_referents(f))
-        if type(lookup(t, "__call__")) is types.WrapperDescriptorType:
+        if is_c_code(lookup(t, "__call__")):
             rule = rulebook.find(t.__call__)
             if rule is not None:
                 return MethodType(self.applier(rule, t.__call__), f)

@@ -18,13 +18,14 @@ from plaingrad.rules.scipy.interpolate import (
     polynomials,
     radial,
     rational,
+    scattered,
     surfaces,
 )
 
 
 def rules() -> Iterable[Rule]:
     """All of them."""
-    return [*forms.gathered(), *curves.RULES, *surfaces.RULES, *rational.RULES]
+    return [*forms.gathered(), *curves.RULES, *surfaces.RULES, *rational.RULES, *scattered.RULES]
 
 
 __all__ = ["banded", "basis", "bsplines", "fitpack", "fits", "grids", "piecewise", "polynomials", "radial"]
