@@ -75,6 +75,13 @@ PACKAGES = {
             "_bary_rational", "_interpnd", "interpnd", "_ndgriddata", "_ppoly", "_rbfinterp", "_rbfinterp_np", "_rbfinterp_pythran", "_ndbspline",
         )],
     ),
+    "spatial": (
+        "scipy.spatial.distance", "scipy.spatial._kdtree", "scipy.spatial._ckdtree", "scipy.spatial._qhull",
+        "scipy.spatial._hausdorff", "scipy.spatial._spherical_voronoi",
+        *[f"scipy.spatial.transform._{name}" for name in (
+            "rotation", "rotation_cy", "rigid_transform", "rigid_transform_cy", "rotation_spline",
+        )],
+    ),
     "ndimage": (
         "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",
         "scipy.ndimage._interpolation", "scipy.ndimage._support_alternative_backends", "scipy.ndimage._morphology",

@@ -1,0 +1,17 @@
+"""Facts about `scipy.spatial`: distances, trees, hulls and rotations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from plaingrad.rulebook import Rule
+from plaingrad.rules.scipy import forms
+from plaingrad.rules.scipy.spatial import distances, pairs
+
+
+def rules() -> Iterable[Rule]:
+    """All of them."""
+    return forms.gathered()
+
+
+__all__ = ["distances", "pairs"]
