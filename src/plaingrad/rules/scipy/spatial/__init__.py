@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.spatial import distances, pairs
+from plaingrad.rules.scipy.spatial import distances, hulls, motions, pairs, quaternions, rotations, trees
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +14,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["distances", "pairs"]
+__all__ = ["distances", "hulls", "motions", "pairs", "quaternions", "rotations", "trees"]
