@@ -73,6 +73,7 @@ def missing_partial(name: str, position: int) -> Callable[..., Any]:
             "  See docs: errors#missing-rule"
         )
 
+    unknown_partial.is_unknown = True  # type: ignore[attr-defined]
     return unknown_partial
 
 

@@ -175,7 +175,7 @@ def place_of(x: Any) -> tuple[str, str]:
     """
     name = getattr(x, "__qualname__", None) or getattr(x, "__name__", None)
     module = "numpy" if isinstance(x, np.ufunc) else getattr(x, "__module__", None)
-    for home in (module, "numpy"):
+    for home in (module, "numpy", "scipy.special") if isinstance(x, np.ufunc) else (module, "numpy"):
         if isinstance(name, str) and isinstance(home, str) and home != "__main__" and home in sys.modules:
             found: Any = sys.modules[home]
             for part in name.split("."):
@@ -244,7 +244,7 @@ def expression(x: Any) -> str:
         return _users_expression(x)
     code = getattr(getattr(x, "py_func", None), "__code__", None)
     for rule in rulebook.entered() if code is not None else ():
-        for k, partial in enumerate(rule.partials if rule.kind == "scalar" else ()):
+        for k, partial in enumerate(map(scalars.as_written, rule.partials)):
             if getattr(partial, "__code__", None) is code and scalars.compiled_partial(partial) is x:
                 with contextlib.suppress(Nameless):
                     return "_cache.slope({!r}, {!r}, {})".format(*place_of(rule.function), k)

@@ -6,11 +6,13 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
 from numba.core import compiler, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
@@ -21,7 +23,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
-from plaingrad.critical import closing, guard_at_fork
+from plaingrad.critical import closing, guard_at_fork, imported
 from plaingrad.errors import NativeError
 from plaingrad.native.frontend.current import with_compiled_callees
 from plaingrad.native.frontend.lost_writes import Deadness, writes
@@ -114,6 +116,48 @@ def _draws_kept(run_pass: Callable[[Any], Any], state: Any) -> Any:
         return closing(without, end)
 
 
+@register_pass(mutates_CFG=False, analysis_only=False)
+class _SpecialFunctions(FunctionPass):
+    """Functions of `scipy.special` that Numba does not know replaced by those that `special_functions` has for them."""
+
+    _name = "plaingrad_special_functions"
+
+    def __init__(self) -> None:
+        FunctionPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        changed = False
+        if "scipy.special" in sys.modules:
+            for block in state.func_ir.blocks.values():
+                for s in block.find_insts(ir.Assign):
+                    found = _special_function(state.func_ir, s.value)
+                    if found is not None:
+                        s.value = ir.Global(found.__name__, found, s.loc)
+                        changed = True
+            if changed:
+                state.func_ir._definitions = ir_utils.build_definitions(state.func_ir.blocks)
+                cpu_target.typing_context.refresh()
+        return changed
+
+
+def _special_function(func_ir: Any, value: Any) -> Any:
+    """The function to be called in the place of the ufunc that `value` is; None if it is none, or Numba knows it."""
+    held = _outside(func_ir, value)
+    if type(held) is not np.ufunc or cpu_target.typing_context._lookup_global(held) is not None:
+        return None
+    return imported("plaingrad.native.runtime.special_functions").of_scipy(held)
+
+
+def _outside(func_ir: Any, value: Any) -> Any:
+    """The object outside that `value` is: a global, a captured variable, or an attribute of a module; or None."""
+    if isinstance(value, (ir.Global, ir.FreeVar)):
+        return value.value
+    if isinstance(value, ir.Expr) and value.op == "getattr":
+        owner = _outside(func_ir, ir_utils.guard(ir_utils.get_definition, func_ir, value.value))
+        return getattr(owner, value.attr, None) if isinstance(owner, ModuleType) else None
+    return None
+
+
 OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
 
 
@@ -121,6 +165,7 @@ class _FrontEnd(CompilerBase):
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
         passes.passes = [(OURS.get(step, step), why) for step, why in passes.passes]
+        passes.add_pass_after(_SpecialFunctions, _Decode)
         passes.add_pass(NopythonTypeInference, "type inference")
         passes.add_pass(_TakeTypedIR, "take the typed IR")
         passes.finalize()

@@ -171,9 +171,15 @@ class Transform(ProgramState):
             values: list[Operand] = [Ref(module, module.__name__)]
             names = (*args, Var(s.target))
             values += [x if n + 1 in read else self.placeholder(x) for n, x in enumerate(names)]
-            slope = self.emit(
-                out, "call", (Ref(scalars.compiled_partial(partial), "slope"), *values), (), s.line
-            )
+            try:
+                if scalars.is_special(partial) and is_array(self.types.get(s.target)):
+                    function, values = scalars.of_arrays(partial, len(names)), values[1:]
+                else:
+                    function = scalars.compiled_partial(partial)
+            except scalars.Unavailable:
+                name = f"scipy.special.{getattr(f, '__name__', f)}"
+                raise self.refuse(f"a derivative of `{name}` in argument {k}", s.line) from None
+            slope = self.emit(out, "call", (Ref(function, "slope"), *values), (), s.line)
             if any(map(self.is_complex, names)):
                 self.types[slope.name] = types.complex128
             found.append((k + shift, slope))

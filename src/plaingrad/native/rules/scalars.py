@@ -16,6 +16,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad import rulebook
+from plaingrad.critical import imported
 from plaingrad.native.program.value_types import has_complex
 from plaingrad.native.runtime import declare, helpers
 from plaingrad.native.runtime.declare import overload, register_jitable
@@ -32,12 +33,19 @@ def row_of(function: Any) -> tuple[Any, ...] | None:
     """The partial derivatives of `function` if a scalar row tells them."""
     if function in ROWS_OF_SLOPES:
         return ROWS_OF_SLOPES[function]
-    rule = rulebook.find(np.hypot if function is math.hypot else function)  # Numba's hypot takes two numbers
+    if function is math.hypot:
+        function = np.hypot  # Numba's hypot takes two numbers
+    rule = rulebook.find(getattr(function, "stands_for", function))
     if rule is not None and rule.kind == "no_tangent":
         return ()
-    if rule is None or rule.kind != "scalar":
+    if rule is None or rule.kind not in ("scalar", "full") or not rule.partials:
         return None
-    return rule.partials
+    return tuple([as_written(partial) for partial in rule.partials])
+
+
+def as_written(partial: Any) -> Any:
+    """A partial derivative as it stands in its row; `REFUSED` for one that is not known."""
+    return REFUSED if getattr(partial, "is_unknown", False) else getattr(partial, "__wrapped__", partial)
 
 
 STEPS = frozenset((np.sign, np.round, np.around))  # functions with rules of their own in the plain tier
@@ -115,9 +123,29 @@ def module_of(function: Any, kinds: list[Any]) -> Any:
     return cmath if any(isinstance(t, types.Complex) for t in kinds) else math
 
 
+class Unavailable(Exception):
+    """A slope that cannot be compiled."""
+
+
+def is_special(partial: Any) -> bool:
+    """Whether it is a slope of a function of SciPy's, or a function that one calls."""
+    return isinstance(partial, FunctionType) and str(partial.__module__).startswith("plaingrad.rules.scipy")
+
+
+def of_arrays(partial: Any, count: int) -> Any:
+    """A slope of a function of SciPy's, compiled for arrays; it takes no module, `count` is that of its operands."""
+    return imported("plaingrad.native.rules.special_slopes").elementwise(partial, count)
+
+
 @functools.lru_cache(None)
 def compiled_partial(partial: Any) -> Any:
-    """`partial(m, *args, z)` for calls from compiled code; the functions it calls are compiled along."""
+    """`partial(m, *args, z)` for calls from compiled code; the functions it calls are compiled along.
+
+    Raises:
+        Unavailable: there is no native form of it.
+    """
+    if is_special(partial):
+        return imported("plaingrad.native.rules.special_slopes").native_form(partial)
     space = dict(partial.__globals__)
     made = FunctionType(partial.__code__, space, partial.__name__, partial.__defaults__, partial.__closure__)
     made.__module__ = __name__  # a module that exists: Numba looks it up for a function that calls itself

@@ -74,6 +74,7 @@ def quiet(partial: Any) -> Any:
         with np.errstate(all="ignore"):
             return partial(*args)
 
+    slope.__wrapped__ = partial  # type: ignore[attr-defined]  # what is compiled warns of nothing
     return slope
 
 
@@ -206,7 +207,7 @@ def damped(name: str, domain: Any, order: Any, slope: Any, rate: Any, real: Any)
     keep(
         Rule(
             function, "full", damped_rrule, frule=damped_frule, chunked_frule=damped_frule, domain=domain,
-            source=source(),
+            partials=(order, real), source=source(),
         )
     )  # fmt: skip
 

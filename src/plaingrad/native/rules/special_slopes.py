@@ -1,0 +1,152 @@
+"""Slopes of `scipy.special` as native code: the Python of `rules/scipy` with its NumPy said for numbers.
+
+A row there computes with arrays: `np.where(c, x, y)[()]`, `z.astype(kind)`. Of one number that is `x if c else y`, and
+`z`; SciPy's functions are those of `special_functions`. What a row calls is brought into this form along with it, and
+differentiated from it. Functions that fill arrays with nodes of a quadrature have a form of their own (`OWN`), and the
+rows that they have in the plain tier.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import inspect
+import sys
+import textwrap
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numba
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.native.rules import scalars
+from plaingrad.native.rules.scalars import Unavailable
+from plaingrad.native.runtime import declare
+from plaingrad.native.runtime import special_functions as special
+from plaingrad.native.runtime import special_numbers as numbers
+
+def is_refused(partial: Any) -> bool:
+    """Whether a row says that nobody has written this derivative."""
+    forms = sys.modules.get("plaingrad.rules.scipy.forms")
+    return forms is not None and callable(partial) and partial in forms.UNKNOWN
+
+
+ROWS: dict[Any, Any] = {
+    numbers.where: (None, lambda m, c, x, y, z: numbers.where(c, 1.0, 0.0), lambda m, c, x, y, z: numbers.where(c, 0.0, 1.0)),
+    numbers.any: (1,),
+    numbers.asarray: (1,),
+}
+scalars.ROWS_OF_SLOPES.update(ROWS)
+
+
+class _OfNumbers(ast.NodeTransformer):
+    """Code for arrays as code for numbers: without `[()]`, `.astype`, and annotations."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        self.generic_visit(node)
+        empty = isinstance(node.slice, ast.Tuple) and not node.slice.elts
+        return node.value if empty else node
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+            return node.func.value
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        self.generic_visit(node)
+        return ast.copy_location(ast.Assign([node.target], node.value), node) if node.value else ast.Pass()
+
+
+@functools.cache
+def code_of_numbers(f: FunctionType) -> CodeType:
+    """The code of a function of a module, for numbers.
+
+    Raises:
+        Unavailable: its source is not there.
+    """
+    if f.__closure__ or f.__name__ == "<lambda>":
+        return f.__code__
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(f)))
+    except (OSError, SyntaxError) as error:
+        raise Unavailable(f"the source of {f.__name__} is not there") from error
+    ast.increment_lineno(tree, f.__code__.co_firstlineno - 1)
+    whole = compile(ast.fix_missing_locations(_OfNumbers().visit(tree)), f.__code__.co_filename, "exec")
+    return next(x for x in whole.co_consts if isinstance(x, CodeType) and x.co_name == f.__name__)
+
+
+@functools.cache
+def native_form(f: FunctionType) -> Any:
+    """`f`, a slope or what one calls, for numbers and in terms of what Numba compiles; `f` itself if it has rules for both.
+
+    Raises:
+        Unavailable: it needs something that there is no native form of.
+    """
+    if f in numbers.OWN:
+        return numbers.OWN[f]
+    if rulebook.find(f) is not None:
+        raise Unavailable(f.__name__)
+    code = code_of_numbers(f)
+    space = {name: replaced(f.__globals__[name], code, name) for name in names_of(code) if name in f.__globals__}
+    cells = tuple([CellType(replaced(cell.cell_contents, code)) for cell in f.__closure__ or ()])
+    defaults = tuple([replaced(x, code) for x in f.__defaults__ or ()])
+    made = FunctionType(code, space, f.__name__, defaults or None, cells or None)
+    made.__module__ = scalars.__name__  # where functions are differentiated from their code
+    return declare.compiled(made, error_model="numpy")
+
+
+def names_of(code: CodeType) -> set[str]:
+    """The names that code and the functions inside it look up."""
+    inner = [names_of(x) for x in code.co_consts if isinstance(x, CodeType)]
+    return set(code.co_names).union(*inner)
+
+
+def replaced(x: Any, code: CodeType, name: str = "") -> Any:
+    """What stands natively for something that slopes refer to."""
+    if x is np:
+        return numbers
+    if isinstance(x, ModuleType) and x.__name__ == "scipy.special":
+        for attribute in attributes_of(code, name):
+            if not special.has(attribute):
+                raise Unavailable(f"scipy.special.{attribute}")
+            getattr(special, attribute)  # Numba knows it from now on
+        return special
+    if type(x) is np.ufunc:
+        found = special.of_scipy(x)
+        if found is None:
+            raise Unavailable(f"scipy.special.{x.__name__}")
+        return found
+    if isinstance(x, FunctionType) and scalars.is_special(x):
+        return native_form(x)
+    return x
+
+
+def attributes_of(code: CodeType, module: str) -> list[str]:
+    """The attributes that code reads of the global `module`."""
+    found, last = [], None
+    for i in dis.get_instructions(code):
+        if i.opname in ("LOAD_ATTR", "LOAD_METHOD") and last is not None and last.argval == module:
+            found.append(i.argval)
+        last = i if i.opname in ("LOAD_GLOBAL", "LOAD_NAME") else None
+    for x in code.co_consts:
+        if isinstance(x, CodeType):
+            found += attributes_of(x, module)
+    return found
+
+
+@functools.cache
+def elementwise(partial: FunctionType, count: int) -> Any:
+    """A slope of `count` numbers (the result among them) as one of arrays, which are broadcast."""
+    slope = native_form(partial)
+    return numba.vectorize(BY_ELEMENT[count](slope))
+
+
+BY_ELEMENT: dict[int, Any] = {
+    2: lambda f: lambda a, z: f(np, a, z),
+    3: lambda f: lambda a, b, z: f(np, a, b, z),
+    4: lambda f: lambda a, b, c, z: f(np, a, b, c, z),
+    5: lambda f: lambda a, b, c, d, z: f(np, a, b, c, d, z),
+}

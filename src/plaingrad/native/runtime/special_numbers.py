@@ -1,0 +1,62 @@
+"""NumPy for one number at a time, as slopes of `scipy.special` use it, and their quadratures over half lines.
+
+Slopes have this module in the place of `numpy`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from plaingrad.native.runtime.declare import overload
+from plaingrad.rules.scipy.special import quadrature
+
+OWN: dict[Any, Any] = {}  # function of the plain tier -> how it is natively
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(np, name)
+
+
+def where(taken: Any, x: Any, y: Any) -> Any:
+    """x if taken, else y."""
+    return np.where(taken, x, y)[()]
+
+
+@overload(where)
+def _where(taken, x, y):  # type: ignore[no-untyped-def]
+    return lambda taken, x, y: x if taken else y
+
+
+def any(x: Any) -> Any:
+    """x itself."""
+    return x
+
+
+@overload(any)
+def _any(x):  # type: ignore[no-untyped-def]
+    return lambda x: x
+
+
+def asarray(x: Any) -> Any:
+    """x itself."""
+    return x
+
+
+@overload(asarray)
+def _asarray(x):  # type: ignore[no-untyped-def]
+    return lambda x: x
+
+
+def kind_of(*args: Any) -> Any:
+    """Nothing: results are not converted."""
+    return None
+
+
+@overload(kind_of)
+def _kind_of(*args):  # type: ignore[no-untyped-def]
+    return lambda *args: None
+
+
+OWN[quadrature.kind_of] = kind_of
