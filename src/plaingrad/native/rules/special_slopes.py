@@ -12,7 +12,6 @@ import ast
 import dis
 import functools
 import inspect
-import sys
 import textwrap
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -26,12 +25,19 @@ from plaingrad.native.rules.scalars import Unavailable
 from plaingrad.native.runtime import declare
 from plaingrad.native.runtime import special_functions as special
 from plaingrad.native.runtime import special_numbers as numbers
+from plaingrad.native.runtime.special_integrals import incomplete
+from plaingrad.rules.scipy.special import gamma, inverses, quadrature
+from plaingrad.rules.special import polygamma
 
-def is_refused(partial: Any) -> bool:
-    """Whether a row says that nobody has written this derivative."""
-    forms = sys.modules.get("plaingrad.rules.scipy.forms")
-    return forms is not None and callable(partial) and partial in forms.UNKNOWN
-
+# What slopes call that is no formula: how it is natively. With rules of their own are all but the first.
+OWN: dict[Any, Any] = {
+    quadrature.kind_of: numbers.kind_of,
+    gamma.polygamma: polygamma,
+    incomplete.gamma_density: incomplete.gamma_density,
+    incomplete.beta_density: incomplete.beta_density,
+    incomplete.gamma_tail: incomplete.gamma_tail,
+    incomplete.beta_tail: incomplete.beta_tail,
+}
 
 ROWS: dict[Any, Any] = {
     numbers.where: (None, lambda m, c, x, y, z: numbers.where(c, 1.0, 0.0), lambda m, c, x, y, z: numbers.where(c, 0.0, 1.0)),
@@ -85,10 +91,12 @@ def native_form(f: FunctionType) -> Any:
     Raises:
         Unavailable: it needs something that there is no native form of.
     """
-    if f in numbers.OWN:
-        return numbers.OWN[f]
+    if f in OWN:
+        return OWN[f]
     if rulebook.find(f) is not None:
         raise Unavailable(f.__name__)
+    if f in inverses.SOLVED:
+        return of_inverse(*inverses.SOLVED[f])
     code = code_of_numbers(f)
     space = {name: replaced(f.__globals__[name], code, name) for name in names_of(code) if name in f.__globals__}
     cells = tuple([CellType(replaced(cell.cell_contents, code)) for cell in f.__closure__ or ()])
@@ -96,6 +104,39 @@ def native_form(f: FunctionType) -> Any:
     made = FunctionType(code, space, f.__name__, defaults or None, cells or None)
     made.__module__ = scalars.__name__  # where functions are differentiated from their code
     return declare.compiled(made, error_model="numpy")
+
+
+def of_inverse(forward: tuple[Any, ...], arguments: tuple[int, ...], value: int, place: int) -> Any:
+    """The slope in argument `place` of an inverse: 1 / rise, or -part / rise, as in `inverses.inverse`.
+
+    Raises:
+        Unavailable: one of the slopes of the function that is inverted is.
+    """
+    solved = arguments.index(inverses.Z)
+    count = max(arguments + (value,)) + 1
+    given = ", ".join(["m", *["z" if k == inverses.Z else f"a{k}" for k in arguments], f"a{value}"])
+    space: dict[str, Any] = {"rise": slope_of(forward[solved])}
+    top = "1.0"
+    if place != value:
+        part = forward[arguments.index(place)]
+        space["part"] = slope_of(part)
+        top = f"-part({given})"
+    names = ", ".join([f"a{k}" for k in range(count)])
+    exec(f"def slope(m, {names}, z):\n    return {top} / rise({given})\n", space)
+    made = space["slope"]
+    made.__module__ = scalars.__name__
+    return declare.compiled(made, error_model="numpy")
+
+
+def slope_of(partial: Any) -> Any:
+    """A partial of a row, which may be a number, as a function that Numba compiles."""
+    written = scalars.as_written(partial)
+    if written == scalars.REFUSED:
+        raise Unavailable("refused")
+    if callable(written):
+        return native_form(written)
+    number = float(written)
+    return declare.compiled(lambda *args: number, error_model="numpy")
 
 
 def names_of(code: CodeType) -> set[str]:

@@ -1,4 +1,4 @@
-"""NumPy for one number at a time, as slopes of `scipy.special` use it, and their quadratures over half lines.
+"""NumPy for one number at a time, as slopes of `scipy.special` use it.
 
 Slopes have this module in the place of `numpy`.
 """
@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 
 from plaingrad.native.runtime.declare import overload
-from plaingrad.rules.scipy.special import quadrature
-
-OWN: dict[Any, Any] = {}  # function of the plain tier -> how it is natively
 
 
 def __getattr__(name: str) -> Any:
@@ -58,5 +55,3 @@ def kind_of(*args: Any) -> Any:
 def _kind_of(*args):  # type: ignore[no-untyped-def]
     return lambda *args: None
 
-
-OWN[quadrature.kind_of] = kind_of

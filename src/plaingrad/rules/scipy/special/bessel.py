@@ -184,7 +184,7 @@ def kelvin_series(x: Any, first: int) -> Any:
     total: Any = 0.0
     for k in range(7, first - 1, -1):
         n = 2 * k + 1 - first
-        total = total + (-1) ** k * n / 2 / float(sc.factorial(n)) ** 2 * square ** (n - 1)
+        total = total + (-1) ** k * n / 2 / sc.gamma(n + 1.0) ** 2 * square ** (n - 1)
     return total
 
 

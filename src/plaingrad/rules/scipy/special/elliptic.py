@@ -68,13 +68,15 @@ row("carlson", (), None, *[carlson_slope(n) for n in range(4)], functions=(carls
 
 NEAR = 0.1  # within that of 0 quotients by m lose digits, and series have all after 16 terms
 SQUARES = [math.prod((2 * j - 1) / (2 * j) for j in range(1, k + 1)) ** 2 for k in range(17)]
+SECOND_KIND_D = tuple([c * (1 + 1 / (2 * k - 1)) for k, c in enumerate(SQUARES) if k])
+FIRST_KIND_SLOPE = tuple([k * c for k, c in enumerate(SQUARES) if k])
 
 
-def near_zero(coefficients: list[float], near: Any, m: Any) -> Any:
+def near_zero(coefficients: tuple[float, ...], near: Any, m: Any) -> Any:
     """pi/2 times the power series in m, where `near`."""
     y = np.where(near, m, 0.0)
     total: Any = 0.0
-    for c in reversed(coefficients):
+    for c in coefficients[::-1]:
         total = c + y * total
     return np.pi / 2 * total
 
@@ -83,7 +85,7 @@ def second_kind_d(m: Any) -> Any:
     """(K - E) / m, the integral of sin^2 / sqrt(1 - m sin^2) over a quarter (DLMF 19.5)."""
     near = np.less(np.abs(m), NEAR)
     y = np.where(near, 1.0, m)
-    series = near_zero([c * (1 + 1 / (2 * k - 1)) for k, c in enumerate(SQUARES) if k], near, m)
+    series = near_zero(SECOND_KIND_D, near, m)
     x = np.where(near, 0.5, m)
     return np.where(near, series, (sc.ellipk(x) - sc.ellipe(x)) / y)[()]
 
@@ -91,7 +93,7 @@ def second_kind_d(m: Any) -> Any:
 def ellipk_slope(m: Any, rest: Any, z: Any) -> Any:
     """(E - (1 - m) K) / (2 m (1 - m)); `rest` is 1 - m."""
     near = np.less(np.abs(m), NEAR)
-    series = near_zero([k * c for k, c in enumerate(SQUARES) if k], near, m)
+    series = near_zero(FIRST_KIND_SLOPE, near, m)
     y, r = np.where(near, 0.5, m), np.where(near, 0.5, rest)
     return np.where(near, series, np.true_divide(sc.ellipe(1 - r) - r * z, 2 * y * r))[()]
 

@@ -20,6 +20,7 @@ from plaingrad.rules.scipy.special.incomplete import (
 )
 
 ROWS = noncentral  # imported before: its rows are inverted here
+SOLVED: dict[Any, Any] = {}  # slope of an inverse -> what it is made of, for who cannot call it with any arguments
 Z = -1  # in the arguments of the function that is inverted: what is solved for
 
 
@@ -53,6 +54,7 @@ def inverse(name: str, domain: Any, forward: Any, arguments: tuple[int, ...], va
             part = forward[wanted]
             return -np.true_divide(part(m, *given, args[value]) if callable(part) else part, rise)
 
+        SOLVED[slope] = forward, arguments, value, place
         return slope
 
     row(name, domain, *[partial(k) for k in range(len(arguments))])

@@ -20,10 +20,14 @@ WITH_ONE = ((2, 3, 0), (0.7, 1.6, 2.8), (0.3, -0.6, 0.8))
 WITH_TWO = ((2, 3, 0), (0.7, 1.6, 2.8), (1.3, 0.4, 0.8), (0.3, -0.6, 0.8))
 
 
-def lowered(factor: Any, n: Any, f: Any) -> Any:
-    """factor f(n - 1), and 0 where n is 0."""
-    zero = np.equal(n, 0)
-    return np.where(zero, 0.0, factor * f(np.where(zero, 1, n) - 1))[()]
+def less(n: Any) -> Any:
+    """n - 1, and 0 where n is 0."""
+    return np.where(np.equal(n, 0), 1, n) - 1
+
+
+def lowered(factor: Any, n: Any, below: Any) -> Any:
+    """factor times the polynomial `below` of degree n - 1, and 0 where n is 0."""
+    return np.where(np.equal(n, 0), 0.0, factor * below)[()]
 
 
 def first_kind_in_degree(n: Any, x: Any) -> Any:
@@ -125,36 +129,36 @@ def legendre_function_in_degree(m: Any, v: Any, x: Any) -> Any:
 row("eval_jacobi", WITH_TWO, lambda m, n, a, b, x, z: jacobi_slopes(n, a, b, x, z)[0],
     lambda m, n, a, b, x, z: jacobi_in_parameter(1, n, a, b, x, z),
     lambda m, n, a, b, x, z: jacobi_in_parameter(2, n, a, b, x, z),
-    lambda m, n, a, b, x, z: lowered((n + a + b + 1) / 2, n, lambda k: sc.eval_jacobi(k, a + 1, b + 1, x)))
+    lambda m, n, a, b, x, z: lowered((n + a + b + 1) / 2, n, sc.eval_jacobi(less(n), a + 1, b + 1, x)))
 row("eval_sh_jacobi", ((2, 3, 0), (2.7, 2.6, 2.8), (1.3, 0.4, 0.8), (0.3, 0.6, 0.8)), None,
     lambda m, n, p, q, x, z: shifted_jacobi(1, n, p, q, x, z), lambda m, n, p, q, x, z: shifted_jacobi(2, n, p, q, x, z),
-    lambda m, n, p, q, x, z: lowered((n + p) / sc.binom(2 * n + p - 1.0, n), n, lambda k: sc.eval_jacobi(k, p - q + 1, q * 1.0, 2 * x - 1)))
+    lambda m, n, p, q, x, z: lowered((n + p) / sc.binom(2 * n + p - 1.0, n), n, sc.eval_jacobi(less(n), p - q + 1, q * 1.0, 2 * x - 1)))
 row("eval_gegenbauer", WITH_ONE, lambda m, n, a, x, z: gegenbauer_in_degree(n, a, x, z),
     lambda m, n, a, x, z: gegenbauer_in_parameter(n, a, x, z),
-    lambda m, n, a, x, z: lowered(2 * a, n, lambda k: sc.eval_gegenbauer(k, a + 1, x)))
+    lambda m, n, a, x, z: lowered(2 * a, n, sc.eval_gegenbauer(less(n), a + 1, x)))
 row("eval_legendre", DEGREES, lambda m, n, x, z: jacobi_slopes(n, 0.0, 0.0, x, z)[0],
-    lambda m, n, x, z: lowered((n + 1) / 2, n, lambda k: sc.eval_jacobi(k, 1.0, 1.0, x)))
+    lambda m, n, x, z: lowered((n + 1) / 2, n, sc.eval_jacobi(less(n), 1.0, 1.0, x)))
 row("eval_sh_legendre", ((2, 3, 0), (0.3, 0.6, 0.8)), lambda m, n, x, z: jacobi_slopes(n, 0.0, 0.0, 2 * x - 1, z)[0],
-    lambda m, n, x, z: lowered(n + 1.0, n, lambda k: sc.eval_jacobi(k, 1.0, 1.0, 2 * x - 1)))
+    lambda m, n, x, z: lowered(n + 1.0, n, sc.eval_jacobi(less(n), 1.0, 1.0, 2 * x - 1)))
 row("eval_chebyt", DEGREES, lambda m, n, x, z: first_kind_in_degree(n, x),
-    lambda m, n, x, z: lowered(n, n, lambda k: sc.eval_chebyu(k, x)))
+    lambda m, n, x, z: lowered(n, n, sc.eval_chebyu(less(n), x)))
 row("eval_sh_chebyt", ((2, 3, 0), (0.3, 0.6, 0.8)), lambda m, n, x, z: first_kind_in_degree(n, 2 * x - 1),
-    lambda m, n, x, z: lowered(2 * n, n, lambda k: sc.eval_chebyu(k, 2 * x - 1)))
+    lambda m, n, x, z: lowered(2 * n, n, sc.eval_chebyu(less(n), 2 * x - 1)))
 row("eval_chebyc", DEGREES, lambda m, n, x, z: 2 * first_kind_in_degree(n, x / 2),
-    lambda m, n, x, z: lowered(n, n, lambda k: sc.eval_chebyu(k, x / 2)))
+    lambda m, n, x, z: lowered(n, n, sc.eval_chebyu(less(n), x / 2)))
 row("eval_chebyu", DEGREES, lambda m, n, x, z: second_kind_in_degree(n, x),
-    lambda m, n, x, z: lowered(2.0, n, lambda k: sc.eval_gegenbauer(k, 2.0, x)))
+    lambda m, n, x, z: lowered(2.0, n, sc.eval_gegenbauer(less(n), 2.0, x)))
 row("eval_sh_chebyu", ((2, 3, 0), (0.3, 0.6, 0.8)), lambda m, n, x, z: second_kind_in_degree(n, 2 * x - 1),
-    lambda m, n, x, z: lowered(4.0, n, lambda k: sc.eval_gegenbauer(k, 2.0, 2 * x - 1)))
+    lambda m, n, x, z: lowered(4.0, n, sc.eval_gegenbauer(less(n), 2.0, 2 * x - 1)))
 row("eval_chebys", DEGREES, lambda m, n, x, z: second_kind_in_degree(n, x / 2),
-    lambda m, n, x, z: lowered(1.0, n, lambda k: sc.eval_gegenbauer(k, 2.0, x / 2)))
+    lambda m, n, x, z: lowered(1.0, n, sc.eval_gegenbauer(less(n), 2.0, x / 2)))
 row("eval_laguerre", DEGREES, lambda m, n, x, z: laguerre_in_degree(n, 0.0, x, z),
-    lambda m, n, x, z: lowered(-1.0, n, lambda k: sc.eval_genlaguerre(k, 1.0, x)))
+    lambda m, n, x, z: lowered(-1.0, n, sc.eval_genlaguerre(less(n), 1.0, x)))
 row("eval_genlaguerre", WITH_ONE, lambda m, n, a, x, z: laguerre_in_degree(n, a, x, z),
     lambda m, n, a, x, z: laguerre_in_parameter(n, a, x, z),
-    lambda m, n, a, x, z: lowered(-1.0, n, lambda k: sc.eval_genlaguerre(k, a + 1, x)))
-row("eval_hermite", DEGREES, None, lambda m, n, x, z: lowered(2 * n, n, lambda k: sc.eval_hermite(k, x)))
-row("eval_hermitenorm", DEGREES, None, lambda m, n, x, z: lowered(n, n, lambda k: sc.eval_hermitenorm(k, x)))
+    lambda m, n, a, x, z: lowered(-1.0, n, sc.eval_genlaguerre(less(n), a + 1, x)))
+row("eval_hermite", DEGREES, None, lambda m, n, x, z: lowered(2 * n, n, sc.eval_hermite(less(n), x)))
+row("eval_hermitenorm", DEGREES, None, lambda m, n, x, z: lowered(n, n, sc.eval_hermitenorm(less(n), x)))
 row("lpmv", ((0, 1, 2), (2.3, 3.0, 2.0), (0.3, -0.6, 0.8)), None, lambda m, k, v, x, z: legendre_function_in_degree(k, v, x),
     lambda m, k, v, x, z: np.true_divide(v * x * z - (v + k) * sc.lpmv(k, v - 1, x), x * x - 1))
 
