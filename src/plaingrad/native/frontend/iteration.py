@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 from numba.core import types
 
@@ -162,7 +163,7 @@ class _Iteration(LoopHeads):
 
     def _over_items(self, source: Operand, item: str | None) -> Any:
         """The items of an array, a tuple of like items, or a list."""
-        t = self.draft.type_of(source)
+        t = self._items_type(source)
         alike = isinstance(t, types.BaseTuple) and len({types.unliteral(part) for part in t.types}) == 1
         if not alike and not isinstance(t, (types.Array, types.UniTuple, types.List)):
             raise self.draft.refuse(f"iteration over {t}")
@@ -170,6 +171,11 @@ class _Iteration(LoopHeads):
         setup = [Let(n, "call", (Const(len), source), (), self.draft.line)]
         bind = [Let(item, "item", (source, Var(k)), None, self.draft.line)] if item else []
         return k, setup, (Const(0), Var(n), Const(1)), bind
+
+    def _items_type(self, source: Operand) -> Any:
+        """The type of what is gone through: of a variable, a captured array, or a captured tuple of numbers."""
+        value = value_of(source)
+        return numba.typeof(value) if type(value) is tuple else self.draft.type_of(source)
 
     def _over_indices(self, made: Let, item: str | None) -> Any:
         """np.ndindex(shape) or np.ndindex(n, ...), and np.ndenumerate(array): the last index runs fastest."""
@@ -277,7 +283,7 @@ class _Iteration(LoopHeads):
             return self._numbered(made, k)
         part = self.draft.fresh("part")
         _, setup, (_, n, _), _ = self._over_items(source, None)
-        self.draft.types[part] = item_type(self.draft.type_of(source))
+        self.draft.types[part] = item_type(self._items_type(source))
         return setup, n, [Let(part, "item", (source, k), None, self.draft.line)], Var(part)
 
 

@@ -26,7 +26,7 @@ from plaingrad.native.runtime import declare
 from plaingrad.native.runtime import special_functions as special
 from plaingrad.native.runtime import special_numbers as numbers
 from plaingrad.native.runtime.special_integrals import incomplete
-from plaingrad.rules.scipy.special import gamma, inverses, quadrature
+from plaingrad.rules.scipy.special import elliptic, gamma, inverses, normal, quadrature
 from plaingrad.rules.special import polygamma
 
 # What slopes call that is no formula: how it is natively. With rules of their own are all but the first.
@@ -37,12 +37,16 @@ OWN: dict[Any, Any] = {
     incomplete.beta_density: incomplete.beta_density,
     incomplete.gamma_tail: incomplete.gamma_tail,
     incomplete.beta_tail: incomplete.beta_tail,
+    elliptic.carlson: elliptic.carlson,
 }
+OF_NUMBERS = {normal.dawsn_slope: normal.real_dawsn_slope}  # what takes complex numbers, too: the part for real ones
 
 ROWS: dict[Any, Any] = {
     numbers.where: (None, lambda m, c, x, y, z: numbers.where(c, 1.0, 0.0), lambda m, c, x, y, z: numbers.where(c, 0.0, 1.0)),
     numbers.any: (1,),
     numbers.asarray: (1,),
+    numbers.real: (1,),
+    numbers.imag: (0,),
 }
 scalars.ROWS_OF_SLOPES.update(ROWS)
 
@@ -97,7 +101,10 @@ def native_form(f: FunctionType) -> Any:
         raise Unavailable(f.__name__)
     if f in inverses.SOLVED:
         return of_inverse(*inverses.SOLVED[f])
+    f = OF_NUMBERS.get(f, f)
     code = code_of_numbers(f)
+    if code.co_flags & inspect.CO_VARARGS:
+        raise Unavailable(f.__name__)
     space = {name: replaced(f.__globals__[name], code, name) for name in names_of(code) if name in f.__globals__}
     cells = tuple([CellType(replaced(cell.cell_contents, code)) for cell in f.__closure__ or ()])
     defaults = tuple([replaced(x, code) for x in f.__defaults__ or ()])

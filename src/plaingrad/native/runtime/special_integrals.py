@@ -12,9 +12,12 @@ import math
 
 import numpy as np
 
+from numba.core import types
+
 from plaingrad.native.runtime import special_functions as special
 from plaingrad.native.runtime.declare import overload, register_jitable
-from plaingrad.rules.scipy.special import incomplete
+from plaingrad.rules.scipy.special import elliptic, incomplete
+from plaingrad.rules.scipy.special.elliptic import ENDS, STEP
 from plaingrad.rules.scipy.special.incomplete import DEEP
 from plaingrad.rules.scipy.special.quadrature import FIRST, NODES
 from plaingrad.rules.special import BERNOULLI
@@ -140,3 +143,42 @@ def _gamma_tail(upper, n, a, x, c):  # type: ignore[no-untyped-def]
 @overload(incomplete.beta_tail)
 def _beta_tail(m, n, a, b, x, c, d):  # type: ignore[no-untyped-def]
     return lambda m, n, a, b, x, c, d: beta_tail_of_numbers(m, n, float(a), float(b), float(x), float(c), float(d))
+
+
+@register_jitable
+def carlson_of_numbers(powers, xs):  # type: ignore[no-untyped-def]
+    """The integral over t > 0 of the product of (t + x)^(-n/2), n from `powers`, by trapezoids in log t."""
+    low, high, at_zero, steep = math.inf, 0.0, 0, 0
+    for k in range(len(powers)):
+        if not 0 <= xs[k] < math.inf:
+            return math.nan
+        steep += powers[k]
+        high = max(high, xs[k])
+        if xs[k] == 0:
+            at_zero += powers[k]
+        else:
+            low = min(low, xs[k])
+    if at_zero >= 2 or high == 0:
+        return math.inf
+    first = np.log(low) - ENDS / (1 - at_zero / 2)
+    span = np.log(high) + ENDS / (steep / 2 - 1) - first
+    nodes = int(span / STEP) + 2
+    h = span / (nodes - 1)
+    total = 0.0
+    for j in range(nodes):
+        t = np.exp(first + h * j)
+        value = t
+        for k in range(len(powers)):
+            value *= (t + xs[k]) ** (-powers[k] / 2)
+        total += h * value
+    return total
+
+
+@overload(elliptic.carlson, prefer_literal=True, strict=False)
+def _carlson(digits, *xs):  # type: ignore[no-untyped-def]
+    if not isinstance(digits, types.StringLiteral):
+        return None
+    powers = tuple(map(int, digits.literal_value))
+    if len(powers) == 3:
+        return lambda digits, x, y, w: carlson_of_numbers(powers, (float(x), float(y), float(w)))
+    return lambda digits, x, y, w, p: carlson_of_numbers(powers, (float(x), float(y), float(w), float(p)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numba.core import types
 
 from plaingrad.native.runtime.declare import overload
 
@@ -55,3 +56,23 @@ def kind_of(*args: Any) -> Any:
 def _kind_of(*args):  # type: ignore[no-untyped-def]
     return lambda *args: None
 
+
+
+def real(x: Any) -> Any:
+    """The real part."""
+    return np.real(x)
+
+
+@overload(real)
+def _real(x):  # type: ignore[no-untyped-def]
+    return (lambda x: x.real) if isinstance(x, types.Complex) else (lambda x: x)
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part."""
+    return np.imag(x)
+
+
+@overload(imag)
+def _imag(x):  # type: ignore[no-untyped-def]
+    return (lambda x: x.imag) if isinstance(x, types.Complex) else (lambda x: 0.0)

@@ -41,10 +41,22 @@ def wofz_slope(x: Any, z: Any) -> Any:
     return -1j * erfcx_slope(-1j * x, z)
 
 
+def real_dawsn_slope(x: Any, z: Any) -> Any:
+    """1 - 2 x dawsn(x) for real x, far out by the expansion at infinity."""
+    far = np.abs(x) > FAR
+    w = np.where(far, x, FAR)
+    s = 1 / (2 * w * w)
+    total: Any = 1.0
+    for k in range(TERMS, 1, -1):  # the sum of 1 3 5 ... (2k - 1) s^k
+        total = 1 + (2 * k - 1) * s * total
+    y = np.where(far, 0.0, x)
+    return np.where(far, -s * total, 1 - 2 * y * np.where(far, 0.0, z))[()]
+
+
 def dawsn_slope(x: Any, z: Any) -> Any:
     """1 - 2 x dawsn(x), far out from w = exp(-x^2) + 2i dawsn / sqrt(pi)."""
     if not np.iscomplexobj(x):
-        return math.sqrt(math.pi) / 2 * np.imag(wofz_slope(x + 0j, np.exp(-np.multiply(x, x)) + 1j * z * TWO_OVER_ROOT_PI))
+        return real_dawsn_slope(x, z)
     far = np.abs(x) > FAR
     y = np.where(np.imag(x) < 0, -x, x)  # dawsn is odd
     y = np.where(far, y, FAR)
