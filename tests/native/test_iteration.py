@@ -175,3 +175,21 @@ def either_zip(x, n):
 def test_iterators_that_may_be_one_or_another_are_refused(f):
     with pytest.raises(plaingrad.NativeError, match="iteration over"):
         plaingrad.grad(f, tier="native")(1.5, 2)
+
+
+COEFFICIENTS = (0.5, -1.25, 3.0)
+
+
+def over_a_global_tuple(x, y):
+    total = 0.0
+    for c in COEFFICIENTS:
+        total = c + x[0] * total
+    for k, c in enumerate(COEFFICIENTS, 1):
+        total += c * y[0] ** k
+    for c, u in zip(COEFFICIENTS, x):
+        total *= c + u
+    return total
+
+
+def test_tuples_of_numbers_outside_of_the_function_are_gone_through():
+    check(over_a_global_tuple, RNG.normal(size=2), RNG.normal(size=1))

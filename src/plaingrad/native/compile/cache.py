@@ -26,10 +26,12 @@ from plaingrad.native.machine.folder import PREFIX, folder, read, write_whole
 from plaingrad.native.machine.machine_code import KeptCode
 from plaingrad.native.program.dispatchers import is_dispatcher
 from plaingrad.native.rules import scalars
-from plaingrad.native.runtime import declare
+from plaingrad.native.runtime import declare, special_functions
 
 START, END = "# the program\n", "# its end\n"
-TRUSTED = frozenset(("math", "cmath", "numpy", "numba", "plaingrad", "builtins", "operator", "random"))
+TRUSTED = frozenset(
+    ("math", "cmath", "numpy", "numba", "scipy", "plaingrad", "builtins", "operator", "random")
+)
 NUMBERS = (int, float, complex, str, bytes, bool, type(None), type(...))
 
 
@@ -93,7 +95,7 @@ class _Digest:
         elif isinstance(x, ModuleType):
             if not is_trusted(x.__name__):  # its constants may change
                 raise Nameless
-            self.words.append(f"module {x.__name__}")
+            self.words.append(f"module {x.__name__}{of_scipy(x.__name__)}")
         elif isinstance(x, CodeType):
             self.code(x)
         elif is_dispatcher(x):
@@ -103,7 +105,8 @@ class _Digest:
             else:
                 self.add(x.py_func)
         elif is_trusted(getattr(x, "__module__", None)) or isinstance(x, (np.ufunc, BuiltinFunctionType)):
-            self.words.append("at {} {}".format(*place_of(x)))
+            module, name = place_of(x)
+            self.words.append(f"at {module} {name}{of_scipy(module)}")
         elif type(x) is FunctionType:
             self.function(x)
         else:
@@ -162,6 +165,19 @@ def _is_ours(x: Any) -> bool:
 def is_trusted(module: Any) -> bool:
     """Whether all in a module is told by its name and the versions that the key has."""
     return isinstance(module, str) and module.partition(".")[0] in TRUSTED
+
+
+def of_scipy(module: str) -> str:
+    """What the key says of a module of SciPy's besides its name; "" for one of others.
+
+    Raises:
+        Nameless: Numba was told what functions of `scipy.special` are, and may be told otherwise in other processes.
+    """
+    if module.partition(".")[0] != "scipy":
+        return ""
+    if special_functions.are_overloaded():
+        raise Nameless
+    return f" {sys.modules['scipy'].__version__}"
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -242,10 +258,12 @@ def expression(x: Any) -> str:
             return "_cache.at({!r}, {!r})".format(*place_of(x))
     elif is_dispatcher(x):
         return _users_expression(x)
-    code = getattr(getattr(x, "py_func", None), "__code__", None)
+    function = getattr(x, "py_func", None)
+    code, written = getattr(function, "__code__", None), getattr(function, scalars.WRITTEN, None)
     for rule in rulebook.entered() if code is not None else ():
         for k, partial in enumerate(map(scalars.as_written, rule.partials)):
-            if getattr(partial, "__code__", None) is code and scalars.compiled_partial(partial) is x:
+            alike = partial is written if written is not None else getattr(partial, "__code__", None) is code
+            if alike and scalars.compiled_partial(partial) is x:
                 with contextlib.suppress(Nameless):
                     return "_cache.slope({!r}, {!r}, {})".format(*place_of(rule.function), k)
     raise Nameless

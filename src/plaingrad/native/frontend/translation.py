@@ -6,6 +6,7 @@ a tree (`structure.py`), and iteration becomes counted loops (`iteration.py`).
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from dataclasses import replace
 from typing import Any
@@ -298,6 +299,10 @@ class _Translator(ValuesOf):
         callee = self.as_compiled(self.operand(value.func), args, keywords)
         if isinstance(value_of(callee), LiftedCode):
             raise self.refuse("`with objmode`")
+        if isinstance(value_of(callee), ctypes._CFuncPtr):
+            raise self.refuse(
+                f"`{getattr(callee, 'name', 'function')}`, C code that is known by its address only,"
+            )
         if _name(callee) == "mark_try_block":
             raise self.refuse("`try`")
         if callee == Const(divmod):

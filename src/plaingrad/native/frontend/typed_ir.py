@@ -5,6 +5,7 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 
 from __future__ import annotations
 
+import ctypes
 import re
 import sys
 import warnings
@@ -141,8 +142,14 @@ class _SpecialFunctions(FunctionPass):
 
 
 def _special_function(func_ir: Any, value: Any) -> Any:
-    """The function to be called in the place of the ufunc that `value` is; None if it is none, or Numba knows it."""
+    """The function to be called in the place of what `value` is.
+
+    That is a ufunc that Numba does not know, or a function of `cython_special` that the user has made by its address;
+    None for anything else.
+    """
     held = _outside(func_ir, value)
+    if isinstance(held, ctypes._CFuncPtr):
+        return imported("plaingrad.native.runtime.special_functions").of_address(held)
     if type(held) is not np.ufunc or cpu_target.typing_context._lookup_global(held) is not None:
         return None
     return imported("plaingrad.native.runtime.special_functions").of_scipy(held)

@@ -163,7 +163,7 @@ class Transform(ProgramState):
             if partial is None or not self.is_active(a):
                 continue
             if partial == scalars.REFUSED:
-                raise self.refuse(f"a derivative of `{getattr(f, '__name__', f)}` in argument {k}", s.line)
+                raise self.refuse(f"a derivative of `{scalars.name_of(f)}` in argument {k}", s.line)
             if not callable(partial):
                 found.append((k + shift, partial if partial in (1, -1) else Const(partial)))
                 continue
@@ -177,8 +177,7 @@ class Transform(ProgramState):
                 else:
                     function = scalars.compiled_partial(partial)
             except scalars.Unavailable:
-                name = f"scipy.special.{getattr(f, '__name__', f)}"
-                raise self.refuse(f"a derivative of `{name}` in argument {k}", s.line) from None
+                raise self.refuse(f"a derivative of `{scalars.name_of(f)}` in argument {k}", s.line) from None
             slope = self.emit(out, "call", (Ref(function, "slope"), *values), (), s.line)
             if any(map(self.is_complex, names)):
                 self.types[slope.name] = types.complex128

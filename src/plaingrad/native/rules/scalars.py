@@ -26,6 +26,7 @@ from plaingrad.rules import elementwise, special
 from plaingrad.rules.numpy import entire
 from plaingrad.rules.special import BERNOULLI
 
+WRITTEN = "__plaingrad_written__"  # attribute of a slope of SciPy's that is compiled: as it stands in its row
 OPERATORS = {"%": operator.mod, "**": operator.pow}
 
 
@@ -121,6 +122,13 @@ def module_of(function: Any, kinds: list[Any]) -> Any:
     if any(isinstance(t, types.Array) for t in kinds):
         return np
     return cmath if any(isinstance(t, types.Complex) for t in kinds) else math
+
+
+def name_of(function: Any) -> str:
+    """What a refusal calls a function that has a row."""
+    name = getattr(function, "__name__", str(function))
+    is_scipys = type(function) is np.ufunc and not hasattr(np, name) or hasattr(function, "stands_for")
+    return f"scipy.special.{name}" if is_scipys else name
 
 
 class Unavailable(Exception):

@@ -39,10 +39,16 @@ OWN: dict[Any, Any] = {
     incomplete.beta_tail: incomplete.beta_tail,
     elliptic.carlson: elliptic.carlson,
 }
-OF_NUMBERS = {normal.dawsn_slope: normal.real_dawsn_slope}  # what takes complex numbers, too: the part for real ones
+OF_NUMBERS = {
+    normal.dawsn_slope: normal.real_dawsn_slope
+}  # what takes complex numbers, too: the part for real ones
 
 ROWS: dict[Any, Any] = {
-    numbers.where: (None, lambda m, c, x, y, z: numbers.where(c, 1.0, 0.0), lambda m, c, x, y, z: numbers.where(c, 0.0, 1.0)),
+    numbers.where: (
+        None,
+        lambda m, c, x, y, z: numbers.where(c, 1.0, 0.0),
+        lambda m, c, x, y, z: numbers.where(c, 0.0, 1.0),
+    ),
     numbers.any: (1,),
     numbers.asarray: (1,),
     numbers.real: (1,),
@@ -90,7 +96,7 @@ def code_of_numbers(f: FunctionType) -> CodeType:
 
 @functools.cache
 def native_form(f: FunctionType) -> Any:
-    """`f`, a slope or what one calls, for numbers and in terms of what Numba compiles; `f` itself if it has rules for both.
+    """`f`, a slope or what one calls, compiled for numbers.
 
     Raises:
         Unavailable: it needs something that there is no native form of.
@@ -100,25 +106,35 @@ def native_form(f: FunctionType) -> Any:
     if rulebook.find(f) is not None:
         raise Unavailable(f.__name__)
     if f in inverses.SOLVED:
-        return of_inverse(*inverses.SOLVED[f])
-    f = OF_NUMBERS.get(f, f)
+        return of_inverse(f)
+    written, f = f, OF_NUMBERS.get(f, f)
     code = code_of_numbers(f)
     if code.co_flags & inspect.CO_VARARGS:
         raise Unavailable(f.__name__)
-    space = {name: replaced(f.__globals__[name], code, name) for name in names_of(code) if name in f.__globals__}
+    space = {
+        name: replaced(f.__globals__[name], code, name) for name in names_of(code) if name in f.__globals__
+    }
     cells = tuple([CellType(replaced(cell.cell_contents, code)) for cell in f.__closure__ or ()])
     defaults = tuple([replaced(x, code) for x in f.__defaults__ or ()])
     made = FunctionType(code, space, f.__name__, defaults or None, cells or None)
     made.__module__ = scalars.__name__  # where functions are differentiated from their code
-    return declare.compiled(made, error_model="numpy")
+    return compiled(made, written)
 
 
-def of_inverse(forward: tuple[Any, ...], arguments: tuple[int, ...], value: int, place: int) -> Any:
-    """The slope in argument `place` of an inverse: 1 / rise, or -part / rise, as in `inverses.inverse`.
+def compiled(f: FunctionType, written: FunctionType) -> Any:
+    """`f`, the native form of the slope `written`, compiled."""
+    run = declare.compiled(f, error_model="numpy")
+    setattr(run.py_func, scalars.WRITTEN, written)
+    return run
+
+
+def of_inverse(written: FunctionType) -> Any:
+    """A slope of an inverse: 1 / rise, or -part / rise, as in `inverses.inverse`.
 
     Raises:
         Unavailable: one of the slopes of the function that is inverted is.
     """
+    forward, arguments, value, place = inverses.SOLVED[written]
     solved = arguments.index(inverses.Z)
     count = max(arguments + (value,)) + 1
     given = ", ".join(["m", *["z" if k == inverses.Z else f"a{k}" for k in arguments], f"a{value}"])
@@ -132,7 +148,7 @@ def of_inverse(forward: tuple[Any, ...], arguments: tuple[int, ...], value: int,
     exec(f"def slope(m, {names}, z):\n    return {top} / rise({given})\n", space)
     made = space["slope"]
     made.__module__ = scalars.__name__
-    return declare.compiled(made, error_model="numpy")
+    return compiled(made, written)
 
 
 def slope_of(partial: Any) -> Any:

@@ -17,12 +17,15 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba.core import types
+from numba.core.registry import cpu_target
 
 from plaingrad.native.runtime.declare import overload
 
 SYMBOL = "plaingrad_scipy_special_"
 CAPSULE = re.compile(r"double \(((?:double, )+)int __pyx_skip_dispatch\)")
-MANGLED = re.compile(r"(?:__pyx_fuse(?:_\d+)*)?(\w+)")  # functions for several types have a number before their name
+MANGLED = re.compile(
+    r"(?:__pyx_fuse(?:_\d+)*)?(\w+)"
+)  # functions for several types have a number before their name
 MOST = 4  # arguments
 
 
@@ -61,6 +64,16 @@ def __getattr__(name: str) -> Any:
     return globals().setdefault(name, made(name))
 
 
+def are_overloaded() -> bool:
+    """Whether a library, or the user, has told Numba what some functions of `scipy.special` are."""
+    from scipy import special
+
+    cpu_target.typing_context.refresh()
+    return any(
+        cpu_target.typing_context._lookup_global(getattr(special, name)) is not None for name in pointers()
+    )
+
+
 def of_scipy(function: Any) -> Any:
     """The function here that stands for a ufunc of `scipy.special`; None if there is none."""
     name = getattr(function, "__name__", "")
@@ -76,7 +89,10 @@ def of_address(function: Any) -> Any:
     if name is None:
         return None
     kinds = list(function.argtypes or ())
-    fits = kinds in ([ctypes.c_double] * pointers()[name][0], [*[ctypes.c_double] * pointers()[name][0], ctypes.c_int])
+    fits = kinds in (
+        [ctypes.c_double] * pointers()[name][0],
+        [*[ctypes.c_double] * pointers()[name][0], ctypes.c_int],
+    )
     return __getattr__(name) if fits and function.restype is ctypes.c_double else None
 
 

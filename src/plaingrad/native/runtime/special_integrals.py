@@ -1,9 +1,9 @@
 """Densities of the gamma and beta distributions and integrals over their tails, for compiled code, one at a time.
 
-The plain tier has them for arrays, in `rules/scipy/special/incomplete.py`, with the same nodes; the densities are SciPy's
-private ones there. Here both are the density at its mode times the exponential of how far the argument is from there,
-by Stirling's formula, which loses no digits where the parameters are large (Loader, Fast and accurate computation of
-binomial probabilities, 2000).
+The plain tier has them for arrays, in `rules/scipy/special/incomplete.py`, with the same nodes; the densities are
+SciPy's private ones there. Here both are the density at its mode times the exponential of how far the argument is from
+there, by Stirling's formula, which loses no digits where the parameters are large (Loader, Fast and accurate
+computation of binomial probabilities, 2000). Carlson's integrals are those of `elliptic.py` there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 from numba.core import types
 
 from plaingrad.native.runtime import special_functions as special
@@ -142,7 +141,9 @@ def _gamma_tail(upper, n, a, x, c):  # type: ignore[no-untyped-def]
 
 @overload(incomplete.beta_tail)
 def _beta_tail(m, n, a, b, x, c, d):  # type: ignore[no-untyped-def]
-    return lambda m, n, a, b, x, c, d: beta_tail_of_numbers(m, n, float(a), float(b), float(x), float(c), float(d))
+    return lambda m, n, a, b, x, c, d: beta_tail_of_numbers(
+        m, n, float(a), float(b), float(x), float(c), float(d)
+    )
 
 
 @register_jitable

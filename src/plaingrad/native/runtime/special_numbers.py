@@ -57,7 +57,6 @@ def _kind_of(*args):  # type: ignore[no-untyped-def]
     return lambda *args: None
 
 
-
 def real(x: Any) -> Any:
     """The real part."""
     return np.real(x)
