@@ -27,10 +27,10 @@ gammaln = special.gammaln
 
 
 @register_jitable
-def log1p_less(t):  # type: ignore[no-untyped-def]
-    """log(1 + t) - t, by the series of the inverse hyperbolic tangent where they are close."""
+def log_less(y, t):  # type: ignore[no-untyped-def]
+    """log(y) - t for t = y - 1, by the series of the inverse hyperbolic tangent where y is close to 1."""
     if not abs(t) < 0.4:
-        return np.log1p(t) - t
+        return np.log(y) - t
     r = t / (2 + t)
     square = r * r
     total = 0.0
@@ -58,9 +58,9 @@ def gamma_density_of_numbers(a, x):  # type: ignore[no-untyped-def]
     """x^(a - 1) exp(-x) / gamma(a)."""
     if x == 0:
         return 1.0 if a == 1 else (math.inf if a < 1 else 0.0)
-    if x == math.inf:
+    if x == math.inf and abs(a) < math.inf:
         return 0.0
-    rise = a * log1p_less((x - a) / a) - beyond_stirling(a) - HALF_LOG
+    rise = a * log_less(x / a, (x - a) / a) - beyond_stirling(a) - HALF_LOG
     return np.sqrt(a) / x * np.exp(rise)
 
 
@@ -74,8 +74,8 @@ def beta_density_of_numbers(a, b, x):  # type: ignore[no-untyped-def]
     if x == 1:
         return a * 1.0 if b == 1 else (math.inf if b < 1 else 0.0)
     n = a + b
-    away = x * n - a
-    rise = a * log1p_less(away / a) + b * log1p_less(-away / b)
+    away = b * x - a * (1 - x)  # x n - a
+    rise = a * log_less(x * n / a, away / a) + b * log_less((1 - x) * n / b, -away / b)
     rise += beyond_stirling(n) - beyond_stirling(a) - beyond_stirling(b) - HALF_LOG
     return np.sqrt(a / n * b) / (x * (1 - x)) * np.exp(rise)
 

@@ -27,14 +27,14 @@ DEEP = 45.0  # exp(-45) is nothing
 
 def gamma_density(a: Any, x: Any) -> Any:
     """x^(a - 1) exp(-x) / gamma(a)."""
-    zero = np.equal(x, 0)
-    y = np.where(zero, 1.0, x)
+    zero, far = np.equal(x, 0), np.equal(x, np.inf) & np.isfinite(a)
+    y = np.where(zero | far, 1.0, x)
     if IGAM_FAC is not None:
         inside = IGAM_FAC(a, y) / y
     else:
         inside = np.exp(sc.xlogy(np.subtract(a, 1), y) - y - sc.gammaln(a))
     at_zero = np.where(np.equal(a, 1), 1.0, np.where(np.less(a, 1), np.inf, 0.0))
-    return np.where(zero, at_zero, inside).astype(kind_of(a, x), copy=False)[()]
+    return np.where(zero, at_zero, np.where(far, 0.0, inside)).astype(kind_of(a, x), copy=False)[()]
 
 
 def beta_density(a: Any, b: Any, x: Any) -> Any:
