@@ -70,8 +70,11 @@ def rule_of(function: Any, core: Any, dims: tuple[Any, ...]) -> Rule:
     names = tuple([p.name for p in plain])
     defaults = tuple([p.default for p in plain])
 
+    flags = overwriting(function)
+
     def given(args: tuple[Any, ...], options: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-        """All arguments by position, arrays as arrays, and what stands behind them."""
+        """All arguments by position, arrays as arrays, and what stands behind them. Nothing is written over."""
+        args = tuple([False if k in flags else x for k, x in enumerate(args)])
         options = {name: x for name, x in options.items() if not name.startswith("overwrite_")}
         known: list[Any] = [*args[: len(names)]]
         for name, default in zip(names[len(known) :], defaults[len(known) :], strict=True):
@@ -104,6 +107,15 @@ def rule_of(function: Any, core: Any, dims: tuple[Any, ...]) -> Rule:
 
     frule = linalg_frule if "no_pushforward" not in core.__code__.co_names else None
     return Rule(function, "full", linalg_rrule, frule=frule, names=names, source=place_of(core.__code__))
+
+
+def overwriting(function: Any) -> frozenset[int]:
+    """The positions of `overwrite_a` and the like."""
+    try:
+        names = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # C code says nothing
+        return frozenset()
+    return frozenset([k for k, name in enumerate(names) if name.startswith("overwrite_")])
 
 
 def solved(core: Any, function: Any, dims: tuple[Any, ...], known: list[Any], rest: list[Any]) -> Any:

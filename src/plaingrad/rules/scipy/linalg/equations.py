@@ -108,21 +108,21 @@ def solve(f, a, b, lower=False, *deprecated, check_finite=True, assume_a=None, t
 
 
 @entered("inv", dims=(2,), batches=False)
-def inv(f, a, **options):
+def inv(f, a, overwrite_a=False, check_finite=True, **options):
     """A^-1."""
     a = np.asarray(a)
-    z = f(a, **options)
+    z = f(a, check_finite=check_finite, **options)
     kind, lower = options.get("assume_a"), options.get("lower", False)
     if kind == "diagonal":  # the rest of the result is not computed
         m = on_diagonal(diagonal(z))
-        return z, lambda z_bar: (-adjoint(m * m) * on_diagonal(diagonal(z_bar)),), lambda a_dot: -m * m * a_dot
+        return z, lambda z_bar: (-adjoint(m * m) * on_diagonal(diagonal(z_bar)),), lambda a_dot, *others: -m * m * a_dot
     parts = SYMMETRIC + HERMITIAN + ("upper triangular", "lower triangular")
 
     def inv_pullback(z_bar):
         a_bar = -adjoint(z) @ z_bar @ adjoint(z)
         return (read_bar(kind, a_bar, lower) if kind in parts else a_bar,)
 
-    def inv_pushforward(a_dot):
+    def inv_pushforward(a_dot, *others):
         return -z @ (read_of(kind, a_dot, lower) if kind in parts else a_dot) @ z
 
     return z, inv_pullback, inv_pushforward

@@ -78,12 +78,18 @@ def cholesky_dot(lower_factor: Any, a_dot: Any) -> Any:
     return lower_factor @ half_lower(adjoint(triangular(lower_factor, adjoint(left))))
 
 
+def untouched(x: Any, lower: Any) -> Any:
+    """The triangle of a factor that LAPACK leaves as it was in A."""
+    return np.triu(x, 1) if lower else np.tril(x, -1)
+
+
 @entered("cholesky", "cho_factor", dims=(2,))
 def cholesky(f, a, lower=False, overwrite_a=False, check_finite=True):
-    """One triangle of A is read, and one of the result means something."""
+    """One triangle of A is read, and one of the result means something; the other one of `cho_factor` is that of A."""
     z = f(a, lower, check_finite=check_finite)
     pair = isinstance(z, tuple)
     factor = z[0] if pair else z
+    kept = pair and np.array_equal(untouched(factor, lower), untouched(a, lower))
 
     def low():
         return np.tril(factor) if lower else adjoint(np.triu(factor))
@@ -93,11 +99,13 @@ def cholesky(f, a, lower=False, overwrite_a=False, check_finite=True):
         if is_zero(factor_bar):
             return (ZeroTangent,)
         bar = folded_cholesky_bar(low(), factor_bar if lower else adjoint(factor_bar))
-        return (bar if lower else adjoint(bar),)
+        bar = bar if lower else adjoint(bar)
+        return (bar + untouched(factor_bar, lower) if kept else bar,)
 
     def cholesky_pushforward(a_dot, *others):
         factor_dot = cholesky_dot(low(), symmetrised(a_dot, lower))
         factor_dot = factor_dot if lower else adjoint(factor_dot)
+        factor_dot = factor_dot + untouched(a_dot, lower) if kept else factor_dot
         return (factor_dot, NoTangent) if pair else factor_dot
 
     return z, cholesky_pullback, cholesky_pushforward

@@ -5,7 +5,9 @@ Strides and offsets into vectors, and flags that let the routine write into its 
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from plaingrad.rules.scipy.linalg.factored import (
     packed,
     rows_of,
     unpacked,
+    untouched,
 )
 from plaingrad.rules.scipy.linalg.matrices import as_columns, symmetrised
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, is_zero
@@ -53,17 +56,18 @@ def wrapped(*names: str, modules: tuple[str, ...]) -> Any:
                 continue
 
             rule = rule_of(function, core, ())
-            keep(replace(rule, rrule=in_place_refused(name, rule.rrule), frule=in_place_refused(name, rule.frule)))
+            refused = partial(in_place_refused, name, tuple(inspect.signature(core).parameters)[1:])
+            keep(replace(rule, rrule=refused(rule.rrule), frule=refused(rule.frule)))
         return core
 
     return enter
 
 
-def in_place_refused(name: str, rule: Any) -> Any:
+def in_place_refused(name: str, parameters: tuple[str, ...], rule: Any) -> Any:
     """`rule`, for calls that leave their arguments as they are."""
 
     def wrapped_rule(*args: Any, **options: Any) -> Any:
-        for option, x in options.items():
+        for option, x in (*zip(parameters, args, strict=False), *options.items()):
             if option.startswith("overwrite_") and x:
                 raise refusal(f"{name} with {option}", "it writes into its arguments", f"the result, without {option}")
         return rule(*args, **options)
@@ -278,11 +282,13 @@ def potrf(f, a, lower=0, clean=1, overwrite_a=0):
         if is_zero(z_bar[0]):
             return (ZeroTangent,)
         bar = folded_cholesky_bar(low(), z_bar[0] if lower else adjoint(z_bar[0]))
-        return (bar if lower else adjoint(bar),)
+        bar = bar if lower else adjoint(bar)
+        return (bar if clean else bar + untouched(z_bar[0], lower),)
 
     def potrf_pushforward(a_dot, *others):
         c_dot = cholesky_dot(low(), symmetrised(a_dot, lower))
-        return c_dot if lower else adjoint(c_dot), NoTangent
+        c_dot = c_dot if lower else adjoint(c_dot)
+        return c_dot if clean else c_dot + untouched(a_dot, lower), NoTangent
 
     return z, potrf_pullback, potrf_pushforward
 
@@ -297,9 +303,9 @@ def potrs(f, c, b, lower=0, overwrite_b=0):
 
 
 @lapack("trtrs")
-def trtrs(f, a, b, lower=0, trans=0, unitdiag=0, overwrite_b=0, **options):
+def trtrs(f, a, b, lower=0, trans=0, unitdiag=0, lda=None, overwrite_b=0):
     """As `solve_triangular`."""
-    z = f(a, b, lower=lower, trans=trans, unitdiag=unitdiag, **options)
+    z = f(a, b, lower=lower, trans=trans, unitdiag=unitdiag, **({} if lda is None else {"lda": lda}))
     a, b = np.asarray(a), np.asarray(b)
 
     def solve(a, b, *others, **options):
