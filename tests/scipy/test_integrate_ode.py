@@ -84,11 +84,15 @@ def test_a_gradient_of_a_stiff_system(method):
         return np.array([-slow + fast, slow - fast - square, square])
 
     def last(k, i=2):
-        return si.solve_ivp(reaction, (0.0, 40.0), [1.0, 0.0, 0.0], method=method, args=(k,), rtol=1e-9, atol=1e-13).y[i, -1]
+        return si.solve_ivp(
+            reaction, (0.0, 40.0), [1.0, 0.0, 0.0], method=method, args=(k,), rtol=1e-9, atol=1e-13
+        ).y[i, -1]
 
     k = np.array([0.04, 3e7, 1e4])
     found = plaingrad.grad(last)(k)
-    steps = [(last(k * (1 + 1e-3 * d)) - last(k * (1 - 1e-3 * d))) / (2e-3 * k[i]) for i, d in enumerate(np.eye(3))]
+    steps = [
+        (last(k * (1 + 1e-3 * d)) - last(k * (1 - 1e-3 * d))) / (2e-3 * k[i]) for i, d in enumerate(np.eye(3))
+    ]
     np.testing.assert_allclose(found, steps, rtol=1e-4)
 
 
@@ -114,7 +118,9 @@ def test_odeint():
 
     check(last, -2 / (1 + 2 * A) ** 2, 8 / (1 + 2 * A) ** 3)
     check(lambda a: last(1.0, np.array([0.0, 0.5, 1.0]) * a), -1 / (1 + A) ** 2)
-    with_facts = lambda a: si.odeint(decay, [a], [0.0, 1.0], args=(1.0,), tfirst=True, full_output=True)[0][1, 0]  # noqa: E731
+    with_facts = lambda a: si.odeint(decay, [a], [0.0, 1.0], args=(1.0,), tfirst=True, full_output=True)[0][
+        1, 0
+    ]  # noqa: E731
     check(with_facts, 1 / (1 + A) ** 2, tolerance=1e-5)
 
 
@@ -160,8 +166,53 @@ def test_an_eigenvalue_of_a_boundary_value_problem():
 
 def test_what_is_refused():
     with pytest.raises(plaingrad.MissingRuleError, match=r"`scipy.integrate.solve_ivp` at .*complex"):
-        plaingrad.grad(lambda a: si.solve_ivp(decay, (0, 1), [a + 1j], method="BDF", args=(1.0,)).y[0, -1].real)(A)
+        plaingrad.grad(
+            lambda a: si.solve_ivp(decay, (0, 1), [a + 1j], method="BDF", args=(1.0,)).y[0, -1].real
+        )(A)
     with pytest.raises(plaingrad.MissingRuleError, match="complex"):
         plaingrad.grad(
-            lambda a: si.ode(lambda t, y: -a * y).set_integrator("zvode").set_initial_value([1.0], 0.0).integrate(1.0)[0].real
+            lambda a: (
+                si.ode(lambda t, y: -a * y)
+                .set_integrator("zvode")
+                .set_initial_value([1.0], 0.0)
+                .integrate(1.0)[0]
+                .real
+            )
         )(A)
+
+
+@pytest.mark.parametrize("method", ["LSODA", "Radau", "BDF"])
+@pytest.mark.parametrize("rtol", [1e-5, 1e-11])
+def test_derivatives_are_as_exact_as_the_solution(method, rtol):
+    def population(rate):
+        def grows(t, y):
+            return rate * y * (1 - y)
+
+        return si.solve_ivp(grows, (0, 3), [0.1], method=method, rtol=rtol, atol=rtol / 100).y[0, -1]
+
+    e = np.exp(6.0)
+    exact = 3 * 0.1 * e * 0.9 / (1 + 0.1 * (e - 1)) ** 2
+    assert abs(plaingrad.grad(population)(2.0) / exact - 1) < 200 * rtol
+
+
+def test_a_right_hand_side_that_is_steep_beside_its_solution():
+    def wave(w):  # Prothero and Robinson's problem: y = cos(w t), whatever the steepness
+        def pulls(t, y):
+            return -1e4 * (y - np.cos(w * t)) - w * np.sin(w * t)
+
+        return si.solve_ivp(pulls, (0, 5), [1.0], method="LSODA", rtol=1e-8, atol=1e-10).y[0, -1]
+
+    np.testing.assert_allclose(plaingrad.grad(wave)(2.0), -5 * np.sin(10.0), rtol=1e-8)
+
+
+def test_a_right_hand_side_that_returns_the_same_array_each_time():
+    def last(k):
+        rates = np.zeros(1)
+
+        def falls(t, y):
+            rates[0] = -k * y[0]
+            return rates
+
+        return si.solve_ivp(falls, (0, 1), [1.0], method="LSODA", rtol=1e-9, atol=1e-12).y[0, -1]
+
+    np.testing.assert_allclose(plaingrad.grad(last)(2.0), -np.exp(-2.0), rtol=1e-7)

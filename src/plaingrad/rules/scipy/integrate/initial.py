@@ -72,7 +72,7 @@ def solve_ivp(function: Any, call: Any, given: dict[str, Any]) -> Any:
     def f(t: Any, y: Any) -> Any:
         if given["vectorized"]:
             return np.asarray(fun(t, y[:, None], *args))[:, 0]
-        return np.asarray(fun(t, y, *args)) * 1.0
+        return as_vector(fun(t, y, *args))
 
     t_eval = given["t_eval"]
     t0 = fresh(float(start))
@@ -86,6 +86,19 @@ def solve_ivp(function: Any, call: Any, given: dict[str, Any]) -> Any:
     if result.sol is not None:
         put(result, "sol", Curve(result.sol, problem.marks, problem.y))
     return result
+
+
+def as_vector(z: Any) -> Any:
+    """What a right-hand side returned, in memory of its own: it may return the same array each time."""
+    if not is_vector(z):
+        z = np.reshape(np.asarray(z), (-1,))
+    return z * 1.0
+
+
+@mover
+def is_vector(z: Any) -> bool:
+    """Whether nothing has to be done."""
+    return type(z) is np.ndarray and z.ndim == 1
 
 
 def depends(f: Any, times: Any, y: Any) -> bool:
@@ -110,8 +123,8 @@ class Solution:
         if self.is_point:
             self.marks, self.y = None, None
         else:
-            self.marks = panels_of(function, f, (t0, last), y0, options)
-            self.y = values(function, f, self.marks, self.y0, options)
+            self.marks, known = panels_of(function, f, (t0, last), y0, options)
+            self.y = values(function, f, self.marks, known, self.y0)
 
     def only_once(self) -> None:
         """Refuse higher Taylor coefficients."""
@@ -218,7 +231,7 @@ def odeint(function: Any, call: Any, given: dict[str, Any]) -> Any:
     values_found = fresh(outcome[0] if given["full_output"] else outcome)
 
     def f(t: Any, y: Any) -> Any:
-        return np.reshape(np.asarray(func(t, y, *args) if first else func(y, t, *args)), (-1,)) * 1.0
+        return as_vector(func(t, y, *args) if first else func(y, t, *args))
 
     times = fresh(t * 1.0)
     if not (is_active(list(given.values())) or depends(f, times, np.transpose(values_found))):
@@ -245,7 +258,7 @@ def ode_integrate(function: Any, call: Any, given: dict[str, Any]) -> Any:
     y = called(function, call)
 
     def f(t: Any, y: Any) -> Any:
-        return np.reshape(np.asarray(solver.f(t, y, *f_args)), (-1,)) * 1.0
+        return as_vector(solver.f(t, y, *f_args))
 
     start = fresh(float(t0))
     ends = np.array([start, fresh(float(solver.t))])

@@ -1,6 +1,6 @@
 """Solutions of initial value problems by code that is compiled, or iterates: their variational equations.
 
-y' = f(t, y, parameters) is, on panels with collocation points c (Radau's, order 9), the system of equations
+y' = f(t, y, parameters) is, on panels with collocation points c (Radau's, order 13), the system of equations
 
     d_kj = y(t_k) + h_k sum_i A_ji f(t_ki, y_ki, parameters) - y_kj = 0
 
@@ -30,8 +30,8 @@ from plaingrad.rules.scipy.implicit import (
 )
 from plaingrad.tangents import ZeroTangent
 
-STAGES = 5
-FIRST_PANELS = 8
+STAGES = 7
+FIRST_PANELS = 4
 LARGEST = 2**27  # numbers in the matrices of all panels
 
 
@@ -39,16 +39,17 @@ def radau(count: int) -> tuple[Any, Any]:
     """(points in (0, 1], A): A_ji is the integral of the i-th Lagrange polynomial from 0 to c_j."""
     legendre = np.polynomial.legendre
     right = legendre.legsub(legendre.Legendre.basis(count).coef, legendre.Legendre.basis(count - 1).coef)
-    c = np.sort((legendre.legroots(right).real + 1) / 2)
-    c[-1] = 1.0
-    powers = np.vander(c, increasing=True)
-    integrals = c[:, None] ** np.arange(1, count + 1) / np.arange(1, count + 1)
-    return c, integrals @ np.linalg.inv(powers)
+    u = np.sort(legendre.legroots(right).real)
+    u[-1] = 1.0
+    integrals = np.stack([legendre.legval(u, legendre.legint(row, lbnd=-1)) / 2 for row in np.eye(count)], 1)
+    return (u + 1) / 2, integrals @ np.linalg.inv(legendre.legvander(u, count - 1))
 
 
 C, A = radau(STAGES)
 WITH_START = np.concatenate([[0.0], C])
-TO_POWERS = np.linalg.inv(np.vander(WITH_START, increasing=True))  # from values at 0 and C to coefficients
+BETWEEN = (WITH_START[:-1] + WITH_START[1:]) / 2
+#: From values at 0 and C to coefficients of Legendre polynomials: powers would lose digits.
+TO_LEGENDRE = np.linalg.inv(np.polynomial.legendre.legvander(2 * WITH_START - 1, STAGES))
 
 
 # -- panels ------------------------------------------------------------------------------------------------------------
@@ -61,8 +62,12 @@ def nodes_of(marks: Any) -> Any:
 
 
 @plainly
-def panels_of(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]) -> Any:
-    """The marks between panels: as few of the solver's steps as describe the solution to its tolerance."""
+def panels_of(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]) -> tuple[Any, Any]:
+    """(marks between panels, y at the nodes): as few of the solver's steps as describe the solution to its tolerance.
+
+    What is looked at is how well y is interpolated. How well the equations are solved says less of stiff ones, whose
+    right-hand side makes much of rounding errors.
+    """
     sol = integrate.solve_ivp(f, span, y0, dense_output=True, **options)
     if not sol.success:
         refuse(function, f"its solution is not whole: {sol.message}")
@@ -71,14 +76,16 @@ def panels_of(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]
     chosen = np.unique(np.round(np.linspace(0, len(steps) - 1, count + 1)).astype(int))
     while True:
         marks = steps[chosen]
-        t = nodes_of(marks)
-        y = sol.sol(t).T
-        slopes = np.array([f(s, z) for s, z in zip(t[1:].tolist(), y[1:], strict=True)])
-        d = defects(y, slopes, np.diff(marks)).reshape(-1, STAGES, y.shape[1])
-        allowed = 10 * (options.get("atol", 1e-6) + options.get("rtol", 1e-3) * np.abs(y[1:]).reshape(d.shape))
-        bad = np.flatnonzero(np.any(np.abs(d) > allowed, axis=(1, 2)) & (np.diff(chosen) > 1))
+        y = sol.sol(nodes_of(marks)).T
+        places = (marks[:-1, None] + np.diff(marks)[:, None] * BETWEEN).ravel()
+        exact = sol.sol(places).T
+        off = np.abs(between(marks, y, places) - exact) / (
+            options.get("atol", 1e-6) + options.get("rtol", 1e-3) * np.abs(exact)
+        )
+        worst = off.reshape(len(marks) - 1, -1).max(1)
+        bad = np.flatnonzero((worst > 10) & (np.diff(chosen) > 1))
         if not bad.size:
-            return marks
+            return marks, y
         chosen = np.unique(np.concatenate([chosen, (chosen[bad] + chosen[bad + 1]) // 2]))
 
 
@@ -91,19 +98,25 @@ def defects(y: Any, slopes: Any, h: Any) -> Any:
     return np.reshape(starts[:, None, :] + h[:, None, None] * sums - inner, (-1, size))
 
 
-def values(function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
-    """y at the nodes, one row each, by SciPy."""
-    sol = integrate.solve_ivp(f, (marks[0], marks[-1]), y0, dense_output=True, **options)
-    return np.array(sol.sol(nodes_of(marks)).T)
+@plainly
+def plain_times(t: Any) -> list[float]:
+    """Times as SciPy hands them to a right-hand side."""
+    return t.tolist()
 
 
-def values_definition(function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
+def values(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
+    """y at the nodes, one row each, by SciPy: `known`."""
+    return known
+
+
+def values_definition(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
     """The same, with derivatives in y0 and in all that f depends on."""
-    y = values_outside(function, f, marks, y0, options)
+    y = values_outside(function, f, marks, known, y0)
     t, h = nodes_of(marks), np.diff(marks)
     matrices: Any = None
     for _ in range(ordered()):
-        slopes = np.stack([np.asarray(f(float(t[k]), y[k])) for k in range(1, len(t))])
+        times = plain_times(t)
+        slopes = np.stack([f(times[k], y[k]) for k in range(1, len(times))])
         d = np.concatenate([np.reshape(y0 - y[0], (1, -1)), defects(y, slopes, h)])
         if not is_active(d):
             return y
@@ -114,9 +127,9 @@ def values_definition(function: Any, f: Any, marks: Any, y0: Any, options: dict[
 
 
 @outside
-def values_outside(order: int, function: Any, f: Any, marks: Any, y0: Any, options: dict[str, Any]) -> Any:
+def values_outside(order: int, function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
     """The values as constants."""
-    return copied(values(function, f, marks, y0, options))
+    return copied(values(function, f, marks, known, y0))
 
 
 @outside
@@ -124,11 +137,17 @@ def matrices_at(order: int, function: Any, f: Any, t: Any, y: Any, h: Any) -> An
     """For every panel 1 - h A J, a matrix of all its points."""
     size = y.shape[1]
     if h.size * (STAGES * size) ** 2 > LARGEST:
-        refuse(function, f"{size} unknowns on {h.size} panels are too many for dense matrices; RK45 is followed by steps")
+        refuse(
+            function,
+            f"{size} unknowns on {h.size} panels are too many for dense matrices; RK45 is followed by steps",
+        )
+
+    times = plain_times(t)
 
     def shifted(s: Any) -> Any:
-        return np.stack([np.asarray(f(float(t[k]), y[k] + s)) for k in range(1, len(t))])
+        return np.stack([f(times[k], y[k] + s) for k in range(1, len(times))])
 
+    shifted.__plaingrad_mode__ = "forward"  # type: ignore[attr-defined]
     slopes = derivatives.jacobian(shifted, np.zeros(size))  # of all nodes at once
     slopes = np.reshape(slopes, (h.size, STAGES, size, size))
     blocks = np.einsum("ji,kimn->kjmin", A, slopes) * h[:, None, None, None, None]
@@ -188,7 +207,13 @@ def flow_frule(y: Any, d: Any, matrices: Any) -> Any:
 helpers(
     Rule(values, "composed", definition=values_definition, source=source_of(values_definition)),
     Rule(
-        flow, "full", flow_rrule, frule=flow_frule, chunked_frule=flow_frule, affine=True, source=source_of(flow_rrule)
+        flow,
+        "full",
+        flow_rrule,
+        frule=flow_frule,
+        chunked_frule=flow_frule,
+        affine=True,
+        source=source_of(flow_rrule),
     ),
 )
 
@@ -200,10 +225,11 @@ def between(marks: Any, y: Any, t: Any) -> Any:
     """The collocation polynomials at times t, a vector: one row each."""
     places = places_of(marks, t)
     s = (t - marks[places]) / (marks[places + 1] - marks[places])
-    powers = [s * 0.0 + 1.0]
-    for _ in range(STAGES):
-        powers.append(powers[-1] * s)
-    weights = np.dot(np.stack(powers, 1), TO_POWERS)
+    u = 2.0 * s - 1.0
+    basis = [u * 0.0 + 1.0, u]
+    for k in range(1, STAGES):
+        basis.append(((2 * k + 1) * u * basis[k] - k * basis[k - 1]) / (k + 1))
+    weights = np.dot(np.stack(basis, 1), TO_LEGENDRE)
     rows = np.reshape(places[:, None] * STAGES + np.arange(STAGES + 1), (-1,))
     return np.einsum("kp,kpn->kn", weights, np.reshape(y[rows], (len(places), STAGES + 1, -1)))
 
