@@ -6,8 +6,8 @@
     python -m benchmarks.scipy --million            # a differential equation with 10^6 unknowns; 3 GB
 
 Every gradient is compared with central differences first. One thread. The candidates of a program take turns and the
-least time of each counts; the table says how many plain calls of SciPy each takes. JAX runs the same source, compiled, in
-double precision and in one thread. "-" is what is refused or missing, said below the table.
+least time of each counts; the table says how many plain calls of SciPy each takes. JAX runs the same source,
+compiled, in double precision and in one thread. "-" is what is refused or missing, said below the table.
 """
 
 import os

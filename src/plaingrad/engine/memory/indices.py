@@ -59,13 +59,27 @@ def winners(a: np.ndarray, k: Any) -> np.ndarray | None:
     ) and not overlaps_itself(a):
         return None
     places = np.arange(a.size).reshape(a.shape)[k] if not overlaps_itself(a) else _byte_places(a)[k]
-    flat = places.ravel()
-    last = {place: at for at, place in enumerate(flat.tolist())}
-    if len(last) == flat.size:
+    mask = _lasting(places.ravel())
+    return None if mask is None else mask.reshape(places.shape)
+
+
+FEW = 64  # places: fewer are told apart by a dictionary
+
+
+def _lasting(places: np.ndarray) -> np.ndarray | None:
+    """Which of these writes, in their order, is the last one at its place; None if all are."""
+    if places.size > FEW:
+        order = np.arange(places.size)
+        last = np.empty(int(places.max()) + 1, np.intp)
+        last[places] = order  # of a place that stands twice the last number remains
+        mask = last[places] == order
+        return None if np.count_nonzero(mask) == places.size else mask
+    at_place = {place: at for at, place in enumerate(places.tolist())}
+    if len(at_place) == places.size:
         return None
-    mask = np.zeros(flat.size, bool)
-    mask[list(last.values())] = True
-    return mask.reshape(places.shape)
+    mask = np.zeros(places.size, bool)
+    mask[list(at_place.values())] = True
+    return mask
 
 
 def _byte_places(a: np.ndarray) -> np.ndarray:

@@ -48,11 +48,10 @@ def from_real(a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any
 
 
 def from_real_adjoint(z_bar: Any, a: Any, axes: Any, forward: bool, inorm: int, threads: int) -> Any:
-    """That of the complex transform, of z_bar with zeros for the rest."""
-    axis, n = axes[-1], a.shape[axes[-1]]
-    rest = n - z_bar.shape[axis]
-    zeros = np.zeros((*z_bar.shape[:axis], rest, *z_bar.shape[axis + 1 :]), z_bar.dtype)
-    return complex_transform(np.concatenate([z_bar, zeros], axis), axes, not forward, inorm, threads).real
+    """The real part of the complex transform of z_bar, with zeros for the rest: numbers with a partner count half."""
+    size = a.shape[axes[-1]]
+    halves = z_bar / partners(z_bar, axes[-1], size)
+    return to_real(halves + 0j, axes, size, not forward, inorm, threads)
 
 
 def to_real(a: Any, axes: Any, size: int, forward: bool, inorm: int, threads: int) -> Any:
@@ -62,14 +61,18 @@ def to_real(a: Any, axes: Any, size: int, forward: bool, inorm: int, threads: in
 
 def to_real_adjoint(z_bar: Any, a: Any, axes: Any, size: int, forward: bool, inorm: int, threads: int) -> Any:
     """Numbers with a conjugate partner count twice."""
-    axis = axes[-1]
-    count = np.full(a.shape[axis], 2.0, z_bar.dtype)
+    return from_real(z_bar, axes, not forward, inorm, threads) * partners(a, axes[-1], size)
+
+
+def partners(half: Any, axis: int, size: int) -> Any:
+    """For the numbers of half a spectrum along an axis: 2 where they stand for themselves and a conjugate, else 1."""
+    count = np.full(half.shape[axis], 2.0, half.real.dtype)
     count[0] = 1.0
     if size % 2 == 0:
         count[size // 2 :] = 1.0
-    shape = [1] * a.ndim
+    shape = [1] * half.ndim
     shape[axis] = len(count)
-    return from_real(z_bar, axes, not forward, inorm, threads) * count.reshape(shape)
+    return count.reshape(shape)
 
 
 def real_transform(a: Any, sine: bool, kind: int, axes: Any, inorm: int, threads: int, orthogonal: Any) -> Any:

@@ -7,6 +7,7 @@ polynomial in the coordinates, whose derivative has the same form with derivativ
 from __future__ import annotations
 
 import math
+from functools import cache, reduce
 from itertools import product as combinations
 from typing import Any
 
@@ -48,32 +49,48 @@ def folded(x: Any, n: int, mode: int) -> Any:
     return y, np.where(back, -1.0, 1.0), none
 
 
-def basis(x: Any, order: int, nu: int) -> Any:
-    """The centred B-spline of an order, differentiated nu times."""
-    if nu:
-        return basis(x + 0.5, order - 1, nu - 1) - basis(x - 0.5, order - 1, nu - 1) if order else x * 0.0
-    if order == 0:
-        return ((x >= -0.5) & (x < 0.5)) * 1.0
-    terms = [
-        (-1) ** k * math.comb(order + 1, k) * np.maximum(x + (order + 1) / 2 - k, 0.0) ** order
-        for k in range(order + 2)
-    ]
-    return sum(terms) / math.factorial(order)
+@cache
+def pieces(order: int, nu: int) -> tuple[tuple[float, ...], ...]:
+    """The B-spline of an order at t + order // 2 - k, differentiated nu times, as polynomials in t, highest power first.
+
+    t is between 0 and 1, or -1/2 and 1/2 where the order is even: there the truncated powers that make up the spline
+    are powers or nothing.
+    """
+    found = []
+    for k in range(order + 1):
+        total = np.poly1d([0.0])
+        for j in range(order + 2):
+            shift = order // 2 - k + (order + 1) / 2 - j
+            if shift >= 0:
+                total += (-1) ** j * math.comb(order + 1, j) * np.poly1d([1.0, shift]) ** order
+        found.append(tuple((total.deriv(nu) if nu else total).coeffs / math.factorial(order)))
+    return tuple(found)
+
+
+def basis(t: Any, order: int, nu: int) -> Any:
+    """The weights of the order + 1 neighbours, differentiated nu times; t is the distance from the first of them."""
+    weights = np.empty((order + 1, *t.shape))
+    for weight, (highest, *rest) in zip(weights, pieces(order, nu)):
+        weight[...] = highest
+        for coefficient in rest:  # Horner
+            weight *= t
+            weight += coefficient
+    return weights
 
 
 def neighbours(x: Any, n: int, order: int, mode: int) -> Any:
-    """The places of the order + 1 coefficients that count at each coordinate, folded; -1 where there is none."""
+    """Where to count from, and the places of the order + 1 coefficients that count, folded; -1 where there is none."""
     first = np.floor(x + 0.5) if order % 2 == 0 else np.floor(x)
     places = first.astype(np.intp)[None] + (np.arange(order + 1) - order // 2).reshape(-1, *(1,) * x.ndim)
     if mode == GRID_CONSTANT:
-        return places, np.where((places >= 0) & (places < n), places, -1)
+        return first, np.where((places >= 0) & (places < n), places, -1)
     if mode == NEAREST:
-        return places, np.clip(places, 0, n - 1)
+        return first, np.clip(places, 0, n - 1)
     far = max(0, -int(places.min(initial=0)), int(places.max(initial=0)) - n + 1)
     how = {GRID_WRAP: GRID_WRAP, REFLECT: REFLECT}.get(mode, MIRROR)
     before, after = outer_rows(n, far, far, how)
     table = np.concatenate([before, np.arange(n), after])
-    return places, table[places + far]
+    return first, table[places + far]
 
 
 def taps(coords: Any, shape: Any, order: int, mode: int, nu: Any) -> Any:
@@ -82,17 +99,16 @@ def taps(coords: Any, shape: Any, order: int, mode: int, nu: Any) -> Any:
     for axis, n in enumerate(shape):
         x, slope, out = folded(coords[axis], n, mode)
         outside |= out
-        places, found = neighbours(x, n, order, mode)
-        weights = basis(x[None] - places, order, nu[axis]) * slope[None] ** nu[axis]
-        per_axis.append((found, weights))
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+        first, found = neighbours(x, n, order, mode)
+        weights = basis(x - first, order, nu[axis])
+        for _ in range(nu[axis]):
+            weights *= slope[None]
+        weights[found < 0] = 0.0
+        per_axis.append((np.maximum(found, 0) * math.prod(shape[axis + 1 :]), weights))
+    per_axis[0][1][:, outside] = 0.0
     for which in combinations(range(order + 1), repeat=len(shape)):
-        place, weight = 0, np.where(outside, 0.0, 1.0)
-        for axis, k in enumerate(which):
-            found, weights = per_axis[axis]
-            weight = weight * np.where(found[k] < 0, 0.0, weights[k])
-            place = place + np.maximum(found[k], 0) * strides[axis]
-        yield place, weight
+        found, weights = zip(*((found[k], weights[k]) for k, (found, weights) in zip(which, per_axis)))
+        yield reduce(np.add, found), reduce(np.multiply, weights)
 
 
 constant(folded, basis, neighbours)
