@@ -12,6 +12,7 @@ from plaingrad.rules.scipy.special import (
     distributions,
     elementary,
     elliptic,
+    exponentials,
     gamma,
     harmonics,
     hypergeometric,
@@ -30,10 +31,10 @@ from plaingrad.rules.scipy.special import (
 
 def rules() -> Iterable[Rule]:
     """All of them."""
-    return forms.gathered()
+    return [*forms.gathered(), *exponentials.RULES]
 
 
 __all__ = [
-    "airy", "bessel", "distributions", "elementary", "elliptic", "gamma", "harmonics", "hypergeometric", "incomplete", "integrals",
+    "airy", "bessel", "distributions", "elementary", "elliptic", "exponentials", "gamma", "harmonics", "hypergeometric", "incomplete", "integrals",
     "inverses", "noncentral", "normal", "polynomials", "private", "refusals", "wave", "zeta",
 ]  # fmt: skip
