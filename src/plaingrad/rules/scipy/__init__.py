@@ -75,6 +75,10 @@ PACKAGES = {
             "_bary_rational", "_interpnd", "interpnd", "_ndgriddata", "_ppoly", "_rbfinterp", "_rbfinterp_np", "_rbfinterp_pythran", "_ndbspline",
         )],
     ),
+    "cluster": (
+        "scipy.cluster.vq", "scipy.cluster.hierarchy", "scipy.cluster.vq._vq_impl", "scipy.cluster.hierarchy._hierarchy_impl",
+        "scipy.cluster._hierarchy", "scipy.cluster._vq", "scipy.cluster._optimal_leaf_ordering",
+    ),
     "spatial": (
         "scipy.spatial.distance", "scipy.spatial._kdtree", "scipy.spatial._ckdtree", "scipy.spatial._qhull",
         "scipy.spatial._hausdorff", "scipy.spatial._spherical_voronoi",
