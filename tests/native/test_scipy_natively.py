@@ -299,6 +299,35 @@ def test_compiled_densities_keep_their_digits_where_parameters_are_large():
             assert abs(beta(a, b, x) / truth - 1) < 2e-12, (a, b, x)
 
 
+def test_compiled_slopes_in_shapes_agree_with_mpmath_where_series_and_integrals_meet():
+    gamma = numba.njit(lambda a, x: incomplete.gammainc_in_a(a, x))
+    first = numba.njit(lambda a, b, x: incomplete.betainc_in_a(a, b, x))
+    second = numba.njit(lambda a, b, x: incomplete.betainc_in_b(a, b, x))
+    for a, x in ((2.5, 24.999), (2.5, 25.001), (1000.0, 990.0), (1000.1, 990.0), (0.3, 12.0), (40.0, 75.0), (1e-3, 2e-3)):
+        truth = slope_in_mpmath(REAL["gammainc"][0], (a, x), 0)
+        assert abs(gamma(a, x) - truth) <= 2e-11 * abs(truth), (a, x)
+    for a, b, x in ((2.0, 3.0, 0.3999), (2.0, 3.0, 0.4001), (999.0, 2.0, 0.997), (0.2, 0.1, 0.6), (30.0, 0.05, 0.9), (5.0, 80.0, 0.2)):
+        for f, k in ((first, 0), (second, 1)):
+            truth = slope_in_mpmath(REAL["betainc"][0], (a, b, x), k)
+            assert abs(f(a, b, x) - truth) <= 2e-11 * abs(truth), (a, b, x, k)
+
+
+def tails_of_distributions(a, b, x):
+    return special.gammaincc(a, x) + special.betainc(a, b, x / 4) * b
+
+
+def test_compiled_second_derivatives_in_shapes_agree_with_mpmath():
+    def truth(a, b, x):
+        return mpmath.gammainc(a, x, mpmath.inf, regularized=True) + b * mpmath.betainc(a, b, 0, x / 4, regularized=True)
+
+    with mpmath.workdps(30):
+        for args in ((1.7, 0.8, 0.6), (0.9, 2.3, 2.9)):
+            for k in range(3):
+                found = plaingrad.hessian(tails_of_distributions, argnums=k, tier="native")(*args)
+                orders = [2 if n == k else 0 for n in range(3)]
+                np.testing.assert_allclose(found, float(mpmath.diff(truth, args, tuple(orders))), rtol=1e-9)
+
+
 def test_compiled_ends_of_distributions_are_those_of_the_plain_tier():
     def tails(a, x):
         return special.gammainc(a, x) + 2 * special.betaincc(a, 2.0, min(x, 1.0))

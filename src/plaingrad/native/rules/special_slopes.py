@@ -25,7 +25,7 @@ from plaingrad.native.rules.scalars import Unavailable
 from plaingrad.native.runtime import declare
 from plaingrad.native.runtime import special_functions as special
 from plaingrad.native.runtime import special_numbers as numbers
-from plaingrad.native.runtime.special_integrals import incomplete
+from plaingrad.native.runtime.special_tails import incomplete
 from plaingrad.rules.scipy.special import elliptic, gamma, inverses, normal, quadrature
 from plaingrad.rules.special import polygamma
 
@@ -37,6 +37,9 @@ OWN: dict[Any, Any] = {
     incomplete.beta_density: incomplete.beta_density,
     incomplete.gamma_tail: incomplete.gamma_tail,
     incomplete.beta_tail: incomplete.beta_tail,
+    incomplete.gammainc_in_a: incomplete.gammainc_in_a,
+    incomplete.betainc_in_a: incomplete.betainc_in_a,
+    incomplete.betainc_in_b: incomplete.betainc_in_b,
     elliptic.carlson: elliptic.carlson,
 }
 OF_NUMBERS = {
@@ -54,7 +57,29 @@ ROWS: dict[Any, Any] = {
     numbers.real: (1,),
     numbers.imag: (0,),
 }
-scalars.ROWS_OF_SLOPES.update(ROWS)
+
+
+def _parameter_slopes() -> dict[Any, Any]:
+    """Rows of slopes in parameters, which in the plain tier are differentiated from their code."""
+    again, once, beta = map(
+        native_form, (incomplete.gammainc_twice_in_a, incomplete.gamma_density_in_a, incomplete.betainc_twice)
+    )
+    density_in_a, density_in_b = map(
+        native_form, (incomplete.beta_density_in_a, incomplete.beta_density_in_b)
+    )
+    return {
+        incomplete.gammainc_in_a: (lambda m, a, x, z: again(a, x), lambda m, a, x, z: once(a, x)),
+        incomplete.betainc_in_a: (
+            lambda m, a, b, x, z: beta(2, 0, a, b, x),
+            lambda m, a, b, x, z: beta(1, 1, a, b, x),
+            lambda m, a, b, x, z: density_in_a(a, b, x),
+        ),
+        incomplete.betainc_in_b: (
+            lambda m, a, b, x, z: beta(1, 1, a, b, x),
+            lambda m, a, b, x, z: beta(0, 2, a, b, x),
+            lambda m, a, b, x, z: density_in_b(a, b, x),
+        ),
+    }
 
 
 class _OfNumbers(ast.NodeTransformer):
@@ -214,3 +239,6 @@ BY_ELEMENT: dict[int, Any] = {
     4: lambda f: lambda a, b, c, z: f(np, a, b, c, z),
     5: lambda f: lambda a, b, c, d, z: f(np, a, b, c, d, z),
 }
+
+
+scalars.ROWS_OF_SLOPES.update({**ROWS, **_parameter_slopes()})

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special as sc
 
 from plaingrad.rules.scipy.forms import find, row
-from plaingrad.rules.scipy.special.gamma import psi_gap
+from plaingrad.rules.scipy.special.gamma import polygamma, psi_gap
 from plaingrad.rules.scipy.special.quadrature import kind_of, over_half_line
 
 IGAM_FAC, BETA_PDF = find("_igam_fac"), find("_beta_pdf")
@@ -151,6 +151,51 @@ def betainc_slope(in_a: int, in_b: int, a: Any, b: Any, x: Any) -> Any:
     above = beta_tail(in_b, in_a, p, q, y, psi_gap(p, q), psi_gap(q, p))
     at_end = (np.equal(x, 0) | np.equal(x, 1)) & np.greater(a, 0) & np.greater(b, 0)
     return np.where(left, below, np.where(right, -above, np.where(at_end, 0.0, np.nan)))[()]
+
+
+# The same once more, for who does not differentiate the code above -----------------------------------------------
+
+
+def gamma_density_in_a(a: Any, x: Any) -> Any:
+    """The derivative of the gamma distribution's density in a."""
+    return gamma_density(a, x) * (np.log(x) - sc.psi(a))
+
+
+def gammainc_twice_in_a(a: Any, x: Any) -> Any:
+    """The second derivative of P(a, x) in a, x a number, from the tail that it is in."""
+    if x == 0 or x == np.inf:
+        return 0.0 * a
+    c = sc.psi(a)
+    if x <= a:
+        return gamma_tail(False, 2, a, x, c) - polygamma(1, a) * sc.gammainc(a, x)
+    return polygamma(1, a) * sc.gammaincc(a, x) - gamma_tail(True, 2, a, x, c)
+
+
+def beta_density_in_a(a: Any, b: Any, x: Any) -> Any:
+    """The derivative of the beta distribution's density in a."""
+    return beta_density(a, b, x) * (np.log(x) - psi_gap(a, b))
+
+
+def beta_density_in_b(a: Any, b: Any, x: Any) -> Any:
+    """The derivative of the beta distribution's density in b."""
+    return beta_density(a, b, x) * (np.log1p(-x) - psi_gap(b, a))
+
+
+def betainc_twice(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
+    """The derivative of I_x(a, b), i times in a and j times in b, i + j = 2, x a number, from the tail that it is in."""
+    if x == 0 or x == 1:
+        return 0.0 * a
+    c, d = psi_gap(a, b), psi_gap(b, a)
+    if x * (a + b) <= a:
+        moment, share = beta_tail(i, j, a, b, x, c, d), sc.betainc(a, b, x)
+    else:
+        moment, share = -beta_tail(j, i, b, a, 1 - x, d, c), -sc.betaincc(a, b, x)
+    bend = -polygamma(1, a + b)
+    if i == 2:
+        bend = bend + polygamma(1, a)
+    if j == 2:
+        bend = bend + polygamma(1, b)
+    return moment - bend * share
 
 
 row("gammainc", SHAPES, lambda m, a, x, z: gammainc_in_a(a, x), lambda m, a, x, z: gamma_density(a, x))
