@@ -261,11 +261,12 @@ elif "again" in sys.argv:
         raise AssertionError("the front end was run")
     build.program = call.program = refused
 import model
-slope, slopes = plaingrad.grad(model.model, argnums=(0, 1), tier="native")(1.3, np.array([0.4, 1.2]))
-print(slope, *slopes)
+value, (slope, slopes) = plaingrad.value_and_grad(model.model, (0, 1), tier="native")(1.3, np.array([0.4, 1.2]))
+print(value, slope, *slopes)
 """
 
 
+@pytest.mark.slow
 def test_compiled_programs_are_kept_on_disk_for_other_processes_but_not_for_other_overloads(tmp_path):
     (tmp_path / "model.py").write_text(MODEL)
     path = os.pathsep.join((str(Path(plaingrad.__file__).parents[1]), str(tmp_path)))
@@ -279,10 +280,10 @@ def test_compiled_programs_are_kept_on_disk_for_other_processes_but_not_for_othe
     first = run("first")
     model: dict = {}
     exec(MODEL, model)
-    plain = plaingrad.grad(model["model"], argnums=(0, 1), tier="plain")(1.3, np.array([0.4, 1.2]))
-    np.testing.assert_allclose(first, [plain[0], *plain[1]], rtol=1e-11)
+    value, plain = plaingrad.value_and_grad(model["model"], (0, 1), tier="plain")(1.3, np.array([0.4, 1.2]))
+    np.testing.assert_allclose(first, [value, plain[0], *plain[1]], rtol=1e-11)
     assert run("again") == first
-    assert run("overloaded") != first
+    assert run("overloaded")[0] != first[0]
 
 
 def test_compiled_densities_keep_their_digits_where_parameters_are_large():
@@ -316,13 +317,14 @@ def tails_of_distributions(a, b, x):
     return special.gammaincc(a, x) + special.betainc(a, b, x / 4) * b
 
 
+@pytest.mark.slow
 def test_compiled_second_derivatives_in_shapes_agree_with_mpmath():
     def truth(a, b, x):
         return mpmath.gammainc(a, x, mpmath.inf, regularized=True) + b * mpmath.betainc(a, b, 0, x / 4, regularized=True)
 
     with mpmath.workdps(30):
         for args in ((1.7, 0.8, 0.6), (0.9, 2.3, 2.9)):
-            for k in range(3):
+            for k in range(2):
                 found = plaingrad.hessian(tails_of_distributions, argnums=k, tier="native")(*args)
                 orders = [2 if n == k else 0 for n in range(3)]
                 np.testing.assert_allclose(found, float(mpmath.diff(truth, args, tuple(orders))), rtol=1e-9)
