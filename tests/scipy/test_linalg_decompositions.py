@@ -25,7 +25,11 @@ def squares(parts):
 @triangles
 def test_cholesky(c, lower):
     moves(lambda a: sl.cholesky(a, lower=lower), positive(1, 4, c))
-    moves(lambda a: sl.cho_factor(a, lower)[0] * (np.tri(4) if lower else np.tri(4).T), positive(1, 4, c), nested=False)
+    moves(
+        lambda a: sl.cho_factor(a, lower)[0] * (np.tri(4) if lower else np.tri(4).T),
+        positive(1, 4, c),
+        nested=False,
+    )
 
 
 def test_the_pullback_of_cholesky_in_blocks(monkeypatch):
@@ -50,6 +54,31 @@ def test_lu(c, shape):
 
 
 @both
+def test_the_pullback_of_lu_in_blocks(c, monkeypatch):
+    from plaingrad.rules.scipy.linalg import factored
+
+    monkeypatch.setattr(factored, "BLOCK", 2)
+    for m, n in ((5, 5), (6, 5), (5, 6)):
+        a = matrix(m, m, n, c) + 4 * np.eye(m, n)
+        moves(lambda a: sl.lu(a)[1:], a, nested=m == n)
+        moves(lambda a: sl.lu_factor(a)[0] if m == n else sl.lu(a)[2], a[::-1], nested=False)
+
+
+@both
+@pytest.mark.parametrize("lower", [False, True], ids=["upper", "lower"])
+def test_banded_cholesky_in_blocks(c, lower, monkeypatch):
+    from plaingrad.rules.scipy.linalg import banded_factors
+
+    monkeypatch.setattr(banded_factors, "COLUMNS", 2)
+    for below in (0, 1, 3):
+        row, column = np.indices((below + 1, 8))
+        exists = (row + column < 8) if lower else (column >= below - row)
+        h = 0.3 * matrix(below, below + 1, 8, c)
+        h[0 if lower else below] = 6 + np.arange(8)
+        moves(lambda h, exists=exists: exists * sl.cholesky_banded(h, lower=lower), h)
+
+
+@both
 @triangles
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_ldl_with_blocks_of_one_and_two(c, lower, symmetric):
@@ -70,8 +99,12 @@ def test_qr(c, shape, pivoting):
         moves(lambda a: sl.qr(a, mode=mode, pivoting=pivoting), a, nested=mode == "economic")
     moves(lambda a: [part[:k, :k] for part in sl.qr(a)], a, nested=False)
     if shape[0] >= shape[1]:
-        moves(lambda a, x: sl.qr_multiply(a, x, "right", pivoting), a, matrix(2, 2, shape[0], c), nested=False)
-        moves(lambda a, x: sl.qr_multiply(a, x, "left", pivoting, True), a, vector(2, shape[1], c), nested=False)
+        moves(
+            lambda a, x: sl.qr_multiply(a, x, "right", pivoting), a, matrix(2, 2, shape[0], c), nested=False
+        )
+        moves(
+            lambda a, x: sl.qr_multiply(a, x, "left", pivoting, True), a, vector(2, shape[1], c), nested=False
+        )
 
 
 @both
@@ -100,7 +133,11 @@ def test_svd(c, shape):
 
 @both
 @triangles
-@pytest.mark.parametrize("part", [{}, {"subset_by_index": [1, 2]}, {"subset_by_value": [-1.0, 20.0]}], ids=["all", "index", "value"])
+@pytest.mark.parametrize(
+    "part",
+    [{}, {"subset_by_index": [1, 2]}, {"subset_by_value": [-1.0, 20.0]}],
+    ids=["all", "index", "value"],
+)
 def test_hermitian_spectra(c, lower, part):
     h, b = hermitian(1, 4, c), positive(2, 4, c)
     moves(lambda a: squares(sl.eigh(a, lower=lower, **part)), h)
@@ -135,19 +172,27 @@ def test_phases_of_complex_eigenvectors_are_those_of_lapack(lower, kind):
         moves(lambda a: sl.eig_banded(a, lower=lower)[1], ab, nested=False)
     else:
         moves(lambda a, b: sl.eigh(a, b, lower=lower, type=kind)[1], h, b)
-        moves(lambda a, b: sl.eigh(a, b, lower=lower, type=kind, subset_by_index=[1, 2])[1], h, b, nested=False)
+        moves(
+            lambda a, b: sl.eigh(a, b, lower=lower, type=kind, subset_by_index=[1, 2])[1], h, b, nested=False
+        )
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5), (1, 1), (40, 2)], ids=str)
 def test_phases_of_complex_singular_vectors_are_those_of_lapack(shape):
     moves(lambda a: sl.svd(a, full_matrices=False), matrix(1, *shape, True), nested=shape != (40, 2))
-    moves(lambda a: sl.svd(a, full_matrices=False, lapack_driver="gesvd")[2], matrix(1, *shape, True), nested=False)
+    moves(
+        lambda a: sl.svd(a, full_matrices=False, lapack_driver="gesvd")[2],
+        matrix(1, *shape, True),
+        nested=False,
+    )
 
 
 def test_tridiagonal_spectra():
     d, e = vector(1, 5), vector(2, 4)
     moves(lambda d, e: squares(sl.eigh_tridiagonal(d, e)), d, e)
-    moves(lambda d, e: squares(sl.eigh_tridiagonal(d, e, select="i", select_range=(1, 2))), d, e, nested=False)
+    moves(
+        lambda d, e: squares(sl.eigh_tridiagonal(d, e, select="i", select_range=(1, 2))), d, e, nested=False
+    )
     moves(lambda d, e: sl.eigvalsh_tridiagonal(d, e), d, e, nested=False)
 
 
@@ -164,7 +209,11 @@ def test_general_spectra(c):
 
 
 def test_real_vectors_of_two_matrices():
-    moves(lambda a, b: sl.eig(a, b), np.diag([1.0, 2.0, 3.0]) + 0.1 * matrix(1, 3), np.eye(3) + 0.1 * matrix(2, 3))
+    moves(
+        lambda a, b: sl.eig(a, b),
+        np.diag([1.0, 2.0, 3.0]) + 0.1 * matrix(1, 3),
+        np.eye(3) + 0.1 * matrix(2, 3),
+    )
 
 
 def test_vectors_of_two_matrices_where_their_turn_does_not_matter():
@@ -174,7 +223,9 @@ def test_vectors_of_two_matrices_where_their_turn_does_not_matter():
         return np.sum(np.cos(np.arange(16.0).reshape(4, 4)) * np.abs(sl.eig(a, b)[1]) ** 2)
 
     h = 1e-6
-    assert np.sum(plaingrad.grad(f)(a) * d) == pytest.approx((f(a + h * d) - f(a - h * d)) / (2 * h), rel=1e-5)
+    assert np.sum(plaingrad.grad(f)(a) * d) == pytest.approx(
+        (f(a + h * d) - f(a - h * d)) / (2 * h), rel=1e-5
+    )
     with pytest.raises(MissingRuleError, match="phase"):
         plaingrad.grad(lambda a: np.sum(np.real(sl.eig(a, b)[1])))(a)
     assert np.isnan(plaingrad.jvp(lambda a: np.sum(np.real(sl.eig(a, b)[1])), (a,), (d,))[1])
@@ -190,7 +241,9 @@ def test_schur_and_hessenberg(c):
 
 @pytest.mark.parametrize("shift", [0.0, 2.0], ids=["pairs", "sorted"])
 def test_real_schur_forms(shift):
-    a = sl.block_diag([[1.0, 2.0], [-3.0, 1.0]], 4.0, [[2.0, 1.0], [-0.5, 2.0]]) + 0.3 * matrix(7, 5)  # LAPACK jumps not near here
+    a = sl.block_diag([[1.0, 2.0], [-3.0, 1.0]], 4.0, [[2.0, 1.0], [-0.5, 2.0]]) + 0.3 * matrix(
+        7, 5
+    )  # LAPACK jumps not near here
     sort = {"sort": "lhp"} if shift else {}
     moves(lambda a: squares(sl.schur(a, **sort)[:2]), a - shift * np.eye(5), tolerance=1e-5)
 
@@ -203,7 +256,9 @@ def test_a_complex_schur_form_where_its_phases_do_not_matter():
         return np.sum(np.real(z @ np.triu(t @ t) @ z.conj().T) * np.cos(np.arange(16.0).reshape(4, 4)))
 
     h = 1e-6
-    assert np.sum(plaingrad.grad(f)(a) * d) == pytest.approx((f(a + h * d) - f(a - h * d)) / (2 * h), rel=1e-5)
+    assert np.sum(plaingrad.grad(f)(a) * d) == pytest.approx(
+        (f(a + h * d) - f(a - h * d)) / (2 * h), rel=1e-5
+    )
     with pytest.raises(MissingRuleError, match="phases"):
         plaingrad.grad(lambda a: np.sum(np.real(sl.schur(a, output="complex")[1])))(a)
 
@@ -248,7 +303,11 @@ def test_what_depends_on_a_space_only_is_determined(c, space):
 
 
 @both
-@pytest.mark.parametrize("basis", [lambda a: sl.null_space(a), lambda a: sl.qr(a.T)[0][:, 2:], lambda a: sl.svd(a)[2][2:]], ids=["null_space", "qr", "svd"])
+@pytest.mark.parametrize(
+    "basis",
+    [lambda a: sl.null_space(a), lambda a: sl.qr(a.T)[0][:, 2:], lambda a: sl.svd(a)[2][2:]],
+    ids=["null_space", "qr", "svd"],
+)
 def test_a_basis_that_is_not_determined_is_refused(c, basis):
     with pytest.raises(MissingRuleError, match="determined"):
         plaingrad.grad(lambda a: np.sum(np.real(basis(a))))(matrix(1, 2, 4, c))
@@ -265,7 +324,15 @@ def test_forward_mode_knows_no_basis():
 @pytest.mark.skipif(not NEW, reason="this SciPy takes no batches")
 def test_batches():
     a = np.stack([positive(1, 3), positive(2, 3)])
-    for f in (lambda a: sl.cholesky(a), lambda a: sl.lu(a)[1:], lambda a: sl.qr(a), lambda a: squares(sl.eigh(a)), lambda a: sl.svdvals(a), lambda a: sl.polar(a), lambda a: sl.schur(a)[0][..., 0, 0]):
+    for f in (
+        lambda a: sl.cholesky(a),
+        lambda a: sl.lu(a)[1:],
+        lambda a: sl.qr(a),
+        lambda a: squares(sl.eigh(a)),
+        lambda a: sl.svdvals(a),
+        lambda a: sl.polar(a),
+        lambda a: sl.schur(a)[0][..., 0, 0],
+    ):
         moves(f, a, nested=False)
     moves(lambda a, b: squares(sl.eigh(a, b)), a, positive(3, 3), nested=False)
     moves(lambda d, e: sl.eigh_tridiagonal(d, e)[0], a[:, 0], a[0, :1, :2], nested=False)

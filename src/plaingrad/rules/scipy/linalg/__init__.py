@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy.linalg import (
+    banded_factors,
     control,
     eigenvectors,
     entering,
@@ -27,4 +28,18 @@ def rules() -> Iterable[Rule]:
     return entering.gathered()
 
 
-__all__ = ["control", "eigenvectors", "equations", "factored", "functions", "lapack", "least_squares", "orthogonal", "schur", "singular", "spectra", "structured"]
+__all__ = [
+    "banded_factors",
+    "control",
+    "eigenvectors",
+    "equations",
+    "factored",
+    "functions",
+    "lapack",
+    "least_squares",
+    "orthogonal",
+    "schur",
+    "singular",
+    "spectra",
+    "structured",
+]

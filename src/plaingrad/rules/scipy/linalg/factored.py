@@ -10,15 +10,13 @@ from plaingrad.rules.numpy.linalg import inverse_or_nan
 from plaingrad.rules.numpy.names import adjoint, conj
 from plaingrad.rules.pushforwards import total, varies
 from plaingrad.rules.scipy.linalg.entering import defined, entered, sl
-from plaingrad.rules.scipy.linalg.equations import banded, banded_half, solve_op, upper_half
+from plaingrad.rules.scipy.linalg.equations import solve_op
 from plaingrad.rules.scipy.linalg.matrices import (
     as_columns,
-    bands_times,
     diagonal,
     eye,
     folded,
     on_diagonal,
-    outer_bands,
     plus,
     symmetrised,
 )
@@ -151,117 +149,38 @@ def cho_solve_core(f, c, b, lower, check_finite):
     return z, cho_solve_pullback, cho_solve_pushforward
 
 
-def banded_cholesky_bar(c: Any, c_bar: Any) -> Any:
-    """From the last column to the first: what was subtracted from the k columns behind each comes back."""
-    rows, n = np.shape(c)
-    k = rows - 1
-    trailing = np.zeros((k, k), c.dtype)  # the cotangent of the triangle behind column i
-    columns = []
-    for i in range(n - 1, -1, -1):
-        pivot, column = np.real(c[0, i]), c[1:, i]
-        low = np.tril(trailing, -1) + on_diagonal(np.real(diagonal(trailing)))
-        column_bar = (c_bar[1:, i] - (low + adjoint(low)) @ column) / pivot
-        pivot_bar = np.real(c_bar[0, i]) - np.sum(np.real(conj(column) * column_bar))
-        new = np.concatenate([np.reshape(pivot_bar / (2 * pivot), (1,)), column_bar])
-        columns.append(new)
-        if k:
-            inner = np.concatenate([np.zeros((1, k - 1)), trailing[:-1, :-1]], 0)
-            trailing = np.concatenate([np.expand_dims(new[:k], -1), inner], -1)
-    exists = np.arange(rows)[:, None] + np.arange(n) < n
-    return np.where(exists, np.stack(columns[::-1], -1), 0) if n else np.zeros_like(c)
-
-
-@entered("cholesky_banded", dims=(2,))
-def cholesky_banded(f, ab, overwrite_ab=False, lower=False, check_finite=True):
-    """In time proportional to the bands."""
-    z = f(ab, lower=lower, check_finite=check_finite)
-
-    def banded_pullback(z_bar):
-        if np.size(ab) == 0:
-            return (np.zeros(np.shape(ab)),)
-        if lower:
-            return (banded_cholesky_bar(z, z_bar),)
-        return (upper_half(banded_cholesky_bar(banded_half(z), banded_half(z_bar))),)
-
-    def banded_pushforward(ab_dot, *others):
-        if np.size(ab) == 0:
-            return np.zeros_like(z)
-        if lower:
-            return banded_cholesky_dot(z, ab_dot)
-        return upper_half(banded_cholesky_dot(banded_half(z), banded_half(ab_dot)))
-
-    return z, banded_pullback, banded_pushforward
-
-
-def banded_cholesky_dot(c: Any, ab_dot: Any) -> Any:
-    """Column by column; what each takes from the k columns behind it is carried along."""
-    rows, n = np.shape(c)
-    k = rows - 1
-    taken = np.zeros((rows, rows), c.dtype)  # from the triangle that begins with column i
-    columns = []
-    for i in range(n):
-        pivot, column = np.real(c[0, i]), c[1:, i]
-        left = ab_dot[:, i] - taken[:, 0]
-        pivot_dot = np.real(left[0]) / (2 * pivot)
-        column_dot = (left[1:] - column * pivot_dot) / pivot
-        columns.append(np.concatenate([np.reshape(pivot_dot, (1,)), column_dot]))
-        if k:
-            product = column_dot[:, None] * conj(column)[None, :]
-            inner = taken[1:, 1:] + product + adjoint(product)
-            wide = np.concatenate([inner, np.zeros((k, 1))], 1)
-            taken = np.concatenate([wide, np.zeros((1, rows))], 0)
-    exists = np.arange(rows)[:, None] + np.arange(n) < n
-    return np.where(exists, np.stack(columns, -1), 0) if n else np.zeros_like(c)
-
-
-def solve_by_banded_cholesky(cb: Any, b: Any, lower: Any, check_finite: Any) -> Any:
-    """SciPy's, with the factor as an argument of its own."""
-    return sl.cho_solve_banded((cb, lower), b, check_finite=check_finite)
-
-
-@defined("cho_solve_banded")
-def cho_solve_banded(cb_and_lower, b, overwrite_b=False, check_finite=True):
-    """A pair is taken apart."""
-    cb, lower = cb_and_lower
-    return solve_by_banded_cholesky(cb, b, lower, check_finite)
-
-
-@entered(solve_by_banded_cholesky, dims=(2, "1|2"))
-def cho_solve_banded_core(f, cb, b, lower, check_finite):
-    """As `cho_solve_core`, in bands; U is L^H."""
-    z = f(cb, b, lower, check_finite)
-    k = np.shape(cb)[0] - 1
-
-    def upper_times(bands, x):
-        return bands_times(banded(bands, k, 0) if lower else bands, x, k)
-
-    def lower_times(bands, x):
-        return bands_times(bands, x, 0) if lower else bands_times(banded(bands, 0, k), x, 0)
-
-    def banded_pullback(z_bar):
-        b_bar = f(cb, z_bar, lower, False)
-
-        def cb_bar():
-            left, right = as_columns(b_bar), as_columns(z)
-            through = (upper_times(cb, right), upper_times(cb, left))
-            if lower:
-                return -outer_bands(left, through[0], k + 1, 0) - outer_bands(right, through[1], k + 1, 0)
-            return -outer_bands(through[1], right, k + 1, k) - outer_bands(through[0], left, k + 1, k)
-
-        return Thunk(cb_bar), b_bar
-
-    def banded_pushforward(cb_dot, b_dot, *others):
-        moved = b_dot
-        if varies(cb_dot):
-            x = as_columns(z)
-            product = lower_times(cb_dot, upper_times(cb, x)) + lower_times(cb, upper_times(cb_dot, x))
-            moved = total(moved, -np.reshape(product, np.shape(z)))
-        return f(cb, moved, lower, False)
-
-    return z, banded_pullback, banded_pushforward
-
-
 # -- L U ---------------------------------------------------------------------------------------------------------------
+
+
+def block_lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
+    """L^-H (what is below the diagonal of L^H L_bar, and the rest of U_bar U^H) U^-H."""
+    core = np.tril(adjoint(low) @ low_bar, -1) + np.triu(up_bar @ adjoint(up))
+    return adjoint(triangular(up, adjoint(triangular(low, core, 2)), 0, False))
+
+
+def square_lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
+    """The same block by block from the last one, in as many operations as two factorisations.
+
+    A = [[A1, A2], [A3, A4]] with A1 = L U, A2 = L V, A3 = M U, and A4 - M V is factored further.
+    """
+    n = np.shape(low)[0]
+    if 2 * n <= 3 * BLOCK:
+        return block_lu_bar(low, up, low_bar, up_bar)
+    bar = np.tril(low_bar, -1) + np.triu(up_bar)
+    for end in range(n, 0, -BLOCK):
+        start = max(0, end - BLOCK)
+        here, after = slice(start, end), slice(end, n)
+        left, u, v, m = low[here, here], up[here, here], up[here, after], low[after, here]
+        left_bar, u_bar = np.tril(bar[here, here], -1), np.triu(bar[here, here])
+        if end < n:
+            rest_bar = bar[after, after]
+            v_bar = triangular(left, bar[here, after] - adjoint(m) @ rest_bar, 2)
+            m_bar = adjoint(triangular(u, adjoint(bar[after, here] - rest_bar @ adjoint(v)), 0, False))
+            left_bar, u_bar = left_bar - v_bar @ adjoint(v), u_bar - adjoint(m) @ m_bar
+            bar[here, after] = v_bar
+            bar[after, here] = m_bar
+        bar[here, here] = block_lu_bar(left, u, np.tril(left_bar, -1), np.triu(u_bar))
+    return bar
 
 
 def lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
@@ -278,9 +197,7 @@ def lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
     elif n > k:  # U2 = L^-1 A2
         beside = triangular(square_l, up_bar[:, k:], 2)
         l_bar = l_bar - beside @ adjoint(up[:, k:])
-    core = np.tril(adjoint(square_l) @ l_bar, -1) + np.triu(u_bar @ adjoint(square_u))
-    left = triangular(square_l, core, 2)
-    a_bar = adjoint(triangular(square_u, adjoint(left), 0, False))
+    a_bar = square_lu_bar(square_l, square_u, l_bar, u_bar)
     return a_bar if beside is None else np.concatenate([a_bar, beside], 0 if m > k else 1)
 
 
@@ -319,10 +236,10 @@ def packed(low: Any, up: Any) -> Any:
 
 def rows_of(piv: Any, m: int) -> Any:
     """The order of rows that LAPACK's exchanges lead to."""
-    order = np.arange(m)
+    order = list(range(m))
     for i, j in enumerate(np.asarray(piv).tolist()):
-        order[[i, j]] = order[[j, i]]
-    return order
+        order[i], order[j] = order[j], order[i]
+    return np.array(order, dtype=np.intp)
 
 
 def inverse_order(order: Any) -> Any:
@@ -401,7 +318,11 @@ def lu_solve_core(f, lu, piv, b, trans, check_finite):
     order = rows_of(piv, np.shape(lu)[0])
 
     def adjoint_solve(x):
-        return conj(f(lu, piv, conj(x), 0, False)) if trans == 1 else f(lu, piv, x, 2 if trans == 0 else 0, False)
+        return (
+            conj(f(lu, piv, conj(x), 0, False))
+            if trans == 1
+            else f(lu, piv, x, 2 if trans == 0 else 0, False)
+        )
 
     def lu_solve_pullback(z_bar):
         b_bar = adjoint_solve(z_bar)
@@ -479,4 +400,15 @@ def ldl(f, A, lower=True, hermitian=True, overwrite_a=False, check_finite=True):
     return z, ldl_pullback, ldl_pushforward
 
 
-__all__ = ["cholesky", "cholesky_bar", "cholesky_dot", "eye", "ldl", "lu", "lu_bar", "lu_dot", "rows_of", "unpacked"]
+__all__ = [
+    "cholesky",
+    "cholesky_bar",
+    "cholesky_dot",
+    "eye",
+    "ldl",
+    "lu",
+    "lu_bar",
+    "lu_dot",
+    "rows_of",
+    "unpacked",
+]
