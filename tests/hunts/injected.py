@@ -265,4 +265,9 @@ def without_collection(work: Callable[[], Any]) -> Any:
         return work()
     finally:
         if was:
+            # Collect here, not where the next container is made. In CPython up to 3.11 that may be inside the
+            # release of a function: PyObject_ClearWeakRefs takes the first weak reference, then makes a tuple
+            # for the callbacks. If this begins a collection, and the reference is that of an interrupted level
+            # that is garbage, it is freed, and then used. Since 3.12 a collection waits for the next instruction.
+            gc.collect()
             gc.enable()
