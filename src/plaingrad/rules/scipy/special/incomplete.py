@@ -189,7 +189,7 @@ def betainc_twice(i: int, j: int, a: Any, b: Any, x: Any) -> Any:
     if x * (a + b) <= a:
         moment, share = beta_tail(i, j, a, b, x, c, d), sc.betainc(a, b, x)
     else:
-        moment, share = -beta_tail(j, i, b, a, 1 - x, d, c), -sc.betaincc(a, b, x)
+        moment, share = -beta_tail(j, i, b, a, 1 - x, d, c), -sc.betainc(b, a, 1 - x)
     bend = -polygamma(1, a + b)
     if i == 2:
         bend = bend + polygamma(1, a)
