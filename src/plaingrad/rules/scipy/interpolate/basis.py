@@ -116,6 +116,8 @@ def gathered(size: int, place: Any, values: Any) -> Any:
     """z with z[place] += values, one value for each place, or a row of them."""
     if np.ndim(values) == 1:
         return np.bincount(place, values, size)
+    if np.shape(values)[1] == 1:
+        return np.bincount(place, values[:, 0], size)[:, None]
     z = np.zeros((size, *np.shape(values)[1:]))
     np.add.at(z, place, values)
     return z

@@ -5,16 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from plaingrad.rules.scipy.compiled import constant, definitions
-from plaingrad.rules.scipy.interpolate import piecewise
 from plaingrad.rules.scipy.interpolate.basis import basis, places
-from plaingrad.rules.scipy.interpolate.piecewise import spans, spline
+from plaingrad.rules.scipy.interpolate.evaluation import spline
+from plaingrad.rules.scipy.interpolate.piecewise import spans
+
+try:
+    from scipy.interpolate import _dierckx
+except ImportError:  # before SciPy 1.15
+    _dierckx = None
 
 try:
     from scipy.interpolate import _bspl
 except ImportError:  # since SciPy 1.15 it is _dierckx
     _bspl = None
 
-compiled = piecewise._dierckx or _bspl
+compiled = _dierckx or _bspl
 defined = definitions(compiled)
 
 constant(*[getattr(compiled, name, None) for name in ("find_interval", "fpknot")])
@@ -40,6 +45,13 @@ def collocation_before(x, t, k, ab, offset=0):
     columns, lines, values = band(x, t, k, offset)
     inside = lines < ab.shape[0]
     ab[lines[inside], columns[inside]] = values[inside]
+
+
+if _dierckx is not None:
+
+    @definitions(_dierckx)("evaluate_spline")
+    def evaluate_spline_since_1_15(t, c, k, x, nu, extrapolate):
+        return spline(t, c, k, x, nu, extrapolate)
 
 
 if _bspl is not None:

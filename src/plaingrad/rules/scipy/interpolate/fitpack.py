@@ -16,7 +16,8 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy.forms import keep
 from plaingrad.rules.scipy.implicit import at_roots, called, carrying, fresh, is_active, refuse
 from plaingrad.rules.scipy.interpolate.basis import basis, places
-from plaingrad.rules.scipy.interpolate.piecewise import spans, spline
+from plaingrad.rules.scipy.interpolate.evaluation import spline
+from plaingrad.rules.scipy.interpolate.piecewise import spans
 
 
 def module(name: str) -> Any:

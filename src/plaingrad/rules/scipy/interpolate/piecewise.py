@@ -1,4 +1,4 @@
-"""Piecewise polynomials and B-splines, evaluated by formulas: in coefficients, knots and queries.
+"""Piecewise polynomials, evaluated by formulas: in coefficients, knots and queries.
 
 Which piece a query lies in is structure; within the piece everything is a polynomial.
 """
@@ -12,11 +12,6 @@ import numpy as np
 from scipy.interpolate import _ppoly
 
 from plaingrad.rules.scipy.compiled import constant, definitions
-
-try:
-    from scipy.interpolate import _dierckx
-except ImportError:  # before SciPy 1.15
-    _dierckx = None
 
 polynomials = definitions(_ppoly)
 
@@ -101,33 +96,3 @@ def spans(t: Any, k: int, x: Any, extrapolate: bool) -> Any:
 
 
 constant(spans)
-
-
-def spline(t, c, k, x, nu, extrapolate):
-    """De Boor's scheme, for the spline of degree k - nu whose coefficients are differences of c."""
-    span, none = spans(t, k, x, extrapolate)
-    if nu > k:
-        return np.where(none[:, None], np.nan, np.zeros((len(x), c.shape[1]), c.dtype))
-    d = [c[span - k + j] for j in range(k + 1)]
-    for m in range(1, nu + 1):
-        width = k - m + 1
-        d = [
-            width * (d[j] - d[j - 1]) / (t[span - k + m + j - 1 + width] - t[span - k + m + j - 1])[:, None]
-            for j in range(1, len(d))
-        ]
-    q = k - nu
-    for r in range(1, q + 1):
-        following = []
-        for j in range(1, len(d)):
-            i = span - q + r + j - 1
-            share = ((x - t[i]) / (t[i + q + 1 - r] - t[i]))[:, None]
-            following.append((1 - share) * d[j - 1] + share * d[j])
-        d = following
-    return np.where(none[:, None], np.nan, d[0])
-
-
-if _dierckx is not None:
-
-    @definitions(_dierckx)("evaluate_spline")
-    def evaluate_spline(t, c, k, x, nu, extrapolate):
-        return spline(t, c, k, x, nu, extrapolate)

@@ -8,9 +8,11 @@ import numpy as np
 from scipy.interpolate import _rbfinterp_pythran
 
 from plaingrad.rulebook import Rule
-from plaingrad.rules.scipy.compiled import definitions
+from plaingrad.rules.pushforwards import pushed, total
+from plaingrad.rules.scipy.compiled import definitions, each, enter
 from plaingrad.rules.scipy.forms import find, keep
 from plaingrad.rules.scipy.implicit import called
+from plaingrad.tangents import Thunk, unthunk
 
 defined = definitions(_rbfinterp_pythran)
 
@@ -38,10 +40,56 @@ KERNELS = {
 }
 
 
+def squares(x: Any, y: Any) -> Any:
+    """|x_i - y_j|^2, summed coordinate by coordinate: near points lose no digits."""
+    z = np.zeros((len(x), len(y)))
+    for k in range(x.shape[1]):
+        d = x[:, None, k] - y[None, :, k]
+        z += d * d
+    return z
+
+
+def products(x: Any, y: Any, z_bar: Any) -> tuple[Any, Any]:
+    """Where z_bar goes: sums over j of 2 z_bar_ij (x_i - y_j), and the like for y, as matrix products about a centre."""
+    centre = np.mean(y, 0)
+    x, y = x - centre, y - centre
+    x_bar = 2 * (np.sum(z_bar, 1)[:, None] * x - z_bar @ y)
+    y_bar = 2 * (np.sum(z_bar, 0)[:, None] * y - np.transpose(z_bar) @ x)
+    return x_bar, y_bar
+
+
+def squares_rrule(x: Any, y: Any) -> Any:
+    def squares_pullback(z_bar: Any) -> Any:
+        both = Thunk(lambda: products(x, y, z_bar))
+        return Thunk(lambda: unthunk(both)[0]), Thunk(lambda: unthunk(both)[1])
+
+    return squares(x, y), squares_pullback
+
+
+def squares_frule(x: Any, y: Any) -> Any:
+    def squares_pushforward(dots: Any) -> Any:
+        centre = np.mean(y, 0)
+        u, v = x - centre, y - centre
+
+        def of_x(x_dot: Any) -> Any:
+            return 2 * (np.sum(x_dot * u, 1)[:, None] - x_dot @ np.transpose(v))
+
+        def of_y(y_dot: Any) -> Any:
+            return 2 * (np.sum(y_dot * v, 1)[None, :] - u @ np.transpose(y_dot))
+
+        return total(
+            pushed(lambda dot: each(of_x, dot, x), dots[0]), pushed(lambda dot: each(of_y, dot, y), dots[1])
+        )
+
+    return squares(x, y), squares_pushforward
+
+
+enter(squares, squares_rrule, squares_frule)
+
+
 def kernels(x: Any, y: Any, kernel: str) -> Any:
     """The kernel of the distances of points x from points y."""
-    d = x[:, None, :] - y[None, :, :]
-    return KERNELS[kernel](np.sum(d * d, -1))
+    return KERNELS[kernel](squares(x, y))
 
 
 @defined("_polynomial_matrix")
