@@ -4,7 +4,10 @@ import gc
 import threading
 import weakref
 
+import pytest
 from plaingrad.rewrite import cache, is_rewritten, rewrite_function, rewritten
+
+FORMS = (cache.FUSED, cache.HOOKED, cache.EXPRESSIONS)
 
 
 def fresh(text="lambda x: x + 1"):
@@ -121,21 +124,21 @@ def test_rewrite_function_of_a_rewritten_function():
     assert rewrite_function(f).__code__ is f.__code__
 
 
-def test_the_two_forms_of_a_code_are_kept_apart_and_belong_to_it():
+def test_the_forms_of_a_code_are_kept_apart_and_belong_to_it():
     code = fresh("lambda a, b: a * b + b")
-    fused, plain = rewritten(code), rewritten(code, fused=False)
-    assert fused is rewritten(code, fused=True)
-    assert plain is rewritten(code, fused=False)
-    assert fused is not plain
-    assert len(plain.co_code) < len(fused.co_code)
-    for form in (fused, plain):
-        assert is_rewritten(form)
-        assert cache.original(form) is code
-        assert rewritten(form) is form
-        assert rewritten(form, fused=False) is form
+    fused, hooked, expressions = (rewritten(code, form) for form in FORMS)
+    assert fused is rewritten(code)
+    for made, form in zip((fused, hooked, expressions), FORMS, strict=True):
+        assert made is rewritten(code, form)
+        assert is_rewritten(made)
+        assert cache.original(made) is code
+        for other in FORMS:
+            assert rewritten(made, other) is made
+    assert len(expressions.co_code) < len(hooked.co_code) < len(fused.co_code)
 
 
-def test_what_is_in_a_code_has_the_form_of_the_code():
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_in_a_code_has_the_form_of_the_code(form):
     code = fresh("lambda xs: [x * x + x for x in xs]")
-    inner = [c for c in rewritten(code, fused=False).co_consts if hasattr(c, "co_code")]
-    assert all(c is rewritten(cache.original(c), fused=False) for c in inner)
+    inner = [c for c in rewritten(code, form).co_consts if hasattr(c, "co_code")]
+    assert all(c is rewritten(cache.original(c), form) for c in inner)

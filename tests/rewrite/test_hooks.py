@@ -9,7 +9,7 @@ def test_the_plain_hooks_are_current_by_default():
 
 
 def test_every_name_has_a_plain_hook():
-    assert len(HOOK_NAMES) == len(set(HOOK_NAMES)) == 47
+    assert len(HOOK_NAMES) == len(set(HOOK_NAMES)) == 48
     assert all(callable(getattr(PLAIN, name)) for name in HOOK_NAMES)
 
 

@@ -1,7 +1,8 @@
 """Each code object is rewritten once in each form, found again by identity, and forgotten with its original.
 
-There are two forms: with runs of arithmetic that record themselves in one step (`fused`), for levels that can do that,
-and without, which takes half as long to make.
+There are three forms: a hook an operation (`HOOKED`, quickest to make); besides, runs of arithmetic that record
+themselves in one step (`FUSED`), for levels that can do that; or expressions that are evaluated in one call
+(`EXPRESSIONS`), which are quick where the level is compiled.
 
 Code objects compare and hash by value, and slowly, so they are never keys: `id` is, with a weak reference that says
 whose id it is.
@@ -16,11 +17,12 @@ from plaingrad.rewrite.hooks import PLAIN, in_force
 from plaingrad.rewrite.versions import running
 
 _LOCK = shared_lock()  # reentrant: a weak reference may die while it is held
+HOOKED, FUSED, EXPRESSIONS = "hooked", "fused", "expressions"
 _FORMS: dict = {}  # id(code) -> Entry
 
 
 class Entry(weakref.ref):
-    """A weak reference to a code object; of one of ours, its `original`, else its `forms` by whether they are fused."""
+    """A weak reference to a code object; of one of ours, its `original`, else its `forms` by name."""
 
     __slots__ = ("forms", "original")
 
@@ -41,33 +43,33 @@ def entry_of(code):
 facts = cache(running)
 
 
-def rewritten(code: CodeType, fused: bool = True) -> CodeType:
+def rewritten(code: CodeType, form: str = FUSED) -> CodeType:
     """`code` with its instructions turned into calls of the current hooks; `code` itself if it is such code."""
     entry = entry_of(code)
     if entry is not None and entry.original is not None:
         return code
-    new = None if entry is None else entry.forms.get(fused)
+    new = None if entry is None else entry.forms.get(form)
     if new is None:
         # The rewriter's own enums and classes may be under derivation.
-        new = in_force(PLAIN, _transformed, code, fused)
-        new = exclusively(_LOCK, enter, code, new, fused)
+        new = in_force(PLAIN, _transformed, code, form)
+        new = exclusively(_LOCK, enter, code, new, form)
     return new
 
 
-def _transformed(code, fused):
+def _transformed(code, form):
     transform = imported("plaingrad.rewrite.transform").transform  # when there is a derivative to take
-    return transform(code, facts(), rewritten, fused)
+    return transform(code, facts(), rewritten, form)
 
 
-def enter(code, new, fused=True):
+def enter(code, new, form=FUSED):
     """A form of `code`: `new`, unless another thread was faster."""
     entry = entry_of(code)
     if entry is None:
         entry = _FORMS[id(code)] = Entry(code, None)
-    if fused not in entry.forms:
+    if form not in entry.forms:
         _FORMS[id(new)] = Entry(new, weakref.ref(code))
-        entry.forms[fused] = new
-    return entry.forms[fused]
+        entry.forms[form] = new
+    return entry.forms[form]
 
 
 def is_rewritten(code: CodeType) -> bool:
@@ -82,9 +84,9 @@ def original(code: CodeType) -> CodeType | None:
     return code if entry is None or entry.original is None else entry.original()
 
 
-def rewrite_function(f: FunctionType, fused: bool = True) -> FunctionType:
+def rewrite_function(f: FunctionType, form: str = FUSED) -> FunctionType:
     """`f` with rewritten code and its own globals, closure, defaults, name and attributes."""
-    new = FunctionType(rewritten(f.__code__, fused), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    new = FunctionType(rewritten(f.__code__, form), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     new.__kwdefaults__ = f.__kwdefaults__
     new.__dict__ = f.__dict__
     new.__qualname__ = f.__qualname__

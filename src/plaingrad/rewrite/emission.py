@@ -9,6 +9,7 @@ import math
 from functools import cache
 
 from plaingrad.rewrite.encoding import encoded
+from plaingrad.rewrite.expressions import CELL_ITSELF, LOCAL
 from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT
 from plaingrad.rewrite.hooks import FETCH
 from plaingrad.rewrite.listing import Layout, Listing
@@ -36,7 +37,7 @@ class Emission:
         self.suspends = bool(code.co_flags & SUSPENDS)
         self.n_locals = len(code.co_varnames)
         self.name_index, self.const_index, self.heads = {}, {}, {}
-        self.runs, self.labels, self.hidden = {}, [], 0
+        self.runs, self.pieces, self.labels, self.hidden = {}, {}, [], 0
 
     def emit(self, name, arg=0):
         """Append one instruction at the place of the one being replaced."""
@@ -91,6 +92,13 @@ class Emission:
 
     def hook(self, name, operands, *constants):
         """Replace the top items by what the hook makes of them, followed by constants."""
+        self.put_below(name, operands)
+        for value in constants:
+            self.const(value)
+        self.parts.append(call_above(operands + len(constants), self.version.precall))
+
+    def put_below(self, name, operands):
+        """Push a hook, and lift the items that were on top above it."""
         head = self.heads.get(name)
         if head is None:
             before, self.parts = self.parts, []
@@ -99,9 +107,6 @@ class Emission:
             self.parts = before
         self.parts.append(head)
         self.parts.append(lifted(operands))
-        for value in constants:
-            self.const(value)
-        self.parts.append(call_above(operands + len(constants), self.version.precall))
 
     def hook_at(self, name, depth):
         """Replace the item at `depth` (1 is the top) by what the hook makes of it."""
@@ -110,6 +115,32 @@ class Emission:
         self.hook(name, 1)
         if depth > 1:
             self.emit("SWAP", depth)
+
+    # Expressions
+
+    def evaluate(self, piece):
+        """The call that a piece becomes; the index to go on at."""
+        (start, half), locations = piece.start, self.listing.locations
+        if half:
+            self.place(locations[start])
+            name, arg = self.instructions[start]
+            if name == "LOAD_GLOBAL":
+                self.emit("PUSH_NULL")
+            else:
+                self.emit(self.version.pairs[name][0], arg >> 4)
+        self.place(locations[piece.stop - 1])
+        self.put_below("expression", piece.below)
+        self.const(piece.expression)
+        for place, number, *_ in piece.operands:
+            if place == LOCAL:
+                self.emit(self.version.load_local, number)
+            else:
+                self.emit(CELL_ITSELF, number + self.hidden * (number >= self.n_locals))
+        self.parts.append(call_above(piece.below + 1 + len(piece.operands), self.version.precall))
+        for _ in range(start + 1, piece.stop):
+            self.begin()
+        self.flush()
+        return piece.stop
 
     # Fused runs
 

@@ -5,7 +5,10 @@ its own object with the attributes `HOOK_NAMES` (most simply a `Hooks`) and sets
 """
 
 import operator
+import sys
 from contextvars import ContextVar
+
+from plaingrad.rewrite.evaluation import evaluate
 
 try:
     from _typing import _idfunc as unchanged  # the one C function that returns its argument
@@ -24,9 +27,10 @@ UNARY = ("neg", "pos", "invert")
 COMPARE = ("lt", "le", "eq", "ne", "gt", "ge")
 ACCESS = ("contains", "getitem", "setitem", "attr", "method", "set_attr")
 WITNESS = ("prep", "iterable", "meet", "meet_all", "met_items", "text")
+SEVERAL = ("expression",)
 
 #: Every attribute that rewritten code may ask of a hooks object.
-HOOK_NAMES = BINARY + IN_PLACE + UNARY + COMPARE + ACCESS + WITNESS
+HOOK_NAMES = BINARY + IN_PLACE + UNARY + COMPARE + ACCESS + WITNESS + SEVERAL
 
 
 class Hooks:
@@ -41,6 +45,7 @@ class Hooks:
     def __init__(self, base=None, **hooks):
         self.fuses = False  # whether runs of arithmetic may be recorded by `blocks[run]` in one step
         self.blocks = {}
+        hooks.setdefault("expression", by_hooks(self))
         for name in HOOK_NAMES:
             setattr(self, name, hooks.pop(name) if name in hooks else getattr(base, name))
         if hooks:
@@ -74,6 +79,15 @@ def set_attr(v, o, name):
     setattr(o, name, v)
 
 
+def by_hooks(hooks):
+    """The hook of expressions that asks the other hooks, one after another."""
+
+    def expression(*given):
+        return evaluate(hooks, given, sys._getframe(1))
+
+    return expression
+
+
 PLAIN = Hooks(
     **{name: getattr(operator, name) for name in BINARY + IN_PLACE + UNARY + COMPARE},
     contains=contains,
@@ -89,6 +103,7 @@ PLAIN = Hooks(
     met_items=unchanged,
     text=unchanged,
 )
+
 
 #: The hooks that rewritten code calls now.
 CURRENT: ContextVar = ContextVar("plaingrad hooks", default=PLAIN)

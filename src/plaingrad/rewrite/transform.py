@@ -8,6 +8,7 @@ from types import CodeType
 
 from plaingrad.rewrite.emission import MOVING, Emission
 from plaingrad.rewrite.encoding import JUMPS, encoded
+from plaingrad.rewrite.expressions import find_expressions
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.fusion import find_runs
 
@@ -25,25 +26,25 @@ BY_ITSELF = frozenset(
 SPARE = 4  # items that the instructions of one hook may put above what was there
 
 
-def transform(code: CodeType, version, rewritten, fused: bool = True) -> CodeType:
+def transform(code: CodeType, version, rewritten, form: str = "fused") -> CodeType:
     """`code` with every interesting instruction turned into a call of a hook of the current level.
 
-    `rewritten` does so with the code of comprehensions. `fused`: runs of arithmetic are to record themselves in one
-    step, where the hooks of the level say that they can do that.
+    `rewritten` does so with the code of comprehensions. The form "fused": runs of arithmetic are to record themselves in
+    one step, where the hooks of the level say that they can do that; "expressions": these are evaluated in one call.
     """
-    return Rewriting(code, version, rewritten, fused).run()
+    return Rewriting(code, version, rewritten, form).run()
 
 
 class Rewriting(Emission):
     """One code object on its way. The methods named in `Version.actions` take the index of an instruction."""
 
-    def __init__(self, code, version, rewritten, fused=True):
+    def __init__(self, code, version, rewritten, form="fused"):
         super().__init__(code, version)
         self.inline = set()
         for i, const in enumerate(code.co_consts):
             if isinstance(const, CodeType) and const.co_name in INLINE:
                 self.inline.add(i)
-                self.consts[i] = rewritten(const, fused)
+                self.consts[i] = rewritten(const, form)
         self.forms = call_forms(self.listing, version, self.is_inline)
         self.fetch_before = {
             goal
@@ -52,7 +53,9 @@ class Rewriting(Emission):
         }
         self.local_names = code.co_varnames
         if self.keeps_level:
-            if fused:
+            if form == "expressions":
+                self.pieces = find_expressions(self.listing, version, code, self.entered)
+            elif form == "fused":
                 self.runs = find_runs(self.listing, version, code.co_names, code.co_consts, self.entered)
             self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
             self.local_names += (LEVEL, *(f"{LEVEL}{k}" for k in range(1, self.hidden)))
@@ -67,7 +70,8 @@ class Rewriting(Emission):
         layout, locations, count = self.layout, self.listing.locations, len(self.instructions)
         pieces, places, first = layout.pieces, layout.places, layout.first
         ready = list(map(self.independent().get, self.instructions))
-        stops = {i for i, piece in enumerate(ready) if piece is None} | self.fetch_before | self.runs.keys()
+        stops = {i for i, piece in enumerate(ready) if piece is None} | self.fetch_before
+        stops |= self.runs.keys() | self.pieces.keys()
         i = 0
         for stop in (*sorted(stops), count):
             if stop < i:  # part of a call
@@ -84,11 +88,15 @@ class Rewriting(Emission):
                 self.fetch()
             if stop in self.runs:
                 self.fuse(self.runs[stop])
+            if stop in self.pieces:
+                i = self.evaluate(self.pieces[stop])
+                continue
             self.place(locations[stop])
             i = self.become(stop, ready[stop])
             self.flush()
         first += self.labels
         spare = SPARE + max((len(run.homes) for run in self.runs.values()), default=0)
+        spare += max((len(piece.operands) for piece in self.pieces.values()), default=0)
         return layout.code(
             self.code,
             self.listing.regions,

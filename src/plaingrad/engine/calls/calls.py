@@ -210,12 +210,12 @@ class Calls(ObjectAccess):
 
     def _decide_function(self, f: FunctionType) -> Any:
         code = f.__code__
-        instead = rewritten_forms.find(f, code, self.level.fuses)
+        instead = rewritten_forms.find(f, code, self.level.form)
         if instead is None:
             rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
             instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
             if rule is None:
-                rewritten_forms.keep(f, code, self.level.fuses, instead)
+                rewritten_forms.keep(f, code, self.level.form, instead)
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
         key = id(f)
         functions = self.functions
@@ -407,7 +407,7 @@ class Calls(ObjectAccess):
             return f
         if compilers.owns(f):
             return compilers.called_natively(self.level, f)
-        return rewrite_function(f, self.level.fuses)
+        return rewrite_function(f, self.level.form)
 
     def finds_active(self, x: Any) -> bool:
         """Whether something reachable from `x` as data is active, at this level or further out."""

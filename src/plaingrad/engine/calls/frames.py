@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.engine.values import texts
+from plaingrad.engine.compiled import FOR_ANY_LEVEL
 from plaingrad.rewrite import rewrite_function, rewritten
 
 if TYPE_CHECKING:
@@ -120,13 +121,13 @@ def _namespaces(frame: FrameType, spaces: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def _compiled(source: Any, mode: str, frame: FrameType, level: Level) -> CodeType:
     if isinstance(source, CodeType):
-        return rewritten(source, fused=False)
+        return rewritten(source, FOR_ANY_LEVEL)
     if level.texts and isinstance(source, (str, bytes)):
         texts.check(level, source)
     if mode == "eval" and isinstance(source, str):
         source = source.lstrip(" \t")
     flags = frame.f_code.co_flags & _FUTURE
-    return rewritten(compile(source, "<string>", mode, flags, dont_inherit=True), fused=False)
+    return rewritten(compile(source, "<string>", mode, flags, dont_inherit=True), FOR_ANY_LEVEL)
 
 
 _FUTURE = 0

@@ -24,6 +24,8 @@ from plaingrad.engine.users_code import adopt, codes
 from plaingrad.engine.values import texts
 from plaingrad.engine.values.borrowed import Borrowed
 from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rewrite.cache import HOOKED
+from plaingrad.rewrite.evaluation import evaluate
 from plaingrad.rewrite.hooks import set_hooks
 
 
@@ -35,9 +37,10 @@ class Level(RuleApplication, Operators, Access):
     `ReverseLevel` and `ForwardLevel`.
     """
 
-    __slots__ = ("heirs", "hot", "is_closed", "keeps_hooks", "patched", "refusal", "unary")
+    __slots__ = ("form", "heirs", "hot", "is_closed", "keeps_hooks", "patched", "refusal", "unary")
 
     heirs: list[weakref.ref[Level]]  # closed levels inside this one, whose hooks are this one's
+    form: str  # of the code that runs at this level; see `rewrite.cache`
     refusal: BaseException | None  # one that the program only printed or logged
     # (container, key, fresh leaf) of what was patched in the arguments: code that is run again finds them by it.
     patched: list[tuple[Any, Any, Any]]
@@ -63,7 +66,7 @@ class Level(RuleApplication, Operators, Access):
         self.patched = []
         self._array_bytes = 0
         self._array_limit = SWEEP_BYTES
-        self.fuses = False
+        self.fuses, self.form = False, HOOKED
         self.blocks = {}
         self.recorder = None
         self.hot = self.hot_hooks()
@@ -81,6 +84,7 @@ class Level(RuleApplication, Operators, Access):
         self.prep = calls.prep
         self.iterable, self.text = self._iterable, self._text
         self.meet, self.meet_all, self.met_items = calls.meet, calls.meet_all, self._met_items
+        self.expression = self._expression
         if core is not None:
             self._look_compiled()
 
@@ -124,8 +128,13 @@ class Level(RuleApplication, Operators, Access):
         self.contains, self.meet, self.meet_all = looks.contains, looks.meet, looks.meet_all
         calls.meet_all = looks.meet_all
         self.getitem, self.setitem, self.iterable = looks.getitem, looks.setitem, looks.iterable
+        self.expression = core.Evaluator(looks, self.recorder, self.expression).expression
         self.lt, self.le, self.eq = looks.lt, looks.le, looks.eq
         self.ne, self.gt, self.ge = looks.ne, looks.gt, looks.ge
+
+    def _expression(self, *given: Any) -> Any:
+        """The value of an expression, by the hooks one after another."""
+        return evaluate(self, given, sys._getframe(1))
 
     # -- what a mode does ------------------------------------------------------------------------------------------
 

@@ -15,13 +15,13 @@ from typing import Any
 from plaingrad import rulebook
 from plaingrad.rewrite import is_rewritten
 
-# (id of f, fused) -> (f, code, defaults, kwdefaults, changes of the rulebook, the form); gone when f is
-_forms: dict[tuple[int, bool], tuple[Any, ...]] = {}
+# (id of f, which form) -> (f, code, defaults, kwdefaults, changes of the rulebook, the form); gone when f is
+_forms: dict[tuple[int, str], tuple[Any, ...]] = {}
 
 
-def find(f: FunctionType, code: CodeType, fused: bool) -> FunctionType | None:
-    """The form of `f`, whose code is `code`, for levels that fuse or do not, if it is known and nothing has changed."""
-    known = _forms.get((id(f), fused))
+def find(f: FunctionType, code: CodeType, form: str) -> FunctionType | None:
+    """The form of `f`, whose code is `code`, for levels that run that `form`, if it is known and nothing has changed."""
+    known = _forms.get((id(f), form))
     if (
         known is not None
         and known[0]() is f
@@ -34,7 +34,7 @@ def find(f: FunctionType, code: CodeType, fused: bool) -> FunctionType | None:
     return None
 
 
-def keep(f: FunctionType, code: CodeType, fused: bool, instead: Any) -> None:
+def keep(f: FunctionType, code: CodeType, form: str, instead: Any) -> None:
     """Keep `instead`, which was decided for `f`, if it is no more than its rewritten form."""
     if f.__closure__ is not None or f.__dict__ or type(instead) is not FunctionType or instead is f:
         return
@@ -42,6 +42,6 @@ def keep(f: FunctionType, code: CodeType, fused: bool, instead: Any) -> None:
     if getattr(module, "__dict__", None) is not f.__globals__:
         return  # of a namespace that goes with it
     if is_rewritten(instead.__code__) and instead.__globals__ is f.__globals__:
-        key = id(f), fused
+        key = id(f), form
         reference = weakref.ref(f, functools.partial(_forms.pop, key))
         _forms[key] = reference, code, f.__defaults__, f.__kwdefaults__, rulebook.changes(), instead

@@ -11,7 +11,10 @@ import os
 import sysconfig
 from typing import Any
 
-VERSION = 4  # of what the two sides expect of each other
+from plaingrad.rewrite.cache import EXPRESSIONS, HOOKED
+from plaingrad.rewrite.evaluation import make_with
+
+VERSION = 5  # of what the two sides expect of each other
 
 
 def _load() -> tuple[Any, str]:
@@ -32,6 +35,11 @@ def _load() -> tuple[Any, str]:
 
 
 core, WHY_NOT = _load()
+if core is not None:
+    make_with(core.Expression)
+
+#: The form of code that is rewritten once for whatever level it runs at.
+FOR_ANY_LEVEL = HOOKED if core is None else EXPRESSIONS
 
 
 def is_ours(f: Any) -> bool:

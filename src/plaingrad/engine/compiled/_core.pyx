@@ -17,7 +17,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.math cimport cos, floor, isinf, log, sin, pow as c_pow
+from libc.math cimport atan, cos, exp, fabs, floor, isfinite, isinf, log, sin, sqrt, tan, tanh, pow as c_pow
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 
 import math
@@ -26,6 +26,8 @@ from datetime import date, datetime, timedelta
 from types import FunctionType, GeneratorType
 
 import numpy as np
+
+from plaingrad.rewrite import evaluation
 
 cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
@@ -89,6 +91,12 @@ cdef extern from "Python.h":
     unsigned long Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_TUPLE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS
     int PyErr_CheckSignals() except -1
     bint PyType_Check(object)
+    bint PyCell_Check(object)
+    PyObject* PyCell_GET(object)
+    PyObject* PyEval_GetGlobals()
+    PyObject* PyEval_GetBuiltins()
+    void Py_XDECREF(PyObject*)
+    bint PyCFunction_Check(object)
     ctypedef struct Versioned "PyTypeObject":
         unsigned int tp_version_tag
     ctypedef struct PyTypeObject:
@@ -121,7 +129,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 4  # what the Python side expects; see `engine.compiled`
+VERSION = 5  # what the Python side expects; see `engine.compiled`
 
 
 include "table.pxi"
@@ -142,8 +150,9 @@ include "paired_cotangents.pxi"
 include "pair_arrays.pxi"
 include "pairs.pxi"
 include "looks.pxi"
+include "expressions.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
+    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule
 ))  # of these, bound methods run as they are

@@ -25,6 +25,16 @@ cdef inline double real(object x) except? -1.0:
     return PyLong_AsDouble(x) if PyLong_CheckExact(x) else PyFloat_AS_DOUBLE(x)
 
 
+cdef struct Item:  # of the stack of an expression
+    PyObject* object  # or NULL, of a number that has none yet
+    double x
+    Place at
+    int kind
+
+cdef enum:
+    ANY_OBJECT, STILL_NUMBER, MOVING_NUMBER  # of items: the numbers are not active, or are
+
+
 cdef class Arithmetic:
     """The hooks of arithmetic on floats. What is noted of a result is left to the modes."""
 
@@ -32,6 +42,7 @@ cdef class Arithmetic:
     cdef object level
     cdef int64_t n, limit
     cdef ArrayPusher outer  # of a forward level around this one, whose tangents are carried along here; else None
+    cdef public bint own_numbers  # the rules of arithmetic of numbers are plaingrad's own
     cdef public bint own_arrays  # the rules of arithmetic of arrays are plaingrad's own
     cdef set truncated  # see `Texts`
     cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
@@ -70,6 +81,14 @@ cdef class Arithmetic:
 
     cdef int _along_both(self, object z, object a, double slope, double curvature) except -1:
         """As `_along`, at this level and the one around it; `curvature` is the derivative of the slope."""
+        raise NotImplementedError
+
+    cdef int _of_two(self, Item* z, Item* a, Item* b, int op) except -1:
+        """z.x = a.x op b.x is computed; what there is to be noted of it, in `z` and on a tape. One of them moves."""
+        raise NotImplementedError
+
+    cdef int _of_one(self, Item* z, Item* a, double slope) except -1:
+        """The same of a function of one number."""
         raise NotImplementedError
 
     cdef object _complex(self, object a, object b, int op):
@@ -178,8 +197,10 @@ cdef class Arithmetic:
 
     cdef inline int _make_room(self) except -1:
         """Sweep, if it is time; other threads may run meanwhile."""
-        if self.n >= self.limit:
-            self.limit = self.n + max(SWEEP_NUMBERS, self.level._sweep_numbers())
+        cdef Py_ssize_t stay
+        if self.table.used >= self.limit:
+            stay = self.level._sweep_numbers()
+            self.limit = self.table.used + max(SWEEP_NUMBERS, stay)
         return 0
 
     cdef inline Place* _filed(self, object z) except NULL:

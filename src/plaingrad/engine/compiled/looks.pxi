@@ -34,6 +34,7 @@ cdef int look(Seen* seen, object classes, object cls) except -1:
     return True
 
 
+@cython.final
 cdef class Looks:
     """What a level does with attributes, methods, items, comparisons and callables that need nothing but a look."""
 
@@ -66,7 +67,7 @@ cdef class Looks:
         cdef Seen* seen = &self.seen_settled[(<uintptr_t> cls >> 5) & 63]
         return (seen.cls == cls and seen.epoch == epoch) or look(seen, self.settled, type(o))
 
-    def prep(self, f):
+    cpdef object prep(self, f):
         """What to call instead of `f`."""
         cdef PyObject* found
         cdef tuple entry
@@ -106,7 +107,7 @@ cdef class Looks:
         found = PyDict_GetItemWithError(self.bound, type(<object> owner))
         return NULL if found == NULL else PyDict_GetItemWithError(<object> found, f.__name__)
 
-    def attr(self, o, name):
+    cpdef object attr(self, o, name):
         """o.name."""
         cdef PyObject* found = in_module(o, name)
         if found != NULL:
@@ -125,7 +126,7 @@ cdef class Looks:
                 return
         self.slow_set_attr(v, o, name)
 
-    def method(self, o, name):
+    cpdef object method(self, o, name):
         """o.name, to be called."""
         cdef object t = type(o)
         cdef PyObject* decision
@@ -146,7 +147,7 @@ cdef class Looks:
                     return PyMethod_New(<object> decision, o)
         return self.slow_method(o, name)
 
-    def getitem(self, o, k):
+    cpdef object getitem(self, o, k):
         """o[k]."""
         if not is_met_whole(k):
             return self.slow_getitem(o, k)

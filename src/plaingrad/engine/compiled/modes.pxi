@@ -1,5 +1,38 @@
 # -- numbers in reverse and in forward mode ------------------------------------------------------------------------------
 
+cdef inline void slopes(double x, double y, double value, int op, double* dx, double* dy) noexcept:
+    """The partial derivatives of `value`, which is x op y."""
+    dx[0] = dy[0] = 1.0
+    if op == SUB:
+        dy[0] = -1.0
+    elif op == MUL:
+        dx[0] = y
+        dy[0] = x
+    elif op == DIV:
+        dx[0] = 1.0 / y
+        dy[0] = -value / y
+
+
+cdef inline double dot_of(double x, double y, double value, Place* a, Place* b, int op) noexcept:
+    """The tangent of `value`, which is x op y; NULL for one that does not move."""
+    cdef double a_dot = 0.0, b_dot = 0.0
+    if a != NULL:
+        a_dot = a.dot
+    if b != NULL:
+        b_dot = b.dot
+    if b == NULL:
+        return a_dot * y if op == MUL else a_dot / y if op == DIV else a_dot
+    if a == NULL:
+        return b_dot if op == ADD else -b_dot if op == SUB else x * b_dot if op == MUL else -(value * b_dot / y)
+    if op == ADD:
+        return a_dot + b_dot
+    if op == SUB:
+        return a_dot - b_dot
+    if op == MUL:
+        return a_dot * y + x * b_dot
+    return (a_dot - value * b_dot) / y
+
+
 cdef class Recorder(Arithmetic):
     """Those of a reverse level: its table gives a number an index, and its tape the partial derivatives."""
 
@@ -34,16 +67,25 @@ cdef class Recorder(Arithmetic):
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
         cdef int64_t i = -1 if a == NULL else a.index
         cdef int64_t j = -1 if b == NULL else b.index
-        cdef double dx = 1.0, dy = 1.0
-        if op == SUB:
-            dy = -1.0
-        elif op == MUL:
-            dx = y
-            dy = x
-        elif op == DIV:
-            dx = 1.0 / y
-            dy = -value / y
+        cdef double dx, dy
+        slopes(x, y, value, op, &dx, &dy)
         return self._record(z, i, j, dx, dy)
+
+    cdef int _of_two(self, Item* z, Item* a, Item* b, int op) except -1:
+        cdef double dx, dy
+        slopes(a.x, b.x, z.x, op, &dx, &dy)
+        self.n += 1
+        z.at.index = self.n
+        if a.kind == MOVING_NUMBER:
+            self.tape.push(self.n, a.at.index, dx)
+        if b.kind == MOVING_NUMBER:
+            self.tape.push(self.n, b.at.index, dy)
+        return 0
+
+    cdef int _of_one(self, Item* z, Item* a, double slope) except -1:
+        self.n += 1
+        z.at.index = self.n
+        return self.tape.push(self.n, a.at.index, slope)
 
     cdef inline int _record(self, object z, int64_t i, int64_t j, double dx, double dy) except -1:
         """File z, which depends on the numbers `i` and `j` (below 0: on one of them only) with these slopes."""
@@ -178,24 +220,15 @@ cdef class Pusher(Arithmetic):
         return 0
 
     cdef int _note(self, object z, double x, double y, double value, Place* a, Place* b, int op) except -1:
-        cdef double z_dot, a_dot = 0.0, b_dot = 0.0
-        if a != NULL:
-            a_dot = a.dot
-        if b != NULL:
-            b_dot = b.dot
-        if b == NULL:
-            z_dot = a_dot * y if op == MUL else a_dot / y if op == DIV else a_dot
-        elif a == NULL:
-            z_dot = b_dot if op == ADD else -b_dot if op == SUB else x * b_dot if op == MUL else -(value * b_dot / y)
-        elif op == ADD:
-            z_dot = a_dot + b_dot
-        elif op == SUB:
-            z_dot = a_dot - b_dot
-        elif op == MUL:
-            z_dot = a_dot * y + x * b_dot
-        else:
-            z_dot = (a_dot - value * b_dot) / y
-        return self._file(z, z_dot)
+        return self._file(z, dot_of(x, y, value, a, b, op))
+
+    cdef int _of_two(self, Item* z, Item* a, Item* b, int op) except -1:
+        z.at.dot = dot_of(a.x, b.x, z.x, &a.at if a.kind == MOVING_NUMBER else NULL, &b.at if b.kind == MOVING_NUMBER else NULL, op)
+        return 0
+
+    cdef int _of_one(self, Item* z, Item* a, double slope) except -1:
+        z.at.dot = slope * a.at.dot
+        return 0
 
     cdef int _along(self, object z, double slope, Place* a) except -1:
         return self._file(z, slope * a.dot)

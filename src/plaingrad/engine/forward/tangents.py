@@ -14,7 +14,12 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.fusion.fused import ForwardBlocks, cells_of
 from plaingrad.engine.fusion.hot_hooks import forward_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_compiled, own_operators
+from plaingrad.engine.fusion.own_operators import (
+    arithmetic_setter,
+    has_own_numbers,
+    own_compiled,
+    own_operators,
+)
 from plaingrad.engine.memory import regions
 from plaingrad.engine.memory.entries import is_of_floats
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
@@ -24,6 +29,7 @@ from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
 from plaingrad.errors import RuleError
 from plaingrad.rewrite import PLAIN
+from plaingrad.rewrite.cache import EXPRESSIONS, FUSED, HOOKED
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, unthunk
 from plaingrad.tangents.fields import fields_of, parts_of
 
@@ -64,6 +70,8 @@ class Tangents(Level):
         arithmetic_setter(own if self.has_hot_hooks else frozenset(), compiled)(self, self.hot)
         if self.recorder is not None:
             self.recorder.own_arrays = self.own_arrays
+            self.recorder.own_numbers = has_own_numbers(own)
+        self.form = FUSED if self.fuses else EXPRESSIONS if self.recorder is not None else HOOKED
 
     def add_number(self, x: Any) -> Any:
         """File the fresh number `x` as active, with a tangent still to be set."""

@@ -29,6 +29,11 @@ def own_operators(changes: int) -> tuple[frozenset[str], bool, bool]:
     return own, all(map(is_own, ARRAY_ARITHMETIC)), len(plain) == len(HOT) and may_fuse()
 
 
+def has_own_numbers(own: frozenset[str]) -> bool:
+    """Whether `own`, of `own_operators`, are all operators that have hot hooks."""
+    return own.issuperset(HOT)
+
+
 COMPILED = (
     "matmul",
     "floordiv",

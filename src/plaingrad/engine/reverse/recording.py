@@ -14,7 +14,12 @@ from plaingrad.engine.calls.level import Level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import Blocks, PairedBlocks, cells_of, may_pair
 from plaingrad.engine.fusion.hot_hooks import reverse_hooks
-from plaingrad.engine.fusion.own_operators import arithmetic_setter, own_compiled, own_operators
+from plaingrad.engine.fusion.own_operators import (
+    arithmetic_setter,
+    has_own_numbers,
+    own_compiled,
+    own_operators,
+)
 from plaingrad.engine.memory import compiled_steps
 from plaingrad.engine.memory.indices import snapshot
 from plaingrad.engine.memory.memory import owner_of
@@ -22,6 +27,7 @@ from plaingrad.engine.memory.tape import STEP, Write
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
+from plaingrad.rewrite.cache import EXPRESSIONS, FUSED, HOOKED
 
 if core is not None:
     core.set_steps(compiled_steps)
@@ -70,7 +76,9 @@ class Recording(Level):
         arithmetic_setter(own, compiled)(self, self.hot)
         if self.recorder is not None:
             self.recorder.own_arrays = self.own_arrays
+            self.recorder.own_numbers = has_own_numbers(own)
         self.fuses = fuses and self.recorder is None and (self.parent is PLAIN or may_pair(self))
+        self.form = FUSED if self.fuses else EXPRESSIONS if self.recorder is not None else HOOKED
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active; its index."""

@@ -32,6 +32,7 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.engine.users_code import adoption_plans, codes
 from plaingrad.engine.users_code.class_versions import tag_of, versions_of
+from plaingrad.engine.compiled import FOR_ANY_LEVEL
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
 _ruled: dict[
@@ -315,7 +316,7 @@ def _swap(f: FunctionType) -> None:
 
 def _code_for(f: FunctionType, code: CodeType) -> CodeType:
     """What runs instead of `code`, the code of `f`."""
-    return rewritten(code, fused=False) if rulebook.find(f) is None else _by_rule(f, code)
+    return rewritten(code, FOR_ANY_LEVEL) if rulebook.find(f) is None else _by_rule(f, code)
 
 
 def _by_rule(f: FunctionType, code: CodeType) -> CodeType:
