@@ -2,8 +2,8 @@
 
 import sys
 
-#: The verbs of steps: what each pushes, or makes of the top of the stack.
-LOAD, DEREF, CONST, GLOBAL, ATTR, METHOD, GETITEM, BINARY, NEG, COMPARE, CALL, PREP_CALL = VERBS = (
+#: The verbs of steps: what each pushes, or makes of the top of the stack. Those that set something push None.
+LOAD, DEREF, CONST, GLOBAL, ATTR, METHOD, GETITEM, BINARY, NEG, COMPARE, CALL, PREP_CALL, SET_ATTR, SET_ITEM = VERBS = (
     "load",
     "deref",
     "const",
@@ -16,6 +16,8 @@ LOAD, DEREF, CONST, GLOBAL, ATTR, METHOD, GETITEM, BINARY, NEG, COMPARE, CALL, P
     "compare",
     "call",
     "prep_call",
+    "set_attr",
+    "set_item",
 )
 
 
@@ -67,6 +69,10 @@ def evaluate(hooks, given, frame):
                 made = hooks.getitem(stack.pop(), last)
             elif verb == CALL:
                 made = stack.pop()(last)
+            elif verb == SET_ATTR:
+                made = hooks.set_attr(stack.pop(), last, what)
+            elif verb == SET_ITEM:
+                made = hooks.setitem(*(stack.pop(), stack.pop())[::-1], last)
             elif verb == PREP_CALL:
                 made = hooks.prep(stack.pop())(last)
             else:

@@ -21,6 +21,8 @@ from plaingrad.rewrite.evaluation import (
     METHOD,
     NEG,
     PREP_CALL,
+    SET_ATTR,
+    SET_ITEM,
     expression,
 )
 from plaingrad.rewrite.fusion import FUNCTIONS
@@ -63,13 +65,17 @@ class Tree:
 
 @dataclass(slots=True)
 class Piece:
-    """Instructions `start..stop-1`, which become one call, of `below` values on the stack and of `operands`."""
+    """Instructions `start..stop-1`, which become one call, of `below` values on the stack and of `operands`.
+
+    `discards`: they leave nothing on the stack.
+    """
 
     start: tuple
     stop: int
     expression: object
     below: int
     operands: list
+    discards: bool
 
 
 def find_expressions(listing, version, code, entered) -> dict:
@@ -150,7 +156,8 @@ class Search:
             return False
         below = max([tree.below for tree in trees])
         hooks = sum([tree.hooks for tree in trees]) + 1
-        self.stack.append(Tree(trees[0].start, self.at + 1, steps, kind, below, hooks, line, True))
+        start = min([tree.start for tree in trees])
+        self.stack.append(Tree(start, self.at + 1, steps, kind, below, hooks, line, True))
         return True
 
     # What instructions do. Each says whether it could; one that could not comes again with an unknown stack.
@@ -243,6 +250,40 @@ class Search:
         self.finish()
         return True
 
+    # Assignments: of what `o.x += v` has on its stack, `o` may be loaded anew, as no other code changes a local.
+
+    def copy(self, name, arg):
+        """One of two locals or constants at the top, once more."""
+        if arg > 2 or len(self.stack) < arg or not is_load(self.stack[-arg]):
+            return not self.stack
+        return self.push(self.stack[-arg].steps)
+
+    def swap(self, name, arg):
+        """The value to be stored goes below what says where."""
+        following = [self.listing.instructions[k][0] for k in range(self.at + 1, self.at + 3)]
+        is_store = following[0] in STORES or (arg == 3 and following == ["SWAP", "STORE_SUBSCR"])
+        if not is_store or len(self.stack) < arg:
+            return not self.stack
+        moved = self.stack[-arg:]
+        if sum(is_load(tree) for tree in moved) < arg - 1 or any(tree.kind != VALUE for tree in moved):
+            return not self.stack
+        self.stack[-arg], self.stack[-1] = self.stack[-1], self.stack[-arg]
+        return True
+
+    def store_attribute(self, name, arg):
+        return self.store(2, SET_ATTR, self.names[arg])
+
+    def store_item(self, name, arg):
+        return self.store(3, SET_ITEM, None)
+
+    def store(self, count, *step):
+        """An assignment ends an expression."""
+        trees = self.taken(count)
+        if trees is None or not self.combine(trees, *step):
+            return False
+        self.finish()
+        return True
+
     def precall(self, name, arg):
         return self.may_call(arg) or not self.stack
 
@@ -268,6 +309,14 @@ class Search:
         return done
 
 
+STORES = frozenset(["STORE_ATTR", "STORE_SUBSCR"])
+
+
+def is_load(tree):
+    """Whether a tree is a local or constant."""
+    return len(tree.steps) == 1 and tree.steps[0][0] in (LOAD, CONST) and not tree.below
+
+
 def is_function(steps):
     """Whether a value is a global that has the name of a function of `math`, or one of the module's."""
     verb, name = steps[-1]
@@ -289,7 +338,7 @@ def fits(steps):
     return len(on_stack) + len(others) <= MOST_OPERANDS and deepest(steps) <= DEEPEST
 
 
-TAKES = {LOAD: 0, DEREF: 0, CONST: 0, GLOBAL: 0, ATTR: 1, METHOD: 1, NEG: 1}  # two, if it is not here
+TAKES = {LOAD: 0, DEREF: 0, CONST: 0, GLOBAL: 0, ATTR: 1, METHOD: 1, NEG: 1, SET_ITEM: 3}  # two, if it is not here
 
 
 def deepest(steps):
@@ -306,7 +355,7 @@ def piece_of(tree):
     on_stack, others = operands_of(tree.steps)
     number = {what: k for k, what in enumerate([*on_stack, *others])}
     steps = tuple([(verb, placed(what, number)) for verb, what in tree.steps])
-    return Piece(tree.start, tree.stop, expression(steps, len(number)), len(on_stack), others)
+    return Piece(tree.start, tree.stop, expression(steps, len(number)), len(on_stack), others, tree.steps[-1][0] in (SET_ATTR, SET_ITEM))
 
 
 def placed(what, number):
@@ -369,6 +418,10 @@ STEPS = {
     "BINARY_OP": Search.binary,
     "UNARY_NEGATIVE": Search.negative,
     "COMPARE_OP": Search.compare,
+    "COPY": Search.copy,
+    "SWAP": Search.swap,
+    "STORE_ATTR": Search.store_attribute,
+    "STORE_SUBSCR": Search.store_item,
     "PRECALL": Search.precall,
     "CALL": Search.call,
 }

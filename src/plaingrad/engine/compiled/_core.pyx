@@ -97,6 +97,14 @@ cdef extern from "Python.h":
     PyObject* PyEval_GetBuiltins()
     void Py_XDECREF(PyObject*)
     bint PyCFunction_Check(object)
+    ctypedef void* PyCFunction
+    ctypedef struct PyMethodDef:
+        const char* ml_name
+        PyCFunction ml_meth
+        int ml_flags
+        const char* ml_doc
+    int METH_FASTCALL
+    object PyCFunction_New(PyMethodDef*, object)
     ctypedef struct Versioned "PyTypeObject":
         unsigned int tp_version_tag
     ctypedef struct PyTypeObject:

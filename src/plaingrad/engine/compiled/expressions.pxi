@@ -4,7 +4,7 @@
 # than arithmetic takes them, and are then filed as a hook would have done.
 
 cdef enum:
-    LOAD_OPERAND, LOAD_CELL, LOAD_CONST, LOAD_GLOBAL, ATTRIBUTE, METHOD, ITEM, OPERATOR, NEGATIVE, COMPARISON, CALL, PREPARED_CALL
+    LOAD_OPERAND, LOAD_CELL, LOAD_CONST, LOAD_GLOBAL, ATTRIBUTE, METHOD, ITEM, OPERATOR, NEGATIVE, COMPARISON, CALL, PREPARED_CALL, SET_ATTRIBUTE, SET_ITEM_OF
 
 cdef tuple VERBS = evaluation.VERBS
 cdef tuple COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
@@ -15,7 +15,8 @@ cdef enum:
 
 cdef struct Step:
     int verb
-    int what  # an operand, operator or comparison; where something is among `things`
+    int what  # an operand, operator or comparison
+    PyObject* thing  # a name or constant
     double x
     bint is_float
 
@@ -52,8 +53,8 @@ cdef class Expression:
             else:
                 if s.is_float:
                     s.x = what
-                s.what = len(self.things)
                 self.things.append(what)
+                s.thing = <PyObject*> what
 
 
 @cython.final
@@ -69,30 +70,24 @@ cdef class Evaluator:
         self.looks, self.arithmetic, self.general = looks, arithmetic, general
         self.has_numbers = arithmetic is not None and self.arithmetic.outer is None
 
-    def expression(self, a, b=None, c=None, d=None, e=None, f=None, g=None, h=None, i=None):
-        """The value of an expression: it, after up to two operands from the stack, and the others."""
-        cdef PyObject* given[9]
-        cdef Expression found
-        given[0], given[1], given[2], given[3] = <PyObject*> a, <PyObject*> b, <PyObject*> c, <PyObject*> d
-        given[4], given[5], given[6], given[7] = <PyObject*> e, <PyObject*> f, <PyObject*> g, <PyObject*> h
-        given[8] = <PyObject*> i
-        if type(a) is Expression:
-            found = a
-            if self.arithmetic is not None and self.arithmetic.own_numbers:
-                return self._value(found, given + 1)
-        elif type(b) is Expression:
-            found = b
-            given[1] = given[0]
-            if self.arithmetic is not None and self.arithmetic.own_numbers:
-                return self._value(found, given + 1)
-        elif type(c) is Expression:
-            found = c
-            given[2], given[1] = given[1], given[0]
-            if self.arithmetic is not None and self.arithmetic.own_numbers:
-                return self._value(found, given + 1)
-        else:
-            raise TypeError("no expression is among the arguments")
-        return self.general(*(a, b, c, d, e, f, g, h, i)[: found.operands + 1])
+    @property
+    def expression(self):
+        """The hook: the value of an expression, which comes after up to two operands from the stack, before the others."""
+        return PyCFunction_New(&expression_method, self)
+
+    cdef object _evaluated(self, PyObject** given, Py_ssize_t count):
+        cdef PyObject* operands[MOST_OPERANDS]
+        cdef Py_ssize_t k, at = 0
+        while at < count and type(<object> given[at]) is not Expression:
+            at += 1
+        if at == count or self.arithmetic is None or not self.arithmetic.own_numbers:
+            return self.general(*[<object> given[k] for k in range(count)])
+        if at == 0:
+            return self._value(<Expression> <object> given[0], given + 1)
+        for k in range(count):
+            if k != at:
+                operands[k - (k > at)] = given[k]
+        return self._value(<Expression> <object> given[at], operands)
 
     cdef object _value(self, Expression e, PyObject** given):
         cdef Item stack[MOST_VALUES]
@@ -139,59 +134,74 @@ cdef class Evaluator:
         return <object> z.object
 
     cdef int _run(self, Expression e, PyObject** given, Item* stack, int* top) except -1:
-        cdef int k
+        cdef int k, verb
         cdef Step* s
         cdef Item* z
         for k in range(e.count):
             s = &e.codes[k]
             z = &stack[top[0] - 1]
-            if s.verb == LOAD_OPERAND:
+            verb = s.verb
+            if verb == LOAD_OPERAND:
                 self._take(z + 1, given[s.what])
                 top[0] += 1
-            elif s.verb == OPERATOR:
+            elif verb == OPERATOR:
                 self._operate(z - 1, z, s.what)
                 top[0] -= 1
-            elif s.verb == ATTRIBUTE:
-                made = self.looks.attr(self._object(z), e.things[s.what])
+            elif verb == ATTRIBUTE:
+                made = self.looks.attr(self._object(z), <object> s.thing)
                 self._replace(z, <PyObject*> made)
-            elif s.verb == LOAD_CONST:
+            elif verb == LOAD_CONST:
                 if s.is_float and self.has_numbers:
                     z[1].object, z[1].x, z[1].kind = NULL, s.x, STILL_NUMBER
                 else:
-                    self._take(z + 1, <PyObject*> e.things[s.what])
+                    self._take(z + 1, s.thing)
                 top[0] += 1
-            elif s.verb == ITEM:
+            elif verb == ITEM:
                 made = self.looks.getitem(self._object(z - 1), self._object(z))
                 self._replace(z - 1, <PyObject*> made)
                 Py_XDECREF(z.object)
                 top[0] -= 1
-            elif s.verb == LOAD_GLOBAL:
-                made = global_of_frame(e.things[s.what])
+            elif verb == LOAD_GLOBAL:
+                made = global_of_frame(<object> s.thing)
                 self._take(z + 1, <PyObject*> made)
                 top[0] += 1
-            elif s.verb == NEGATIVE:
+            elif verb == NEGATIVE:
                 self._negate(z)
-            elif s.verb == COMPARISON:
+            elif verb == COMPARISON:
                 made = self._compare(z - 1, z, s.what)
                 self._replace(z - 1, <PyObject*> made)
                 Py_XDECREF(z.object)
                 top[0] -= 1
-            elif s.verb == METHOD:
-                made = self.looks.method(self._object(z), e.things[s.what])
+            elif verb == METHOD:
+                made = self.looks.method(self._object(z), <object> s.thing)
                 self._replace(z, <PyObject*> made)
-            elif s.verb == LOAD_CELL:
-                number, name, is_free = e.things[s.what]
+            elif verb == SET_ATTRIBUTE:
+                self.looks.set_attr(self._object(z - 1), self._object(z), <object> s.thing)
+                self._leave_none(stack, top, 2)
+            elif verb == SET_ITEM_OF:
+                self.looks.setitem(self._object(z - 2), self._object(z - 1), self._object(z))
+                self._leave_none(stack, top, 3)
+            elif verb == LOAD_CELL:
+                number, name, is_free = <object> s.thing
                 made = contents(<object> given[<int> number], name, is_free)
                 self._take(z + 1, <PyObject*> made)
                 top[0] += 1
             else:
                 made = self._object(z - 1)
-                if s.verb == PREPARED_CALL:
+                if verb == PREPARED_CALL:
                     made = self.looks.prep(made)
                 self._call(z - 1, made, z)
                 Py_XDECREF(z.object)
                 top[0] -= 1
         return 0
+
+    cdef void _leave_none(self, Item* stack, int* top, int count) noexcept:
+        """None instead of the top items."""
+        while count > 1:
+            count -= 1
+            top[0] -= 1
+            Py_XDECREF(stack[top[0]].object)
+        self._replace(&stack[top[0] - 1], <PyObject*> None)
 
     cdef int _operate(self, Item* a, Item* b, int op) except -1:
         """Put a op b into `a`."""
@@ -295,6 +305,17 @@ cdef class Evaluator:
         made = f(self._object(x))
         self._replace(function, <PyObject*> made)
         return 0
+
+
+cdef object called_expression(object evaluator, PyObject** given, Py_ssize_t count):
+    return (<Evaluator> evaluator)._evaluated(given, count)
+
+
+cdef PyMethodDef expression_method
+expression_method.ml_name = "expression"
+expression_method.ml_meth = <PyCFunction> called_expression
+expression_method.ml_flags = METH_FASTCALL
+expression_method.ml_doc = NULL
 
 
 cdef int[6] COMPARED

@@ -116,7 +116,7 @@ cdef class Looks:
             return PyObject_GetAttr(o, name)
         return self.slow_attr(o, name)
 
-    def set_attr(self, v, o, name):
+    cpdef object set_attr(self, v, o, name):
         """o.name = v."""
         cdef PyObject* known
         if type_of(type(o)).tp_hash == hash_of_classes:
@@ -172,7 +172,7 @@ cdef class Looks:
             return PySequence_Contains(o, x) == 1
         return self.slow_contains(x, o)
 
-    def setitem(self, v, o, k):
+    cpdef object setitem(self, v, o, k):
         """o[k] = v."""
         if not is_met_whole(k):
             self.slow_setitem(v, o, k)
