@@ -24,7 +24,7 @@ class using:
 
 
 def recording(log):
-    """Hooks that do as PLAIN does and note (name, operands) first."""
+    """Hooks that do as PLAIN does and note (name, operands) first; that of expressions asks the others."""
 
     def noting(name):
         plain = getattr(PLAIN, name)
@@ -35,10 +35,10 @@ def recording(log):
 
         return hook
 
-    return Hooks(**{name: noting(name) for name in HOOK_NAMES})
+    return Hooks(**{name: noting(name) for name in HOOK_NAMES if name != "expression"})
 
 
-def rewriting():
+def rewriting(form="fused"):
     """Hooks whose prep rewrites every Python function, method and class body that is called."""
     made = WeakKeyDictionary()
 
@@ -50,7 +50,7 @@ def rewriting():
             if is_rewritten(f.__code__):
                 return f
             if f not in made:
-                made[f] = rewrite_function(f)
+                made[f] = rewrite_function(f, form)
             return made[f]
         if type(f) is MethodType and type(f.__func__) is FunctionType:
             return MethodType(prep(f.__func__), f.__self__)

@@ -48,10 +48,11 @@ def test_the_function_alone_is_rewritten(path, name):
         assert outcome(rewrite_function(namespace(path)[name]), str(path)) == expected(path, name)
 
 
+@pytest.mark.parametrize("form", ["fused", "expressions"])
 @pytest.mark.parametrize(("path", "name"), PROGRAMS)
-def test_every_function_it_calls_is_rewritten(path, name):
-    with using(rewriting()):
-        assert outcome(rewrite_function(namespace(path)[name]), str(path)) == expected(path, name)
+def test_every_function_it_calls_is_rewritten(path, name, form):
+    with using(rewriting(form)):
+        assert outcome(rewrite_function(namespace(path)[name], form), str(path)) == expected(path, name)
 
 
 @pytest.mark.parametrize(("path", "name"), PROGRAMS)

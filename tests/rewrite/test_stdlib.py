@@ -283,8 +283,9 @@ PROGRAMS = [json_round_trip, texts, differences, fractions, decimals, data_class
 PROGRAMS += [parsers, dates, counters, contexts, event_loops, patterns, enumerations]
 
 
+@pytest.mark.parametrize("form", ["fused", "expressions"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
-def test_programs_give_the_same_results_when_all_they_call_is_rewritten(program):
+def test_programs_give_the_same_results_when_all_they_call_is_rewritten(program, form):
     expected = repr(program())
-    with using(rewriting()):
-        assert repr(rewrite_function(program)()) == expected
+    with using(rewriting(form)):
+        assert repr(rewrite_function(program, form)()) == expected

@@ -87,10 +87,11 @@ def events(f, n):
     return log
 
 
+@pytest.mark.parametrize("form", ["fused", "expressions"])
 @pytest.mark.parametrize("n", [0, 1, 4])
 @pytest.mark.parametrize("f", [loops, handlers, one_line, generator, matching, whiles], ids=lambda f: f.__name__)
-def test_the_trace_is_that_of_the_original(f, n):
-    assert events(rewrite_function(f), n) == events(f, n)
+def test_the_trace_is_that_of_the_original(f, n, form):
+    assert events(rewrite_function(f, form), n) == events(f, n)
 
 
 @pytest.mark.parametrize("f", [loops, handlers, generator], ids=lambda f: f.__name__)

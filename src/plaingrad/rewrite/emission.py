@@ -137,8 +137,8 @@ class Emission:
             else:
                 self.emit(CELL_ITSELF, number + self.hidden * (number >= self.n_locals))
         self.parts.append(call_above(piece.below + 1 + len(piece.operands), self.version.precall))
-        if piece.discards:
-            self.emit("POP_TOP")
+        if piece.after:
+            self.emit(piece.after)
         for _ in range(start + 1, piece.stop):
             self.begin()
         self.flush()

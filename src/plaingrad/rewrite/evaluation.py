@@ -1,9 +1,22 @@
 """What rewritten code asks of a level in one call: an expression, evaluated by the level's hooks one after another."""
 
-import sys
-
 #: The verbs of steps: what each pushes, or makes of the top of the stack. Those that set something push None.
-LOAD, DEREF, CONST, GLOBAL, ATTR, METHOD, GETITEM, BINARY, NEG, COMPARE, CALL, PREP_CALL, SET_ATTR, SET_ITEM = VERBS = (
+(
+    LOAD,
+    DEREF,
+    CONST,
+    GLOBAL,
+    ATTR,
+    METHOD,
+    GETITEM,
+    BINARY,
+    NEG,
+    COMPARE,
+    CALL,
+    PREP_CALL,
+    SET_ATTR,
+    SET_ITEM,
+) = VERBS = (
     "load",
     "deref",
     "const",

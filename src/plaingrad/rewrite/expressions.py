@@ -51,6 +51,7 @@ class Tree:
         hooks: how many hooks it saves.
         line: of all its instructions; None if it only stands for what is on the stack.
         acts: whether one of its steps may raise something or run other code.
+        after: the instruction that takes the value, if that ends the expression.
     """
 
     start: tuple
@@ -61,13 +62,14 @@ class Tree:
     hooks: int = 0
     line: int | None = None
     acts: bool = False
+    after: str = ""
 
 
 @dataclass(slots=True)
 class Piece:
     """Instructions `start..stop-1`, which become one call, of `below` values on the stack and of `operands`.
 
-    `discards`: they leave nothing on the stack.
+    `after` is an instruction behind the call, or nothing.
     """
 
     start: tuple
@@ -75,7 +77,7 @@ class Piece:
     expression: object
     below: int
     operands: list
-    discards: bool
+    after: str
 
 
 def find_expressions(listing, version, code, entered) -> dict:
@@ -92,7 +94,7 @@ class Search:
         self.n_locals = len(code.co_varnames)
         self.borders = {region.start for region in listing.regions}
         self.borders |= {region.stop + 1 for region in listing.regions}
-        self.unsure = frozenset() if CHECKS_LOCALS else maybe_unbound(listing, code)
+        self.unsure = frozenset() if CHECKS_LOCALS else None  # found when somebody asks
         self.stack: list[Tree] = []
         self.found: dict[int, Piece] = {}
         self.at = 0
@@ -120,6 +122,7 @@ class Search:
         self.stack.clear()
 
     def push(self, steps, half=0, **more):
+        """A new value at the top."""
         self.stack.append(Tree((self.at, half), self.at + 1, steps, line=self.line(), **more))
         return True
 
@@ -146,30 +149,38 @@ class Search:
         del self.stack[-count:]
         return trees
 
-    def combine(self, trees, *step, kind=VALUE):
+    def combine(self, trees, *step, kind=VALUE, after=""):
         """Push what `step` makes of the trees; False, with nothing changed, if that would be no expression."""
         line = self.line()
         steps = (*[s for tree in trees for s in tree.steps], step)
-        lines = {tree.line for tree in trees} - {None}
-        if lines != {line} and lines or len(steps) > MOST_STEPS or not fits(steps):
+        is_split = any(tree.line != line for tree in trees if tree.line is not None)
+        if is_split or len(steps) > MOST_STEPS or not fits(steps):
             self.stack += [tree for tree in trees if tree.hooks or not tree.below]
             return False
-        below = max([tree.below for tree in trees])
-        hooks = sum([tree.hooks for tree in trees]) + 1
-        start = min([tree.start for tree in trees])
-        self.stack.append(Tree(start, self.at + 1, steps, kind, below, hooks, line, True))
+        below = max(tree.below for tree in trees)
+        hooks = sum(tree.hooks for tree in trees) + 1
+        start = min(tree.start for tree in trees)
+        self.stack.append(Tree(start, self.at + 1, steps, kind, below, hooks, line, True, after))
         return True
 
     # What instructions do. Each says whether it could; one that could not comes again with an unknown stack.
 
     def load(self, name, arg):
+        """LOAD_FAST."""
         if arg >= self.n_locals:
             return not self.stack
-        if self.at in self.unsure and any(tree.acts for tree in self.stack):
+        if any(tree.acts for tree in self.stack) and self.is_unsure():
             return False  # what comes before may raise something else
         return self.push(((LOAD, (LOCAL, arg)),))
 
+    def is_unsure(self):
+        """Whether the local that is loaded may have no value."""
+        if self.unsure is None:
+            self.unsure = maybe_unbound(self.listing, self.code)
+        return self.at in self.unsure
+
     def pair(self, name, arg):
+        """An instruction on two locals."""
         first, second = self.version.pairs[name]
         if second == "STORE_FAST" or max(arg >> 4, arg & 15) >= self.n_locals:
             self.finish()
@@ -181,16 +192,19 @@ class Search:
         return self.push(((LOAD, (LOCAL, arg & 15)),), half=1)
 
     def cell(self, name, arg):
+        """LOAD_DEREF."""
         name = self.code._varname_from_oparg(arg)
         return self.push(((DEREF, (CELL, arg, name, name in self.code.co_freevars)),), acts=True)
 
     def const(self, name, arg):
+        """LOAD_CONST, LOAD_SMALL_INT."""
         value = arg if name == "LOAD_SMALL_INT" else self.consts[arg]
         if type(value) not in ORDINARY:
             return not self.stack
         return self.push(((CONST, value),))
 
     def load_global(self, name, arg):
+        """LOAD_GLOBAL, with a NULL if a call follows."""
         found = self.names[arg >> 1]
         tree = {"steps": ((GLOBAL, found),), "acts": True}
         if not arg & 1:
@@ -198,13 +212,16 @@ class Search:
         if found not in FUNCTIONS and found != "math":
             return not self.stack
         if self.version.null_first:
-            return self.pad(name, arg) and self.push(**tree, half=1)  # the NULL may be that of a call further out
+            self.pad(name, arg)  # which may be that of a call further out
+            return self.push(**tree, half=1)
         return self.push(**tree) and self.pad(name, arg)
 
     def pad(self, name, arg):
+        """PUSH_NULL."""
         return self.push((), kind=PAD)
 
     def attribute(self, name, arg):
+        """LOAD_ATTR, LOAD_METHOD."""
         bit = self.version.method_bit
         wanted = self.names[arg >> 1 if bit else arg]
         if name == "LOAD_METHOD" or (bit and arg & 1):
@@ -225,10 +242,12 @@ class Search:
         return done
 
     def item(self, name, arg):
+        """BINARY_SUBSCR."""
         trees = self.taken(2)
         return trees is not None and self.combine(trees, GETITEM, None)
 
     def binary(self, name, arg):
+        """BINARY_OP."""
         hook = self.version.arithmetic[arg]
         if hook == "getitem":
             return self.item(name, arg)
@@ -236,16 +255,16 @@ class Search:
         return trees is not None and self.combine(trees, BINARY, hook)
 
     def negative(self, name, arg):
+        """UNARY_NEGATIVE."""
         trees = self.taken(1)
         return trees is not None and self.combine(trees, NEG, None)
 
     def compare(self, name, arg):
         """The value of a comparison ends an expression: what follows is mostly a jump."""
-        if self.version.compare_casts and arg & 16:
-            return not self.stack
         trees = self.taken(2)
         hook = COMPARISONS[arg >> self.version.compare_shift]
-        if trees is None or not self.combine(trees, COMPARE, hook):
+        casts = self.version.compare_casts and arg & 16
+        if trees is None or not self.combine(trees, COMPARE, hook, after="TO_BOOL" if casts else ""):
             return False
         self.finish()
         return True
@@ -271,20 +290,23 @@ class Search:
         return True
 
     def store_attribute(self, name, arg):
+        """STORE_ATTR."""
         return self.store(2, SET_ATTR, self.names[arg])
 
     def store_item(self, name, arg):
+        """STORE_SUBSCR."""
         return self.store(3, SET_ITEM, None)
 
     def store(self, count, *step):
         """An assignment ends an expression."""
         trees = self.taken(count)
-        if trees is None or not self.combine(trees, *step):
+        if trees is None or not self.combine(trees, *step, after="POP_TOP"):
             return False
         self.finish()
         return True
 
     def precall(self, name, arg):
+        """PRECALL."""
         return self.may_call(arg) or not self.stack
 
     def may_call(self, arg):
@@ -296,6 +318,7 @@ class Search:
         return pad.kind == PAD and (function.kind == FUNCTION or is_function(function.steps))
 
     def call(self, name, arg):
+        """CALL."""
         if not self.may_call(arg):
             return not self.stack
         below, above, value = self.stack[-3:]
@@ -334,11 +357,22 @@ def operands_of(steps):
 
 def fits(steps):
     """Whether the compiled core has room for them."""
+    if len(steps) <= min(MOST_OPERANDS, DEEPEST):
+        return True
     on_stack, others = operands_of(steps)
     return len(on_stack) + len(others) <= MOST_OPERANDS and deepest(steps) <= DEEPEST
 
 
-TAKES = {LOAD: 0, DEREF: 0, CONST: 0, GLOBAL: 0, ATTR: 1, METHOD: 1, NEG: 1, SET_ITEM: 3}  # two, if it is not here
+TAKES = {
+    LOAD: 0,
+    DEREF: 0,
+    CONST: 0,
+    GLOBAL: 0,
+    ATTR: 1,
+    METHOD: 1,
+    NEG: 1,
+    SET_ITEM: 3,
+}  # two, if it is not here
 
 
 def deepest(steps):
@@ -355,7 +389,14 @@ def piece_of(tree):
     on_stack, others = operands_of(tree.steps)
     number = {what: k for k, what in enumerate([*on_stack, *others])}
     steps = tuple([(verb, placed(what, number)) for verb, what in tree.steps])
-    return Piece(tree.start, tree.stop, expression(steps, len(number)), len(on_stack), others, tree.steps[-1][0] in (SET_ATTR, SET_ITEM))
+    return Piece(
+        tree.start,
+        tree.stop,
+        expression(steps, len(number)),
+        len(on_stack),
+        others,
+        tree.steps[-1][0] in (SET_ATTR, SET_ITEM),
+    )
 
 
 def placed(what, number):

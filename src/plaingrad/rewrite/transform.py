@@ -29,8 +29,8 @@ SPARE = 4  # items that the instructions of one hook may put above what was ther
 def transform(code: CodeType, version, rewritten, form: str = "fused") -> CodeType:
     """`code` with every interesting instruction turned into a call of a hook of the current level.
 
-    `rewritten` does so with the code of comprehensions. The form "fused": runs of arithmetic are to record themselves in
-    one step, where the hooks of the level say that they can do that; "expressions": these are evaluated in one call.
+    `rewritten` does so with the code of comprehensions. The form "fused": runs of arithmetic are to record themselves
+    in one step, where the hooks of the level say that they can do that; "expressions": these are evaluated in one call.
     """
     return Rewriting(code, version, rewritten, form).run()
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, MutableMapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.engine.values import texts
 from plaingrad.engine.compiled import FOR_ANY_LEVEL
+from plaingrad.engine.values import texts
 from plaingrad.rewrite import rewrite_function, rewritten
 
 if TYPE_CHECKING:

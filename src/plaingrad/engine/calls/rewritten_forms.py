@@ -20,7 +20,7 @@ _forms: dict[tuple[int, str], tuple[Any, ...]] = {}
 
 
 def find(f: FunctionType, code: CodeType, form: str) -> FunctionType | None:
-    """The form of `f`, whose code is `code`, for levels that run that `form`, if it is known and nothing has changed."""
+    """The form of `f`, whose code is `code`, for levels that run `form`, if it is known and nothing has changed."""
     known = _forms.get((id(f), form))
     if (
         known is not None

@@ -28,11 +28,10 @@ from typing import Any
 from plaingrad import rulebook
 from plaingrad.class_keys import is_among, is_own_key, is_subclass, key_of
 from plaingrad.critical import exclusively
-from plaingrad.engine.compiled import core
+from plaingrad.engine.compiled import FOR_ANY_LEVEL, core
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, is_heap, kind_of
 from plaingrad.engine.users_code import adoption_plans, codes
 from plaingrad.engine.users_code.class_versions import tag_of, versions_of
-from plaingrad.engine.compiled import FOR_ANY_LEVEL
 from plaingrad.rewrite import CURRENT, PLAIN, rewritten
 
 _ruled: dict[
