@@ -389,14 +389,7 @@ def piece_of(tree):
     on_stack, others = operands_of(tree.steps)
     number = {what: k for k, what in enumerate([*on_stack, *others])}
     steps = tuple([(verb, placed(what, number)) for verb, what in tree.steps])
-    return Piece(
-        tree.start,
-        tree.stop,
-        expression(steps, len(number)),
-        len(on_stack),
-        others,
-        tree.steps[-1][0] in (SET_ATTR, SET_ITEM),
-    )
+    return Piece(tree.start, tree.stop, expression(steps, len(number)), len(on_stack), others, tree.after)
 
 
 def placed(what, number):
