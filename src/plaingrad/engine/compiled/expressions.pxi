@@ -53,6 +53,8 @@ cdef class Expression:
             else:
                 if s.is_float:
                     s.x = what
+                if s.verb == LOAD_CELL:
+                    s.what = what[0]
                 self.things.append(what)
                 s.thing = <PyObject*> what
 
@@ -137,6 +139,7 @@ cdef class Evaluator:
         cdef int k, verb
         cdef Step* s
         cdef Item* z
+        cdef PyObject* inside
         for k in range(e.count):
             s = &e.codes[k]
             z = &stack[top[0] - 1]
@@ -182,9 +185,10 @@ cdef class Evaluator:
                 self.looks.setitem(self._object(z - 2), self._object(z - 1), self._object(z))
                 self._leave_none(stack, top, 3)
             elif verb == LOAD_CELL:
-                number, name, is_free = <object> s.thing
-                made = contents(<object> given[<int> number], name, is_free)
-                self._take(z + 1, <PyObject*> made)
+                inside = PyCell_GET(<object> given[s.what])
+                if inside == NULL:
+                    evaluation.contents(<object> given[s.what], *(<tuple> s.thing)[1:])  # which raises
+                self._take(z + 1, inside)
                 top[0] += 1
             else:
                 made = self._object(z - 1)
@@ -343,14 +347,6 @@ cdef inline bint value_of(int known, double x, double* z) noexcept:
     else:
         return False
     return isfinite(z[0])
-
-
-cdef object contents(object cell, object name, object is_free):
-    """What is in a variable that functions share."""
-    cdef PyObject* found = PyCell_GET(cell)
-    if found == NULL:
-        return evaluation.contents(cell, name, is_free)
-    return <object> found
 
 
 cdef object global_of_frame(object name):
