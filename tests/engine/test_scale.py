@@ -209,9 +209,9 @@ def test_work_on_inactive_lists_keeps_its_order_of_growth(name):
                 work(data)
                 return x * x
 
-            start = time.perf_counter()
+            start = time.process_time()
             assert plaingrad.grad(f)(3.0) == 6.0
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.process_time() - start)
         return best
 
     seconds(100)
