@@ -63,7 +63,7 @@ PACKAGES = {
         "scipy.fftpack._realtransforms", "scipy.fftpack._pseudo_diffs",
     ),
     "signal": (
-        "scipy.signal._sigtools", "scipy.signal._peak_finding", "scipy.signal._peak_finding_utils",
+        "scipy.signal._sigtools", "scipy.signal._spline", "scipy.signal._peak_finding", "scipy.signal._peak_finding_utils",
         "scipy.signal._signaltools", "scipy.signal._upfirdn", "scipy.signal._spectral_py",
         "scipy.signal._delegators", "scipy.signal._support_alternative_backends", "scipy.signal._short_time_fft",
     ),

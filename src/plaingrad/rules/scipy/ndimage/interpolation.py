@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import _nd_image
 
-from plaingrad.errors import MissingRuleError
 from plaingrad.rules.pushforwards import dot_of, pushed, total
 from plaingrad.rules.scipy.compiled import constant, each, enter
 from plaingrad.rules.scipy.ndimage.filters import defined, outer_rows
@@ -223,10 +222,8 @@ def at(c, coords, output, order, mode, cval):
 def geometric_transform(c, mapping, coordinates, matrix, offset, output, order, mode, cval, npad, args, kwargs):
     """Coordinates are given, or a matrix and an offset, or a function of the output's indices."""
     if mapping is not None:
-        raise MissingRuleError(
-            "`scipy.ndimage.geometric_transform` has no derivative here: it calls a function for every point.\n"
-            "  Instead: map_coordinates, with all coordinates at once.\n  See docs: errors#missing-rule"
-        )
+        found = [np.stack(mapping(place, *args, **kwargs)) * 1.0 for place in np.ndindex(*output.shape)]
+        coordinates = np.moveaxis(np.stack(found).reshape(*output.shape, c.ndim), -1, 0)
     if coordinates is None:
         places = np.indices(output.shape).reshape(output.ndim, -1)
         coordinates = (matrix @ places + offset[:, None]).reshape(len(matrix), *output.shape)

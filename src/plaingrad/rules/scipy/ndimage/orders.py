@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import _nd_image
 
-from plaingrad.errors import MissingRuleError
 from plaingrad.rules.scipy.compiled import constant, definitions
 from plaingrad.rules.scipy.ndimage.filters import continued, defined
 
@@ -57,15 +56,36 @@ def min_or_max_filter1d(x, size, axis, output, mode, cval, origin, minimum):
     output[...] = chosen(_nd_image.min_or_max_filter1d, x, args, 2, np.ones(shape, bool), mode, cval, origins)
 
 
+def best_places(whole: Any, structure: Any, offsets: Any, shape: Any) -> Any:
+    """For each result the place in `whole`, flat, of the largest sum with the structure, of equal ones the first, and which."""
+    best, found, which = None, np.zeros(shape, np.intp), np.zeros(shape, np.intp)
+    places = np.arange(whole.size).reshape(whole.shape)
+    for k, offset in enumerate(offsets):
+        part = tuple([slice(i, i + n) for i, n in zip(offset, shape, strict=True)])
+        value = whole[part] + structure[tuple(offset)]
+        better = np.ones(shape, bool) if best is None else value > best
+        best = value if best is None else np.where(better, value, best)
+        found, which = np.where(better, places[part], found), np.where(better, k, which)
+    return found, which
+
+
+constant(best_places)
+
+
 @defined("min_or_max_filter", mutates=True)
 def min_or_max_filter(x, footprint, structure, output, mode, cval, origins, minimum):
-    if structure is not None:
-        raise MissingRuleError(
-            "grey morphology with a structure that is not flat has no derivative here.\n"
-            "  Instead: a footprint.\n  See docs: errors#missing-rule"
-        )
-    args = (footprint, None, None, mode, cval, origins, minimum)
-    output[...] = chosen(_nd_image.min_or_max_filter, x, args, 2, footprint, mode, cval, origins)
+    if structure is None:
+        args = (footprint, None, None, mode, cval, origins, minimum)
+        output[...] = chosen(_nd_image.min_or_max_filter, x, args, 2, footprint, mode, cval, origins)
+        return
+    whole, sign = x * 1.0, -1.0 if minimum else 1.0  # an erosion is the dilation of the negative
+    for axis in range(x.ndim):
+        n = footprint.shape[axis]
+        before = n // 2 + int(origins[axis])
+        whole = continued(whole, axis, before, n - 1 - before, mode, cval)
+    offsets = np.argwhere(footprint)
+    places, which = best_places(sign * whole, structure * 1.0, offsets, x.shape)
+    output[...] = whole.reshape(-1)[places] + sign * structure[tuple(offsets.T)][which]
 
 
 @defined("rank_filter", mutates=True)
