@@ -158,28 +158,30 @@ def block_lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
     return adjoint(triangular(up, adjoint(triangular(low, core, 2)), 0, False))
 
 
-def square_lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
-    """The same block by block from the last one, in as many operations as two factorisations.
+def square_lu_bar(lu: Any, bar: Any) -> Any:
+    """The same of L below the diagonal and U in one array, as their cotangents are, in as many operations as two factorisations.
 
-    A = [[A1, A2], [A3, A4]] with A1 = L U, A2 = L V, A3 = M U, and A4 - M V is factored further.
+    Block by block from the last one: A = [[A1, A2], [A3, A4]] with A1 = L U, A2 = L V, A3 = M U; A4 - M V is factored further.
     """
-    n = np.shape(low)[0]
-    if 2 * n <= 3 * BLOCK:
-        return block_lu_bar(low, up, low_bar, up_bar)
-    bar = np.tril(low_bar, -1) + np.triu(up_bar)
-    for end in range(n, 0, -BLOCK):
-        start = max(0, end - BLOCK)
+    n = np.shape(lu)[0]
+    block = BLOCK if 2 * n > 3 * BLOCK else max(n, 1)
+    bar = np.array(bar, dtype=np.result_type(lu, bar))
+    for end in range(n, 0, -block):
+        start = max(0, end - block)
         here, after = slice(start, end), slice(end, n)
-        left, u, v, m = low[here, here], up[here, here], up[here, after], low[after, here]
-        left_bar, u_bar = np.tril(bar[here, here], -1), np.triu(bar[here, here])
+        corner, v, m = lu[here, here], lu[here, after], lu[after, here]
+        corner_bar = bar[here, here]
         if end < n:
             rest_bar = bar[after, after]
-            v_bar = triangular(left, bar[here, after] - adjoint(m) @ rest_bar, 2)
-            m_bar = adjoint(triangular(u, adjoint(bar[after, here] - rest_bar @ adjoint(v)), 0, False))
-            left_bar, u_bar = left_bar - v_bar @ adjoint(v), u_bar - adjoint(m) @ m_bar
+            v_bar = solve_op(corner, bar[here, after] - adjoint(m) @ rest_bar, 2, True, True)
+            m_bar = adjoint(
+                solve_op(corner, adjoint(bar[after, here] - rest_bar @ adjoint(v)), 0, False, False)
+            )
+            corner_bar = corner_bar - np.tril(v_bar @ adjoint(v), -1) - np.triu(adjoint(m) @ m_bar)
             bar[here, after] = v_bar
             bar[after, here] = m_bar
-        bar[here, here] = block_lu_bar(left, u, np.tril(left_bar, -1), np.triu(u_bar))
+        low, up = unpacked(corner)
+        bar[here, here] = block_lu_bar(low, up, np.tril(corner_bar, -1), np.triu(corner_bar))
     return bar
 
 
@@ -197,7 +199,8 @@ def lu_bar(low: Any, up: Any, low_bar: Any, up_bar: Any) -> Any:
     elif n > k:  # U2 = L^-1 A2
         beside = triangular(square_l, up_bar[:, k:], 2)
         l_bar = l_bar - beside @ adjoint(up[:, k:])
-    a_bar = square_lu_bar(square_l, square_u, l_bar, u_bar)
+    strict = np.tri(k, k, -1, dtype=bool)
+    a_bar = square_lu_bar(np.where(strict, square_l, square_u), np.where(strict, l_bar, u_bar))
     return a_bar if beside is None else np.concatenate([a_bar, beside], 0 if m > k else 1)
 
 
@@ -256,6 +259,8 @@ def lu_factor(f, a, *rest, **options):
     def lu_factor_pullback(z_bar):
         if is_zero(z_bar[0]):
             return (ZeroTangent,)
+        if np.shape(a)[0] == np.shape(a)[1]:
+            return (square_lu_bar(z[0], z_bar[0])[inverse_order(order)],)
         low, up = unpacked(z[0])
         k = np.shape(low)[1]
         bar = lu_bar(low, up, np.tril(z_bar[0][:, :k], -1), np.triu(z_bar[0][:k]))
@@ -332,8 +337,9 @@ def lu_solve_core(f, lu, piv, b, trans, check_finite):
             left, right = as_columns(b_bar), as_columns(z)  # op(A)_bar = -left right^H
             if trans:
                 left, right = (right, left) if trans == 2 else (conj(right), conj(left))
-            left = left[order]
-            return -packed(left @ adjoint(up @ right), (adjoint(low) @ left) @ adjoint(right))
+            left = -left[order]
+            strict = np.tri(np.shape(lu)[0], k=-1, dtype=bool)
+            return np.where(strict, left @ adjoint(up @ right), (adjoint(low) @ left) @ adjoint(right))
 
         return Thunk(factors_bar), NoTangent, b_bar
 
