@@ -177,7 +177,7 @@ def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> 
     """min |ax - b| within bounds, x the solution."""
 
     def cost(x: Any) -> Any:
-        r = np.dot(a, x) - b
+        r = a @ x - b
         return 0.5 * np.dot(r, r)
 
     return minimum(function, Problem(cost, low, high), x)
@@ -185,18 +185,15 @@ def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> 
 
 @RULES.defined(find("lsq_linear"))
 def lsq_linear(function: Any, call: Any, given: dict[str, Any]) -> Any:
-    """|Ax - b| within bounds; A dense."""
+    """|Ax - b| within bounds; A an array, a sparse matrix or a linear operator."""
     result = called(function, call)
     a, b = given["A"], np.asarray(given["b"])
-    if not isinstance(a, (np.ndarray, list, tuple)):
-        if is_active((a, b, given["bounds"])):
-            refuse(function, "its matrix is no array")
-        return result
-    a = np.asarray(a)
+    if isinstance(a, (np.ndarray, list, tuple)):
+        a = np.asarray(a)
     x = fresh(result["x"])
     low, high = bounds_of(given["bounds"], x.size)
     z = linear_least(function, a, b, x, low, high)
-    r = np.dot(a, z) - b
+    r = a @ z - b
     if not is_active(r) and not is_active(z):
         return result
     spoil(function, result, r, "x", "fun", "cost")
@@ -222,10 +219,10 @@ def linprog(function: Any, call: Any, given: dict[str, Any]) -> Any:
     for name, low in (("ub", -np.inf), ("eq", None)):
         matrix, right = given[f"A_{name}"], given[f"b_{name}"]
         if matrix is not None:
-            if not isinstance(matrix, (np.ndarray, list, tuple)):
-                refuse(function, "one of its matrices is no array")
+            if isinstance(matrix, (np.ndarray, list, tuple)):
+                matrix = np.atleast_2d(matrix)
             right = np.reshape(np.asarray(right), (-1,))
-            constraints.append((rows_of(np.atleast_2d(matrix)), right if low is None else low, right))
+            constraints.append((rows_of(matrix), right if low is None else low, right))
     problem = Problem(lambda x: np.dot(c, x), *pairs_of(given["bounds"], x.size), tuple(constraints))
     z = minimum(function, problem, x)
     spoil(function, result, problem.f(z), "x", "fun", "slack", "con")
@@ -245,7 +242,7 @@ def linprog(function: Any, call: Any, given: dict[str, Any]) -> Any:
 
 def rows_of(matrix: Any) -> Any:
     """x -> matrix x."""
-    return lambda x: np.dot(matrix, x)
+    return lambda x: matrix @ x
 
 
 def pairs_of(bounds: Any, count: int) -> tuple[Any, Any]:
