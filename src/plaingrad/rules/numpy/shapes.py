@@ -45,13 +45,22 @@ def itself(x_dot, x, z, *options, **more):
     return x_dot
 
 
+def itself_at(x_dot, x, key):
+    """The tangent, or each of a chunk, at the same key."""
+    if np.ndim(x_dot) == np.ndim(x):
+        return np.asarray(x_dot)[key][()]
+    return np.stack([np.asarray(part)[key] for part in x_dot])
+
+
 linear(vars(np.generic)["T"], lambda z_bar, x: z_bar, itself)
 linear(vars(np.generic)["base"], lambda z_bar, x: z_bar, itself)
 linear(vars(np.generic)["real"], lambda z_bar, x: z_bar, lambda x_dot, x, z: np.real(x_dot))
 linear(vars(np.generic)["imag"], lambda z_bar, x: z_bar * 1j, lambda x_dot, x, z: np.imag(x_dot))
 composed(vars(np.generic)["flat"])(lambda x: np.array(x).flat)
-for f in methods("transpose", "swapaxes", "squeeze", "__getitem__", types=(np.generic,)):
+for f in methods("transpose", "swapaxes", "squeeze", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options, **more: np.reshape(z_bar, ()), itself)
+for f in methods("__getitem__", types=(np.generic,)):  # x[False] is empty
+    linear(f, lambda z_bar, x, *options: np.sum(z_bar), lambda x_dot, x, z, *options: itself_at(x_dot, x, *options))
 for f in methods("item", "tolist", types=(np.generic,)):
     linear(f, lambda z_bar, x, *options: z_bar, lambda x_dot, x, z, *options: as_number(z, x_dot))
 

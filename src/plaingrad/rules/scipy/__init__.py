@@ -90,6 +90,10 @@ PACKAGES = {
         "scipy.ndimage._nd_image", "scipy.ndimage._rank_filter_1d", "scipy.ndimage._filters",
         "scipy.ndimage._interpolation", "scipy.ndimage._support_alternative_backends", "scipy.ndimage._morphology",
     ),
+    "stats": tuple([f"scipy.stats.{name}" for name in (
+        "_continuous_distns", "_covariance", "_discrete_distns", "_distn_infrastructure", "_kde", "_ksstats", "_morestats",
+        "_multivariate", "_stats", "_stats_py", "_stats_pythran",
+    )]),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
-from plaingrad.rules.scipy.forms import find, keep_quiet, row
+from plaingrad.rules.scipy.forms import defined, find, keep_quiet, row
 from plaingrad.rules.scipy.special.incomplete import (
     beta_density,
     betainc_in_a,
@@ -221,4 +221,11 @@ row("_smirnovp", ((4, 7), (0.3, 0.47)), None, lambda m, n, x, z: smirnov_slope(2
 row("smirnov", ((4, 7), (0.3, 0.47)), None, lambda m, n, x, z: _smirnovp(n, x) if _smirnovp else smirnov_slope(1, n, x))
 row("_smirnovc", ((4, 7), (0.3, 0.47)), None, lambda m, n, x, z: -_smirnovp(n, x) if _smirnovp else -smirnov_slope(1, n, x))
 row("kolmogorov", ((0.4, 0.8, 1.7),), lambda m, x, z: kolmogorov_slope(x))
+
+
+@defined("_kolmogp")
+def _kolmogp(x):
+    return kolmogorov_slope(np.asarray(x, float))
+
+
 row("_kolmogc", ((0.4, 0.8, 1.7),), lambda m, x, z: -kolmogorov_slope(x))

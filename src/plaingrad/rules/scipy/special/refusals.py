@@ -5,5 +5,4 @@ from __future__ import annotations
 from plaingrad.rules.scipy.forms import none, refused
 
 refused("ellipsoidal harmonics are evaluated by recurrences in C", "_ellip_harm")
-refused("the series of its slope is not at hand", "_kolmogp")
 none("geterr", "seterr")
