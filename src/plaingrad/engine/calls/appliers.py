@@ -139,6 +139,7 @@ def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
     plain = guarded(calls, f) if rule is not None else python_ufunc(calls, f)
     with_options = rulebook.find(np.ufunc.__call__)
     operands = f.nin
+    by_definition = composed(calls, rule, f) if rule is not None and rule.kind == "composed" else None
 
     def apply_ufunc(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) > operands:
@@ -147,6 +148,8 @@ def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
             return calls.applier(with_options, np.ufunc.__call__)(f, *args, **kwargs)
         if rule is None:
             return plain(*args)
+        if by_definition is not None:
+            return by_definition(*args)
         if not rule.gives_derivative:
             for x in args:
                 calls.meet_all(x)

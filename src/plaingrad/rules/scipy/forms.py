@@ -34,7 +34,13 @@ def find(name: str, modules: tuple[str, ...] = MODULES) -> Any:
             continue
         if callable(function):  # some functions have the name of their module
             return function
-    return None
+    return find_in_boost(name) if modules is MODULES else None
+
+
+def find_in_boost(name: str) -> Any:
+    """The same in SciPy before 1.15, whose distributions had these functions to themselves, if they are imported."""
+    boost = sys.modules.get("scipy.stats._boost")
+    return getattr(boost, name, None) or getattr(boost, name.replace("_pmf", "_pdf"), None)
 
 
 def keep(rule: Rule) -> None:

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
-from plaingrad.rules.scipy.forms import find, none, refused, row, unknown
-from plaingrad.rules.scipy.special.incomplete import beta_density
+from plaingrad.rules.scipy.forms import find, none, refused, row
+from plaingrad.rules.scipy.special.incomplete import beta_density, betainc_in_a
 
 COUNTS = ((1, 0, 3), (4, 5, 7), (0.2, 0.8, 0.55))
-COUNT = "it has values at whole numbers only"
 
 
 def binomial_slope(k: Any, n: Any, p: Any, z: Any) -> Any:
@@ -25,9 +24,9 @@ row("_binom_cdf", COUNTS, None, None, lambda m, k, n, p, z: -count_density(k, n,
 row("_binom_sf", COUNTS, None, None, lambda m, k, n, p, z: count_density(k, n, p))
 row("_nbinom_pmf", COUNTS, None, lambda m, k, n, p, z: z * (np.log(p) + sc.psi(k + n * 1.0) - sc.psi(n * 1.0)),
     lambda m, k, n, p, z: z * (np.true_divide(n, p) - np.true_divide(k, 1 - p)))
-row("_nbinom_cdf", COUNTS, None, unknown("_nbinom_cdf", 1, COUNT),
+row("_nbinom_cdf", COUNTS, None, lambda m, k, n, p, z: betainc_in_a(n * 1.0, np.floor(k) + 1.0, p),
     lambda m, k, n, p, z: beta_density(n * 1.0, np.floor(k) + 1.0, p))
-row("_nbinom_sf", COUNTS, None, unknown("_nbinom_sf", 1, COUNT),
+row("_nbinom_sf", COUNTS, None, lambda m, k, n, p, z: -betainc_in_a(n * 1.0, np.floor(k) + 1.0, p),
     lambda m, k, n, p, z: -beta_density(n * 1.0, np.floor(k) + 1.0, p))
 row("_nbinom_mean", ((2.0, 4.5), (0.3, 0.6)), lambda m, n, p, z: np.true_divide(1 - p, p),
     lambda m, n, p, z: -np.true_divide(n, p * p))
@@ -61,7 +60,5 @@ for _name, _sign in (("_landau_ppf", 1), ("_landau_isf", -1)):
     row(_name, ((0.3, 0.8), *LANDAU[1:]), lambda m, p, at, s, z, sign=_sign: np.true_divide(sign, landau(z, at, s)), 1,
         lambda m, p, at, s, z: np.true_divide(z - at, s) + SHIFT)
 refused("the slope of Landau's density has no closed form", "_landau_pdf")
-refused("a closed form has not been written", "_ncf_mean", "_ncf_variance", "_ncf_skewness",
-        "_ncf_kurtosis_excess", "_nct_mean", "_nct_variance", "_nct_skewness", "_nct_kurtosis_excess",
-        "_nbinom_skewness", "_nbinom_kurtosis_excess", "_lanczos_sum_expg_scaled", "_struve_asymp_large_z",
+refused("a closed form has not been written", "_lanczos_sum_expg_scaled", "_struve_asymp_large_z",
         "_struve_bessel_series", "_struve_power_series")

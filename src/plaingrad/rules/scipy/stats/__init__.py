@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.stats import boxes, covariances, densities, integrals, kernels, switches, transforms
+from plaingrad.rules.scipy.stats import boxes, covariances, densities, infrastructure, integrals, kernels, moments, switches, transforms
 from plaingrad.rules.scipy.stats.names import RULES
 
 
@@ -15,4 +15,4 @@ def rules() -> Iterable[Rule]:
     return [*RULES, *forms.gathered()]
 
 
-__all__ = ["boxes", "covariances", "densities", "integrals", "kernels", "switches", "transforms"]
+__all__ = ["boxes", "covariances", "densities", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]

@@ -12,7 +12,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.pushforwards import dot_of, lined_up, varies
 from plaingrad.rules.scipy.compiled import constant, enter
 from plaingrad.rules.scipy.forms import defined, keep
-from plaingrad.rules.scipy.implicit import called, carrying, fresh, refuse
+from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, refuse
 from plaingrad.rules.scipy.stats.integrals import probability
 from plaingrad.rules.scipy.stats.names import RULES, method_of, methods
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
@@ -70,6 +70,8 @@ def integrated(name: str, method: str, density: Any, low: Any, high: Any) -> Non
     @methods(instance, method)
     def probability_of(function: Any, call: Any, given: dict[str, Any]) -> Any:
         values = fresh(np.asarray(called(function, call)))
+        if not is_active(call[0]):
+            return values if values.ndim else values[()]
         arrays = np.broadcast_arrays(*[np.asarray(arg) for arg in call[0][1:]])
         parts = []
         for index in np.ndindex(values.shape):
@@ -175,8 +177,13 @@ def kolmogorov(name: str, slope: Any) -> None:
     enter(function, kolmogorov_rrule, kolmogorov_frule)
 
 
-kolmogorov("kolmogn", lambda n, x, z: _ksstats.kolmognp(n, x))
-kolmogorov("kolmogni", lambda n, q, z: 1.0 / _ksstats.kolmognp(n, z))
+def kolmogorov_density(n: Any, x: Any) -> Any:
+    """SciPy's, which takes no empty arrays."""
+    return _ksstats.kolmognp(n, x) if np.size(n) and np.size(x) else np.zeros(np.broadcast_shapes(np.shape(n), np.shape(x)))
+
+
+kolmogorov("kolmogn", lambda n, x, z: kolmogorov_density(n, x))
+kolmogorov("kolmogni", lambda n, q, z: 1.0 / kolmogorov_density(n, z))
 RULES.refused("the slope of its density has no short formula", getattr(_ksstats, "kolmognp", None))
 
 # -- statistics of ranks, sums over cases ------------------------------------------------------------------------------
@@ -224,3 +231,14 @@ def double_gamma_quantile(function: Any, call: Any, given: dict[str, Any]) -> An
     sign = 1.0 if function is method_of(stats.dgamma, "_ppf") else -1.0
     return carrying(fresh(called(function, call)), np.where(upper, z, -z) * sign)
 
+
+# -- Skellam: SciPy evaluates a noncentral chi squared density on both sides, outside of its domain on one ----------------
+
+
+@methods(stats.skellam, "_pmf")
+def skellam_pmf(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """exp(-a - b) (a/b)^(k/2) I_|k|(2 sqrt(a b))."""
+    _, k, a, b = call[0]
+    r = np.sqrt(a * b)
+    y = special.ive(np.abs(k), 2 * r) * np.exp(2 * r - a - b + np.asarray(k) / 2 * np.log(a / b))
+    return carrying(fresh(called(function, call)), y)

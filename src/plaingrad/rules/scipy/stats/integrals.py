@@ -20,7 +20,7 @@ from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, o
 from plaingrad.rules.scipy.integrate.quadrature import flat
 from plaingrad.rules.scipy.stats.names import RULES, followed
 
-SIZES = (64, 128, 256, 512, 1024)  # nodes that are tried
+SIZES = (64, 128, 256, 512, 1024, 2048)  # nodes that are tried
 NEGLIGIBLE = 1e-24  # terms below this part of the largest one are left out: beyond them densities are 0 / 0
 
 
@@ -86,12 +86,21 @@ def is_good(f: Any, args: tuple[Any, ...], keep: Any, value: float) -> bool:
         return False
     near = abs(fine - value) <= 1e-6 * abs(value) + 1e-8 and abs(fine - rough) <= 1e-8 * (abs(fine) + 1e-8)
     size = np.max(np.abs(one), initial=0.0)
-    return bool(near and one.shape == other.shape and np.all(np.abs(one - other) <= 1e-7 * size))
+    return bool(near and one.shape == other.shape and np.all(np.abs(one - other) <= 1e-7 * size + 1e-9 * abs(fine)))
 
 
 def integral(f: Any, args: tuple[Any, ...], low: Any, high: Any, value: Any) -> Any:
     """The integral of f(x, *args), f of arrays, with its derivative in args and the ends; None if nobody knows nodes."""
-    nodes = planned(f, args, low, high, value)
+    live = [n for n in range(len(args)) if is_active(args[n])]
+    held = [fresh(arg) if n not in live else 0.0 for n, arg in enumerate(args)]
+
+    def of_live(x: Any, *parts: Any) -> Any:
+        whole = list(held)
+        for n, part in zip(live, parts, strict=True):
+            whole[n] = part
+        return f(x, *whole)
+
+    nodes = planned(of_live, tuple([args[n] for n in live]), low, high, value)
     if nodes is None:
         return None
     s, weights = nodes
