@@ -584,6 +584,21 @@ def test_rules_by_type_for_operators():
     assert slope(lambda x: (x * np.ones(2)).sum(), 3.0) == 2.0
 
 
+def test_a_ufunc_by_a_definition():
+    """It had the derivative 0."""
+    cube = np.frompyfunc(lambda x: float(x) ** 3, 1, 1)
+
+    @defined_as(cube)
+    def cube_definition(x):
+        return np.asarray(x) * x * x
+
+    assert slope(cube, 0.7) == pytest.approx(3 * 0.49)
+    assert grad(lambda x: (cube(x) * np.array([1.0, 2.0])).sum())(np.array([0.5, 1.5])).tolist() == [0.75, 13.5]
+    assert grad(lambda x: cube([x, 2 * x]).sum())(0.5) == pytest.approx(27 * 0.25)
+    assert grad(grad(cube))(0.7) == pytest.approx(6 * 0.7)
+    remove_rule(cube)
+
+
 def test_the_types_of_forward_rules_are_those_of_the_values_in_the_pairs():
     @frule(power)
     def for_floats(f, x: Dual[float], n: Dual = Dual(2)):

@@ -21,7 +21,7 @@ MOST = 100_000  # terms of a finite sum
 def nsum(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """Of one sum; its function takes arrays of k."""
     result = called(function, call)
-    f, args, step = given["f"], as_tuple(given["args"]), given["step"]
+    f, args, step = with_names(given["f"], given.get("kwargs")), as_tuple(given["args"]), given["step"]
     a, b = given["a"], given["b"]
     if not is_active((f, args)) and not is_active(f(fresh(np.asarray(a) * 1.0) + 0.0, *args)):
         return result
@@ -46,6 +46,11 @@ def nsum(function: Any, call: Any, given: dict[str, Any]) -> Any:
     spoil(function, result, total, "sum")
     put(result, "sum", carrying(fresh(result.sum), total))
     return result
+
+
+def with_names(f: Any, named: Any) -> Any:
+    """f with arguments by name, which newer SciPy passes on."""
+    return (lambda x, *args: f(x, *args, **named)) if named else f
 
 
 def rest(function: Any, f: Any, args: Any, start: Any, step: Any, result: Any, first: Any) -> Any:

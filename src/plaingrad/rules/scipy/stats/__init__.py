@@ -6,7 +6,17 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.stats import boxes, covariances, densities, infrastructure, integrals, kernels, moments, switches, transforms
+from plaingrad.rules.scipy.stats import (
+    boxes,
+    covariances,
+    densities,
+    infrastructure,
+    integrals,
+    kernels,
+    moments,
+    switches,
+    transforms,
+)
 from plaingrad.rules.scipy.stats.names import RULES
 
 

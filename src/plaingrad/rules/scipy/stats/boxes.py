@@ -7,6 +7,7 @@ derivative costs probabilities with one and two variables fewer, which are as ex
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,15 @@ from plaingrad.rules.scipy.stats.names import RULES
 from plaingrad.tangents import Thunk, ZeroTangent
 
 MOST_POINTS = 1_000_000
+CDF_OPTIONS = signature(stats.multivariate_normal.cdf).parameters
 
 
 @outside
 def probability(order: int, low: Any, high: Any, cov: Any) -> Any:
     """SciPy's probability, a constant."""
-    normal = stats.multivariate_normal(np.zeros(len(low)), cov, allow_singular=True, maxpts=MOST_POINTS, seed=0)
-    return normal.cdf(high, lower_limit=low)
+    options = {"rng": np.random.default_rng(0)} if "rng" in CDF_OPTIONS else {}
+    mean = np.zeros(len(low))
+    return stats.multivariate_normal.cdf(high, mean, cov, allow_singular=True, maxpts=MOST_POINTS, lower_limit=low, **options)
 
 
 def box(low: Any, high: Any, cov: Any) -> Any:

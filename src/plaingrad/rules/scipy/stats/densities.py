@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy import special, stats
-from scipy.stats import _ksstats, _stats, _stats_pythran
+from scipy.stats import _ksstats, _stats
 
-from plaingrad.rulebook import Rule
 from plaingrad.rules.pushforwards import dot_of, lined_up, varies
 from plaingrad.rules.scipy.compiled import constant, enter
-from plaingrad.rules.scipy.forms import defined, keep
+from plaingrad.rules.scipy.forms import defined
 from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, refuse
 from plaingrad.rules.scipy.stats.integrals import probability
 from plaingrad.rules.scipy.stats.names import RULES, method_of, methods
@@ -189,24 +188,31 @@ RULES.refused("the slope of its density has no short formula", getattr(_ksstats,
 # -- statistics of ranks, sums over cases ------------------------------------------------------------------------------
 
 constant(getattr(_stats, "_weightedrankedtau", None), getattr(_stats, "_kendall_dis", None), getattr(_stats, "_toint64", None))
-poisson_binomial = getattr(_stats_pythran, "_poisson_binom", None)
 
-if poisson_binomial is not None:
 
-    def _poisson_binom(k, p, kind):
-        """The number of successes in trials with probabilities p[0], p[1], ...: one more trial at a time."""
-        masses = [np.ones_like(p[0])]
-        for q in p:
-            moved = [m * q for m in masses]
-            masses = [m * (1 - q) for m in masses] + [masses[0] * 0.0]
-            masses = [masses[0], *[masses[i + 1] + moved[i] for i in range(len(moved))]]
-        z = np.stack(masses)
-        if kind == "cdf":
-            z = np.cumsum(z, axis=0)
-        k = np.asarray(k)
-        return z[np.clip(k, 0, len(p)), np.arange(k.size)]
+def number_of_successes(p: Any) -> Any:
+    """The probability of 0, 1, ... successes in trials with probabilities p[0], p[1], ...: one more trial at a time."""
+    masses = [p[0] * 0.0 + 1.0]
+    for q in p:
+        up = [0.0 * q, *[mass * q for mass in masses]]
+        stay = [*[mass * (1 - q) for mass in masses], 0.0 * q]
+        masses = [a + b for a, b in zip(up, stay, strict=True)]
+    return np.stack(masses)
 
-    keep(Rule(poisson_binomial, "composed", definition=_poisson_binom, source=f"{__file__}:1"))
+
+@methods(getattr(stats, "poisson_binom", None), "_pmf", "_cdf")
+def poisson_binomial(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """SciPy's masses and sums of them."""
+    value = fresh(np.asarray(called(function, call)))
+    _, k, *p = call[0]
+    k, *p = np.broadcast_arrays(np.atleast_1d(k), *p)
+    masses = number_of_successes([np.ravel(q) for q in p])
+    if function is method_of(stats.poisson_binom, "_cdf"):
+        masses = np.cumsum(masses, axis=0)
+    k = np.ravel(k).astype(int)
+    z = np.where((k >= 0) & (k <= len(p)), masses[np.clip(k, 0, len(p)), np.arange(k.size)], 0.0)
+    return carrying(value, np.reshape(z, value.shape))
+
 
 # -- double gamma: SciPy evaluates both tails everywhere, one of them outside of its domain ----------------------------
 

@@ -1,4 +1,4 @@
-"""Moments of distributions that SciPy has compiled functions for. The values are its own."""
+"""Moments of distributions that SciPy has compiled functions for, and what only older ones have. The values are its own."""
 
 from __future__ import annotations
 
@@ -103,3 +103,24 @@ enter("nct", student)
 enter("beta", beta)
 enter("binom", binomial)
 enter("nbinom", negative_binomial)
+
+
+# -- probabilities that SciPy before 1.15 has to itself -------------------------------------------------------------------
+
+
+def older(name: str, formula: Callable[..., Any]) -> None:
+    """Enter a compiled function by another one of `scipy.special`."""
+    function = find(name)
+    if function is not None:
+
+        def definition(*args: Any) -> Any:
+            return carrying(fresh(plain(function, args)), formula(*args))
+
+        keep(Rule(function, "composed", definition=definition, source=f"{__file__}:1"))
+
+
+older("_beta_cdf", lambda x, a, b: special.betainc(a, b, x))
+older("_beta_sf", lambda x, a, b: special.betainc(b, a, 1.0 - np.asarray(x)))
+older("_beta_isf", lambda q, a, b: 1.0 - special.betaincinv(b, a, q))
+older("_ncx2_cdf", lambda x, df, nc: special.chndtr(x, df, nc))
+older("_ncx2_ppf", lambda p, df, nc: special.chndtrix(p, df, nc))

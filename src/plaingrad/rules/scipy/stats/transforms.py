@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from scipy.stats import _morestats
+from scipy.stats import _morestats, _stats_py
 
-from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, refuse
+from plaingrad.rules.scipy.implicit import at_roots, called, carrying, fresh, is_active, refuse
 from plaingrad.rules.scipy.stats.names import RULES, followed
-from plaingrad.rules.scipy.stats.switches import expm1_over
+from plaingrad.rules.scipy.stats.switches import CLOSE, NODES, WEIGHTS, expm1_over
 
 transform = getattr(_morestats, "_yeojohnson_transform", None)
 
@@ -57,6 +57,56 @@ def boxcox_llf(function: Any, call: Any, given: dict[str, Any]) -> Any:
     return carrying(fresh(called(function, call)), y)
 
 
+def expm1_over_slope(x: Any, c: Any) -> Any:
+    """The derivative of expm1(c x) / c in c."""
+    near = np.abs(c * x) < CLOSE
+    t = np.where(near, c * x, 0.0)
+    series = x * x * (WEIGHTS * NODES * np.exp(t[..., None] * NODES)).sum(-1)
+    far = (x * np.exp(np.where(near, 0.0, c * x)) - expm1_over(x, c)) / np.where(near, 1.0, c)
+    return np.where(near, series, far)
+
+
+def score(logs: Any, jacobian: Any, transformed: Any, slope: Any) -> Any:
+    """The slope of the profile likelihood: that of its Jacobian less that of n/2 log var."""
+    centred = transformed - transformed.mean()
+    return jacobian - logs.size * (centred * slope).mean() / (centred * centred).mean()
+
+
+def box_cox_score(x: Any, lmbda: Any) -> Any:
+    """Of Box and Cox's transform."""
+    logs = np.log(x)
+    return score(logs, logs.sum(), expm1_over(logs, lmbda), expm1_over_slope(logs, lmbda))
+
+
+def yeo_johnson_score(x: Any, lmbda: Any) -> Any:
+    """Of Yeo and Johnson's."""
+    above = x >= 0
+    logs = np.log1p(np.abs(x))
+    signed = np.where(above, logs, -logs)
+    power = np.where(above, lmbda, 2.0 - lmbda)
+    return score(logs, signed.sum(), yeo_johnson(x, lmbda), expm1_over_slope(logs, power))
+
+
+def best_exponent(function: Any, equation: Any) -> None:
+    """Enter a search for the exponent of greatest likelihood: the score vanishes there."""
+    plain = followed(function)
+
+    @RULES.defined(function)
+    def found(function: Any, call: Any, given: dict[str, Any]) -> Any:
+        args, kwargs = call
+        if given.get("method", "mle") != "mle" or not is_active(given["x"]):
+            return plain(*args, **kwargs)
+        best = fresh(called(function, call))
+        if np.ndim(best):
+            refuse(function, "it is asked for several samples at once")
+        x = np.reshape(np.asarray(given["x"], float), (-1,))
+        return at_roots(function, lambda lmbda: equation(x, np.asarray(lmbda))[()], best)
+
+
+best_exponent(stats.boxcox_normmax, box_cox_score)
+best_exponent(stats.yeojohnson_normmax, yeo_johnson_score)
+
+
 def refusing_exponents(function: Any, name: str, *exponents: float) -> None:
     """Enter a function that leaves its parameter `name` out of the formula at some values."""
     plain = followed(function)
@@ -72,3 +122,40 @@ def refusing_exponents(function: Any, name: str, *exponents: float) -> None:
 
 refusing_exponents(stats.power_divergence, "lambda_", 0.0, -1.0)
 refusing_exponents(stats.pmean, "p", 0.0)
+
+
+# -- variances within limits: SciPy puts nan beyond them ---------------------------------------------------------------
+
+
+def kept(given: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """(data with the axis in front, whether each is within limits, how many are)."""
+    a, axis = np.asarray(given["a"]), given["axis"]
+    a = np.reshape(a, (-1,)) if axis is None else np.moveaxis(a, axis, 0)
+    inside = np.ones(a.shape, bool)
+    for limit, closed, sign in zip(given["limits"], given["inclusive"], (1.0, -1.0), strict=True):
+        if limit is not None:
+            gap = sign * (fresh(a * 1.0) - limit)
+            inside &= (gap >= 0) if closed else (gap > 0)
+    return a * 1.0, inside, inside.sum(0)
+
+
+def within_limits(function: Any, of_variance: Any) -> None:
+    """Enter a function of the variance within limits and of the number there."""
+    plain = followed(function)
+
+    @RULES.defined(function)
+    def limited(function: Any, call: Any, given: dict[str, Any]) -> Any:
+        args, kwargs = call
+        options = given.get("kwds", given.get("kwargs", {}))
+        unusual = options or given.get("keepdims") or given.get("nan_policy", "propagate") != "propagate"
+        if given["limits"] is None or unusual or not is_active(given["a"]):
+            return plain(*args, **kwargs)
+        a, inside, n = kept(given)
+        mean = np.where(inside, a, 0.0).sum(0) / n
+        variance = np.where(inside, (a - mean) ** 2, 0.0).sum(0) / (n - given["ddof"])
+        return carrying(fresh(called(function, call)), of_variance(variance, n))
+
+
+within_limits(_stats_py.tvar, lambda variance, n: variance)
+within_limits(_stats_py.tstd, lambda variance, n: np.sqrt(variance))
+within_limits(_stats_py.tsem, lambda variance, n: np.sqrt(variance / n))
