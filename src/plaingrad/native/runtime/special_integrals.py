@@ -56,9 +56,11 @@ def beyond_stirling(y):  # type: ignore[no-untyped-def]
 @register_jitable
 def gamma_density_of_numbers(a, x):  # type: ignore[no-untyped-def]
     """x^(a - 1) exp(-x) / gamma(a)."""
+    if not a >= 0:
+        return math.nan
     if x == 0:
         return 1.0 if a == 1 else (math.inf if a < 1 else 0.0)
-    if x == math.inf and abs(a) < math.inf:
+    if a == 0 or x == math.inf and a < math.inf:
         return 0.0
     rise = a * log_less(x / a, (x - a) / a) - beyond_stirling(a) - HALF_LOG
     return np.sqrt(a) / x * np.exp(rise)

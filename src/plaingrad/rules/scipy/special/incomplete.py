@@ -26,7 +26,7 @@ DEEP = 45.0  # exp(-45) is nothing
 
 
 def gamma_density(a: Any, x: Any) -> Any:
-    """x^(a - 1) exp(-x) / gamma(a)."""
+    """x^(a - 1) exp(-x) / gamma(a), nan for negative a, of which the distribution function is nan."""
     zero, far = np.equal(x, 0), np.equal(x, np.inf) & np.isfinite(a)
     y = np.where(zero | far, 1.0, x)
     if IGAM_FAC is not None:
@@ -34,7 +34,8 @@ def gamma_density(a: Any, x: Any) -> Any:
     else:
         inside = np.exp(sc.xlogy(np.subtract(a, 1), y) - y - sc.gammaln(a))
     at_zero = np.where(np.equal(a, 1), 1.0, np.where(np.less(a, 1), np.inf, 0.0))
-    return np.where(zero, at_zero, np.where(far, 0.0, inside)).astype(kind_of(a, x), copy=False)[()]
+    inside = np.where(np.less(a, 0), np.nan, np.where(far, 0.0, inside))
+    return np.where(zero & np.greater_equal(a, 0), at_zero, inside).astype(kind_of(a, x), copy=False)[()]
 
 
 def beta_density(a: Any, b: Any, x: Any) -> Any:
@@ -44,7 +45,8 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
     if BETA_PDF is not None:
         z = BETA_PDF(y, a, b)
     else:
-        z = np.exp(sc.xlogy(np.subtract(a, 1), y) + sc.xlog1py(np.subtract(b, 1), -y) - sc.betaln(a, b))
+        whole = np.where(np.greater(a, 0) & np.greater(b, 0), sc.betaln(a, b), np.nan)
+        z = np.exp(sc.xlogy(np.subtract(a, 1), y) + sc.xlog1py(np.subtract(b, 1), -y) - whole)
     return np.where(inside, z, np.nan).astype(kind_of(a, b, x), copy=False)[()]
 
 
