@@ -130,6 +130,13 @@ def test_moments_of_noncentral_distributions():
     agrees(lambda t: np.stack(stats.nbinom.stats(t[0], t[1], moments="mvsk")), [4.3, 0.4], 1e-5, nested=False)
 
 
+def test_a_moment_that_does_not_exist_has_no_derivative():
+    """The formula of the mean goes on below one degree of freedom, where the mean is infinite or unknown."""
+    assert not np.isfinite(stats.nct.mean(0.8, 0.5))
+    assert np.isnan(plaingrad.grad(lambda df: stats.nct.mean(df, 0.5))(0.8))
+    assert np.isnan(plaingrad.grad(lambda df: stats.ncf.mean(5.0, df, 0.7))(1.5))
+
+
 # -- counts ------------------------------------------------------------------------------------------------------------
 
 

@@ -92,7 +92,9 @@ def enter(distribution: str, raw: Callable[..., Any]) -> None:
             continue
 
         def moment(*args: Any, function: Any = function, name: str = name) -> Any:
-            return carrying(fresh(plain(function, args)), standard(raw, name, *args)[()])
+            value = fresh(plain(function, args))
+            exists = np.where(np.isfinite(value), 1.0, np.nan)  # the formula goes on where there is no moment
+            return carrying(value, (standard(raw, name, *args) * exists)[()])
 
         keep(Rule(function, "composed", definition=moment, source=f"{__file__}:1"))
 
