@@ -160,3 +160,26 @@ def test_a_long_interpolation_needs_no_dense_matrix():
     y = np.sin(9 * x)
     gradient = plaingrad.grad(lambda y: interpolate.UnivariateSpline(x, y, s=0)(0.123456))(y)
     assert np.isclose(gradient @ y, np.sin(9 * 0.123456), atol=1e-12) and np.isclose(gradient.sum(), 1)
+
+
+def test_smoothing_by_cross_validation_is_that_of_the_exact_minimum():
+    def smoother(lam, at):
+        return np.stack([interpolate.make_smoothing_spline(X, unit, lam=lam)(at) for unit in np.eye(12)], -1)
+
+    def truth(y):
+        def score(u):
+            a = smoother(np.exp(u), X)
+            return np.sum((y - a @ y) ** 2) / (1 - np.trace(a) / 12) ** 2
+
+        u = np.log(0.1)
+        for _ in range(8):  # Newton's method: the minimum itself is flat
+            h = 1e-3
+            low, middle, high = score(u - h), score(u), score(u + h)
+            u -= (high - low) * h / (2 * (high - 2 * middle + low))
+        return smoother(np.exp(u), Q) @ y
+
+    y, v = np.cos(X) + 0.2 * np.sin(37 * X), np.sin(2.0 + np.arange(12))
+    expected = (weighted(truth)(y + 1e-3 * v) - weighted(truth)(y - 1e-3 * v)) / 2e-3
+    total = weighted(lambda y: interpolate.make_smoothing_spline(X, y)(Q))
+    assert np.isclose((plaingrad.grad(total)(y) * v).sum(), expected, rtol=2e-4)
+    assert np.isclose(plaingrad.jvp(total, (y,), (v,))[1], expected, rtol=2e-4)

@@ -108,6 +108,12 @@ RADIAL = {
     "queries at points": (lambda q: interpolate.RBFInterpolator(PX, PV)(q), PX[:2]),
     "epsilon": (lambda e: interpolate.RBFInterpolator(PX, PV, kernel="gaussian", epsilon=e[0])(PQ), [2.0]),
     "smoothing": (lambda s: interpolate.RBFInterpolator(PX, PV, smoothing=s)(PQ), 0.1 + 0.1 * PV**2),
+    "neighbours, in points": (lambda p: interpolate.RBFInterpolator(p, PV, neighbors=9)(PQ), PX),
+    "neighbours, in queries": (lambda q: interpolate.RBFInterpolator(PX, PV, neighbors=9)(q), PQ),
+    "Rbf in points": (lambda p: interpolate.Rbf(*p.T, PV)(*PQ.T), PX),
+    "Rbf, thin plates": (lambda p: interpolate.Rbf(*p.T, PV, function="thin_plate")(*PQ.T), PX),
+    "Rbf in queries": (lambda q: interpolate.Rbf(PX[:, 0], PX[:, 1], PV, function="cubic")(q[:, 0], q[:, 1]), PQ),
+    "Rbf in epsilon": (lambda e: interpolate.Rbf(*PX.T, PV, epsilon=e[0], smooth=e[1])(*PQ.T), [0.5, 0.1]),
     "neighbours, in values": (lambda v: interpolate.RBFInterpolator(PX, v, neighbors=9)(PQ), PV),
 }  # fmt: skip
 CASES = {

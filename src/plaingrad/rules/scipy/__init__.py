@@ -72,7 +72,7 @@ PACKAGES = {
         "scipy.interpolate._cubic", "scipy.interpolate._rgi", "scipy.interpolate._dierckx",
         *[f"scipy.interpolate.{name}" for name in (
             "_fitpack", "_fitpack_py", "_fitpack2", "_fitpack_impl", "_fitpack_repro", "_dfitpack", "dfitpack", "_bspl",
-            "_bary_rational", "_interpnd", "interpnd", "_ndgriddata", "_ppoly", "_rbfinterp", "_rbfinterp_np", "_rbfinterp_pythran", "_ndbspline",
+            "_bary_rational", "_interpnd", "interpnd", "_ndgriddata", "_rbf", "_ppoly", "_rbfinterp", "_rbfinterp_np", "_rbfinterp_pythran", "_ndbspline",
         )],
     ),
     "cluster": (

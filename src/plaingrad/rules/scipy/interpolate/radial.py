@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import _rbfinterp_pythran
 
+from plaingrad.define import _source_of
 from plaingrad.rulebook import Rule
 from plaingrad.rules.pushforwards import pushed, total
 from plaingrad.rules.scipy.compiled import definitions, each, enter
@@ -136,3 +137,13 @@ def build_and_solve_system(y, d, smoothing, kernel, epsilon, powers, *xp):
 
 if solving is not None:
     keep(Rule(solving, "composed", definition=build_and_solve_system, source=f"{__file__}:1"))
+
+
+def thin_plate(self, r):
+    """r^2 log r of `Rbf`, whose slope at 0 is 0 forwards, too."""
+    return r**2 * logarithm(r)
+
+
+Rbf = find("Rbf", ("scipy.interpolate._rbf",))
+if Rbf is not None:
+    keep(Rule(Rbf._h_thin_plate, "composed", definition=thin_plate, source=_source_of(thin_plate)))
