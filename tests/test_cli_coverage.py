@@ -206,7 +206,7 @@ def test_scipy_by_module(capsys):
     assert "scipy.linalg.expm " in out and "scipy.linalg.cossin" in out
     status, answer = asked(capsys, "scipy.optimize.milp")
     assert status == 1 and answer["why"] == "its unknowns are integers"
-    status, answer = asked(capsys, "scipy.linalg.cossin")
+    status, answer = asked(capsys, "scipy.special.obl_rad2")
     assert status == 1 and answer["status"] == "refused"
     status, answer = asked(capsys, "scipy.stats.norm.logpdf")
     assert status == 0 and answer["status"] == "followed"
