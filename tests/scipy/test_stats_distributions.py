@@ -159,6 +159,12 @@ def test_distributions_of_counts_in_their_parameters(name, fixed, parameters):
     agrees(methods, parameters, 1e-5, nested=False)
 
 
+def test_a_difference_of_counts_on_both_sides_of_zero():
+    """SciPy evaluates both sides everywhere, one of them outside of its domain."""
+    k = np.array([-3, -1, 0, 2])
+    agrees(lambda t: np.concatenate([stats.skellam.pmf(k, t[0], t[1]), stats.skellam.cdf(k, t[0], t[1])]), [2.0, 3.3], 1e-5)
+
+
 @pytest.mark.skipif(not hasattr(stats, "poisson_binom"), reason="newer SciPy")
 def test_trials_with_probabilities_of_their_own():
     """The number of successes, by all outcomes of three trials."""

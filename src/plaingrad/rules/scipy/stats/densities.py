@@ -248,3 +248,14 @@ def skellam_pmf(function: Any, call: Any, given: dict[str, Any]) -> Any:
     r = np.sqrt(a * b)
     y = special.ive(np.abs(k), 2 * r) * np.exp(2 * r - a - b + np.asarray(k) / 2 * np.log(a / b))
     return carrying(fresh(called(function, call)), y)
+
+
+@methods(stats.skellam, "_cdf")
+def skellam_cdf(function: Any, call: Any, given: dict[str, Any]) -> Any:
+    """A noncentral chi squared probability, of the side that k is on."""
+    _, k, a, b = call[0]
+    k = np.floor(k)
+    low = k < 0
+    freedom = np.where(low, -2.0 * k, 2.0 * (k + 1))
+    z = special.chndtr(np.where(low, 2 * b, 2 * a), freedom, np.where(low, 2 * a, 2 * b))
+    return carrying(fresh(called(function, call)), np.where(low, z, 1.0 - z))
