@@ -20,6 +20,11 @@ NAME = "plaingrad.engine.compiled._core"
 # The order of arithmetic is Python's, so nothing is contracted; objects are read through several C types.
 # Debug information would be four fifths of the file.
 OPTIONS = [] if os.name == "nt" else ["-O2", "-g0", "-ffp-contract=off", "-fno-strict-aliasing"]
+if (
+    sys.platform == "linux"
+):  # one file as large as this one is would be inlined less, which costs up to a sixth
+    OPTIONS += ["-falign-loops=32", "-falign-functions=32", "--param", "inline-unit-growth=200"]
+    OPTIONS += ["--param", "large-unit-insns=200000"]
 
 
 def build(place: Path) -> Path:
