@@ -7,6 +7,7 @@ slower. `plaingrad.info()` says which are in use.
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
