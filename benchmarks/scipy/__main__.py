@@ -3,7 +3,8 @@
     python -m benchmarks.scipy                      # every family
     python -m benchmarks.scipy special linalg       # these
     python -m benchmarks.scipy --alone              # without JAX
-    python -m benchmarks.scipy --million            # a differential equation with 10^6 unknowns; 3 GB
+    python -m benchmarks.scipy --slopes             # elementwise functions beside their slopes, 10^6 points
+    python -m benchmarks.scipy --million            # a differential equation with 10^6 unknowns: minutes, 2 GB
 
 Every gradient is compared with central differences first. One thread. The candidates of a program take turns and the
 least time of each counts; the table says how many plain calls of SciPy each takes. JAX runs the same source,
@@ -30,7 +31,7 @@ import plaingrad
 from benchmarks.ordinary.__main__ import least
 from benchmarks.ordinary.check import gap, like, numbers
 from benchmarks.ordinary.program import Program, programs_of
-from benchmarks.scipy import peers
+from benchmarks.scipy import million, peers, slopes
 
 FAMILIES = (
     "special", "linalg", "sparse", "optimize", "integrate", "interpolate", "signal", "ndimage", "fft", "stats",
@@ -85,14 +86,15 @@ def main() -> int:
     options.add_argument("families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES))
     options.add_argument("--seconds", type=float, default=2.0, help="for each program (default %(default)g)")
     options.add_argument("--alone", action="store_true", help="without JAX")
+    options.add_argument("--slopes", action="store_true", help="only elementwise functions and their slopes")
     options.add_argument("--million", action="store_true", help="only the differential equation")
     given = options.parse_args()
     if unknown := set(given.families) - set(FAMILIES):
         options.error(f"no such family: {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")  # other packages'
+    if given.slopes:
+        return slopes.main(given.seconds)
     if given.million:
-        from benchmarks.scipy import million
-
         return million.main()
     print(f"in plain calls of SciPy; core: {plaingrad.info()['core']}; * costs more than the goal\n")
     print(f"{'program':56}{'ms plain':>9}" + "".join(f"{c:>14}" for c in COLUMNS) + f"{'goal':>6}")
