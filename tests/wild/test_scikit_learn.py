@@ -96,9 +96,12 @@ def test_covariance_and_helpers(agrees):
     agrees(lambda a: row_norms(a).sum(), X)
 
 
+def test_distances_that_scipy_computes(agrees):
+    agrees(lambda a: pairwise.manhattan_distances(a, X).sum(), X[:2])
+    agrees(lambda l: kernels.RBF(l)(X).sum(), 1.3)
+
+
 def test_compiled_code_is_refused_by_what_was_called(refuses):
-    refuses(lambda a: pairwise.manhattan_distances(a, X).sum(), X[:2], called="sklearn.metrics.pairwise.manhattan_distances")
-    refuses(lambda l: kernels.RBF(l)(X).sum(), 1.3, called="sklearn.gaussian_process.kernels.RBF.__call__")
     refuses(lambda t: linear_model.Lasso(0.01).fit(X, t).coef_.sum(), Y, called="sklearn.linear_model.")
 
 

@@ -21,11 +21,12 @@ from plaingrad.rules.scipy.interpolate.piecewise import spans
 
 
 def module(name: str) -> Any:
-    """A module of `scipy.interpolate`, or None."""
+    """A compiled module of `scipy.interpolate`, or None; Python ones of these names are deprecated and warn."""
     try:
-        return importlib.import_module(f"scipy.interpolate.{name}")
+        found = importlib.import_module(f"scipy.interpolate.{name}")
     except ImportError:
         return None
+    return None if str(found.__file__).endswith(".py") else found
 
 
 OLD = module("_dfitpack") or module("dfitpack")  # by f2py, until SciPy 1.17
