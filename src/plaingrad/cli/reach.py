@@ -79,13 +79,13 @@ def verdict(value: Any, owner: type | None = None) -> Verdict:
     leaf = at_once(start)
     if isinstance(leaf, Verdict):
         return leaf
-    obstacles = tuple(found_from(leaf))
+    obstacles = found_from(leaf)
     if not obstacles:
         return Verdict(FOLLOWED)
     more = f", and {len(obstacles) - 1} more" if len(obstacles) > 1 else ""
     first = obstacles[0]
     by_way = f" by way of {first.way[-1]}" if first.way else ""
-    return Verdict(DEPENDS, f"reaches {first.name}{by_way}{more}: {first.why}", obstacles)
+    return Verdict(DEPENDS, f"reaches {first.name}{by_way}{more}: {first.why}", tuple(obstacles))
 
 
 def found_from(start: Iterable[Reference]) -> list[Obstacle]:
