@@ -256,3 +256,22 @@ def test_cubics_of_several_values_reproduce_what_is_linear():
     gradient = plaingrad.jacobian(lambda q: interpolate.CloughTocher2DInterpolator(DENSE, plane)(q))(AT)
     for k in range(3):
         assert np.allclose(gradient[k, :, k], [[2.0, -1.0], [1.0, 3.0]], atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["LinearNDInterpolator", "CloughTocher2DInterpolator"])
+def test_scattered_values_and_points_in_single_precision(name):
+    make = getattr(interpolate, name)
+    values = PV.astype(np.float32)
+    gradient = plaingrad.grad(lambda v: make(PX, v)(PQ).sum())(values)
+    assert gradient.dtype == np.float32
+    np.testing.assert_allclose(gradient, plaingrad.grad(lambda v: make(PX, v)(PQ).sum())(PV), atol=1e-6)
+    agrees(lambda v: make(PX, v)(PQ), PV, nested=False)
+
+
+def test_triangles_at_the_edge_whose_own_centre_is_exact():
+    """A triangle without neighbour divides by what is 0 for some points, not by rounding errors."""
+    points = np.array([[0.1, 0.2], [1.3, 0.1], [0.4, 1.2], [1.5, 1.4], [0.8, 0.6], [0.2, 0.9], [1.1, 0.9], [0.6, 0.1]])
+    points = points.astype(np.float32).astype(float)
+    values = np.cos(np.arange(8.0))
+    inside = np.array([[0.65, 0.5], [0.9, 0.8]])
+    agrees(lambda p: interpolate.CloughTocher2DInterpolator(p, values)(inside), points, tolerance=1e-5, nested=False)

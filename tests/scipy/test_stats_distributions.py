@@ -92,6 +92,34 @@ def test_the_extreme_value_distribution_at_zero_in_closed_form():
     assert second == pytest.approx(np.exp(-x) * (2 * x**3 / 3 - x**4 / 4), rel=1e-12)
 
 
+def test_moments_of_the_extreme_value_distribution_at_zero_in_closed_form():
+    """(1 - gamma(1 + c)) / c and the variance as power series in c; they were constants there without a word."""
+    zeta3 = 1.2020569031595942
+    mean, variance = (lambda c: stats.genextreme.mean(c)), (lambda c: stats.genextreme.var(c))
+    slope = -(np.euler_gamma**2 / 2 + np.pi**2 / 12)
+    slope_of_variance = -np.euler_gamma * np.pi**2 / 3 - 2 * zeta3
+    for f, exact in ((mean, slope), (variance, slope_of_variance)):
+        assert plaingrad.grad(f)(0.0) == pytest.approx(exact, rel=1e-13)
+        assert plaingrad.jvp(f, (0.0,), (1.0,)) == (f(0.0), pytest.approx(exact, rel=1e-13))
+        curved = (f(1e-2) - 2 * f(0.0) + f(-1e-2)) / 1e-4
+        assert plaingrad.grad(plaingrad.grad(f))(0.0) == pytest.approx(curved, rel=1e-3)
+    mixed = plaingrad.grad(lambda c: stats.genextreme.mean(c).sum())(np.array([0.0, 0.2]))
+    assert mixed == pytest.approx([slope, (mean(0.2 + 1e-5) - mean(0.2 - 1e-5)) / 2e-5])
+    with pytest.raises(plaingrad.MissingRuleError, match="a higher moment of `genextreme`"):
+        plaingrad.grad(lambda c: stats.genextreme.stats(c, moments="s"))(0.0)
+
+
+def test_moments_of_the_generalised_pareto_distribution_at_zero_in_closed_form():
+    """n! / ((1 - c) ... (1 - n c)): the slope at 0 is n! n (n + 1) / 2."""
+    for n, exact in ((1, 1.0), (2, 6.0), (3, 36.0)):
+        f = lambda c, n=n: stats.genpareto.moment(n, c)
+        assert plaingrad.grad(f)(0.0) == pytest.approx(exact, rel=1e-12)
+        assert plaingrad.jvp(f, (0.0,), (1.0,))[1] == pytest.approx(exact, rel=1e-12)
+    assert plaingrad.grad(plaingrad.grad(lambda c: stats.genpareto.moment(1, c)))(0.0) == pytest.approx(2.0)
+    for f, exact in ((stats.genpareto.mean, 1.0), (stats.genpareto.var, 4.0)):
+        assert plaingrad.grad(lambda c, f=f: f(c))(0.0) == pytest.approx(exact, rel=1e-12)
+
+
 def test_a_skew_normal_and_a_ring_without_their_shape():
     assert plaingrad.grad(lambda a: stats.skewnorm.logpdf(0.7, a))(0.0) == pytest.approx(0.7 * np.sqrt(2 / np.pi))
     if np.isfinite(stats.vonmises.logpdf(0.7, 0.0)):  # older SciPy does not take 0

@@ -128,3 +128,9 @@ def test_distributions_that_are_made():
     agrees(lambda t: (t[1] * gamma(a=t[0]) + t[2]).logpdf(1.7), [2.3, 1.3, 0.2], 1e-6)
     agrees(lambda t: gamma(a=t[0]).cdf(t[1], method="quadrature"), [2.3, 1.7], 1e-6, nested=False)
     assert plaingrad.grad(lambda a: stats.log(gamma(a=a)).mean())(2.3) == pytest.approx(0.542537458665, rel=1e-9)  # psi'
+
+
+@pytest.mark.parametrize("name", ["tvar", "tstd", "tsem"])
+def test_without_limits_scipys_functions_call_each_other_as_they_do(name):
+    f = getattr(stats, name)
+    agrees(lambda x: f(x), P, nested=False)

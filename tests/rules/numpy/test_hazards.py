@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+import plaingrad
 from plaingrad import value_and_grad
 from tests.rules.numpy.test_programs import differences
 
@@ -249,3 +250,16 @@ def test_(name):
     value, x_bar = value_and_grad(f)(x.copy())
     assert value == f(x.copy())
     np.testing.assert_allclose(x_bar, differences(f, x), rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("index", [None, (None, None), ..., (), True, False, np.array(True), np.array(False)], ids=str)
+def test_items_of_array_scalars(index):
+    def f(x):
+        return (x.sum()[index] ** 2).sum() + x[0]
+
+    x = np.array([0.5, 1.5])
+    count = np.size(np.float64(1.0)[index])  # it is empty where the index is False
+    np.testing.assert_array_equal(plaingrad.grad(f)(x), [4.0 * count + 1.0, 4.0 * count])
+    assert plaingrad.jvp(f, (x,), (np.array([1.0, 2.0]),))[1] == 12.0 * count + 1.0
+    np.testing.assert_array_equal(plaingrad.jacobian(f, mode="forward")(x), plaingrad.grad(f)(x))
+    np.testing.assert_array_equal(plaingrad.hessian(f)(x), np.full((2, 2), 2.0 * count))

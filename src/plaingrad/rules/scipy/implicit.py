@@ -24,6 +24,7 @@ from plaingrad.tangents import ZeroTangent
 
 NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
 AT_ROOT = 1e-4  # the same for roots, which are not moved to the exact one
+UNNAMED = ("_no_deco",)  # what SciPy gives its own functions although their signatures do not have it
 LARGEST = 4000  # unknowns whose equations get a dense matrix
 _rules: list[Rule] = []
 
@@ -161,7 +162,8 @@ def by_name(function: Any, definition: Any) -> Any:
             True
         )  # the solver fills those of functions that it is given, and inside
         try:
-            return definition(function, (args, kwargs), bound(sign, args, kwargs))
+            named = {name: x for name, x in kwargs.items() if name not in UNNAMED}
+            return definition(function, (args, kwargs), bound(sign, args, named))
         finally:
             derivatives.PASSING_CACHES.reset(token)
 

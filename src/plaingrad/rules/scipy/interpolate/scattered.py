@@ -75,7 +75,8 @@ def made(cls: Any, points: Any, values: Any, rescale: Any, args: Any) -> Any:
         facts["points"], more = scaled(coordinates(points), rescale)
         facts |= more
     values = np.asarray(values)
-    facts["values"] = np.reshape(values * 1.0, (len(values), -1))
+    exact = np.result_type(values, float)  # compiled code reads double precision only
+    facts["values"] = np.reshape(values.astype(exact), (len(values), -1))
     return with_facts(interpolant, facts)
 
 
@@ -179,7 +180,8 @@ def towards(points: Any, tri: Any, place: Any, corners: Any) -> list[Any]:
         centre = np.mean(points[tri.simplices[np.where(none, place, neighbour)]], 1)
         c = shares(points[corners], centre)
         first, second = c[:, (k + 2) % 3], c[:, (k + 1) % 3]
-        g = (2 * first + second - 1) / (2 - 3 * first - 3 * second)
+        below = np.where(none, 1.0, 2 - 3 * first - 3 * second)  # without a neighbour it is 0, or rounding
+        g = (2 * first + second - 1) / below
         result.append(np.where(none, -0.5, g)[:, None])
     return result
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, refuse
+from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, refuse, underived
 from plaingrad.rules.scipy.stats.names import RULES, followed, method_of
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -112,6 +112,54 @@ at_switch(
     _ppf=lambda q, c: -expm1_over(np.log(-np.log(q)), c),
     _isf=lambda q, c: -expm1_over(np.log(-np.log1p(-q)), c),
 )  # fmt: skip
+def mean_of_extremes(c: Any) -> Any:
+    """(1 - gamma(1 + c)) / c, as an integral of its slope."""
+    t = 1.0 + c[..., None] * NODES
+    return -(WEIGHTS * special.gamma(t) * special.psi(t)).sum(-1)
+
+
+def variance_of_extremes(c: Any) -> Any:
+    """(gamma(1 + 2 c) - gamma(1 + c)^2) / c^2 = gamma(1 + c)^2 (exp(d) - 1) / c^2; d / c^2 is an integral of d''."""
+    t = c[..., None] * NODES
+    curvature = 4.0 * special.polygamma(1, 1.0 + 2.0 * t) - 2.0 * special.polygamma(1, 1.0 + t)
+    over = (WEIGHTS * (1.0 - NODES) * curvature).sum(-1)  # d / c^2
+    return special.gamma(1.0 + c) ** 2 * expm1_over(over, c * c)
+
+
+def moments_of_extremes() -> None:
+    """Enter mean and variance near c = 0; the slopes of skewness and kurtosis are refused there."""
+    function = method_of(stats.genextreme, "_stats")
+    if function is None:
+        return
+    plain = followed(function)
+
+    @RULES.defined(function)
+    def moments(function: Any, call: Any, given: dict[str, Any]) -> Any:
+        _, c = given.values()
+        if not is_active(c) or not np.any(np.abs(fresh_all([c])[0]) < 1e-7):
+            args, kwargs = call
+            return plain(*args, **kwargs)
+        values = called(function, call)
+        c = np.asarray(c) * 1.0
+        near = np.abs(fresh(c)) < 1e-7
+        small = np.where(near, c, 0.0)
+        args, kwargs = call
+        found = plain(*args, **kwargs)
+        mean = np.where(near, mean_of_extremes(small), found[0])
+        variance = np.where(near, variance_of_extremes(small), found[1])
+        rest = [underived(fresh(value), c, "a higher moment of `genextreme` at c = 0") for value in values[2:]]
+        return carrying(fresh(values[0]), mean), carrying(fresh(values[1]), variance), *rest
+
+
+def moment_of_excess(n: Any, c: Any) -> Any:
+    """n! / ((1 - c) (1 - 2 c) ... (1 - n c))."""
+    result = c * 0.0 + 1.0
+    for k in range(1, int(n) + 1):
+        result = result * k / (1.0 - k * c)
+    return result
+
+
+moments_of_extremes()
 at_switch(
     "genpareto", zero,
     _logpdf=lambda x, c: -(c + 1.0) * log1p_over(x, c),
@@ -121,6 +169,7 @@ at_switch(
     _logsf=lambda x, c: -log1p_over(x, c),
     _ppf=lambda q, c: expm1_over(-np.log1p(-q), c),
     _isf=lambda q, c: expm1_over(-np.log(q), c),
+    _munp=moment_of_excess,
 )  # fmt: skip
 
 

@@ -1,0 +1,83 @@
+"""scipy.interpolate: every interpolator in values, places and queries."""
+
+import numpy as np
+from scipy import interpolate
+from tests.scipy.sweep.harness import Table
+
+TABLE = Table(interpolate, "scipy.interpolate")
+add, each = TABLE.add, TABLE.each
+X = np.array([0.0, 0.6, 1.1, 1.9, 2.5, 3.4, 4.0, 4.8])
+Y = np.cos(X) + 0.3 * X
+Q = np.array([0.3, 1.4, 2.9, 4.1])
+FORMS = ("strided", "reversed", "float32")
+Z = np.cos(np.arange(48.0) ** 1.1).reshape(8, 6)
+V = np.array([0.0, 0.7, 1.2, 2.0, 2.6, 3.3])
+PLANE = np.array([[0.1, 0.2], [1.3, 0.1], [0.4, 1.2], [1.5, 1.4], [0.8, 0.6], [0.2, 0.9], [1.1, 0.9], [0.6, 0.1]])
+INSIDE = np.array([[0.65, 0.5], [0.9, 0.8], [0.7, 1.1]])
+
+ONE = "CubicSpline PchipInterpolator Akima1DInterpolator BarycentricInterpolator KroghInterpolator interp1d make_interp_spline FloaterHormannInterpolator InterpolatedUnivariateSpline UnivariateSpline"
+each(ONE, lambda f, x: f(X, x)(Q), Y, forms=FORMS)
+each(ONE, lambda f, x: f(X, Y)(x), Q, label="queries", forms=())
+each(ONE, lambda f, x: f(x, Y)(Q), X, label="places", forms=())
+each("CubicSpline PchipInterpolator Akima1DInterpolator", lambda f, x: [f(X, x).derivative()(Q), f(X, x).antiderivative()(Q), f(X, x).integrate(0.2, 3.0)], Y, label="calculus", forms=())
+for kind in ("natural", "clamped", "not-a-knot"):
+    add("CubicSpline", lambda f, x, kind=kind: f(X, x, bc_type=kind)(Q), Y, label=kind, forms=())
+add("CubicSpline", lambda f, x: f(X, np.append(x[:-1], x[0]), bc_type="periodic")(Q), Y, label="periodic", forms=())
+add("CubicSpline", lambda f, x: f(X, np.stack([x, x * x]), axis=1)(Q), Y, label="axis", forms=())
+for kind in ("linear", "nearest", "quadratic", "cubic", "previous", "zero"):
+    add("interp1d", lambda f, x, kind=kind: f(X, x, kind=kind)(Q), Y, label=kind, forms=())
+each("barycentric_interpolate krogh_interpolate pchip_interpolate", lambda f, x: f(X, x, Q), Y, forms=())
+add("CubicHermiteSpline", lambda f, x: f(X, x, np.sin(x))(Q), Y, forms=())
+add("BPoly", lambda f, x: f(x[:6].reshape(2, 3), [0.0, 1.0, 2.0, 3.0])(Q[:3]), Y, forms=())
+add("BPoly.from_derivatives", lambda f, x: f(X, np.stack([x, np.sin(x)], 1))(Q), Y, forms=())
+add("PPoly", lambda f, x: f(x[:6].reshape(2, 3), [0.0, 1.0, 2.0, 3.0])(Q[:3]), Y, forms=())
+add("PPoly", lambda f, x: f(x[:6].reshape(2, 3), [0.0, 1.0, 2.0, 3.0]).integrate(0.2, 2.2), Y, label="integrate", forms=())
+add("PPoly", lambda f, x: f(x[:6].reshape(2, 3) - [[0.0], [1.0]], [0.0, 1.0, 2.0, 3.0]).roots(extrapolate=False), Y, label="roots", forms=())
+add("NdPPoly", lambda f, x: f(x.reshape(2, 2, 1, 2), ([0.0, 2.0], [0.0, 1.0, 2.0]))(INSIDE), Y, forms=())
+add("BSpline", lambda f, x: f(np.arange(12.0), x, 3)(Q + 3.0), Y, forms=FORMS)
+add("BSpline", lambda f, x: f(np.arange(12.0), Y, 3)(x + 3.0), Q, label="queries", forms=())
+add("BSpline", lambda f, x: f(x, Y, 3)(Q + 3.0), np.arange(12.0) + 0.1 * np.sin(np.arange(12.0)), label="knots", forms=())
+add("BSpline", lambda f, x: [f(np.arange(12.0), x, 3).derivative()(Q + 3), f(np.arange(12.0), x, 3).integrate(3.2, 6.1)], Y, label="calculus", forms=())
+add("BSpline.basis_element", lambda f, x: f([0.0, 1.0, 2.0, 3.0])(x), Q, forms=())
+add("BSpline.design_matrix", lambda f, x: f(x + 3.0, np.arange(12.0), 3).toarray(), Q, forms=())
+add("make_interp_spline", lambda f, x: f(X, x, k=2)(Q), Y, label="quadratic", forms=())
+add("make_lsq_spline", lambda f, x: f(X, x, [0, 0, 0, 0, 2.2, 4.8, 4.8, 4.8, 4.8])(Q), Y, forms=())
+add("make_smoothing_spline", lambda f, x: f(X, x, lam=0.3)(Q), Y, forms=())
+add("make_splrep", lambda f, x: f(X, x, s=0.05)(Q), Y, forms=())
+add("make_splprep", lambda f, x: f([x, x * x], s=0.0)[0](Q / 5), Y, forms=())
+add("generate_knots", lambda f, x: list(f(X, x, s=0.05))[-1], Y, forms=())
+add("splrep", lambda f, x: f(X, x)[1], Y, forms=())
+add("splrep", lambda f, x: f(X, x, s=0.05)[1], Y, label="smoothing", forms=())
+each("splev", lambda f, x: f(Q, interpolate.splrep(X, x)), Y, forms=())
+each("splint", lambda f, x: f(0.2, 3.1, interpolate.splrep(X, x)), Y, forms=())
+each("spalde", lambda f, x: f(Q, interpolate.splrep(X, x)), Y, forms=())
+each("sproot", lambda f, x: f(interpolate.splrep(X, x - 0.8)), Y, forms=())
+each("splder splantider", lambda f, x: f(interpolate.splrep(X, x))[1], Y, forms=())
+each("insert", lambda f, x: f(1.3, interpolate.splrep(X, x))[1], Y, forms=())
+add("splprep", lambda f, x: f([x, x * x], s=0.0)[0][1], Y, forms=())
+add("LSQUnivariateSpline", lambda f, x: f(X, x, [2.2])(Q), Y, forms=())
+add("lagrange", lambda f, x: f(X[:4], x[:4]).coef, Y, forms=())
+add("approximate_taylor_polynomial", lambda f, x: f(lambda t: np.exp(x[0] * t), 0.0, 3, 1.0).coef, Y, forms=())
+add("pade", lambda f, x: [p.coef for p in f(x[:5], 2)], Y, forms=())
+add("AAA", lambda f, x: f(X, x)(Q), Y, forms=())
+for method in ("linear", "nearest", "cubic", "pchip", "slinear", "quintic"):
+    add("RegularGridInterpolator", lambda f, x, method=method: f((X, V), x, method=method)(INSIDE), Z, label=method, forms=FORMS if method == "linear" else (), nested=method != "quintic")
+    add("interpn", lambda f, x, method=method: f((X, V), Z, x, method=method), INSIDE, label=method, forms=())
+each("RectBivariateSpline", lambda f, x: f(X, V, x)(INSIDE[:, 0], INSIDE[:, 1], grid=False), Z, forms=())
+each("RectBivariateSpline", lambda f, x: f(X, V, Z)(x[:, 0], x[:, 1], grid=False), INSIDE, label="queries", forms=())
+each("RectBivariateSpline", lambda f, x: f(X, V, x).integral(0.2, 3.0, 0.1, 2.0), Z, label="integral", forms=())
+each("SmoothBivariateSpline", lambda f, x: f(Z[:, 0].repeat(3), Z[:, 1:4].ravel(), x[:, :3].ravel(), kx=2, ky=2)(0.1, 0.2), Z, forms=())
+each("RectSphereBivariateSpline", lambda f, x: f(V + 0.1, X[:-1] + 0.1, x.T[:6, :7] * 1.0)(1.0, 1.2) if V[-1] + 0.1 < np.pi else f(V * 0.8 + 0.1, X[:-1] + 0.1, x.T[:6, :7])(1.0, 1.2), Z, forms=())
+add("NdBSpline", lambda f, x: f((np.arange(12.0), np.arange(10.0)), x, 3)(INSIDE + 3.5), Z, forms=())
+each("LinearNDInterpolator CloughTocher2DInterpolator NearestNDInterpolator", lambda f, x: f(PLANE, x)(INSIDE), Y, forms=FORMS)
+each("LinearNDInterpolator CloughTocher2DInterpolator", lambda f, x: f(PLANE, Y)(x), INSIDE, label="queries", forms=())
+for method in ("nearest", "linear", "cubic"):
+    add("griddata", lambda f, x, method=method: f(PLANE, x, INSIDE, method=method), Y, label=method, forms=())
+for kernel in ("thin_plate_spline", "gaussian", "multiquadric", "linear", "cubic"):
+    add("RBFInterpolator", lambda f, x, kernel=kernel: f(PLANE, x, kernel=kernel, epsilon=1.3)(INSIDE), Y, label=kernel, forms=())
+add("RBFInterpolator", lambda f, x: f(PLANE, Y)(x), INSIDE, label="queries", forms=())
+add("RBFInterpolator", lambda f, x: f(x, Y)(INSIDE), PLANE, label="places", forms=())
+add("RBFInterpolator", lambda f, x: f(PLANE, x, neighbors=5)(INSIDE), Y, label="neighbors", forms=())
+add("Rbf", lambda f, x: f(PLANE[:, 0], PLANE[:, 1], x)(INSIDE[:, 0], INSIDE[:, 1]), Y, forms=())
+add("bisplrep", lambda f, x: f(Z[:, 0].repeat(3), Z[:, 1:4].ravel(), x[:, :3].ravel(), kx=2, ky=2, s=5.0)[2], Z, forms=(), nested=False)
+add("bisplev", lambda f, x: f(0.3, x[0, 0] * 0.1 + 0.5, interpolate.bisplrep(PLANE[:, 0].repeat(3), np.linspace(0, 1, 24), Z.ravel()[:24], kx=1, ky=1, s=9.0)), Z[:1, :1], forms=(), nested=False)

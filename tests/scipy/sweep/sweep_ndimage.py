@@ -1,0 +1,63 @@
+"""scipy.ndimage: every filter in every mode, interpolation in image and coordinates."""
+
+import numpy as np
+from scipy import ndimage
+from tests.scipy.sweep.harness import Table
+
+TABLE = Table(ndimage, "scipy.ndimage")
+add, each = TABLE.add, TABLE.each
+X = np.cos(1.0 + 1.7 * np.arange(30.0) ** 1.2).reshape(5, 6)
+K = np.array([[0.2, -0.4, 0.1], [0.7, 1.0, -0.3]])
+LABELS = np.array([1, 1, 2, 2, 3, 3] * 5).reshape(5, 6)
+FORMS = ("strided", "reversed", "float32", "fortran", "complex")
+REAL = FORMS[:4]
+MODES = ("reflect", "constant", "nearest", "mirror", "wrap")
+
+each("correlate convolve", lambda f, x: f(x, K), X, forms=FORMS)
+each("correlate convolve", lambda f, x: f(X, x), K, label="weights", forms=())
+each("correlate1d convolve1d", lambda f, x: f(x, [0.2, 1.0, -0.5], axis=0), X, forms=FORMS)
+each("correlate1d convolve1d", lambda f, x: f(X, x[0]), K, label="weights", forms=())
+each("gaussian_filter gaussian_filter1d gaussian_laplace gaussian_gradient_magnitude", lambda f, x: f(x, 0.8), X, forms=REAL)
+each("gaussian_filter gaussian_filter1d", lambda f, x: f(X, 1.0 + 0.1 * x[0]), np.array([0.3]), label="sigma", forms=(), loose=1e-4)
+each("sobel prewitt laplace", lambda f, x: f(x), X, forms=FORMS)
+each("uniform_filter uniform_filter1d", lambda f, x: f(x, 3), X, forms=FORMS)
+each("minimum_filter maximum_filter median_filter grey_erosion grey_dilation grey_opening grey_closing morphological_gradient morphological_laplace white_tophat black_tophat", lambda f, x: f(x, size=3), X, forms=REAL)
+each("minimum_filter maximum_filter median_filter", lambda f, x: f(x, footprint=[[1, 0, 1], [0, 1, 0]]), X, label="footprint", forms=())
+each("grey_erosion grey_dilation", lambda f, x: f(x, structure=K), X, label="structure", forms=())
+each("minimum_filter1d maximum_filter1d", lambda f, x: f(x, 3, axis=0), X, forms=REAL)
+add("rank_filter", lambda f, x: f(x, 2, size=3), X, forms=REAL)
+add("percentile_filter", lambda f, x: f(x, 40, size=3), X, forms=REAL)
+add("generic_filter", lambda f, x: f(x, lambda v: (v * v).sum(), size=3), X, forms=())
+add("generic_filter1d", lambda f, x: f(x, lambda a, b: np.copyto(b, a[1:-1] ** 2), 3), X, forms=())
+each("generic_laplace generic_gradient_magnitude", lambda f, x: f(x, ndimage.sobel if "gradient" in f.__name__ else (lambda a, axis, out, mode, cval: ndimage.correlate1d(a, [1, -2, 1], axis, out, mode, cval))), X, forms=())
+add("vectorized_filter", lambda f, x: f(x, np.sum, size=3), X, forms=())
+for mode in MODES:
+    each("correlate gaussian_filter sobel uniform_filter maximum_filter median_filter", lambda f, x, mode=mode: f(x, *([K] if f is ndimage.correlate else [0.7] if f is ndimage.gaussian_filter else [] if f is ndimage.sobel else [3]), mode=mode), X, label=mode, forms=())
+    each("shift", lambda f, x, mode=mode: f(X, x, mode=mode), np.array([0.37, -0.61]), label=f"{mode}, by", forms=(), loose=1e-4)
+    for order in (0, 1, 3):
+        each("map_coordinates", lambda f, x, mode=mode, order=order: f(x, [[0.3, 1.6, 3.2], [4.1, 2.7, 0.6]], mode=mode, order=order), X, label=f"{mode}, {order}", forms=())
+add("map_coordinates", lambda f, x: f(X, x), np.array([[0.3, 1.6, 3.2], [4.1, 2.7, 0.6]]), label="coordinates", loose=1e-4)
+add("map_coordinates", lambda f, x: f(X, x, order=1), np.array([[0.3, 1.6, 3.2], [4.1, 2.7, 0.6]]), label="coordinates, linear")
+add("affine_transform", lambda f, x: f(x, [[0.9, 0.1], [-0.2, 1.05]], offset=0.3), X, forms=REAL)
+add("affine_transform", lambda f, x: f(X, x[:2].reshape(2, 1) * 0 + x[:4].reshape(2, 2), offset=x[4:]), np.array([0.93, 0.11, -0.21, 1.04, 0.31, 0.23]), label="matrix", forms=(), loose=1e-4)
+add("geometric_transform", lambda f, x: f(x, lambda p: (p[0] * 0.9 + 0.2, p[1] + 0.1)), X, forms=())
+add("zoom", lambda f, x: f(x, 1.4), X, forms=REAL)
+add("rotate", lambda f, x: f(x, 17.0), X, forms=REAL)
+add("rotate", lambda f, x: f(X, 17.0 + x[0], reshape=False), np.array([0.3]), label="angle", forms=(), loose=1e-4)
+add("shift", lambda f, x: f(x, [0.3, -0.6]), X, forms=REAL)
+each("spline_filter spline_filter1d", lambda f, x: f(x), X, forms=REAL)
+each("fourier_gaussian fourier_uniform fourier_ellipsoid", lambda f, x: f(x + 0j, 1.3), X, forms=())
+add("fourier_shift", lambda f, x: f(x + 0j, 0.7), X, forms=())
+each("mean variance standard_deviation median", lambda f, x: f(x, LABELS, [1, 2, 3]), X, forms=REAL)
+each("sum sum_labels minimum maximum", lambda f, x: f(x, LABELS, [1, 2]), X, forms=REAL)
+each("mean sum minimum", lambda f, x: f(x), X, label="all", forms=())
+add("extrema", lambda f, x: f(x, LABELS, [1, 2])[:2], X, forms=())
+add("center_of_mass", lambda f, x: f(x + 2.0, LABELS, [1, 2]), X, forms=())
+each("minimum_position maximum_position", lambda f, x: x * f(x)[0], X, forms=(), constant=True)
+add("labeled_comprehension", lambda f, x: f(x, LABELS, [1, 2, 3], np.sum, float, 0.0), X, forms=())
+add("histogram", lambda f, x: x * f(x, 0, 1, 4)[0], X, forms=(), constant=True)
+each("distance_transform_edt distance_transform_cdt distance_transform_bf", lambda f, x: x * f(x > 0), X, forms=(), constant=True)
+add("distance_transform_edt", lambda f, x: f(X > 0, sampling=x), np.array([1.1, 0.8]), label="sampling", forms=())
+each("binary_erosion binary_dilation binary_opening binary_closing binary_fill_holes", lambda f, x: x * f(x > 0), X, forms=(), constant=True)
+add("label", lambda f, x: x * f(x > 0)[0], X, forms=(), constant=True)
+add("watershed_ift", lambda f, x: x * f((x > 0).astype(np.uint8), LABELS.astype(np.int16)), X, forms=(), constant=True)
