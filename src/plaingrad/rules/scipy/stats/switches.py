@@ -135,7 +135,7 @@ def moments_of_extremes() -> None:
 
     @RULES.defined(function)
     def moments(function: Any, call: Any, given: dict[str, Any]) -> Any:
-        _, c = given.values()
+        distribution, c = given.values()
         if not is_active(c) or not np.any(np.abs(fresh_all([c])[0]) < 1e-7):
             args, kwargs = call
             return plain(*args, **kwargs)
@@ -143,8 +143,7 @@ def moments_of_extremes() -> None:
         c = np.asarray(c) * 1.0
         near = np.abs(fresh(c)) < 1e-7
         small = np.where(near, c, 0.0)
-        args, kwargs = call
-        found = plain(*args, **kwargs)
+        found = plain(distribution, np.where(near, 0.25, c))  # at 0 some SciPy divides by it
         mean = np.where(near, mean_of_extremes(small), found[0])
         variance = np.where(near, variance_of_extremes(small), found[1])
         rest = [underived(fresh(value), c, "a higher moment of `genextreme` at c = 0") for value in values[2:]]
