@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType, NoneType
 from typing import Any, NamedTuple
 
 from plaingrad.engine.users_code.class_attributes import lookup
@@ -230,6 +230,11 @@ def unbound(value: Any, owner: type | None) -> Reference:
     for _ in range(32):
         if isinstance(value, (staticmethod, classmethod)):
             value = value.__func__
+        elif type(value) is BuiltinFunctionType and not isinstance(
+            value.__self__, (type, ModuleType, NoneType)
+        ):
+            owner = type(value.__self__)  # a C method bound to an object
+            return Reference(lookup(owner, value.__name__) or value, owner)
         elif type(value) is MethodType:
             bound = value.__self__
             owner = bound if isinstance(bound, type) else type(bound)

@@ -7,7 +7,10 @@ import pytest
 
 import plaingrad
 from plaingrad import value_and_grad
+from tests.rules.numpy.composed_samples import COMPOSED
+from tests.rules.numpy.samples import SAMPLES
 from tests.rules.numpy.test_programs import differences
+from tests.sampling import is_in_sample
 
 PROGRAMS = {}
 
@@ -263,3 +266,78 @@ def test_items_of_array_scalars(index):
     assert plaingrad.jvp(f, (x,), (np.array([1.0, 2.0]),))[1] == 12.0 * count + 1.0
     np.testing.assert_array_equal(plaingrad.jacobian(f, mode="forward")(x), plaingrad.grad(f)(x))
     np.testing.assert_array_equal(plaingrad.hessian(f)(x), np.full((2, 2), 2.0 * count))
+
+
+def test_resize_to_the_same_number_of_elements_copies():
+    """The definition returned a view of its argument: what was written into it later appeared in both."""
+
+    def f(x):
+        first = x[:2]
+        resized = np.resize(first, (2,))
+        resized[0] = 3.0 * x[2]
+        return (np.concatenate([resized, first]) * np.array([1.0, 10.0, 100.0, 1000.0])).sum()
+
+    x = np.array([1.3, 0.4, 0.7])
+    value, gradient = plaingrad.value_and_grad(f)(x)
+    assert value == f(x)
+    np.testing.assert_array_equal(gradient, [100.0, 1010.0, 3.0])
+    assert plaingrad.jvp(f, (x,), (np.array([1.0, 2.0, 3.0]),)) == (f(x), 2129.0)
+
+
+def arrays_in(x):
+    """The arrays in arguments and results."""
+    if isinstance(x, np.ndarray):
+        return [x]
+    return [one for part in x for one in arrays_in(part)] if isinstance(x, (list, tuple)) else []
+
+
+def sharing(function, args, kwargs):
+    """For each array of the result, which of those among the arguments it shares memory with."""
+    result = function(*args, **kwargs)
+    given = arrays_in([*args, *kwargs.values()])
+    return [[bool(np.shares_memory(y, x)) for x in given] for y in arrays_in(result)]
+
+
+COPYING = [
+    (function, sample)
+    for table in (SAMPLES, COMPOSED)
+    for function, samples in table.items()
+    if is_in_sample(getattr(function, "__name__", function), 6) or function is np.resize
+    for sample in samples
+    if arrays_in([*sample[0], *sample[1].values()])
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_results_share_memory_with_arguments_as_those_of_the_plain_call():
+    for function, (args, kwargs) in COPYING:
+        x = [one.copy(order="K") for one in arrays_in([*args, *kwargs.values()]) if one.dtype.kind in "fc"]
+        plain = raised_or(lambda: sharing(function, *replaced((args, kwargs), iter(x))))
+        if isinstance(plain, Exception) or not x:
+            continue
+        for differentiate in (plaingrad.grad, lambda f: lambda x: plaingrad.jvp(f, (x,), (x,))):
+            seen = []
+
+            def f(x):
+                seen.append(sharing(function, *replaced((args, kwargs), iter(x))))
+                return sum([abs(one).sum() for one in x])
+
+            if not isinstance(raised_or(lambda: differentiate(f)(x)), Exception):
+                assert seen == [plain], (function, args, kwargs)
+
+
+def replaced(x, values):
+    """Arguments with other arrays of numbers."""
+    if isinstance(x, np.ndarray) and x.dtype.kind in "fc":
+        return next(values)
+    if isinstance(x, dict):
+        return {name: replaced(one, values) for name, one in x.items()}
+    return type(x)(replaced(one, values) for one in x) if type(x) in (list, tuple) else x
+
+
+def raised_or(call):
+    """What the call returns, or the exception that it raises."""
+    try:
+        return call()
+    except Exception as error:
+        return error

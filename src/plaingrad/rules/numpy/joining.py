@@ -212,7 +212,8 @@ def resized(a, new_shape):
     flat = np.ravel(a)
     if n == 0 or flat.size == 0:
         return np.zeros(shape, flat.dtype)
-    return np.reshape(flat if flat.size == n else np.take(flat, np.arange(n) % flat.size), shape)
+    again = np.concatenate((flat,)) if flat.size == n else np.take(flat, np.arange(n) % flat.size)  # a copy in any case
+    return np.reshape(again, shape)
 
 
 composed(np.resize)(resized)

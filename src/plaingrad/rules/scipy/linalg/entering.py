@@ -144,7 +144,8 @@ def of_batch(core: Any, function: Any, dims: Any, known: list[Any], rest: list[A
     def whole(x: Any, k: int) -> Any:
         """An array, or its tangent, with one leading axis for the batch."""
         shape = np.shape(known[k])[np.ndim(known[k]) - core_ndim(known[k], dims[k]) :]
-        return np.reshape(np.broadcast_to(x, (*batch, *shape)), (-1, *shape))
+        full = (*batch, *shape)  # a view of what is broadcast is read-only, and the oldest SciPy takes no such arrays
+        return np.reshape(x if np.shape(x) == full else np.array(np.broadcast_to(x, full)), (-1, *shape))
 
     arrays = {k: whole(known[k], k) for k in places}
     count = math.prod(batch)
