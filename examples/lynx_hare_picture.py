@@ -5,29 +5,14 @@ from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 
 import plaingrad
 from lotka_volterra import Census, Parameters, misfit, populations
+from pictures import BROWN, GREY, PLAIN_STYLE, TEAL, plt
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-BROWN, TEAL, GREY = "#a4622c", "#1b6e78", "#5f5f5f"
 COLOURS = ("#a4622c", "#1b1b1b", "#1b6e78", "#6fb1a0", "#7a4f9a", "#d9a441")
 DASHES = ("-", ":", "-", "-", "-", "-")  # predation and the first lynxes move the hares in the same way
-STYLE = {
-    "font.size": 10,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": GREY,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-}
 NAMES = [field.name.replace("_", " ") for field in fields(Parameters)]
 SLICE = (0, 2)  # hare_growth and lynx_death: together they make the period of the cycle
 AROUND = 0.3  # how far the slice goes, in the logarithm of a parameter
@@ -126,7 +111,7 @@ def picture(found: Parameters, record: list[Census], path: Path) -> None:
     years = np.linspace(first, last, 401).tolist()
     states = populations(found, years)
     logs = np.log(astuple(found))
-    with plt.rc_context(STYLE):
+    with plt.rc_context(PLAIN_STYLE):
         figure, ((over_years, phase), (moves, around)) = plt.subplots(
             2, 2, figsize=(12, 8.6), dpi=130, width_ratios=(1.9, 1), layout="constrained"
         )

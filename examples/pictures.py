@@ -13,7 +13,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 BROWN, TEAL, GREY, PURPLE, GOLD, GREEN = "#a4622c", "#1b6e78", "#5f5f5f", "#7a4f9a", "#d9a441", "#6fb1a0"
-STYLE = {
+#: What the picture of the demo has, too.
+PLAIN_STYLE = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -23,10 +24,8 @@ STYLE = {
     "ytick.color": GREY,
     "axes.titlelocation": "left",
     "axes.titlesize": 11,
-    "axes.axisbelow": True,
-    "grid.color": "#e4e4e4",
-    "legend.frameon": False,
 }
+STYLE = PLAIN_STYLE | {"axes.axisbelow": True, "grid.color": "#e4e4e4", "legend.frameon": False}
 
 
 @contextmanager

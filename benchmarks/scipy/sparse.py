@@ -5,24 +5,10 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 from benchmarks.ordinary.program import program
+from benchmarks.scipy.heat import heat_equation
 
 RANDOM = np.random.default_rng(3)
 SIDE = 120
-
-
-def grid(k):
-    """Conductivities at the cells of a square, as the matrix of a heat equation."""
-    n = SIDE
-    k = k.reshape(n, n)
-    across, down = np.zeros((n, n)), np.zeros((n, n))
-    across[:, :-1] = 0.5 * (k[:, :-1] + k[:, 1:])
-    down[:-1] = 0.5 * (k[:-1] + k[1:])
-    across, down = across.ravel(), down.ravel()
-    middle = across + down + 0.1
-    middle[1:] += across[:-1]
-    middle[n:] += down[:-n]
-    parts = [middle, -across[:-1], -across[:-1], -down[:-n], -down[:-n]]
-    return sparse.diags(parts, [0, 1, -1, n, -n], format="csc")
 
 
 CELLS = RANDOM.uniform(1.0, 2.0, SIDE * SIDE)
@@ -35,18 +21,18 @@ BASE = MATRIX[:20_000, :20_000].tocsr()
 
 @program("heat equation, spsolve, 14,400 cells", CELLS, goal=3)
 def direct(k):
-    return np.sum(linalg.spsolve(grid(k), HEAT) ** 2)
+    return np.sum(linalg.spsolve(heat_equation(k), HEAT) ** 2)
 
 
 @program("heat equation, splu, five right sides", CELLS, goal=3)
 def factored(k):
-    factors = linalg.splu(grid(k))
+    factors = linalg.splu(heat_equation(k))
     return sum(np.sum(factors.solve(HEAT * j) ** 2) for j in range(1, 6))
 
 
 @program("heat equation, cg, 14,400 cells", CELLS, goal=4)
 def conjugate_gradients(k):
-    return np.sum(linalg.cg(grid(k).tocsr(), HEAT, rtol=1e-10)[0] ** 2)
+    return np.sum(linalg.cg(heat_equation(k).tocsr(), HEAT, rtol=1e-10)[0] ** 2)
 
 
 @program("constant matrix times x, 10^6 entries", VECTOR, goal=4)

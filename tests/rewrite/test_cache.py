@@ -5,9 +5,9 @@ import threading
 import weakref
 
 import pytest
-from plaingrad.rewrite import cache, is_rewritten, rewrite_function, rewritten
+from plaingrad.rewrite import cache, hooks, is_rewritten, rewrite_function, rewritten
 
-FORMS = (cache.FUSED, cache.HOOKED, cache.EXPRESSIONS)
+FORMS = (hooks.FUSED, hooks.HOOKED, hooks.EXPRESSIONS)
 
 
 def fresh(text="lambda x: x + 1"):

@@ -4,13 +4,13 @@ import math
 import sys
 
 import pytest
-from plaingrad.rewrite import PLAIN, cache, rewrite_function
+from plaingrad.rewrite import PLAIN, hooks, rewrite_function
 from plaingrad.rewrite.listing import Listing
 from tests.rewrite.support import recording, using
 
 
 def as_expressions(f):
-    return rewrite_function(f, cache.EXPRESSIONS)
+    return rewrite_function(f, hooks.EXPRESSIONS)
 
 
 def steps_of(f):
@@ -97,7 +97,7 @@ def told(x):
 
 def test_hooks_are_asked_in_the_order_of_the_program():
     logs = []
-    for form in (cache.HOOKED, cache.EXPRESSIONS):
+    for form in (hooks.HOOKED, hooks.EXPRESSIONS):
         log = []
         with using(recording(log)):
             rewrite_function(lines, form)(Telling([], "o"), Telling([], "p"), 1, 2.5)

@@ -13,11 +13,10 @@ from functools import cache, partial
 from types import CodeType, FunctionType
 
 from plaingrad.critical import exclusively, imported, shared_lock
-from plaingrad.rewrite.hooks import PLAIN, in_force
+from plaingrad.rewrite.hooks import FUSED, PLAIN, in_force
 from plaingrad.rewrite.versions import running
 
 _LOCK = shared_lock()  # reentrant: a weak reference may die while it is held
-HOOKED, FUSED, EXPRESSIONS = "hooked", "fused", "expressions"
 _FORMS: dict = {}  # id(code) -> Entry
 
 

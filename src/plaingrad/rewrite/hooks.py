@@ -29,6 +29,9 @@ ACCESS = ("contains", "getitem", "setitem", "attr", "method", "set_attr")
 WITNESS = ("prep", "iterable", "meet", "meet_all", "met_items", "text")
 SEVERAL = ("expression",)
 
+#: The forms of rewritten code: see `rewrite.cache`.
+HOOKED, FUSED, EXPRESSIONS = "hooked", "fused", "expressions"
+
 #: Every attribute that rewritten code may ask of a hooks object.
 HOOK_NAMES = BINARY + IN_PLACE + UNARY + COMPARE + ACCESS + WITNESS + SEVERAL
 

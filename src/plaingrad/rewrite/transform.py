@@ -11,6 +11,7 @@ from plaingrad.rewrite.encoding import JUMPS, encoded
 from plaingrad.rewrite.expressions import find_expressions
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.fusion import find_runs
+from plaingrad.rewrite.hooks import EXPRESSIONS, FUSED
 
 LEVEL = ".level"  # no identifier has a dot
 KEEP = ("keep",)
@@ -26,7 +27,7 @@ BY_ITSELF = frozenset(
 SPARE = 4  # items that the instructions of one hook may put above what was there
 
 
-def transform(code: CodeType, version, rewritten, form: str = "fused") -> CodeType:
+def transform(code: CodeType, version, rewritten, form: str = FUSED) -> CodeType:
     """`code` with every interesting instruction turned into a call of a hook of the current level.
 
     `rewritten` does so with the code of comprehensions. The form "fused": runs of arithmetic are to record themselves
@@ -38,7 +39,7 @@ def transform(code: CodeType, version, rewritten, form: str = "fused") -> CodeTy
 class Rewriting(Emission):
     """One code object on its way. The methods named in `Version.actions` take the index of an instruction."""
 
-    def __init__(self, code, version, rewritten, form="fused"):
+    def __init__(self, code, version, rewritten, form=FUSED):
         super().__init__(code, version)
         self.inline = set()
         for i, const in enumerate(code.co_consts):
@@ -53,9 +54,9 @@ class Rewriting(Emission):
         }
         self.local_names = code.co_varnames
         if self.keeps_level:
-            if form == "expressions":
+            if form == EXPRESSIONS:
                 self.pieces = find_expressions(self.listing, version, code, self.entered)
-            elif form == "fused":
+            elif form == FUSED:
                 self.runs = find_runs(self.listing, version, code.co_names, code.co_consts, self.entered)
             self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
             self.local_names += (LEVEL, *(f"{LEVEL}{k}" for k in range(1, self.hidden)))

@@ -24,9 +24,8 @@ from plaingrad.engine.users_code import adopt, codes
 from plaingrad.engine.values import texts
 from plaingrad.engine.values.borrowed import Borrowed
 from plaingrad.rewrite import CURRENT, PLAIN
-from plaingrad.rewrite.cache import HOOKED
 from plaingrad.rewrite.evaluation import evaluate
-from plaingrad.rewrite.hooks import set_hooks
+from plaingrad.rewrite.hooks import HOOKED, set_hooks
 
 
 class Level(RuleApplication, Operators, Access):

@@ -11,8 +11,8 @@ import os
 import sysconfig
 from typing import Any
 
-from plaingrad.rewrite.cache import EXPRESSIONS, HOOKED
 from plaingrad.rewrite.evaluation import make_with
+from plaingrad.rewrite.hooks import EXPRESSIONS, HOOKED
 
 VERSION = 5  # of what the two sides expect of each other
 

@@ -29,7 +29,7 @@ from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
 from plaingrad.errors import RuleError
 from plaingrad.rewrite import PLAIN
-from plaingrad.rewrite.cache import EXPRESSIONS, FUSED, HOOKED
+from plaingrad.rewrite.hooks import EXPRESSIONS, FUSED, HOOKED
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, unthunk
 from plaingrad.tangents.fields import fields_of, parts_of
 

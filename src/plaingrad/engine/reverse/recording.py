@@ -27,7 +27,7 @@ from plaingrad.engine.memory.tape import STEP, Write
 from plaingrad.engine.reverse.reverse_in_forward import paired_hooks
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.rewrite import PLAIN
-from plaingrad.rewrite.cache import EXPRESSIONS, FUSED, HOOKED
+from plaingrad.rewrite.hooks import EXPRESSIONS, FUSED, HOOKED
 
 if core is not None:
     core.set_steps(compiled_steps)
