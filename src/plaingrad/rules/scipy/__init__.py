@@ -53,6 +53,9 @@ PACKAGES = {
         "scipy.sparse._sparsetools", "scipy.sparse._csparsetools", "scipy.sparse.linalg._dsolve._superlu",
         "scipy.sparse.linalg._dsolve.linsolve", "builtins.SuperLU",
         "scipy.sparse._base", "scipy.sparse._dia", "scipy.sparse._lil",
+        *[f"scipy.sparse.csgraph._{name}" for name in (
+            "flow", "matching", "min_spanning_tree", "reordering", "shortest_path", "tools", "traversal",
+        )],
         *[f"scipy.sparse.linalg._eigen.{name}" for name in ("arpack.arpack", "_svds", "lobpcg.lobpcg")],
         *[f"scipy.sparse.linalg._isolve.{name}" for name in ("iterative", "minres", "lgmres", "_gcrotmk", "tfqmr", "lsqr", "lsmr")],
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.fft import transforms
+from plaingrad.rules.scipy.fft import old, transforms
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +14,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["transforms"]
+__all__ = ["old", "transforms"]

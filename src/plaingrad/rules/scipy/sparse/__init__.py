@@ -10,6 +10,7 @@ from plaingrad.rules.scipy.sparse import (
     binary,
     deflation,
     eigen,
+    graphs,
     iterative,
     lists,
     matrix_products,
@@ -24,4 +25,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["binary", "deflation", "eigen", "iterative", "lists", "matrix_products", "products", "structure", "superlu"]
+__all__ = ["binary", "deflation", "eigen", "graphs", "iterative", "lists", "matrix_products", "products", "structure", "superlu"]
