@@ -447,14 +447,14 @@ def _met(function: Any) -> Rule | None:
             if module in _waiting and _is_imported(module):
                 exclusively(_lock, _enter_waiting, module)
         return _rules.get(function)
-    if not is_among(type(function), _OF_MODULES) and _home_of(type(function)) != "uarray":
+    kind = type(function)
+    if not (is_among(kind, _OF_MODULES) or _home_of(kind) == "uarray" or kind.__name__.startswith("cython_")):
         return None
     owner = getattr(function, "__objclass__", None) or getattr(function, "__self__", None)
     module = (owner if isinstance(owner, type) else function).__module__
     module = f"builtins.{owner.__qualname__}" if module == "builtins" and isinstance(owner, type) else module
-    if type(module) is not str or module not in _waiting:
-        return None
-    exclusively(_lock, _enter_waiting, module)
+    if type(module) is str and module in _waiting:
+        exclusively(_lock, _enter_waiting, module)
     return _rules.get(_key(function))
 
 

@@ -29,3 +29,12 @@ def test_the_rulebook_is_whole_where_scipy_is_not_installed():
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 1000
+
+
+def test_a_function_of_cython_wakes_the_rules_of_its_package():
+    program = (
+        "import numpy as np, plaingrad; from scipy.sparse import csgraph\n"
+        "print(plaingrad.grad(lambda x: csgraph.minimum_spanning_tree(x).sum())(np.array([[0.0, 2.0], [0.0, 0.0]])).tolist())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[[0.0, 1.0], [0.0, 0.0]]", done.stderr

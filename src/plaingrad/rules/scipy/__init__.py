@@ -94,9 +94,9 @@ PACKAGES = {
         "scipy.ndimage._interpolation", "scipy.ndimage._support_alternative_backends", "scipy.ndimage._morphology",
     ),
     "stats": tuple([f"scipy.stats.{name}" for name in (
-        "_continuous_distns", "_covariance", "_discrete_distns", "_distn_infrastructure",
+        "_continuous_distns", "_correlation", "_covariance", "_discrete_distns", "_distn_infrastructure",
         "_distribution_infrastructure", "_kde", "_ksstats", "_morestats",
-        "_multivariate", "_stats", "_stats_py", "_stats_pythran",
+        "_multivariate", "_qmc_cy", "_stats", "_stats_py", "_stats_pythran",
     )]),
 }  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import fft, forms
-from plaingrad.rules.scipy.signal import convolutions, filters, recursive, separable
+from plaingrad.rules.scipy.signal import convolutions, filters, mirrored, peaks, recursive, separable
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +14,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["convolutions", "fft", "filters", "recursive", "separable"]
+__all__ = ["convolutions", "fft", "filters", "mirrored", "peaks", "recursive", "separable"]

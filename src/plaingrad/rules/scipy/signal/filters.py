@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 from scipy.signal import _upfirdn_apply
 
-from plaingrad.errors import MissingRuleError
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy.names import conj
 from plaingrad.rules.pushforwards import dot_of, pushed, total
 from plaingrad.rules.scipy.compiled import constant, definitions, each, enter
 from plaingrad.rules.scipy.forms import find, keep
 from plaingrad.tangents import NoTangent, Thunk
+
+mode_number = getattr(_upfirdn_apply, "mode_enum", lambda name: -1)
+PADDED = {mode_number(ours): theirs for ours, theirs in (("symmetric", "symmetric"), ("edge", "edge"), ("wrap", "wrap"), ("reflect", "reflect"))}
+LINE, SMOOTH, ANTISYMMETRIC = (mode_number(name) for name in ("line", "smooth", "antisymmetric"))
 
 # ---------------------------------------------------------------------------------------------------------
 # y[n] = sum over k of h[n down - k up] x[k]
@@ -85,17 +88,38 @@ def changed_rate_frule(h: Any, x: Any, up: int, down: int) -> Any:
 enter(changed_rate, changed_rate_rrule, changed_rate_frule, "bilinear")
 
 
+def extended(x, n, mode, cval):
+    """`n` more numbers on both sides along the last axis, by the rule that SciPy's number `mode` stands for."""
+    if mode == 0:
+        sides = np.full((*x.shape[:-1], n), cval, x.dtype)
+        return np.concatenate([sides, x, sides], -1)
+    widths = [(0, 0)] * (x.ndim - 1) + [(n, n)]
+    if mode in PADDED:
+        return np.pad(x, widths, PADDED[mode])
+    size, k = x.shape[-1], np.arange(1, n + 1)
+    first, last = x[..., :1], x[..., -1:]
+    if mode == LINE:
+        step = (last - first) / max(size - 1, 1)
+        return np.concatenate([first - step * k[::-1], x, last + step * k], -1)
+    if mode == SMOOTH:
+        steps = x[..., :1] - x[..., 1:2], x[..., -1:] - x[..., -2:-1]
+        return np.concatenate([first + steps[0] * k[::-1], x, last + steps[1] * k], -1)
+    if mode == ANTISYMMETRIC:
+        sign = 1 - 2 * ((np.arange(-n, size + n) // size) % 2)
+        return np.pad(x, widths, "symmetric") * sign.astype(x.real.dtype)
+    return np.pad(x, widths, "reflect", reflect_type="odd")
+
+
 @definitions(_upfirdn_apply)("_apply", mutates=True)
 def upfirdn(x, phases, out, up, down, axis, mode, cval):
     """`phases` is h in the order in which the compiled function reads it; `out` holds zeros."""
-    if mode != 0 or cval != 0:
-        raise MissingRuleError(
-            "`scipy.signal.upfirdn` has no derivative here with a mode other than 'constant', or cval.\n"
-            "  Instead: extend the signal with numpy.pad.\n  See docs: errors#missing-rule"
-        )
     h = phases.reshape(up, -1)[:, ::-1].T.ravel()
-    n = out.shape[axis]
-    y = changed_rate(h, np.moveaxis(x, axis, -1), up, down)[..., :n]
+    n, x = out.shape[axis], np.moveaxis(x, axis, -1)
+    first = 0
+    if x.shape[-1] and (mode != 0 or cval != 0):
+        reach = -(-len(h) // (up * down)) * down  # as many as a result sees, and whole steps of it
+        x, first = extended(x, reach, mode, cval), reach * up // down
+    y = changed_rate(h, x, up, down)[..., first : first + n]
     out[...] = np.moveaxis(padded(y, 0, n - y.shape[-1]), -1, axis)
 
 

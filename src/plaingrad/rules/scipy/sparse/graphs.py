@@ -160,7 +160,7 @@ def johnson(csgraph, directed=True, indices=None, return_predecessors=False, unw
 
 
 @outside
-def ways(order: int, predecessors: Any, source: int, sink: int) -> tuple[Any, Any, Any]:
+def ways(order: int, predecessors: Any, source: int, sink: int) -> tuple[Any, ...]:
     """For several paths from source to sink: (which edge is whose, from where, to where)."""
     edges = []
     for k, p in enumerate(np.atleast_2d(predecessors)):

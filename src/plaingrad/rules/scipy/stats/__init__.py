@@ -10,6 +10,7 @@ from plaingrad.rules.scipy.stats import (
     boxes,
     covariances,
     densities,
+    discrepancies,
     infrastructure,
     integrals,
     kernels,
@@ -25,4 +26,4 @@ def rules() -> Iterable[Rule]:
     return [*RULES, *forms.gathered()]
 
 
-__all__ = ["boxes", "covariances", "densities", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]
+__all__ = ["boxes", "covariances", "densities", "discrepancies", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]
