@@ -19,6 +19,7 @@ from plaingrad.rules.scipy.implicit import carrying, is_active, is_near, outside
 ON_BOUND = 1e-3  # of the size of x and of the bound: constraints that may be active
 MOST_STEPS = 6
 CHANGE = 0.25  # the most that the equations' derivative changes, of itself, between the last two Newton steps
+CURVED = 1e-6  # the most that scaled second derivatives may be negative
 MOST_GUESSES = 8  # at the active set
 LARGEST = 4000  # unknowns; their matrix is dense
 
@@ -196,10 +197,24 @@ def conditions_at(order: int, function: Any, problem: Problem, x: Any) -> Any:
         z, matrix = moved_to_solution(function, problem, active, np.concatenate([x, m]), x)
         better = mended(function, problem, active, z)
         if better is None:
+            check_curvature(function, problem, active, matrix)
             return active, z, matrix
         active = better
         m = multipliers(normals(problem, active, x), derivatives.gradient(problem.f, x), active.free)
     refuse(function, "it is not clear which of its bounds and constraints hold the solution")
+
+
+def check_curvature(function: Any, problem: Problem, active: Active, matrix: Any) -> None:
+    """Refuse saddles and maxima; where other constraints hold as well, what is a minimum is not so easily said."""
+    free = active.free
+    if problem.constraints or not np.any(free):
+        return
+    curved = matrix[np.ix_(free, free)]
+    size = np.sqrt(np.abs(np.diag(curved)))  # so that units do not count
+    size = np.where(size > 0, size, 1.0)
+    curved = (curved + curved.T) / np.outer(size, size)
+    if np.min(np.linalg.eigvalsh(curved)) < -CURVED:
+        refuse(function, "what was found is no minimum: the second derivative is negative in some direction")
 
 
 def moved_to_solution(function: Any, problem: Problem, active: Active, z: Any, x: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from plaingrad.rules.scipy.stats import (
     covariances,
     densities,
     discrepancies,
+    fits,
     infrastructure,
     integrals,
     kernels,
@@ -26,4 +27,4 @@ def rules() -> Iterable[Rule]:
     return [*RULES, *forms.gathered()]
 
 
-__all__ = ["boxes", "covariances", "densities", "discrepancies", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]
+__all__ = ["boxes", "covariances", "densities", "discrepancies", "fits", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]
