@@ -94,3 +94,39 @@ def test_bad_structures_are_refused():
         optimize.minimize(lambda p: 0.0, {"z": 1j})
     with pytest.raises(plaingrad.ArgumentError, match="without real numbers"):
         optimize.minimize(lambda p: 0.0, {"n": "text"})
+
+
+TARGET = np.array([[1.0, 2.0, 0.5], [3.0, -4.0, 0.1]])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [float, int])
+def test_an_array_with_two_axes_is_a_structure(method, dtype):
+    if method == "dogleg" or dtype is int and method is not None:
+        return
+    seen = []
+    found = optimize.minimize(
+        lambda x: ((x - TARGET) ** 2).sum(), np.zeros((2, 3), dtype), method=method, tol=1e-8, callback=lambda xk, *_: seen.append(xk)
+    )
+    np.testing.assert_allclose(found.x, TARGET, atol=0.1 if method in ("COBYLA", "Nelder-Mead") else 2e-3)
+    assert all(np.shape(x) == (2, 3) for x in seen)
+
+
+def test_roots_fits_and_motions_of_arrays_with_two_axes():
+    for method in ("hybr", "lm", "krylov"):
+        found = optimize.root(lambda x: x**3 - TARGET**3, np.ones((2, 3)) + TARGET, method=method)
+        np.testing.assert_allclose(found.x, TARGET, atol=1e-4)
+    fit = optimize.least_squares(lambda x: x - TARGET, np.zeros((2, 3)))
+    np.testing.assert_allclose(fit.x, TARGET, atol=1e-8)
+    integrate = pytest.importorskip("plaingrad.integrate")
+    for method in ("RK45", "BDF"):
+        found = integrate.solve_ivp(lambda t, y: -y, (0.0, 1.0), TARGET, method=method, t_eval=[0.5, 1.0], rtol=1e-8, atol=1e-10)
+        assert found.y.shape == (2, 3, 2)
+        np.testing.assert_allclose(found.y[..., 1], TARGET * np.exp(-1.0), rtol=1e-5)
+
+
+def test_what_is_found_from_an_array_with_two_axes_has_a_derivative():
+    def found(a):
+        return optimize.minimize(lambda x: ((x - a * TARGET) ** 2).sum(), np.zeros((2, 3))).x[1, 0]
+
+    assert plaingrad.grad(found)(2.0) == pytest.approx(3.0, abs=1e-6)

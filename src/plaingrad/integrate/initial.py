@@ -9,8 +9,8 @@ import numpy as np
 from scipy import integrate
 
 from plaingrad.api import jacobian
-from plaingrad.optimize import opened, packed
-from plaingrad.optimize.packing import is_vector
+from plaingrad.optimize import opened
+from plaingrad.optimize.packing import as_vector, is_vector
 
 WITH_JACOBIAN = ("RADAU", "BDF", "LSODA")
 
@@ -51,8 +51,7 @@ def solve_ivp(
     is_plain = is_vector(y0)
 
     def of_vector(t: Any, y: Any, *args: Any) -> Any:
-        z = fun(t, unpack(y), *args)
-        return z if is_vector(z) else packed(z)
+        return as_vector(fun(t, unpack(y), *args))
 
     def filled(t: Any, y: Any, *args: Any) -> Any:
         return jacobian(lambda y: np.asarray(of_vector(t, y, *args)), tier=tier)(y)

@@ -13,9 +13,9 @@ from plaingrad.errors import ArgumentError
 
 
 def is_vector(x: Any) -> bool:
-    """Whether SciPy takes `x` as it is: an array, a number, a list of numbers."""
+    """Whether SciPy takes `x` as it is: a number, an array with one axis, a list of numbers."""
     if isinstance(x, (np.ndarray, np.number, float, int)):
-        return True
+        return np.ndim(x) <= 1
     return isinstance(x, (list, tuple)) and all(isinstance(part, (np.number, float, int)) for part in x)
 
 
@@ -24,6 +24,13 @@ def packed(x: Any) -> Any:
     parts: list[Any] = []
     _gather(x, parts)
     return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def as_vector(z: Any) -> Any:
+    """What a user's function returned, for SciPy: numbers and vectors as they are, all else as one vector."""
+    if is_vector(z):
+        return z
+    return np.reshape(z, (-1,)) if isinstance(z, np.ndarray) else packed(z)
 
 
 def _gather(x: Any, parts: list[Any]) -> None:
@@ -95,6 +102,8 @@ def opened(x0: Any) -> tuple[Any, Callable[[Any], Any]]:
     """(the vector for SciPy, what makes of such a vector what the program's functions take)."""
     if is_vector(x0):
         return np.asarray(x0, dtype=float), lambda x: x
+    if isinstance(x0, np.ndarray) and x0.dtype.kind in "iub":
+        x0 = x0.astype(float)
     flat = packed(x0)
     if not flat.size:
         raise ArgumentError(

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import optimize
 
 from plaingrad.api import jacobian
-from plaingrad.optimize.packing import is_vector, opened, packed
+from plaingrad.optimize.packing import as_vector, opened
 
 WITH_JACOBIAN = ("hybr", "lm")
 
@@ -45,8 +45,7 @@ def root(
     more = args if isinstance(args, tuple) else (args,)
 
     def of_vector(x: Any, *args: Any) -> Any:
-        z = fun(unpack(x), *args)
-        return np.asarray(z) if is_vector(z) else packed(z)
+        return np.asarray(as_vector(fun(unpack(x), *args)))
 
     def filled(x: Any, *args: Any) -> Any:
         return jacobian(lambda x: np.reshape(of_vector(x, *args), (-1,)), tier=tier)(x)

@@ -67,7 +67,8 @@ def row(name: str, domain: Any, *partials: Any, functions: tuple[Any, ...] = ())
     if function is None or RULES.get(id(function)):
         return
     quietly = tuple([quiet(partial) for partial in partials])
-    rule = elementwise_rrule(function, quietly)
+    steps = None if functions else 0  # those of ours may take names; a ufunc takes numbers
+    rule = elementwise_rrule(function, tuple([steps if partial is None else partial for partial in quietly]))
     keep(Rule(function, "scalar", rule, partials=quietly, domain=domain, source=source()))
 
 

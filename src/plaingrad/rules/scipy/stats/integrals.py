@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 from scipy.stats import rv_continuous
 
 from plaingrad.errors import PlaingradError
@@ -148,8 +148,11 @@ def raw_moment(given: dict[str, Any], value: Any) -> Any:
 
 
 def quantile_moment(given: dict[str, Any], value: Any) -> Any:
-    """The integral of the quantile function to the power m."""
+    """The integral of the quantile function to the power m. Pareto's, b / (b - m), is too singular for sums over nodes."""
     self, m, shapes = given["self"], given["m"], given["args"]
+    if type(self) is type(stats.pareto):
+        exists = shapes[0] > m
+        return np.where(exists, shapes[0] / np.where(exists, shapes[0] - m, 1.0), np.nan)[()]
     return integral(lambda q, *shapes: self._ppf(q, *shapes) ** m, shapes, 0.0, 1.0, value)
 
 
