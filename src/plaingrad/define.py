@@ -20,7 +20,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.errors import CotangentError, MissingRuleError, RuleError
 from plaingrad.misfits import misfit
-from plaingrad.rulebook import Rule, name_of
+from plaingrad.rule_data import Rule, name_of
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ import numpy as np
 
 from plaingrad.define import pair_of
 from plaingrad.errors import RuleError
-from plaingrad.rulebook import Rule, name_of
+from plaingrad.rule_data import Rule, name_of
 from plaingrad.tangents import NoTangent, ZeroTangent, explicit_tangent
 
 

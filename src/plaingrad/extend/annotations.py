@@ -13,7 +13,7 @@ import numpy.typing
 
 from plaingrad.class_keys import entry_for
 from plaingrad.errors import RuleError
-from plaingrad.rulebook import Classes, Types
+from plaingrad.rule_data import Classes, Types
 from plaingrad.tangents import Dual
 
 # A number annotated as `float` may be an int, as everywhere in typing.

@@ -20,7 +20,7 @@ from plaingrad.errors import ArgumentError, RuleError
 from plaingrad.extend.opened import Call, Opened, call_method, is_some
 from plaingrad.extend.updates import Updates
 from plaingrad.rewrite import CURRENT
-from plaingrad.rulebook import Rule, name_of
+from plaingrad.rule_data import Rule, name_of
 from plaingrad.tangents import (
     Dual,
     NoTangent,

@@ -17,7 +17,7 @@ from plaingrad.errors import RuleError
 from plaingrad.extend.annotations import types_of
 from plaingrad.extend.derived import WRITTEN, DerivedRule, apply_frule, apply_rrule
 from plaingrad.extend.opened import Opened
-from plaingrad.rulebook import Rule, name_of
+from plaingrad.rule_data import Rule, name_of
 from plaingrad.tangents import Dual
 from plaingrad.updating import Updating
 

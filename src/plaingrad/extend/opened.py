@@ -13,7 +13,7 @@ from plaingrad.api.leaves import here
 from plaingrad.engine.memory.kinds import is_heap
 from plaingrad.errors import ArgumentError, RuleError
 from plaingrad.rewrite import CURRENT
-from plaingrad.rulebook import name_of
+from plaingrad.rule_data import name_of
 from plaingrad.tangents import NoTangent, Tangent, explicit_tangent, has_tangent_space, is_zero, unthunk
 from plaingrad.tangents.fields import captured, cells_of, parts_of
 from plaingrad.tangents.spaces import holds_number

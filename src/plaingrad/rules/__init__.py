@@ -3,12 +3,14 @@
 from plaingrad import rulebook
 from plaingrad.rules import concurrency, elementwise, internals, special
 from plaingrad.rules import numpy as numpy_rules
+from plaingrad.rules import pandas as pandas_rules
 from plaingrad.rules import python as python_rules
 from plaingrad.rules import scipy as scipy_rules
 
 # Last: until then every function of C that gets a rule would be looked up among those that wait. To import asyncio takes
 # half as long as to import NumPy.
 rulebook.when_met("_asyncio", concurrency.rules_of_asyncio)
+pandas_rules.wait()
 scipy_rules.wait()
 
-__all__ = ["concurrency", "elementwise", "internals", "numpy_rules", "python_rules", "scipy_rules", "special"]
+__all__ = ["concurrency", "elementwise", "internals", "numpy_rules", "pandas_rules", "python_rules", "scipy_rules", "special"]

@@ -10,8 +10,22 @@ from typing import Any
 _slots: dict[int, tuple[tuple[str, ...], weakref.ref[type]]] = {}  # by the identity of a class that is alive
 
 
+_members: dict[type, tuple[str, ...]] = {}  # of compiled classes, the attributes that hold values
+
+
+def holds(cls: type, names: tuple[str, ...]) -> None:
+    """Instances of the compiled class `cls` and its subclasses hold values under these attributes."""
+    _members[cls] = names
+    _slots.clear()
+
+
+def keeps(descriptor: Any) -> bool:
+    """Whether the value itself is kept that is stored under this attribute of a compiled class."""
+    return getattr(descriptor, "__name__", None) in _members.get(getattr(descriptor, "__objclass__", None), ())
+
+
 def slot_names(cls: type) -> tuple[str, ...]:
-    """The `__slots__` of `cls` and its bases."""
+    """The `__slots__` of `cls` and its bases, and what is known of compiled ones."""
     key = id(cls)
     found = _slots.get(key)
     if found is None:
@@ -22,6 +36,7 @@ def slot_names(cls: type) -> tuple[str, ...]:
 def _slot_names(cls: type) -> tuple[str, ...]:
     names: list[str] = []
     for base in cls.__mro__:
+        names += _members.get(base, ())
         slots = base.__dict__.get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else list(slots):
             if name.startswith("__") and not name.endswith("__"):  # private: the class name goes before it

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be. By prefix.
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
 OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
-OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits")
+OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits", "plaingrad.rule_data")
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.memory.tape",

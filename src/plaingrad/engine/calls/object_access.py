@@ -34,6 +34,7 @@ from plaingrad.engine.users_code.class_attributes import (
 )
 from plaingrad.engine.values import array_classes, layouts
 from plaingrad.rulebook import Rule
+from plaingrad.tangents import fields
 
 # Methods of memoryview that read nothing.
 VIEWING = ("cast", "release", "toreadonly", "__enter__", "__exit__")
@@ -244,6 +245,7 @@ class ObjectAccess(Meeting):
         if (
             not is_among(type(descriptor), PYTHON_ATTRIBUTES)
             and not is_python_attribute(descriptor)
+            and not fields.keeps(descriptor)
             and self.finds_active(v)
         ):
             missing_rule(
