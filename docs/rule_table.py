@@ -62,6 +62,7 @@ TOPICS = {
         "scipy/special/normal",
     ),
     "scipy.special: other functions": ("scipy/",),
+    "pandas": ("pandas/",),
 }
 # As in `Fraction._operator_fallbacks.<locals>.forward`, whose name is `__add__`.
 MADE_INSIDE = re.compile(r"\.\w+\.<locals>\.\w+$")

@@ -939,3 +939,42 @@ def test_a_dispatcher_that_was_compiled_with_a_default_left_out():
     TABLE[0] = 7.0
     with pytest.raises(NativeError, match="compiled"):
         grad(f)(3.0)
+
+
+# -- nan among what is compared ----------------------------------------------------------------------------------------
+
+
+def smallest_of_two(x):
+    return min(x, 1.0)
+
+
+def smallest_after_one(x):
+    return min(1.0, x)
+
+
+def largest_of_three(x):
+    return max(x, 1.0, 0.5)
+
+
+def sum_of_floors(x):
+    s = 0.0
+    for i in range(x.size):
+        s += min(x[i], 1.0) * max(0.5, x[i])
+    return s
+
+
+@pytest.mark.parametrize("f", [smallest_of_two, smallest_after_one, largest_of_three])
+@pytest.mark.parametrize("x", [np.nan, 0.5, float("1"), 2.0, np.inf])
+def test_min_and_max_take_a_nan_that_comes_first_in_both_tiers(f, x):
+    slope = 1.0 if f(x) is x else 0.0  # Python's own answer to which one is taken
+    for tier in ("plain", "native"):
+        assert plaingrad.grad(f, tier=tier)(x) == slope
+        assert plaingrad.jvp(f, (x,), (1.0,), tier=tier)[1] == slope
+
+
+def test_a_loop_over_minima_has_nan_where_a_nan_is_taken():
+    x = np.array([0.25, np.nan, 0.75, 3.0] * 20)
+    taken = np.where(np.isnan(x) | (x <= 1.0), np.where(x > 0.5, x, 0.5), 0.0)  # d min * max
+    by_hand = np.where(np.isnan(x), 0.5, taken + np.where(x > 0.5, np.minimum(x, 1.0), 0.0))
+    for tier in ("plain", "native"):
+        np.testing.assert_allclose(plaingrad.grad(sum_of_floors, tier=tier)(x), by_hand, rtol=1e-15)

@@ -40,8 +40,9 @@ TABLE: dict[Any, list[Sample]] = {}
 
 
 def is_of_scipy(rule):
-    """Whether a rule is about SciPy, or a helper of such rules: they are sampled in tests/rules/scipy."""
-    return "/rules/scipy/" in rule.source.replace("\\", "/")
+    """Whether a rule is about SciPy or pandas, or a helper of such rules: tests/rules/scipy, tests/wild/test_pandas.py."""
+    source = rule.source.replace("\\", "/")
+    return "/rules/scipy/" in source or "/rules/pandas/" in source
 
 
 def at(*args, **options):

@@ -38,3 +38,15 @@ def test_a_function_of_cython_wakes_the_rules_of_its_package():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout.strip() == "[[0.0, 1.0], [0.0, 0.0]]", done.stderr
+
+
+def test_a_function_compiled_by_cython_may_be_the_first_of_its_module():
+    program = (
+        "import numpy as np, scipy.spatial, plaingrad\n"
+        "d = scipy.spatial.Delaunay(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))\n"
+        "def f(x): return (x * (1 + scipy.spatial.tsearch(d, x)[:, None])).sum()\n"
+        "x = np.array([[0.2, 0.1], [0.9, 0.8]])\n"
+        "print((plaingrad.grad(f)(x) == (1 + scipy.spatial.tsearch(d, x)[:, None]) * np.ones(2)).all())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "True\n", done.stderr

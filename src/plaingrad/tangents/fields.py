@@ -10,18 +10,27 @@ from typing import Any
 _slots: dict[int, tuple[tuple[str, ...], weakref.ref[type]]] = {}  # by the identity of a class that is alive
 
 
-_members: dict[type, tuple[str, ...]] = {}  # of compiled classes, the attributes that hold values
+_members: dict[str, tuple[str, ...]] = {}  # by the name of a compiled class: the attributes that hold values
+_module_of = vars(type)["__module__"].__get__  # of a class, whatever attributes it has
+_name_of = vars(type)["__qualname__"].__get__
 
 
-def holds(cls: type, names: tuple[str, ...]) -> None:
-    """Instances of the compiled class `cls` and its subclasses hold values under these attributes."""
+def holds(cls: str, names: tuple[str, ...]) -> None:
+    """Instances of a compiled class, "module.Name", and of its subclasses hold values under these attributes.
+
+    It is said before one is met: what has fields now has had them before.
+    """
     _members[cls] = names
-    _slots.clear()
 
 
 def keeps(descriptor: Any) -> bool:
     """Whether the value itself is kept that is stored under this attribute of a compiled class."""
-    return getattr(descriptor, "__name__", None) in _members.get(getattr(descriptor, "__objclass__", None), ())
+    cls = getattr(descriptor, "__objclass__", None)
+    return isinstance(cls, type) and getattr(descriptor, "__name__", None) in _held_in(cls)
+
+
+def _held_in(cls: type) -> tuple[str, ...]:
+    return _members.get(f"{_module_of(cls)}.{_name_of(cls)}", ())
 
 
 def slot_names(cls: type) -> tuple[str, ...]:
@@ -36,7 +45,7 @@ def slot_names(cls: type) -> tuple[str, ...]:
 def _slot_names(cls: type) -> tuple[str, ...]:
     names: list[str] = []
     for base in cls.__mro__:
-        names += _members.get(base, ())
+        names += _held_in(base)
         slots = base.__dict__.get("__slots__", ())
         for name in [slots] if isinstance(slots, str) else list(slots):
             if name.startswith("__") and not name.endswith("__"):  # private: the class name goes before it

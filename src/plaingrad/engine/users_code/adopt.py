@@ -246,6 +246,10 @@ def _adopt_attribute(name: str, value: Any) -> None:
         if is_special:
             _bind_rewritten(type(value))
         _adopt(type(value))
+        if not isinstance(_getter(type(value)), FunctionType):  # compiled: it may keep what it calls
+            for f in gc.get_referents(value):
+                if isinstance(f, FunctionType):
+                    _swap(f)
     elif is_special and callable(value):
         _adopt_callable(value)
 
@@ -264,10 +268,14 @@ def is_python_special(method: Any) -> bool:
 
 def _bind_rewritten(cls: type) -> None:
     """Let descriptors of `cls` (partialmethod, say) give what runs rewritten: C code calls what it gets from them."""
-    get = next((vars(base)["__get__"] for base in cls.__mro__ if "__get__" in vars(base)), None)
+    get = _getter(cls)
     if isinstance(get, FunctionType) and get not in _ruled and not is_untouched(get):
         codes.put_back(get)
         codes.exchange(get, _binding)
+
+
+def _getter(cls: type) -> Any:
+    return next((vars(base)["__get__"] for base in cls.__mro__ if "__get__" in vars(base)), None)
 
 
 def _binding(get: FunctionType, code: CodeType) -> CodeType:

@@ -196,11 +196,19 @@ class Transform(ProgramState):
         )
 
     def extremum(self, s: Let, f: Any, out: list[Stmt]) -> list[tuple[int, Any]]:
-        """min and max of numbers: the slope is 1 for the one that was taken, the first of equals."""
+        """min and max of numbers: the slope is 1 for the one that was taken, the first of equals.
+
+        A nan is taken if it is the first, and only then: no other is compared with success.
+        """
         found = []
         taken: Operand = Const(False)
         for k, a in enumerate(s.args[1:], 1):
-            same = self.emit(out, "compare", (a, Var(s.target)), "==", s.line)
+            if k == 1:
+                beaten = self.emit(out, "compare", (Var(s.target), a), "<" if f is min else ">", s.line)
+                self.types[beaten.name] = types.boolean
+                same = self.emit(out, "unary", (beaten,), "not", s.line)
+            else:
+                same = self.emit(out, "compare", (a, Var(s.target)), "==", s.line)
             free = self.emit(out, "unary", (taken,), "not", s.line)
             mine = self.emit(out, "binary", (same, free), "&", s.line)
             taken = self.emit(out, "binary", (taken, mine), "|", s.line)

@@ -11,14 +11,23 @@ from functools import partial
 
 from plaingrad import rulebook
 from plaingrad.rulebook import Rule
+from plaingrad.tangents import fields
 
 PARTS = {
-    "predicates": ("pandas._libs.lib", "pandas.api.types"),
-    "blocks": (
-        "pandas._libs.internals", "pandas._libs.indexing", "pandas._libs.ops_dispatch", "pandas.core.arraylike",
-    ),
+    "predicates": ("pandas._libs.lib", "pandas.api.types", "pandas._libs.missing"),
+    "blocks": tuple([f"pandas._libs.{name}" for name in ("internals", "indexing", "ops_dispatch")]),
     "moves": ("pandas._libs.algos", "pandas._libs.lib"),
+    "sums": ("pandas._libs.window.aggregations",),
 }  # fmt: skip
+# Compiled classes, and the attributes under which they hold values.
+HOLDERS = {
+    "pandas._libs.internals.Block": ("values",),
+    "pandas._libs.internals.SharedBlock": (),
+    "pandas._libs.internals.NumpyBlock": ("values",),
+    "pandas._libs.internals.NDArrayBackedBlock": ("values",),
+    "pandas._libs.internals.BlockManager": ("blocks", "axes", "_dtypes_cache", "_interleaved_dtype"),
+    "pandas._libs.indexing.NDFrameIndexerBase": ("obj",),
+}
 
 
 def rules(module: str) -> Iterable[Rule]:
@@ -30,5 +39,7 @@ def rules(module: str) -> Iterable[Rule]:
 
 def wait() -> None:
     """Let the rulebook enter these rules when pandas is met."""
-    for module in {module for modules in PARTS.values() for module in modules}:
+    for cls, names in HOLDERS.items():
+        fields.holds(cls, names)
+    for module in sorted({module for modules in PARTS.values() for module in modules}):
         rulebook.when_met(module, partial(rules, module))

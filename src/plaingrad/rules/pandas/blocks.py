@@ -11,20 +11,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from plaingrad.rulebook import Rule
-from plaingrad.tangents import fields
+from plaingrad.rules.pandas import HOLDERS
 
-BLOCKS = ("blocks", "axes", "_dtypes_cache", "_interleaved_dtype")
-# Compiled classes, the attributes under which they hold values, and their methods that make no new numbers.
-HOLDERS = (
-    ("internals", "Block", ("values",), ("slice_block_rows",)),
-    ("internals", "SharedBlock", (), ()),
-    ("internals", "NumpyBlock", ("values",), ("slice_block_rows", "getitem_block_index")),
-    ("internals", "NDArrayBackedBlock", ("values",), ("slice_block_rows",)),
-    ("internals", "BlockManager", BLOCKS, ("get_slice", "_rebuild_blknos_and_blklocs")),
-    ("internals", "BlockValuesRefs", (), ("add_reference", "add_index_reference", "has_reference")),
-    ("indexing", "NDFrameIndexerBase", ("obj",), ()),
-)
-
+# Methods of compiled classes that make no new numbers.
+METHODS = {
+    "Block": ("slice_block_rows",), "NumpyBlock": ("slice_block_rows", "getitem_block_index"),
+    "NDArrayBackedBlock": ("slice_block_rows",), "BlockManager": ("get_slice", "_rebuild_blknos_and_blklocs"),
+    "BlockValuesRefs": ("add_reference", "add_index_reference", "has_reference"),
+}  # fmt: skip
 OPERATORS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "true_divide": "truediv", "divide": "truediv",
     "floor_divide": "floordiv", "remainder": "mod", "power": "pow", "matmul": "matmul", "divmod": "divmod",
@@ -53,15 +47,14 @@ def operated(o: Any, ufunc: Any, method: Any, *inputs: Any, **options: Any) -> A
 def rules() -> Iterable[Rule]:
     """Constructors keep references; what else reads a block reaches its array through it."""
     source = f"{__file__}:1"
-    for module, name, held, methods in HOLDERS:
-        cls: Any = getattr(sys.modules.get(f"pandas._libs.{module}"), name, None)
-        if cls is None:
-            continue
-        fields.holds(cls, held)
-        own = [cls, cls.__new__, cls.__dict__.get("__init__"), *[cls.__dict__.get(method) for method in methods]]
-        for function in own:
-            if function is not None:
-                yield Rule(function, "mover", source=source)
+    classes = [name.rpartition(".") for name in HOLDERS] + [("pandas._libs.internals", ".", "BlockValuesRefs")]
+    for module, _, name in classes:
+        cls: Any = getattr(sys.modules.get(module), name, None)
+        if cls is not None:
+            methods = [cls.__dict__.get(method) for method in ("__init__", *METHODS.get(name, ()))]
+            for function in (cls, cls.__new__, *methods):
+                if function is not None:
+                    yield Rule(function, "mover", source=source)
     dispatch: Any = sys.modules.get("pandas._libs.ops_dispatch")
     if dispatch is not None:
         function = dispatch.maybe_dispatch_ufunc_to_dunder_op

@@ -71,6 +71,11 @@ def maybe_convert_objects(objects: Any, **options: Any) -> Any:
     return np.array(given, float)
 
 
+def ensure_float64(arr: Any) -> Any:
+    """The array itself if it is one of float64, else one like it."""
+    return np.asarray(arr, np.float64)
+
+
 def is_missing(x: Any) -> Any:
     """Whether pandas takes a number, or None, for missing."""
     return x is None or x != x
@@ -94,7 +99,8 @@ def rules() -> Iterable[Rule]:
     ]
     found += [(getattr(algos, "diff_2d", None), diff_2d), (getattr(lib, "map_infer", None), map_infer)]
     found += [(getattr(lib, "maybe_convert_objects", None), maybe_convert_objects)]
+    found += [(getattr(algos, "ensure_float64", None), ensure_float64)]
     for function, definition in found:
         if function is not None:  # what writes, or calls, is followed without differentiated arguments, too
-            seen = definition is not maybe_convert_objects
+            seen = definition is not maybe_convert_objects and definition is not ensure_float64
             yield Rule(function, "composed", definition=definition, mutates=seen, source=f"{__file__}:1")
