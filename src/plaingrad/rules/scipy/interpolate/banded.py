@@ -12,7 +12,8 @@ from plaingrad.rules.numpy.names import conj
 from plaingrad.rules.pushforwards import dot_of, pushed, total
 from plaingrad.rules.scipy.compiled import each, enter
 from plaingrad.rules.scipy.forms import keep
-from plaingrad.tangents import NoTangent, Thunk
+from plaingrad.rules.scipy.implicit import Rules, called, copied, fresh, underived
+from plaingrad.tangents import NoTangent, Thunk, ZeroTangent
 
 
 def moved_row(row: Any, count: int) -> Any:
@@ -85,20 +86,59 @@ def banded_frule(kl: int, ku: int, ab: Any, b: Any) -> Any:
 enter(banded, banded_rrule, banded_frule)
 
 
-def gbsv(kl, ku, ab, b, overwrite_ab=False, overwrite_b=False):
-    """LAPACK's solution; the factors are not needed by SciPy's callers."""
-    return None, None, banded(kl, ku, ab[kl:], b), 0
+# -- LAPACK's functions, which give factors as well ----------------------------------------------------------------------
 
 
-def gtsv(dl, d, du, b, overwrite_dl=False, overwrite_d=False, overwrite_du=False, overwrite_b=False):
-    """That with three diagonals."""
-    zero = np.zeros(1, d.dtype)
-    ab = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
-    return None, None, None, banded(1, 1, ab, b), 0
+def solution(kl: int, ku: int, ab: Any, b: Any, z: Any) -> Any:
+    """A^-1 b where it is known already."""
+    return copied(z)
+
+
+def solution_rrule(kl: int, ku: int, ab: Any, b: Any, z: Any) -> Any:
+    def solution_pullback(z_bar: Any) -> Any:
+        b_bar = banded(ku, kl, conj(transposed(kl, ku, ab)), z_bar)
+        return NoTangent, NoTangent, Thunk(lambda: -band_of(kl, ku, b_bar, conj(z))), b_bar, ZeroTangent
+
+    return z * 1.0, solution_pullback
+
+
+def solution_frule(kl: int, ku: int, ab: Any, b: Any, z: Any) -> Any:
+    _, pushforward = banded_frule(kl, ku, ab, b)
+    return z * 1.0, lambda dots: pushforward(tuple(dots)[:4])
+
+
+enter(solution, solution_rrule, solution_frule)
+
+
+def given_by(name: str, found: Any, bands: Any, kl: int, ku: int, b: Any) -> tuple[Any, ...]:
+    """What LAPACK gives: factors have no derivative here, pivots none at all, and x its own."""
+    *factors, x, info = found
+    if info != 0:
+        return (*factors, x, info)
+    z = solution(kl, ku, bands, b, fresh(x))
+    name = f"a factor of `scipy.linalg.lapack.{name}`"
+    spoiled = [part if part.dtype.kind in "iu" else underived(fresh(part), z, name) for part in factors]
+    return (*spoiled, z, info)
+
+
+def entered(name: str) -> None:
+    """Enter one of them."""
+    function = getattr(lapack, name)
+
+    def gbsv(kl, ku, ab, b, overwrite_ab=False, overwrite_b=False):
+        return given_by(name, called(function, ((kl, ku, ab, b), {})), ab[kl:], kl, ku, b)
+
+    def gtsv(dl, d, du, b, overwrite_dl=False, overwrite_d=False, overwrite_du=False, overwrite_b=False):
+        zero = np.zeros(1, d.dtype)
+        bands = np.stack([np.concatenate([zero, du]), d, np.concatenate([dl, zero])])
+        return given_by(name, called(function, ((dl, d, du, b), {})), bands, 1, 1, b)
+
+    keep(Rule(function, "composed", definition=gtsv if name.endswith("gtsv") else gbsv, source=f"{__file__}:1"))
 
 
 for letter in "sdcz":
-    for definition in (gbsv, gtsv):
-        function = getattr(lapack, letter + definition.__name__, None)
-        if function is not None:
-            keep(Rule(function, "composed", definition=definition, source=f"{__file__}:1"))
+    for name in ("gbsv", "gtsv"):
+        if hasattr(lapack, letter + name):
+            entered(letter + name)
+for rule in Rules():
+    keep(rule)

@@ -146,6 +146,8 @@ def gradients(points: Any, tri: Any, values: Any) -> Any:
 
     At each point i the sum over its edges e = x_j - x_i of (4 e.g_i + 2 e.g_j - 6 (f_j - f_i)) e / |e|^3 vanishes.
     """
+    if np.iscomplexobj(values):
+        return gradients(points, tri, values.real) + 1j * gradients(points, tri, values.imag)
     n = len(points)
     i, j = edges_of(tri)
     e = points[j] - points[i]
