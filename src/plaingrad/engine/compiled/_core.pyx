@@ -15,10 +15,11 @@ has filed is whole before it does. Signals are answered between instructions of 
 cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
-from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawRealloc
+from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.math cimport atan, cos, exp, fabs, floor, isfinite, isinf, log, sin, sqrt, tan, tanh, pow as c_pow
+from libc.math cimport atan, cos, exp, cosh, fabs, floor, isfinite, isinf, log, sin, sqrt, tan, tanh, pow as c_pow
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
+from libc.string cimport memcpy, memset
 
 import math
 import operator
@@ -28,6 +29,7 @@ from types import FunctionType, GeneratorType
 import numpy as np
 
 from plaingrad.rewrite import evaluation
+from plaingrad.tangents import ZeroTangent
 
 cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
@@ -137,9 +139,10 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 5  # what the Python side expects; see `engine.compiled`
+VERSION = 6  # what the Python side expects; see `engine.compiled`
 
 
+include "columns.pxi"
 include "table.pxi"
 include "fresh.pxi"
 include "tape.pxi"
@@ -147,7 +150,9 @@ include "meeting.pxi"
 include "objects.pxi"
 include "arithmetic.pxi"
 include "modes.pxi"
+include "chunks.pxi"
 include "functions.pxi"
+include "jets.pxi"
 include "arrays.pxi"
 include "array_steps.pxi"
 include "reverse_arrays.pxi"
@@ -161,6 +166,6 @@ include "looks.pxi"
 include "expressions.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, PairRecorder, ScalarRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
+    ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule
 ))  # of these, bound methods run as they are

@@ -91,6 +91,18 @@ cdef class Arithmetic:
         """The same of a function of one number."""
         raise NotImplementedError
 
+    cdef int _function(self, object z, double x, int known, double slope, Place* a) except -1:
+        """As `_along`, of a function in `SLOPES` at x."""
+        return self._along(z, slope, a)
+
+    cdef int _of_function(self, Item* z, Item* a, int known, double slope) except -1:
+        """As `_of_one`, of a function in `SLOPES`."""
+        return self._of_one(z, a, slope)
+
+    cdef int _of_power(self, Item* z, Item* a, double e) except -1:
+        """As `_of_one`, of a power."""
+        return self._of_one(z, a, power_slope(a.x, e))
+
     cdef object _complex(self, object a, object b, int op):
         """a op b where one is a complex number; None where that is not done here."""
         return None
@@ -164,7 +176,7 @@ cdef class Arithmetic:
             general = QuietCall(self, f, general).call
         return self._compiled(f, rule, general)
 
-    def _compiled(self, f, rule, general):
+    cdef object _compiled(self, object f, object rule, object general):
         if rule.users:
             return general
         if f is sum:

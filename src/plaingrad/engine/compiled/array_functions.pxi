@@ -52,7 +52,7 @@ cdef class UfuncRule(ArrayRule):
                 return self.general(x)  # which calls it, and so warns, once
             z = self.f(x)
             if type(z) is NUMBER64 and slope_of(self.known, PyFloat_AS_DOUBLE(x), PyFloat_AS_DOUBLE(z), &slope):
-                self.recorder._along(z, slope, i)
+                self.recorder._function(z, PyFloat_AS_DOUBLE(x), self.known, slope, i)
                 return z
         return self.general(x)
 

@@ -276,3 +276,22 @@ cdef inline bint has_strides(cnp.ndarray a, cnp.ndarray b) noexcept:
 cdef inline bint is_new_array(object z):
     """Whether `z` is an array of float64 with memory of its own, as operations make them."""
     return is_float64(z) and not is_view(z) and cnp.PyArray_CHKFLAGS(<cnp.ndarray> z, cnp.NPY_ARRAY_OWNDATA)
+
+
+cdef object region_of(Table table, cnp.ndarray a):
+    """The `Region` of array `a` in a table; None if it has no tangent, `MISSING` if that is not to be said here."""
+    cdef PyObject* owner = memory_of(a)
+    cdef PyObject* found
+    if owner == NULL:
+        return MISSING
+    found = PyDict_GetItemWithError(table.others, PyLong_FromVoidPtr(<void*> owner))
+    if found == NULL:
+        return None
+    return <object> found if type(<object> found) is steps.Region else MISSING
+
+
+cdef bint may_write(object level, object region) except -1:
+    """Whether a write to memory with a tangent is seen by no other name."""
+    cdef dict fresh = level.fresh
+    twin = fresh.get(region) if fresh else None
+    return twin is None or twin.written

@@ -66,11 +66,13 @@ cdef class Evaluator:
     cdef Looks looks
     cdef Arithmetic arithmetic
     cdef object general
+    cdef Columns columns  # where the tangents of numbers are, or None
     cdef bint has_numbers  # whether numbers may do without objects: no level is around this one
 
     def __init__(self, looks, arithmetic, general):
         self.looks, self.arithmetic, self.general = looks, arithmetic, general
         self.has_numbers = arithmetic is not None and self.arithmetic.outer is None
+        self.columns = None if arithmetic is None else self.arithmetic.table.columns
 
     @property
     def expression(self):
@@ -100,7 +102,7 @@ cdef class Evaluator:
         finally:
             while top > 0:
                 top -= 1
-                Py_XDECREF(stack[top].object)
+                self._let_go(&stack[top])
 
     cdef inline void _take(self, Item* z, PyObject* x) noexcept:
         """Put an object, which gets one more reference, into `z`."""
@@ -116,10 +118,17 @@ cdef class Evaluator:
                 z.at = at[0]
                 z.kind = MOVING_NUMBER
 
+    cdef inline void _let_go(self, Item* z) noexcept:
+        """An item is not needed any more: its object, or the column of a number that never was one."""
+        if z.object != NULL:
+            Py_DECREF(z.object)
+        elif z.kind == MOVING_NUMBER and self.columns is not None:
+            self.columns.give(z.at.column)
+
     cdef inline void _replace(self, Item* z, PyObject* x) noexcept:
-        cdef PyObject* before = z.object
+        cdef Item before = z[0]
         self._take(z, x)
-        Py_XDECREF(before)
+        self._let_go(&before)
 
     cdef inline object _object(self, Item* z):
         """The item as an object."""
@@ -162,7 +171,7 @@ cdef class Evaluator:
             elif verb == ITEM:
                 made = self.looks.getitem(self._object(z - 1), self._object(z))
                 self._replace(z - 1, <PyObject*> made)
-                Py_XDECREF(z.object)
+                self._let_go(z)
                 top[0] -= 1
             elif verb == LOAD_GLOBAL:
                 made = global_of_frame(<object> s.thing)
@@ -173,7 +182,7 @@ cdef class Evaluator:
             elif verb == COMPARISON:
                 made = self._compare(z - 1, z, s.what)
                 self._replace(z - 1, <PyObject*> made)
-                Py_XDECREF(z.object)
+                self._let_go(z)
                 top[0] -= 1
             elif verb == METHOD:
                 made = self.looks.method(self._object(z), <object> s.thing)
@@ -195,7 +204,7 @@ cdef class Evaluator:
                 if verb == PREPARED_CALL:
                     made = self.looks.prep(made)
                 self._call(z - 1, made, z)
-                Py_XDECREF(z.object)
+                self._let_go(z)
                 top[0] -= 1
         return 0
 
@@ -204,7 +213,7 @@ cdef class Evaluator:
         while count > 1:
             count -= 1
             top[0] -= 1
-            Py_XDECREF(stack[top[0]].object)
+            self._let_go(&stack[top[0]])
         self._replace(&stack[top[0] - 1], <PyObject*> None)
 
     cdef int _operate(self, Item* a, Item* b, int op) except -1:
@@ -224,8 +233,8 @@ cdef class Evaluator:
                 if a.kind == MOVING_NUMBER or b.kind == MOVING_NUMBER:
                     self.arithmetic._of_two(&z, a, b, op)
                     z.kind = MOVING_NUMBER
-                Py_XDECREF(a.object)
-                Py_XDECREF(b.object)
+                self._let_go(a)
+                self._let_go(b)
                 a.object, a.x, a.at, a.kind = NULL, z.x, z.at, z.kind
                 b.object = NULL
                 return 0
@@ -237,7 +246,7 @@ cdef class Evaluator:
         else:
             made = getattr(self.arithmetic.level, (IN_PLACE if in_place else OPERATORS)[op])(self._object(a), self._object(b))
         self._replace(a, <PyObject*> made)
-        Py_XDECREF(b.object)
+        self._let_go(b)
         b.object = NULL
         return 0
 
@@ -256,9 +265,9 @@ cdef class Evaluator:
             return False
         z.kind = a.kind
         if a.kind == MOVING_NUMBER:
-            self.arithmetic._of_one(&z, a, power_slope(a.x, <double> e))
-        Py_XDECREF(a.object)
-        Py_XDECREF(b.object)
+            self.arithmetic._of_power(&z, a, <double> e)
+        self._let_go(a)
+        self._let_go(b)
         a.object, a.x, a.at = NULL, z.x, z.at
         b.object = NULL
         return True
@@ -272,7 +281,7 @@ cdef class Evaluator:
         z.x = -a.x
         if a.kind == MOVING_NUMBER:
             self.arithmetic._of_one(&z, a, -1.0)
-        Py_XDECREF(a.object)
+        self._let_go(a)
         a.object, a.x, a.at = NULL, z.x, z.at
         return 0
 
@@ -294,16 +303,18 @@ cdef class Evaluator:
     cdef int _call(self, Item* function, object f, Item* x) except -1:
         """Put f(x) into `function`."""
         cdef ScalarRule rule
+        cdef PyTypeObject* owner
         cdef Item z
         cdef double slope
         if x.kind != ANY_OBJECT and PyCFunction_CheckExact(f) and PyCFunction_GET_SELF(f) != NULL:
-            if type(<object> PyCFunction_GET_SELF(f)) is ScalarRule:
+            owner = type_of(<object> PyCFunction_GET_SELF(f))
+            if owner == <PyTypeObject*> ScalarRule or owner == <PyTypeObject*> JetRule:
                 rule = <ScalarRule> <object> PyCFunction_GET_SELF(f)
                 if rule.arithmetic is self.arithmetic and value_of(rule.known, x.x, &z.x):
                     if x.kind == STILL_NUMBER or slope_of(rule.known, x.x, z.x, &slope):
                         if x.kind == MOVING_NUMBER:
-                            self.arithmetic._of_one(&z, x, slope)
-                        Py_XDECREF(function.object)
+                            self.arithmetic._of_function(&z, x, rule.known, slope)
+                        self._let_go(function)
                         function.object, function.x, function.at, function.kind = NULL, z.x, z.at, x.kind
                         return 0
         made = f(self._object(x))

@@ -24,14 +24,7 @@ cdef class ArrayPusher(Pusher):
 
     cdef object _region(self, cnp.ndarray a):
         """The `Region` of array `a`; None if it has no tangent, `MISSING` if that is not to be said here."""
-        cdef PyObject* owner = memory_of(a)
-        cdef PyObject* found
-        if owner == NULL:
-            return MISSING
-        found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> owner))
-        if found == NULL:
-            return None
-        return <object> found if type(<object> found) is steps.Region else MISSING
+        return region_of(self.table, a)
 
     cdef object _look(self, Dot* dot, object x, double* value, bint* is_array):
         """The tangent of an operand, and the value of one that is a number; what must be kept while `dot` is in use."""
@@ -274,9 +267,7 @@ cdef class ArrayPusher(Pusher):
 
     cdef bint _may_write(self, object region) except -1:
         """Whether a write to memory with a tangent is seen by no other name."""
-        cdef dict fresh = self.level.fresh
-        twin = fresh.get(region) if fresh else None
-        return twin is None or twin.written
+        return may_write(self.level, region)
 
     cdef object _elementwise(self, object f, object x, int slope, object partial, int reads=READS_BOTH):
         """f(x), elementwise in an array; None where that is not done here."""

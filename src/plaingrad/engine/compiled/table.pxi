@@ -3,6 +3,7 @@
 cdef union Place:
     int64_t index
     double dot
+    double* column
 
 
 cdef struct Slot:
@@ -24,6 +25,7 @@ cdef class Table:
     cdef int shift
     cdef dict others
     cdef bint holds_dots
+    cdef Columns columns  # of a table that holds columns of tangents; else None
 
     def __cinit__(self, bint holds_dots):
         self.others = {}
@@ -91,6 +93,8 @@ cdef class Table:
                     self.slots[self._place(old[k].key)] = old[k]
                     self.used += 1
         for k in range(dead):
+            if self.columns is not None:
+                self.columns.give(old[k].at.column)
             Py_DECREF(old[k].key)
         PyMem_RawFree(old)
         return 0
@@ -110,6 +114,8 @@ cdef class Table:
     cdef int _remove(self, Py_ssize_t k) except -1:
         cdef PyObject* key = self.slots[k].key
         cdef Py_ssize_t mask = self.room - 1, hole = k, home
+        if self.columns is not None:
+            self.columns.give(self.slots[k].at.column)
         k = (k + 1) & mask
         while self.slots[k].key != NULL:
             home = <Py_ssize_t> (
@@ -127,6 +133,8 @@ cdef class Table:
     # As a dictionary
 
     cdef inline object _said(self, Place* at):
+        if self.columns is not None:
+            return self.columns.said(at.column)
         return PyFloat_FromDouble(at.dot) if self.holds_dots else at.index
 
     def get(self, key, default=None):
@@ -145,6 +153,8 @@ cdef class Table:
         cdef Place* at = self.find(<PyObject*> PyLong_AsVoidPtr(key))
         if at == NULL:
             self.others[key] = value
+        elif self.columns is not None:
+            self.columns.heard(at.column, value)
         elif self.holds_dots:
             at.dot = value
         else:
@@ -170,8 +180,12 @@ cdef class Table:
     def clear(self):
         """Let go of everything."""
         cdef Slot* old = self.slots
-        cdef Py_ssize_t room = self.room
+        cdef Py_ssize_t room = self.room, k
         self._make(6)
+        if self.columns is not None:
+            for k in range(room):
+                if old[k].key != NULL:
+                    self.columns.give(old[k].at.column)
         self._drop(old, room)
         self.others.clear()
 

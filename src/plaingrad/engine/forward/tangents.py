@@ -52,8 +52,8 @@ class Tangents(Level):
         """The hooks that run most; see `fusion.hot_hooks`."""
         if not self.has_hot_hooks:
             return {"unary": None}
-        if core is not None and self.parent is PLAIN and not self.lead:
-            self.recorder = core.ArrayPusher(self)
+        if core is not None and self.parent is PLAIN:
+            self.recorder = core.ChunkPusher(self) if self.lead else core.ArrayPusher(self)
             self.index = self.recorder.index
             return self.recorder.hooks()
         make = forward_hooks(self.parent is not PLAIN, bool(self.lead))
@@ -206,9 +206,13 @@ class Tangents(Level):
                 x_dot = self.computed(pushing.array_tangent, x_dot, x, self.lead)
                 self.computed(regions.update_whole, region, x, x_dot)
         elif not is_zero:
-            if self.recorder is not None and is_of_floats(x_dot) and is_of_floats(x):
-                self.recorder.seed(x, x_dot)
-                return
+            if self.recorder is not None and is_of_floats(x):
+                if self.lead:
+                    if isinstance(x_dot, (list, tuple)) and self.recorder.seed(x, x_dot):
+                        return
+                elif is_of_floats(x_dot):
+                    self.recorder.seed(x, x_dot)
+                    return
             entries = node.entries
             parts = fields_of(x) if kind == OBJECT else x
             for key in range(len(entries)) if kind == SEQUENCE else entries:

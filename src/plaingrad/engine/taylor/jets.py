@@ -17,6 +17,7 @@ from plaingrad.class_keys import is_own_key
 from plaingrad.copying import shallow_copy
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
+from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.forward.tangents import QUIET
@@ -64,7 +65,13 @@ class JetLevel(ForwardLevel):
 
     def hot_hooks(self) -> dict[str, Any]:
         """Arithmetic and functions of Python floats, where no derivative is taken further out."""
-        return hot_jets(self) if self.parent is PLAIN else {"unary": None}
+        if self.parent is not PLAIN:
+            return {"unary": None}
+        if core is not None:
+            self.recorder = core.JetPusher(self)
+            self.index = self.recorder.index
+            return self.recorder.hooks()
+        return hot_jets(self)
 
     def choose_arithmetic(self) -> None:
         """As for tangents, with hooks of our own."""
