@@ -16,22 +16,26 @@ from plaingrad.engine.compiled import core
 from plaingrad.rewrite import CURRENT, PLAIN
 
 SINGLY = 8  # more directions than that are pushed together
+COLUMN = 200
 LARGE = 8000  # elements of an array, from which on a chunk costs half a run for each of its directions
 
 
 @dataclass(frozen=True)
 class Costs:
-    """Of one run, in microseconds: for the call, and for each number, element and array operation."""
+    """Of one run, in microseconds: for the call, each number, element and array operation, each direction of x."""
 
     call: float
     number: float
     element: float
     array: float
+    direction: float = 0.0
 
-    def of(self, program: Program, arrays: float = 1.0) -> float:
-        """Of a run of `program`, its operations on arrays taking so many times as long."""
-        scalars = program.numbers * self.number + program.elements * self.element
-        return self.call + scalars + program.arrays * self.array * arrays
+    def of(self, program: Program, arrays: float = 1.0, scalars: float = 1.0) -> float:
+        """Of a run of `program`, its operations on arrays, and on numbers, taking so many times as long."""
+        singles = (program.numbers * self.number + program.elements * self.element) * scalars
+        return (
+            self.call + program.directions * self.direction + singles + program.arrays * self.array * arrays
+        )
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ class Ways:
     chunk: Costs
 
 
-COMPILED = Ways(Costs(60.0, 0.15, 2.5, 5.0), Costs(25.0, 0.007, 0.03, 1.7), Costs(200.0, 4.0, 8.0, 14.0))
+COMPILED = Ways(
+    Costs(60.0, 0.1, 0.3, 5.0, 0.7), Costs(25.0, 0.007, 0.03, 1.7, 1.0), Costs(130.0, 0.12, 0.35, 14.0, 6.0)
+)
 PYTHON = Ways(Costs(60.0, 1.6, 6.0, 13.0), Costs(25.0, 0.13, 0.6, 3.7), Costs(150.0, 4.0, 8.0, 18.0))
 
 
@@ -95,9 +101,13 @@ def singly(program: Program, ways: Ways) -> float:
 
 
 def together(program: Program, ways: Ways) -> float:
-    """What a run with all directions costs: large arrays take half as long for each as in a run of its own."""
+    """What a run with all directions costs: large arrays take half as long for each as in a run of its own.
+
+    In the core a number takes twice as long with so many directions as `COLUMN` as with one.
+    """
     large = program.directions * min(0.5, program.largest / LARGE) * ways.push.array / ways.chunk.array
-    return ways.chunk.of(program, max(1.0, large))
+    slower = 1.0 + program.directions / COLUMN if ways is COMPILED else 1.0
+    return ways.chunk.of(program, max(1.0, large), slower)
 
 
 def is_reverse(program: Program, recorded: bool) -> bool:
@@ -113,12 +123,12 @@ def is_reverse(program: Program, recorded: bool) -> bool:
 def are_singly(program: Program | None, directions: int, has_arrays: bool) -> bool:
     """Whether directions are pushed one by one, in forward mode; `program` is None where no run was recorded.
 
-    The compiled core takes one tangent in compiled code, and a chunk in Python: on numbers a chunk costs 20 runs with
-    one tangent, on arrays three.
+    In the compiled core a chunk costs little more than one tangent on numbers, but as much as three on small arrays,
+    which it leaves to Python.
     """
     ways = ways_here()
     if ways is PYTHON or directions > SINGLY:
         return directions == 1
     if program is None:
-        return directions <= (2 if has_arrays else 6)
+        return directions <= (2 if has_arrays else 1)
     return singly(program, ways) <= together(program, ways)

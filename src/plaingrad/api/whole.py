@@ -43,7 +43,7 @@ FEW_DIRECTIONS = 256  # with more inputs, a call in reverse mode is not turned i
 CHUNK_BYTES = 1 << 20  # of the largest tangent of a chunk: more does not stay in the cache
 CHUNK_LEAST, CHUNK_MOST = 64, 1024
 # Microseconds of a Hessian's product with one direction in the compiled core, and with a chunk, besides the operations.
-ONE_PRODUCT, ONE_CHUNK = 190.0, 750.0
+ONE_PRODUCT, ONE_CHUNK = 190.0, 500.0
 
 
 class Task:

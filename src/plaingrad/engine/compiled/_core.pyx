@@ -5,8 +5,9 @@ native operation.
 
 `ArrayRecorder`, `ArrayPusher` and `PairRecorder` do what `fusion.hot_hooks`, the modes and the rules do with numbers and
 plain arrays: in reverse mode and in forward mode where no derivative is taken further out, and in reverse mode inside
-such a forward mode. `Looks` does what the methods of a level and of its call decision do first, in any mode:
-where they find something that needs work, the Python forms go on.
+such a forward mode. `ChunkPusher` and `JetPusher` do it with numbers, for chunks of tangents and Taylor coefficients.
+`Looks` does what the methods of a level and of its call decision do first, in any mode: where they find something that
+needs work, the Python forms go on.
 
 One thread at a time runs here: every method is one step for the interpreter unless it calls Python code, and what it
 has filed is whole before it does. Signals are answered between instructions of Python, so none arrives inside.

@@ -287,9 +287,9 @@ cdef class PairBars(Bars):
 
 
 # What an entry of the tape costs, forward and back, in microseconds: under a forward level with one direction, and under
-# one with a chunk of them, which the Python forms carry. Of single operations of small arrays, measured 2026-11.
+# one with a chunk of them, where the reverse level is of Python's form. Of single operations, measured 2026-11.
 cdef double[4] ONE_BY_ONE = [0.12, 0.2, 2.5, 40.0]  # numbers, elements, arrays, steps in Python
-cdef double[4] TOGETHER = [8.0, 12.0, 20.0, 45.0]
+cdef double[4] TOGETHER = [2.0, 6.0, 20.0, 45.0]
 
 
 cdef int price(Tape tape, ArrayPusher outer) except -1:
