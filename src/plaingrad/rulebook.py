@@ -302,8 +302,9 @@ def _met(function: Any) -> Rule | None:
 
 
 def _knows_its_module(cls: type) -> bool:
-    """Whether instances of a class outside of the interpreter are functions of a module: Cython's, or uarray's."""
-    return cls.__name__.startswith("cython_") or _home_of(cls) == "uarray"
+    """Whether instances of a class outside of the interpreter are functions: of Cython, uarray, some of SciPy."""
+    home = _home_of(cls)
+    return cls.__name__.startswith("cython_") or home == "uarray" or type(home) is str and home in _waiting
 
 
 def _is_imported(module: str) -> bool:
@@ -318,6 +319,7 @@ def _enter_waiting(module: str) -> None:
         for rule in _waiting[module]():
             _rules.setdefault(_key(rule.function), rule)
         _waiting.pop(module, None)
+        classes_with_rules.cache_clear()
 
 
 _DESCRIPTORS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)

@@ -44,10 +44,7 @@ NO_TANGENT = {
 REFUSED = {
     "lpmn": lambda x: sc.lpmn(2, 2, x / 4)[0][1, 1], "lpn": lambda x: sc.lpn(2, x / 4)[0][1], "clpmn": lambda x: np.real(sc.clpmn(2, 2, x + 0j)[0][1, 1]),
     "ellip_harm": lambda x: sc.ellip_harm(x, 8.0, 2, 1, 2.5), "ellip_harm_2": lambda x: sc.ellip_harm_2(x, 8.0, 2, 1, 4.5), "ellip_normal": lambda x: sc.ellip_normal(x, 8.0, 2, 1),
-    "lqmn": lambda x: sc.lqmn(2, 2, x)[0][1, 1], "lqn": lambda x: sc.lqn(2, x)[0][1], "lmbda": lambda x: sc.lmbda(2, x)[0][1], "riccati_jn": lambda x: sc.riccati_jn(2, x)[0][1],
-    "riccati_yn": lambda x: sc.riccati_yn(2, x)[0][1], "pbdn_seq": lambda x: np.real(sc.pbdn_seq(2, x + 0j)[0][1]), "pbdv_seq": lambda x: sc.pbdv_seq(2.5, x)[0][1], "pbvv_seq": lambda x: sc.pbvv_seq(2.5, x)[0][1],
-    "pro_cv_seq": lambda x: sc.pro_cv_seq(1, 3, x)[1], "obl_cv_seq": lambda x: sc.obl_cv_seq(1, 3, x)[1],
-    "mathieu_even_coef": lambda x: sc.mathieu_even_coef(2, x)[1], "mathieu_odd_coef": lambda x: sc.mathieu_odd_coef(2, x)[1],
+    "lmbda": lambda x: sc.lmbda(2, x)[0][1], "pbdn_seq": lambda x: np.real(sc.pbdn_seq(2, x + 0j)[0][1]), "pbdv_seq": lambda x: sc.pbdv_seq(2.5, x)[0][1], "pbvv_seq": lambda x: sc.pbvv_seq(2.5, x)[0][1],
 }  # fmt: skip
 ROOTS = {name for name in sc.__all__ if name.endswith("_roots") or name.startswith("roots_")}
 WITH_RULE = {name for name in sc.__all__ if rulebook.find(getattr(sc, name)) is not None}

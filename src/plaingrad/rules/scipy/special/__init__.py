@@ -10,6 +10,7 @@ from plaingrad.rules.scipy.special import (
     airy,
     bessel,
     distributions,
+    eigenvalues,
     elementary,
     elliptic,
     exponentials,
@@ -24,6 +25,7 @@ from plaingrad.rules.scipy.special import (
     polynomials,
     private,
     refusals,
+    sequences,
     wave,
     zeta,
 )
@@ -35,6 +37,6 @@ def rules() -> Iterable[Rule]:
 
 
 __all__ = [
-    "airy", "bessel", "distributions", "elementary", "elliptic", "exponentials", "gamma", "harmonics", "hypergeometric", "incomplete", "integrals",
-    "inverses", "noncentral", "normal", "polynomials", "private", "refusals", "wave", "zeta",
+    "airy", "bessel", "distributions", "eigenvalues", "elementary", "elliptic", "exponentials", "gamma", "harmonics", "hypergeometric", "incomplete", "integrals",
+    "inverses", "noncentral", "normal", "polynomials", "private", "refusals", "sequences", "wave", "zeta",
 ]  # fmt: skip

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import special as sc
 
-from plaingrad.rules.scipy.forms import find, keep_quiet, row, several, unknown
+from plaingrad.rules.scipy.forms import find, several, unknown
 from plaingrad.rules.scipy.forms import refused as refuse
+from plaingrad.rules.scipy.special.eigenvalues import mathieu_slopes
 
 DEGREE = np.pi / 180
 POINTS = ((0.3, 1.7, 2.2), (0.9, -0.4, 1.1))
@@ -33,30 +33,13 @@ cylinder("pbwa", lambda m, v, x, z: (v - x * x / 4) * z[0])
 
 # Mathieu ------------------------------------------------------------------------------------------------------------------
 
-NODES = 512
-
-
-def angles() -> Any:
-    """Equally spaced degrees, over which trapezoids integrate trigonometric polynomials exactly."""
-    return np.arange(NODES) * (360.0 / NODES)
-
-
-keep_quiet(angles)
-
-
-def characteristic_slope(f: Any, m: Any, q: Any) -> Any:
-    """The slope of a characteristic value in q: the mean of 2 cos(2x) f(x)^2, where that of f^2 is 1/2 (DLMF 28.7)."""
-    degrees = angles()
-    values = f(np.asarray(m)[..., None], np.asarray(q)[..., None], degrees)[0]
-    return ((values * values * (2 * np.cos(2 * DEGREE * degrees))).sum(-1) / (values * values).sum(-1))[()]
-
-
 def mathieu(name: str, value: str) -> None:
     """Enter an angular function; x is in degrees, its derivative in radians."""
     a = find(value)
+    odd = value == "mathieu_b"
     several(name, MATHIEU,
-            (None, unknown(name, 1, PARAMETER), lambda m, n, q, x, z: DEGREE * z[1]),
-            (None, unknown(name, 1, PARAMETER),
+            (None, lambda m, n, q, x, z: mathieu_slopes(n, q, x, odd)[0], lambda m, n, q, x, z: DEGREE * z[1]),
+            (None, lambda m, n, q, x, z: mathieu_slopes(n, q, x, odd)[1],
              lambda m, n, q, x, z: -DEGREE * (a(n, q) - 2 * q * np.cos(2 * DEGREE * x)) * z[0]))  # fmt: skip
 
 
@@ -72,8 +55,6 @@ mathieu("mathieu_sem", "mathieu_b")
 for _k in ("1", "2"):
     modified_mathieu(f"mathieu_modcem{_k}", "mathieu_a")
     modified_mathieu(f"mathieu_modsem{_k}", "mathieu_b")
-row("mathieu_a", MATHIEU[:2], None, lambda m, n, q, z: characteristic_slope(sc.mathieu_cem, n, q))
-row("mathieu_b", MATHIEU[:2], None, lambda m, n, q, z: characteristic_slope(sc.mathieu_sem, n, q))
 
 
 # Spheroidal ---------------------------------------------------------------------------------------------------------------
@@ -119,4 +100,3 @@ spheroidal("obl_ang1", "obl_cv", angular(-1), INSIDE)
 spheroidal("pro_rad1", "pro_cv", radial(1), OUTSIDE)
 spheroidal("obl_rad1", "obl_cv", radial(-1), OUTSIDE)
 refuse("the values that SciPy gives do not agree with the derivatives that it gives", "pro_rad2", "obl_rad2", "pro_rad2_cv", "obl_rad2_cv")
-refuse(PARAMETER, "pro_cv", "obl_cv")
