@@ -178,3 +178,19 @@ def test_the_rest_derives_by_itself():
     agrees(lambda x: spatial.minkowski_distance(x, X[0] + 2), X, 1e-7, False)
     agrees(lambda x: spatial.procrustes(x, X[::-1] ** 2)[2], X + 0.3 * RNG.random(X.shape), 1e-7, False)
     agrees(lambda t: spatial.geometric_slerp([1.0, 0, 0], [0, 1.0, 0], t), [0.1, 0.4], 1e-7, False)
+
+
+@pytest.mark.parametrize("kind", [spatial.KDTree, spatial.cKDTree])
+def test_the_box_of_a_tree_moves_with_its_points_and_its_nodes_are_refused(kind):
+    x = np.array([[1.0, 2.0], [3.0, 5.0], [2.0, 0.0]])
+
+    def f(x):
+        tree = kind(x)
+        return (tree.maxes**2).sum() + (tree.mins * np.array([3.0, 4.0])).sum()
+
+    np.testing.assert_array_equal(plaingrad.grad(f)(x), [[3.0, 0.0], [6.0, 10.0], [0.0, 4.0]])
+    assert plaingrad.jvp(f, (x,), (np.ones_like(x),))[1] == 23.0
+    for refused in (plaingrad.grad, plaingrad.jacobian):
+        with pytest.raises(plaingrad.MissingRuleError, match="its nodes"):
+            refused(lambda x: kind(x, leafsize=1).tree.split * 1.0)(x)
+    assert kind(x, leafsize=1).tree.split == plaingrad.grad(lambda y: y * kind(x, leafsize=1).tree.split)(1.0)

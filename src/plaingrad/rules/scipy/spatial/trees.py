@@ -27,6 +27,23 @@ class PointsOfTree:
         """The points."""
         return super().data if self.points is None else self.points  # type: ignore[misc]
 
+    @property
+    def maxes(self) -> Any:
+        """The largest coordinates of all points."""
+        return super().maxes if self.points is None else self.points.max(0)  # type: ignore[misc]
+
+    @property
+    def mins(self) -> Any:
+        """The smallest."""
+        return super().mins if self.points is None else self.points.min(0)  # type: ignore[misc]
+
+    @property
+    def tree(self) -> Any:
+        """The nodes, where nothing depends on the inputs: they have coordinates as plain numbers."""
+        if self.points is not None and is_active(self.points):
+            refuse(spatial.KDTree, "its nodes have the coordinates at which they split as plain numbers")
+        return super().tree  # type: ignore[misc]
+
 
 class TreeOfPoints(PointsOfTree, spatial.KDTree):
     """A `KDTree` of differentiated points."""
