@@ -6,7 +6,16 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.spatial import distances, hulls, motions, pairs, quaternions, rotations, trees
+from plaingrad.rules.scipy.spatial import (
+    compiled_rotations,
+    distances,
+    hulls,
+    motions,
+    pairs,
+    quaternions,
+    rotations,
+    trees,
+)
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +23,13 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["distances", "hulls", "motions", "pairs", "quaternions", "rotations", "trees"]
+__all__ = [
+    "compiled_rotations",
+    "distances",
+    "hulls",
+    "motions",
+    "pairs",
+    "quaternions",
+    "rotations",
+    "trees",
+]

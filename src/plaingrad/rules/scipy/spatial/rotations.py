@@ -1,6 +1,6 @@
 """`scipy.spatial.transform`: the compiled functions behind `Rotation`, as formulas of quaternions.
 
-Values are SciPy's; the formulas say how they move. SciPy before 1.17 has compiled classes instead: these are refused.
+Values are SciPy's; the formulas say how they move. SciPy before 1.17 has compiled classes instead: `compiled_rotations`.
 """
 
 from __future__ import annotations
