@@ -113,3 +113,21 @@ row("nrdtrimn", ((0.1, 0.4, 0.8), (0.7, 1.9, 0.4), (-1.2, 0.6, 2.1)),
 row("nrdtrisd", ((-2.2, -0.6, 1.1), (0.7, 0.9, 0.8), (-1.2, 0.6, 2.1)),
     lambda m, mn, p, x, z: -1 / sc.ndtri(p), lambda m, mn, p, x, z: -z / (sc.ndtri(p) * bell(sc.ndtri(p))),
     lambda m, mn, p, x, z: 1 / sc.ndtri(p))
+
+
+def beyond(h: Any, k: Any, r: Any) -> Any:
+    """Minus the slope in h of the probability of X > h and Y > k, two normal variables with correlation r."""
+    return bell(h) * sc.ndtr((np.multiply(r, h) - k) / np.sqrt(1 - np.multiply(r, r)))
+
+
+def joint_density(h: Any, k: Any, r: Any) -> Any:
+    """Of both, which is the slope of that probability in r."""
+    rest = 1 - np.multiply(r, r)
+    square = np.multiply(h, h) - 2 * np.multiply(h, k) * r + np.multiply(k, k)
+    return np.exp(-square / (2 * rest)) / (2 * np.pi * np.sqrt(rest))
+
+
+# Since SciPy 1.18.
+row("_bivariate_normal_cdf", ((-1.2, 0.6, 2.1), (0.7, 1.9, -0.4), (0.3, -0.6, 0.8)),
+    lambda m, h, k, r, z: -beyond(h, k, r), lambda m, h, k, r, z: -beyond(k, h, r),
+    lambda m, h, k, r, z: joint_density(h, k, r))  # fmt: skip
