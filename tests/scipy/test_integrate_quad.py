@@ -5,6 +5,7 @@ import math
 import numpy as np
 import plaingrad
 import pytest
+from tests.scipy.agreement import agrees
 
 si = pytest.importorskip("scipy.integrate")
 special = pytest.importorskip("scipy.special")
@@ -148,3 +149,13 @@ def test_break_points_that_move():
     assert plaingrad.grad(lambda p: si.quad(lambda t: 1.0 if t < p else 2.0, 2.0, 0.0, points=[p])[0])(p) == 1.0
     hessian = plaingrad.hessian(kinked)(np.array([1.3, 0.7]))
     np.testing.assert_allclose(hessian, [[0.0, 2 * 0.7 - 2], [2 * 0.7 - 2, 2 * 1.3]], rtol=1e-9, atol=1e-12)
+
+
+def test_complex_functions_are_taken_apart():
+    def wave(x):
+        return np.array(si.quad(lambda t: np.exp(1j * x[0] * t), 0.0, x[1], complex_func=True)[0])
+
+    agrees(wave, [0.8, 1.3])
+    decay = lambda x: np.array(si.quad(lambda t, a: np.exp((1j * a - 1) * t), 0.0, np.inf, args=(x[0],), complex_func=True)[0])
+    slope = plaingrad.grad(lambda a: decay(np.stack([a])).real.sum())(0.7)
+    assert abs(slope - (1j / (1 - 0.7j) ** 2).real) < 1e-9  # the integral is 1 / (1 - i a)

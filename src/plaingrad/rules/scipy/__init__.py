@@ -46,7 +46,7 @@ PACKAGES = {
     ),
     "linalg": tuple([f"scipy.linalg.{module}" for module in (
         "_basic", "_cythonized_array_utils", "_decomp", "_decomp_cholesky", "_decomp_ldl", "_decomp_lu", "_decomp_polar",
-        "_decomp_qr", "_decomp_schur", "_decomp_svd", "_expm_frechet", "_matfuncs", "_matfuncs_sqrtm", "_misc",
+        "_decomp_qr", "_decomp_schur", "_decomp_svd", "_decomp_update", "_expm_frechet", "_matfuncs", "_matfuncs_sqrtm", "_misc",
         "_procrustes", "_solvers", "_special_matrices", "blas", "interpolative", "lapack",
     )]),
     "sparse": (

@@ -20,6 +20,7 @@ from plaingrad.rules.scipy.linalg import (
     singular,
     spectra,
     structured,
+    updated,
 )
 
 
@@ -42,4 +43,5 @@ __all__ = [
     "singular",
     "spectra",
     "structured",
+    "updated",
 ]

@@ -68,10 +68,15 @@ def qr_dot(a: Any, a_dot: Any, q: Any, r: Any) -> tuple[Any, Any]:
     return q_dot, r_dot
 
 
+def asked(lwork: Any) -> dict[str, Any]:
+    """The size of the work space if the program says one: SciPy 1.18 warns of it."""
+    return {} if lwork is None else {"lwork": lwork}
+
+
 @entered("qr", dims=(2,))
 def qr(f, a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_finite=True):
     """With pivoting the columns of A are taken in an order that is constant where no two are equally long."""
-    z = f(a, False, lwork, mode, pivoting, check_finite)
+    z = f(a, mode=mode, pivoting=pivoting, check_finite=check_finite, **asked(lwork))
     m, n = np.shape(a)
     k = min(m, n)
     order = z[-1] if pivoting else np.arange(n)
@@ -116,7 +121,7 @@ def qr(f, a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_f
 @entered("rq", dims=(2,))
 def rq(f, a, overwrite_a=False, lwork=None, mode="full", check_finite=True):
     """A = R Q is the QR decomposition of A^H with its rows and columns in reverse."""
-    z = f(a, False, lwork, mode, check_finite)
+    z = f(a, mode=mode, check_finite=check_finite, **asked(lwork))
     m, n = np.shape(a)
     k = min(m, n)
     single = mode == "r"
@@ -125,7 +130,7 @@ def rq(f, a, overwrite_a=False, lwork=None, mode="full", check_finite=True):
         return adjoint(q[::-1]), adjoint(r[::-1, ::-1])
 
     def factors():
-        r, q = f(a, False, lwork, "economic", False) if single else z
+        r, q = f(a, mode="economic", check_finite=False) if single else z
         return turned(r[:, np.shape(r)[1] - k :], q[np.shape(q)[0] - k :])
 
     def rq_pullback(z_bar):

@@ -13,6 +13,7 @@ import numpy as np
 from plaingrad.rules.numpy.names import adjoint
 from plaingrad.rules.scipy.linalg.entering import entered, refusal, sl
 from plaingrad.rules.scipy.linalg.matrices import diagonal, on_diagonal
+from plaingrad.rules.scipy.linalg.orthogonal import asked
 from plaingrad.tangents import NoTangent, is_zero
 
 # -- Schur -------------------------------------------------------------------------------------------------------------
@@ -168,7 +169,7 @@ PHASES = "the phases of a complex Schur form are not determined, and the result 
 @entered("schur", dims=(2,))
 def schur(f, a, output="real", lwork=None, overwrite_a=False, sort=None, check_finite=True, **options):
     """The order of the eigenvalues is constant."""
-    found = f(a, output, lwork, False, sort, check_finite, **options)
+    found = f(a, output, sort=sort, check_finite=check_finite, **asked(lwork), **options)
     t, z = found[:2]
     is_complex = np.iscomplexobj(t)
 
