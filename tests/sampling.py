@@ -9,14 +9,19 @@ import zlib
 ALL = bool(os.environ.get("PLAINGRAD_TEST_ALL"))
 
 
+def number_of(name):
+    """A number for a name, as if by chance, the same in every run."""
+    return zlib.crc32(str(name).encode())
+
+
 def is_in_sample(name, n):
     """Whether the case of this name is one of the n-th part that is tried."""
-    return ALL or zlib.crc32(str(name).encode()) % n == 0
+    return ALL or number_of(name) % n == 0
 
 
 def sample_of(cases, name, n):
     """The first of the cases of what has this name, and one in n of the others: other ones for other names."""
-    shift = zlib.crc32(str(name).encode())
+    shift = number_of(name)
     return [case for k, case in enumerate(cases) if ALL or k == 0 or (k + shift) % n == 0]
 
 

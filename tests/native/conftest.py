@@ -1,7 +1,6 @@
 """What the tests of the native tier share: `grad` is reverse mode, also where there are few inputs."""
 
 import importlib.util
-import os
 import re
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ import pytest
 from tests.sampling import ALL, is_in_sample
 
 collect_ignore_glob = ["test_*.py"] if importlib.util.find_spec("numba") is None else []
-if not collect_ignore_glob and not ALL and os.environ.get("NUMBA_OPT") == "0":
+if not collect_ignore_glob and not ALL:
     from tests.native import cheaper_numba
 
     cheaper_numba.install()
@@ -57,7 +56,7 @@ SAYS_COMPILED = re.compile("compile|machine_code|bits|memory|process|thread|warn
 
 @pytest.fixture(autouse=True)
 def mostly_in_python(request):
-    """One test in twelve has its derivatives compiled, chosen by its name; CPython runs those of the others.
+    """One test in twenty-four has its derivatives compiled, chosen by its name; CPython runs those of the others.
 
     What derived programs compute is the same. Tests about compiled code are compiled all: those of the files above, those
     whose name says so or that use the fixture `machine_code`, those marked `optimised`; but see COMPILED_TOO in tests/conftest.py. With PLAINGRAD_TEST_ALL=1 every test is.
@@ -69,5 +68,5 @@ def mostly_in_python(request):
         or "machine_code" in request.fixturenames
         or node.get_closest_marker("optimised")
     )
-    if not is_about_compiled_code and not is_in_sample(node.nodeid, 12):
+    if not is_about_compiled_code and not is_in_sample(node.nodeid, 24):
         request.getfixturevalue("in_python")

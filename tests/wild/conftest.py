@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from tests.sampling import is_in_sample
 
 import plaingrad
 from plaingrad.testing import checked
@@ -11,8 +12,11 @@ from plaingrad.testing import checked
 
 @pytest.fixture(autouse=True)
 def in_checked_mode(request):
-    """Every derivative that a test takes is compared with a plain call, and its modes with one another."""
-    if request.node.get_closest_marker("unchecked"):
+    """In one test in two, every derivative is compared with a plain call, and its modes with one another.
+
+    In the others only by `agrees`, which does so for a gradient; with PLAINGRAD_TEST_ALL=1 in all tests.
+    """
+    if request.node.get_closest_marker("unchecked") or not is_in_sample(request.node.nodeid, 2):
         yield
     else:
         with checked():
