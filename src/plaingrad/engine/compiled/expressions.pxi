@@ -126,9 +126,11 @@ cdef class Evaluator:
             self.columns.give(z.at.column)
 
     cdef inline void _replace(self, Item* z, PyObject* x) noexcept:
-        cdef Item before = z[0]
+        cdef PyObject* before = z.object
+        if before == NULL:
+            self._let_go(z)
         self._take(z, x)
-        self._let_go(&before)
+        Py_XDECREF(before)
 
     cdef inline object _object(self, Item* z):
         """The item as an object."""
