@@ -48,7 +48,7 @@ class Ways:
 
 
 COMPILED = Ways(
-    Costs(60.0, 0.1, 0.3, 5.0, 0.7), Costs(25.0, 0.007, 0.03, 1.7, 1.0), Costs(130.0, 0.12, 0.35, 14.0, 6.0)
+    Costs(60.0, 0.1, 0.3, 5.0, 0.7), Costs(25.0, 0.007, 0.03, 1.7, 1.0), Costs(130.0, 0.12, 0.35, 8.0, 6.0)
 )
 PYTHON = Ways(Costs(60.0, 1.6, 6.0, 13.0), Costs(25.0, 0.13, 0.6, 3.7), Costs(150.0, 4.0, 8.0, 18.0))
 
@@ -120,15 +120,12 @@ def is_reverse(program: Program, recorded: bool) -> bool:
     return reverse <= forward
 
 
-def are_singly(program: Program | None, directions: int, has_arrays: bool) -> bool:
+def are_singly(program: Program | None, directions: int) -> bool:
     """Whether directions are pushed one by one, in forward mode; `program` is None where no run was recorded.
 
-    In the compiled core a chunk costs little more than one tangent on numbers, but as much as three on small arrays,
-    which it leaves to Python.
+    In the compiled core a chunk of few costs little more than one tangent, so that is only for the shortest programs.
     """
     ways = ways_here()
-    if ways is PYTHON or directions > SINGLY:
+    if program is None or ways is PYTHON or directions > SINGLY:
         return directions == 1
-    if program is None:
-        return directions <= (2 if has_arrays else 1)
     return singly(program, ways) <= together(program, ways)

@@ -361,8 +361,7 @@ def outputs_of(task: Task) -> int:
 
 def good_chunk(task: Task) -> int:
     """How many directions to push together."""
-    has_arrays = any(leaf.is_array for leaf in task.x_leaves)
-    if not task.tries_one and choice.are_singly(task.program(), task.directions, has_arrays):
+    if not task.tries_one and choice.are_singly(task.program(), task.directions):
         return 1
     largest = max(1, *[leaf.size for leaf in (*task.x_leaves, *task.y_leaves)])
     return min(max(CHUNK_BYTES // (8 * largest), CHUNK_LEAST), CHUNK_MOST)

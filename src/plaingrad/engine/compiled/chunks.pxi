@@ -1,16 +1,24 @@
 # -- chunks of tangents -------------------------------------------------------------------------------------------------
 
-cdef class ChunkPusher(Arithmetic):
+cdef class ColumnPusher(Arithmetic):
     """Those of a forward level that carries a chunk of tangents: each number has a column of them."""
 
     cdef Columns columns
     cdef Py_ssize_t length
+    cdef double* scratch  # six columns: three for what is needed on the way to a column, three for elements of arrays
 
     def __init__(self, level):
         super().__init__(level)
         self.length = level.lead[0]
         self.table = Table(True)
         self.columns = self.table.columns = Columns(self.length)
+        if self.scratch == NULL:
+            self.scratch = <double*> PyMem_RawCalloc(6 * self.length + 1, sizeof(double))
+        if self.scratch == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        PyMem_RawFree(self.scratch)
 
     def file(self, x, x_dot):
         """File the fresh number `x`, a float or NumPy's float64, with its tangents."""
@@ -59,8 +67,18 @@ cdef class ChunkPusher(Arithmetic):
     cdef double* _two(self, double x, double y, double value, double* a, double* b, int op) except NULL:
         """The tangents of `value`, which is x op y; NULL for one that does not move."""
         cdef double* z = self.columns.take()
-        dots_of_two(x, y, value, a, b, op, z, self.length)
+        self._put_two(x, y, value, a, b, op, z)
         return z
+
+    cdef void _put_two(self, double x, double y, double value, double* a, double* b, int op, double* z) noexcept:
+        """Put them into `z`."""
+        dots_of_two(x, y, value, a, b, op, z, self.length)
+
+    cdef void _put_function(self, int known, double x, double value, double slope, double* a, double* z) noexcept:
+        """Put those of a function in `SLOPES` of x into `z`."""
+        cdef Py_ssize_t k
+        for k in range(self.length):
+            z[k] = slope * a[k]
 
     cdef double* _one(self, double* a, double slope) except NULL:
         cdef double* z = self.columns.take()

@@ -100,37 +100,26 @@ cdef void jet_tangent(double value, double slope, int sign, double* a, double* z
 cdef class JetPusher(ChunkPusher):
     """Those of a Taylor level: the column of a number has its coefficients."""
 
-    cdef double* scratch  # three columns, for what is needed on the way
-
-    def __init__(self, level):
-        super().__init__(level)
-        if self.scratch == NULL:
-            self.scratch = <double*> PyMem_RawCalloc(3 * self.length + 1, sizeof(double))
-        if self.scratch == NULL:
-            raise MemoryError
-
-    def __dealloc__(self):
-        PyMem_RawFree(self.scratch)
-
-    cdef double* _two(self, double x, double y, double value, double* a, double* b, int op) except NULL:
-        cdef double* z = self.columns.take()
+    cdef void _put_two(self, double x, double y, double value, double* a, double* b, int op, double* z) noexcept:
         if op == MUL and a != NULL and b != NULL:
             jet_product(x, a, y, b, z, self.length)
         elif op == DIV and b != NULL:
             jet_quotient(value, a, y, b, z, self.length)
         else:
             dots_of_two(x, y, value, a, b, op, z, self.length)
-        return z
 
     cdef double* _series(self, int known, double x, double value, double slope, double* a) except NULL:
-        """The coefficients of a function in `SLOPES` of x."""
+        cdef double* z = self.columns.take()
+        self._put_function(known, x, value, slope, a, z)
+        return z
+
+    cdef void _put_function(self, int known, double x, double value, double slope, double* a, double* z) noexcept:
         cdef Py_ssize_t n = self.length, k
-        cdef double* z
         cdef double* w = self.scratch
         if known >= 9:  # which is linear here
-            return self._one(a, slope)
-        z = self.columns.take()
-        if known == 1:
+            for k in range(n):
+                z[k] = slope * a[k]
+        elif known == 1:
             jet_circle(value, cos(x), a, z, w, n)
         elif known == 2:
             jet_circle(sin(x), value, a, w, z, n)
@@ -151,7 +140,6 @@ cdef class JetPusher(ChunkPusher):
             else:
                 jet_product(x, a, x, a, w + n, n)
                 jet_integral(w, 1.0 + x * x, w + n, z, n)
-        return z
 
     cdef int _function(self, object z, double x, int known, double slope, Place* a) except -1:
         return self._file(z, self._series(known, x, PyFloat_AS_DOUBLE(z), slope, a.column))
