@@ -59,3 +59,13 @@ def test_what_scipy_raises_comes_through():
         fftpack.hilbert(TABLE)
     with pytest.raises(type(plain.value)):
         plaingrad.grad(lambda x: fftpack.hilbert(x).sum())(TABLE)
+
+
+def test_an_array_that_may_be_overwritten_keeps_its_derivatives():
+    for f in (fftpack.rfft, fftpack.irfft):
+        def total(x, f=f):
+            y = x * 1.0
+            return f(y, overwrite_x=True).sum() + (y * y).sum()
+
+        expected = plaingrad.grad(lambda x, f=f: f(x).sum())(X) + 2 * X
+        np.testing.assert_allclose(plaingrad.grad(total)(X), expected)

@@ -100,3 +100,17 @@ def test_two_numbers_at_one_place_are_refused():
 
     with pytest.raises(plaingrad.MissingRuleError, match="several numbers at one place"):
         plaingrad.grad(total)(np.array([1.0, 2.0, 3.0]))
+
+
+def test_a_graph_that_may_be_overwritten_keeps_its_derivatives():
+    def total(w):
+        a, b = graph("dense")(w), graph("dense")(w)
+        lengths = csgraph.floyd_warshall(a, overwrite=True)
+        tree = csgraph.minimum_spanning_tree(b, overwrite=True)
+        return finite(lengths).sum() + tree.sum() + (a[I, J] * b[I, J]).sum()
+
+    once = csgraph.floyd_warshall(graph("dense")(W))
+    expected = plaingrad.grad(lambda w: finite(csgraph.floyd_warshall(graph("dense")(w))).sum())(W)
+    expected = expected + plaingrad.grad(lambda w: csgraph.minimum_spanning_tree(graph("dense")(w)).sum())(W) + 2 * W
+    assert np.isfinite(once).all()
+    np.testing.assert_allclose(plaingrad.grad(total)(W), expected)

@@ -53,3 +53,10 @@ def test_the_derivative_warns_of_nothing_that_the_call_does_not():
     """SciPy 1.18 warns of `lwork`; warnings are errors here."""
     for f in (linalg.qr, linalg.rq, linalg.schur):
         assert np.isfinite(plaingrad.grad(lambda x, f=f: np.trace(f(x + x.T)[0] @ f(x + x.T)[1]))(A)).all()
+
+
+def test_what_is_given_by_name_counts():
+    q, r = linalg.qr(A)
+    by_name = plaingrad.grad(lambda v: whole(linalg.qr_update(q, r, u=v, v=V))[:7].sum())(V)
+    np.testing.assert_allclose(by_name, plaingrad.grad(lambda v: whole(linalg.qr_update(q, r, v, V))[:7].sum())(V))
+    assert by_name.any()

@@ -16,7 +16,7 @@ T = np.cos(1.0 + np.arange(24.0) ** 1.3).reshape(8, 3)
 F = np.array([4.0, 7.0, 3.0, 6.0])
 FORMS = ("strided", "reversed", "float32")
 DENSITIES = "pdf logpdf cdf logcdf sf logsf".split()
-LATE = {("pareto", "moment")}  # an integral with a heavy tail, whose derivative converges slowly
+LATE: set = set()  # (distribution, method) whose derivative takes minutes
 SLOW = set("studentized_range levy_stable kstwo ksone gausshyper genhyperbolic geninvgauss kappa4 ncf nct".split())
 
 

@@ -28,15 +28,17 @@ def signs_of(order: int, function: Any, found: Any, factors: Any) -> Any:
     return signs
 
 
-def enter(name: str, changed: Any) -> None:
-    """Enter one function by what it changes the matrix to."""
+def enter(name: str, changed: Any, count_of_arguments: int) -> None:
+    """Enter one function by what it changes the matrix to; what follows its arguments allows it to overwrite them."""
     function = getattr(_decomp_update, name, None)
     if function is None:
         return
 
     def definition(Q: Any, R: Any, *args: Any, **options: Any) -> Any:
+        args = args[:count_of_arguments]
+        options = {key: options[key] for key in options if not key.startswith("overwrite")}
         found = called(function, ((Q, R, *args), options))
-        if not is_active((Q, R, args)):
+        if not is_active((Q, R, args, tuple(options.values()))):
             return found
         count = min(np.shape(R))  # the other columns of Q meet zeros, and have no derivative
         a = changed(np.asarray(Q)[:, :count] @ np.asarray(R)[:count], *args, **options)
@@ -72,8 +74,8 @@ def deleted(a: Any, k: Any, p: Any = 1, which: str = "row", *rest: Any, **option
     return np.concatenate(parts, axis)
 
 
-enter("qr_update", updated)
-enter("qr_insert", inserted)
-enter("qr_delete", deleted)
+enter("qr_update", updated, 2)
+enter("qr_insert", inserted, 4)
+enter("qr_delete", deleted, 3)
 for rule in Rules():
     keep(rule)

@@ -17,6 +17,7 @@ from plaingrad.rules.scipy.forms import keep
 from plaingrad.rules.scipy.implicit import Rules, called, carrying, fresh, is_active, outside, refuse
 
 defined = definitions(graphs)
+KEPT = False  # graphs that SciPy may overwrite, but need not
 CLOSE = 1e-6  # the most that a sum of weights may differ from what was found, of its size
 
 
@@ -132,13 +133,13 @@ def paths(function: Any, graph: Any, options: dict[str, Any], more: bool = False
 @defined("shortest_path")
 def shortest_path(csgraph, method="auto", directed=True, return_predecessors=False, unweighted=False, overwrite=False, indices=None):
     options = {"method": method, "directed": directed, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    return paths(graphs.shortest_path, csgraph, {**options, "overwrite": overwrite, "indices": indices})
+    return paths(graphs.shortest_path, csgraph, {**options, "overwrite": KEPT, "indices": indices})
 
 
 @defined("floyd_warshall")
 def floyd_warshall(csgraph, directed=True, return_predecessors=False, unweighted=False, overwrite=False):
     options = {"directed": directed, "return_predecessors": return_predecessors, "unweighted": unweighted}
-    return paths(graphs.floyd_warshall, csgraph, {**options, "overwrite": overwrite})
+    return paths(graphs.floyd_warshall, csgraph, {**options, "overwrite": KEPT})
 
 
 @defined("dijkstra")
@@ -216,7 +217,7 @@ def with_weights(function: Any, graph: Any, tree: Any, directed: Any) -> Any:
 @defined("minimum_spanning_tree")
 def minimum_spanning_tree(csgraph, overwrite=False):
     f = graphs.minimum_spanning_tree
-    return with_weights(f, csgraph, called(f, ((csgraph,), {"overwrite": overwrite})), True)
+    return with_weights(f, csgraph, called(f, ((csgraph,), {"overwrite": KEPT})), True)
 
 
 @defined("breadth_first_tree")
