@@ -39,6 +39,7 @@ def instructions_of(code):
 def check_against_dis(code):
     found, expected = Listing(code), instructions_of(code)
     assert [(name, arg) for name, arg in found.instructions] == [(i.opname, i.arg or 0) for i in expected]
+    assert list(found.opcodes) == [i.opcode for i in expected]
     assert found.locations == [tuple(i.positions) for i in expected]
     where = {i.offset: k for k, i in enumerate(expected)}
     for k, unit in enumerate(found.starts):  # the first EXTENDED_ARG is where a jump arrives

@@ -120,8 +120,8 @@ class Emission:
 
     def evaluate(self, piece):
         """The call that a piece becomes; the index to go on at."""
-        (start, half), locations = piece.start, self.listing.locations
-        if half:
+        start, locations = piece.start, self.listing.locations
+        if piece.half:
             self.place(locations[start])
             name, arg = self.instructions[start]
             if name == "LOAD_GLOBAL":
@@ -139,9 +139,8 @@ class Emission:
         self.parts.append(call_above(piece.below + 1 + len(piece.operands), self.version.precall))
         if piece.after:
             self.emit(piece.after)
-        for _ in range(start + 1, piece.stop):
-            self.begin()
         self.flush()
+        self.layout.first += [len(self.layout.pieces)] * (piece.stop - start - 1)
         return piece.stop
 
     # Fused runs

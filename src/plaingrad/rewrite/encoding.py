@@ -7,6 +7,7 @@ import dis
 import opcode
 import sys
 from functools import lru_cache
+from itertools import compress
 
 EXTENDED_ARG = dis.opmap["EXTENDED_ARG"]
 HAS_ARGUMENT = frozenset(
@@ -26,6 +27,16 @@ JUMPS = {
     for name, op in dis.opmap.items()
     if op in dis.hasjrel
 }
+
+
+def table(of) -> bytes:
+    """The number, up to 255, that `of` gives for the name of each opcode, as a table for `bytes.translate`."""
+    return bytes([of.get(name, 0) for name in dis.opname[:256]])
+
+
+def places(opcodes: bytes, marked: bytes) -> list[int]:
+    """Where in a row of opcodes those are that a table marks."""
+    return list(compress(range(len(opcodes)), opcodes.translate(marked)))
 
 
 class Decoded(dict):
@@ -50,6 +61,14 @@ def encoded(name: str, arg: int = 0, extended: int = 0) -> bytes:
         extended -= 1
         found = bytes((EXTENDED_ARG, arg & 0xFF)) + found
     return found
+
+
+class Encoded(dict):
+    """The bytes of an instruction (name, argument), found again without a call."""
+
+    def __missing__(self, instruction):
+        found = self[instruction] = encoded(*instruction)
+        return found
 
 
 @lru_cache(maxsize=4096)

@@ -6,8 +6,9 @@ level does its steps in the order of the program, each as its hook would.
 """
 
 import dis
-from dataclasses import dataclass
+import re
 
+from plaingrad.rewrite.encoding import table
 from plaingrad.rewrite.evaluation import (
     ATTR,
     BINARY,
@@ -38,46 +39,18 @@ LOCAL, CELL, STACK = "local", "cell", "stack"  # where operands come from
 CELL_ITSELF = "LOAD_CLOSURE" if dis.opmap.get("LOAD_CLOSURE", 256) < 256 else "LOAD_FAST"
 
 
-@dataclass(slots=True)
-class Tree:
-    """A value on the simulated stack, and the steps that made it.
-
-    Attributes:
-        start: (i, half): its first instruction i, or the second half of it (a second local; a global above a NULL).
-        stop: the instruction after its last one.
-        steps: (verb, what); what LOAD takes is (LOCAL, number), (CELL, number) or (STACK, depth below the top).
-        kind: VALUE, or what stands on the stack until a function is called.
-        below: how many values it takes that stood on the stack before.
-        hooks: how many hooks it saves.
-        line: of all its instructions; None if it only stands for what is on the stack.
-        acts: whether one of its steps may raise something or run other code.
-        after: the instruction that takes the value, if that ends the expression.
-    """
-
-    start: tuple
-    stop: int
-    steps: tuple = ()
-    kind: str = VALUE
-    below: int = 0
-    hooks: int = 0
-    line: int | None = None
-    acts: bool = False
-    after: str = ""
-
-
-@dataclass(slots=True)
 class Piece:
     """Instructions `start..stop-1`, which become one call, of `below` values on the stack and of `operands`.
 
-    `after` is an instruction behind the call, or nothing.
+    If `half`, it begins with the second half of the first one (a second local; a global above a NULL). `after` is an
+    instruction behind the call, or nothing.
     """
 
-    start: tuple
-    stop: int
-    expression: object
-    below: int
-    operands: list
-    after: str
+    __slots__ = ("after", "below", "expression", "half", "operands", "start", "stop")
+
+    def __init__(self, start, half, stop, after, expression, below, operands):
+        self.start, self.half, self.stop, self.after = start, half, stop, after
+        self.expression, self.below, self.operands = expression, below, operands
 
 
 def find_expressions(listing, version, code, entered) -> dict:
@@ -86,81 +59,116 @@ def find_expressions(listing, version, code, entered) -> dict:
 
 
 class Search:
-    """The simulated stack, as far as it is known, of the basic block that is being read."""
+    """The simulated stack, as far as it is known, of the basic block that is being read.
+
+    Attributes:
+        stack: a tree for each value, a plain tuple, as there are many: where its steps begin (they end where those of
+            the next tree begin); twice the number of its first instruction, plus its `half`; the instruction after its
+            last one; the line of all of them; VALUE or what else it is; how many values it takes that stood on the
+            stack before; how many hooks it saves, which is how many of its steps do more than push something.
+        steps: of all trees: (verb, what). What LOAD takes is (LOCAL, number), (CELL, number) or (STACK, depth below the
+            top).
+        acts: whether one of the steps may raise something or run other code.
+    """
 
     def __init__(self, listing, version, code, entered):
         self.listing, self.version, self.code, self.entered = listing, version, code, entered
         self.names, self.consts = code.co_names, code.co_consts
         self.n_locals = len(code.co_varnames)
-        self.borders = {region.start for region in listing.regions}
-        self.borders |= {region.stop + 1 for region in listing.regions}
-        self.unsure = frozenset() if CHECKS_LOCALS else None  # found when somebody asks
-        self.stack: list[Tree] = []
+        self.surely_bound = -1 if CHECKS_LOCALS else always_bound(listing, code)
+        self.unsure = None  # found when somebody asks
+        self.stack: list[tuple] = []
+        self.steps: list[tuple] = []
+        self.acts = False
         self.found: dict[int, Piece] = {}
-        self.at = 0
+        self.at, self.line = 0, None
 
     def run(self):
-        """Read the instructions, one after another."""
-        steps, begins_block = STEPS, self.entered | self.borders
-        for i, (name, arg) in enumerate(self.listing.instructions):
-            step = steps.get(name)
-            if i in begins_block or step is None:
-                self.finish()
-            if step is not None:
-                self.at = i
-                if not step(self, name, arg):
+        """Read the instructions that may belong to an expression, one after another."""
+        instructions, locations, steps = self.listing.instructions, self.listing.locations, STEPS
+        for start, stop in self.candidates():
+            for i in range(start, stop):
+                name, arg = instructions[i]
+                self.at, self.line = i, locations[i][0]
+                if not steps[name](self, name, arg):
                     self.finish()
-                    step(self, name, arg)  # with what stands on the stack
-        self.finish()
+                    steps[name](self, name, arg)  # with what stands on the stack
+            self.finish()
         return self.found
 
-    def finish(self):
-        """What is on the simulated stack is whole."""
-        for tree in self.stack:
-            if tree.kind == VALUE and tree.hooks >= FEWEST_HOOKS:
-                self.found[tree.start[0]] = piece_of(tree)
-        self.stack.clear()
+    def candidates(self):
+        """(start, stop) of instructions of expressions that follow each other in a block, and save enough hooks."""
+        kinds = bytearray(self.listing.opcodes.translate(KINDS))
+        begins = set(self.entered)
+        for region in self.listing.regions:
+            begins |= {region.start, region.stop + 1}
+        for i in begins:
+            if i < len(kinds) and kinds[i]:
+                kinds[i] += BEGINS
+        for found in FOLLOWING(kinds):
+            start, stop = found.span()
+            if kinds.count(SAVES, start, stop) + (kinds[start] == SAVES + BEGINS) >= FEWEST_HOOKS:
+                yield start, stop
 
-    def push(self, steps, half=0, **more):
+    def finish(self, after=""):
+        """What is on the simulated stack is whole; the instruction `after` takes the top."""
+        stack, end = self.stack, len(self.steps)
+        while stack:
+            first, start, stop, _, kind, below, hooks = stack.pop()
+            if hooks >= FEWEST_HOOKS and kind == VALUE:
+                made = expression_of(self.steps[first:end], below)
+                self.found[start >> 1] = Piece(start >> 1, start & 1, stop, after, *made)
+            end, after = first, ""
+        self.steps.clear()
+        self.acts = False
+
+    def push(self, verb, what, half=0):
         """A new value at the top."""
-        self.stack.append(Tree((self.at, half), self.at + 1, steps, line=self.line(), **more))
+        at, steps = self.at, self.steps
+        self.stack.append((len(steps), 2 * at + half, at + 1, self.line, VALUE, 0, 0))
+        steps.append((verb, what))
         return True
 
-    def line(self):
-        """The line of the instruction that is being read."""
-        return self.listing.locations[self.at][0]
+    def steps_of(self, k):
+        """The steps of the tree at -k, counted from the top."""
+        return self.steps[self.stack[-k][0] : self.stack[1 - k][0] if k > 1 else None]
 
-    def taken(self, count):
-        """The top `count` trees as operands, those that are not known as values on the stack; None if it cannot be."""
-        if any(tree.kind != VALUE for tree in self.stack[-count:]):
-            return None
+    def is_load(self, k):
+        """Whether the tree at -k is a local or constant."""
+        steps = self.steps_of(k)
+        return len(steps) == 1 and steps[0][0] in (LOAD, CONST) and not self.stack[-k][5]
+
+    def combine(self, count, verb, what, kind=VALUE):
+        """Push what a step makes of the top `count` trees; False, with nothing changed, if that is no expression.
+
+        Trees that are missing are values on the stack.
+        """
+        steps, line = self.steps, self.line
         trees = self.stack[-count:]
+        first, start, below, hooks = len(steps), 2 * self.at, 0, 1
+        for _, tree_start, _, tree_line, tree_kind, tree_below, tree_hooks in trees:
+            if tree_line != line or tree_kind != VALUE:
+                return False
+            if tree_start < start:
+                start = tree_start
+            below += tree_below  # only the lowest has some
+            hooks += tree_hooks
+        if trees:
+            first = trees[0][0]
         missing = count - len(trees)
         if missing:
-            below = trees[0].below if trees else 0
-            if below + missing > 2:
-                return None
-            start = trees[0].start if trees else (self.at, 0)
-            unknown = [
-                Tree(start, self.at, ((LOAD, (STACK, depth)),), below=depth + 1)
-                for depth in range(below + missing - 1, below - 1, -1)
-            ]
-            trees = unknown + trees
-        del self.stack[-count:]
-        return trees
-
-    def combine(self, trees, *step, kind=VALUE, after=""):
-        """Push what `step` makes of the trees; False, with nothing changed, if that would be no expression."""
-        line = self.line()
-        steps = (*[s for tree in trees for s in tree.steps], step)
-        is_split = any(tree.line != line for tree in trees if tree.line is not None)
-        if is_split or len(steps) > MOST_STEPS or not fits(steps):
-            self.stack += [tree for tree in trees if tree.hooks or not tree.below]
+            below += missing
+            if below > 2:
+                return False
+            steps[first:first] = [(LOAD, (STACK, below - 1 - k)) for k in range(missing)]
+        steps.append((verb, what))
+        size = len(steps) - first
+        if (size - hooks > MOST_OPERANDS or size > MOST_STEPS) and not fits(steps[first:]):
+            steps.pop()
+            del steps[first : first + missing]
             return False
-        below = max(tree.below for tree in trees)
-        hooks = sum(tree.hooks for tree in trees) + 1
-        start = min(tree.start for tree in trees)
-        self.stack.append(Tree(start, self.at + 1, steps, kind, below, hooks, line, True, after))
+        self.stack[-count:] = [(first, start, self.at + 1, line, kind, below, hooks)]
+        self.acts = True
         return True
 
     # What instructions do. Each says whether it could; one that could not comes again with an unknown stack.
@@ -169,9 +177,12 @@ class Search:
         """LOAD_FAST."""
         if arg >= self.n_locals:
             return not self.stack
-        if any(tree.acts for tree in self.stack) and self.is_unsure():
+        if self.acts and not self.surely_bound >> arg & 1 and self.is_unsure():
             return False  # what comes before may raise something else
-        return self.push(((LOAD, (LOCAL, arg)),))
+        steps, at = self.steps, self.at  # as `push`, but quicker
+        self.stack.append((len(steps), 2 * at, at + 1, self.line, VALUE, 0, 0))
+        steps.append((LOAD, (LOCAL, arg)))
+        return True
 
     def is_unsure(self):
         """Whether the local that is loaded may have no value."""
@@ -188,37 +199,37 @@ class Search:
         if first == "STORE_FAST":
             self.finish()
         else:
-            self.push(((LOAD, (LOCAL, arg >> 4)),))
-        return self.push(((LOAD, (LOCAL, arg & 15)),), half=1)
+            self.push(LOAD, (LOCAL, arg >> 4))
+        return self.push(LOAD, (LOCAL, arg & 15), half=1)
 
     def cell(self, name, arg):
         """LOAD_DEREF."""
         name = self.code._varname_from_oparg(arg)
-        return self.push(((DEREF, (CELL, arg, name, name in self.code.co_freevars)),), acts=True)
+        self.acts = True
+        return self.push(DEREF, (CELL, arg, name, name in self.code.co_freevars))
 
     def const(self, name, arg):
         """LOAD_CONST, LOAD_SMALL_INT."""
         value = arg if name == "LOAD_SMALL_INT" else self.consts[arg]
         if type(value) not in ORDINARY:
             return not self.stack
-        return self.push(((CONST, value),))
+        return self.push(CONST, value)
 
     def load_global(self, name, arg):
         """LOAD_GLOBAL, with a NULL if a call follows."""
-        found = self.names[arg >> 1]
-        tree = {"steps": ((GLOBAL, found),), "acts": True}
-        if not arg & 1:
-            return self.push(**tree)
-        if found not in FUNCTIONS and found != "math":
+        found, calls = self.names[arg >> 1], arg & 1
+        if calls and found not in FUNCTIONS and found != "math":
             return not self.stack
-        if self.version.null_first:
+        self.acts = True
+        if calls and self.version.null_first:
             self.pad(name, arg)  # which may be that of a call further out
-            return self.push(**tree, half=1)
-        return self.push(**tree) and self.pad(name, arg)
+        self.push(GLOBAL, found, half=calls and self.version.null_first)
+        return self.pad(name, arg) if calls and not self.version.null_first else True
 
     def pad(self, name, arg):
         """PUSH_NULL."""
-        return self.push((), kind=PAD)
+        self.stack.append((len(self.steps), 2 * self.at, self.at + 1, self.line, PAD, 0, 0))
+        return True
 
     def attribute(self, name, arg):
         """LOAD_ATTR, LOAD_METHOD."""
@@ -226,56 +237,49 @@ class Search:
         wanted = self.names[arg >> 1 if bit else arg]
         if name == "LOAD_METHOD" or (bit and arg & 1):
             return self.method(wanted)
-        trees = self.taken(1)
-        return trees is not None and self.combine(trees, ATTR, wanted)
+        return self.combine(1, ATTR, wanted)
 
     def method(self, wanted):
         """A function of `math`, looked up as a method."""
-        if not self.stack or self.stack[-1].steps != ((GLOBAL, "math"),) or wanted not in FUNCTIONS:
-            return not self.stack
-        trees = [self.stack.pop()]
+        stack = self.stack
+        if wanted not in FUNCTIONS or not stack or self.steps_of(1) != [(GLOBAL, "math")]:
+            return not stack
         if self.version.null_first:
-            self.stack.append(Tree(trees[0].start, self.at, kind=PAD))
-        done = self.combine(trees, METHOD, wanted, kind=FUNCTION)
+            first, start, _, line, *_ = stack[-1]
+            stack.insert(-1, (first, start, self.at, line, PAD, 0, 0))
+        done = self.combine(1, METHOD, wanted, FUNCTION)
         if not self.version.null_first:
             self.pad("", 0)
         return done
 
     def item(self, name, arg):
         """BINARY_SUBSCR."""
-        trees = self.taken(2)
-        return trees is not None and self.combine(trees, GETITEM, None)
+        return self.combine(2, GETITEM, None)
 
     def binary(self, name, arg):
         """BINARY_OP."""
         hook = self.version.arithmetic[arg]
-        if hook == "getitem":
-            return self.item(name, arg)
-        trees = self.taken(2)
-        return trees is not None and self.combine(trees, BINARY, hook)
+        return self.combine(2, GETITEM, None) if hook == "getitem" else self.combine(2, BINARY, hook)
 
     def negative(self, name, arg):
         """UNARY_NEGATIVE."""
-        trees = self.taken(1)
-        return trees is not None and self.combine(trees, NEG, None)
+        return self.combine(1, NEG, None)
 
     def compare(self, name, arg):
         """The value of a comparison ends an expression: what follows is mostly a jump."""
-        trees = self.taken(2)
-        hook = COMPARISONS[arg >> self.version.compare_shift]
         casts = self.version.compare_casts and arg & 16
-        if trees is None or not self.combine(trees, COMPARE, hook, after="TO_BOOL" if casts else ""):
+        if not self.combine(2, COMPARE, COMPARISONS[arg >> self.version.compare_shift]):
             return False
-        self.finish()
+        self.finish("TO_BOOL" if casts else "")
         return True
 
     # Assignments: of what `o.x += v` has on its stack, `o` may be loaded anew, as no other code changes a local.
 
     def copy(self, name, arg):
         """One of two locals or constants at the top, once more."""
-        if arg > 2 or len(self.stack) < arg or not is_load(self.stack[-arg]):
+        if arg > 2 or len(self.stack) < arg or not self.is_load(arg):
             return not self.stack
-        return self.push(self.stack[-arg].steps)
+        return self.push(*self.steps_of(arg)[0])
 
     def swap(self, name, arg):
         """The value to be stored goes below what says where."""
@@ -284,9 +288,15 @@ class Search:
         if not is_store or len(self.stack) < arg:
             return not self.stack
         moved = self.stack[-arg:]
-        if sum(is_load(tree) for tree in moved) < arg - 1 or any(tree.kind != VALUE for tree in moved):
+        if sum(map(self.is_load, range(1, arg + 1))) < arg - 1 or any(tree[4] != VALUE for tree in moved):
             return not self.stack
-        self.stack[-arg], self.stack[-1] = self.stack[-1], self.stack[-arg]
+        steps = [self.steps_of(k) for k in range(arg, 0, -1)]
+        for items in (moved, steps):
+            items[0], items[-1] = items[-1], items[0]
+        del self.steps[self.stack[-arg][0] :], self.stack[-arg:]
+        for tree, own in zip(moved, steps):
+            self.stack.append((len(self.steps), *tree[1:]))
+            self.steps += own
         return True
 
     def store_attribute(self, name, arg):
@@ -299,70 +309,57 @@ class Search:
 
     def store(self, count, *step):
         """An assignment ends an expression."""
-        trees = self.taken(count)
-        if trees is None or not self.combine(trees, *step, after="POP_TOP"):
+        if not self.combine(count, *step):
             return False
-        self.finish()
+        self.finish("POP_TOP")
         return True
 
     def precall(self, name, arg):
         """PRECALL."""
-        return self.may_call(arg) or not self.stack
+        return self.function_called(arg) is not None or not self.stack
 
-    def may_call(self, arg):
-        """Whether a function of `math` is called with one argument."""
-        if arg != 1 or len(self.stack) < 3 or self.stack[-1].kind != VALUE:
-            return False
-        below, above = self.stack[-3:-1]
-        pad, function = (below, above) if self.version.null_first else (above, below)
-        return pad.kind == PAD and (function.kind == FUNCTION or is_function(function.steps))
+    def function_called(self, arg):
+        """Where the function of `math` is on the stack, from the top, that is called with one argument; or None."""
+        if arg != 1 or len(self.stack) < 3 or self.stack[-1][4] != VALUE:
+            return None
+        function, pad = (2, 3) if self.version.null_first else (3, 2)
+        is_pad, kind = self.stack[-pad][4] == PAD, self.stack[-function][4]
+        return function if is_pad and (kind == FUNCTION or is_function(self.steps_of(function))) else None
 
     def call(self, name, arg):
         """CALL."""
-        if not self.may_call(arg):
+        function = self.function_called(arg)
+        if function is None:
             return not self.stack
-        below, above, value = self.stack[-3:]
-        del self.stack[-3:]
-        function = above if self.version.null_first else below
-        verb = CALL if function.kind == FUNCTION else PREP_CALL
-        start = below.start
-        done = self.combine([function, value], verb, None)
-        if done:
-            self.stack[-1].start = start
-        return done
+        stack = self.stack
+        first, _, stop, line, kind, below, hooks = stack[-function]
+        stack[-3:-1] = [(first, stack[-3][1], stop, line, VALUE, below, hooks)]
+        return self.combine(2, CALL if kind == FUNCTION else PREP_CALL, None)
 
 
 STORES = frozenset(["STORE_ATTR", "STORE_SUBSCR"])
 
 
-def is_load(tree):
-    """Whether a tree is a local or constant."""
-    return len(tree.steps) == 1 and tree.steps[0][0] in (LOAD, CONST) and not tree.below
-
-
 def is_function(steps):
     """Whether a value is a global that has the name of a function of `math`, or one of the module's."""
+    if not steps:
+        return False
     verb, name = steps[-1]
     if len(steps) == 1:
         return verb == GLOBAL and name in FUNCTIONS
-    return steps[:-1] == ((GLOBAL, "math"),) and verb == ATTR and name in FUNCTIONS
-
-
-def operands_of(steps):
-    """What the steps load, each once, values on the stack first and from the deepest on."""
-    found = dict.fromkeys(what for verb, what in steps if verb in (LOAD, DEREF))
-    on_stack = sorted([what for what in found if what[0] == STACK], key=lambda what: -what[1])
-    return on_stack, [what for what in found if what[0] != STACK]
+    return steps[:-1] == [(GLOBAL, "math")] and verb == ATTR and name in FUNCTIONS
 
 
 def fits(steps):
-    """Whether the compiled core has room for them."""
-    if len(steps) <= min(MOST_OPERANDS, DEEPEST):
-        return True
-    on_stack, others = operands_of(steps)
-    return len(on_stack) + len(others) <= MOST_OPERANDS and deepest(steps) <= DEEPEST
+    """Whether the compiled core has room for such steps, their operands and their values."""
+    if len(steps) > MOST_STEPS:
+        return False
+    return (
+        len({what for verb, what in steps if verb in PLACES}) <= MOST_OPERANDS and deepest(steps) <= DEEPEST
+    )
 
 
+PLACES = (LOAD, DEREF)
 TAKES = {
     LOAD: 0,
     DEREF: 0,
@@ -384,19 +381,32 @@ def deepest(steps):
     return most
 
 
-def piece_of(tree):
-    """What becomes of a whole tree."""
-    on_stack, others = operands_of(tree.steps)
-    number = {what: k for k, what in enumerate([*on_stack, *others])}
-    steps = tuple([(verb, placed(what, number)) for verb, what in tree.steps])
-    return Piece(tree.start, tree.stop, expression(steps, len(number)), len(on_stack), others, tree.after)
+def expression_of(steps, below):
+    """The expression of such steps, how many operands come from the stack, and the places of the others."""
+    number = {(STACK, below - 1 - k): k for k in range(below)}
+    numbered = []
+    for step in steps:
+        verb, what = step
+        if verb == LOAD:
+            numbered.append(LOADS[number.setdefault(what, len(number))])
+        elif verb == DEREF:
+            numbered.append((verb, (number.setdefault(what, len(number)), *what[2:])))
+        else:
+            numbered.append(step)
+    return expression(tuple(numbered), len(number)), below, list(number)[below:]
 
 
-def placed(what, number):
-    """What a step is about, with the number of an operand instead of its place."""
-    if type(what) is not tuple:
-        return what
-    return number[what] if what[0] != CELL else (number[what], *what[2:])
+LOADS = [(LOAD, k) for k in range(MOST_OPERANDS)]
+
+
+def always_bound(listing, code):
+    """A bit for each parameter that keeps its value, as it is deleted nowhere."""
+    flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
+    parameters = (1 << (code.co_argcount + code.co_kwonlyargcount + flags)) - 1
+    for name, arg in set(listing.instructions):
+        if name == "DELETE_FAST":
+            parameters &= ~(1 << arg)
+    return parameters
 
 
 def maybe_unbound(listing, code):
@@ -411,8 +421,7 @@ def maybe_unbound(listing, code):
     for name, arg in instructions:
         if name == "DELETE_FAST":
             deleted |= 1 << arg
-    flags = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args, **kwargs
-    parameters = ((1 << (code.co_argcount + code.co_kwonlyargcount + flags)) - 1) & ~deleted
+    parameters = always_bound(listing, code)
     handlers = {}
     for region in listing.regions:
         handlers.setdefault(region.start, []).append(region.target)
@@ -459,3 +468,11 @@ STEPS = {
     "PRECALL": Search.precall,
     "CALL": Search.call,
 }
+
+OTHER, PUSHES, SAVES, BEGINS = 0, 1, 2, 4  # kinds of instructions; BEGINS is added where a block does
+PUSHING = """
+LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW STORE_FAST_LOAD_FAST LOAD_DEREF
+LOAD_CONST LOAD_SMALL_INT LOAD_GLOBAL PUSH_NULL COPY SWAP PRECALL
+""".split()
+KINDS = table({name: PUSHES if name in PUSHING else SAVES for name in STEPS})
+FOLLOWING = re.compile(b"[%c%c%c%c][%c%c]*" % (1, 2, 5, 6, 1, 2)).finditer

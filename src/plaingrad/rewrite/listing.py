@@ -4,6 +4,8 @@ This module turns offsets into indices, so that instructions can be inserted, an
 constants and locals keep their places; new ones are appended.
 """
 
+from bisect import bisect_left
+from functools import partial
 from itertools import accumulate, compress
 from types import CodeType
 from typing import NamedTuple
@@ -13,7 +15,9 @@ from plaingrad.rewrite.encoding import (
     EXTENDED_ARG,
     JUMPS,
     encoded,
+    places,
     read_exceptions,
+    table,
     write_exceptions,
 )
 from plaingrad.rewrite.locations import location_table
@@ -29,34 +33,39 @@ class Region(NamedTuple):
     lasti: bool
 
 
+IS_JUMP = table(dict.fromkeys(JUMPS, 1))
+
+
 class Listing:
     """The instructions of a code object, and the regions of its exception table.
 
     Attributes:
         instructions: (name, argument) of each, 0 for one without argument; EXTENDED_ARG and CACHE are no instructions.
+        opcodes: a byte for each.
         locations: (line, end line, column, end column) of each, each possibly None.
         targets: index of a jump -> index of the instruction that it goes to.
     """
 
     def __init__(self, code: CodeType) -> None:
-        words = memoryview(code.co_code).cast("H")  # an empty cache is zero, and nothing else
+        packed = code.co_code
+        words = memoryview(packed).cast("H")  # an empty cache is zero, and nothing else
         self.instructions = list(compress(map(DECODED.__getitem__, words), words))
         self.starts = list(compress(range(len(words)), words))
         self.locations = list(compress(code.co_positions(), words))
         self.locations += [(None,) * 4] * (len(self.starts) - len(self.locations))  # a table may be cut short
-        if EXTENDED_ARG in code.co_code[::2]:
+        self.opcodes = bytes(compress(packed[::2], words))
+        if EXTENDED_ARG in self.opcodes:
             self._join()
-        starts = self.starts
+            self.opcodes = self.opcodes.replace(bytes((EXTENDED_ARG,)), b"")
+        instructions, starts = self.instructions, self.starts
         ends = [*starts[1:], len(words)]
-        index = dict(zip(starts, range(len(starts)), strict=True))
-        index[len(words)] = len(starts)
-        self.targets = {
-            i: index[ends[i] + JUMPS[name] * arg]
-            for i, (name, arg) in enumerate(self.instructions)
-            if name in JUMPS
-        }
+        self.targets = {}
+        for i in places(self.opcodes, IS_JUMP):
+            name, arg = instructions[i]
+            self.targets[i] = bisect_left(starts, ends[i] + JUMPS[name] * arg)
+        at = partial(bisect_left, starts)
         self.regions = [
-            Region(index[start], index[start + length] - 1, index[handler], depth >> 1, bool(depth & 1))
+            Region(at(start), at(start + length) - 1, at(handler), depth >> 1, bool(depth & 1))
             for start, length, handler, depth in read_exceptions(code.co_exceptiontable)
         ]
 

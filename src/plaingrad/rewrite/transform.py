@@ -4,10 +4,11 @@ The hooks are attributes of an object that is fetched from `CURRENT` after every
 `.level`. A call is prepared and then made natively.
 """
 
+from functools import cached_property
 from types import CodeType
 
 from plaingrad.rewrite.emission import MOVING, Emission
-from plaingrad.rewrite.encoding import JUMPS, encoded
+from plaingrad.rewrite.encoding import JUMPS, encoded, places, table
 from plaingrad.rewrite.expressions import find_expressions
 from plaingrad.rewrite.flow import CALLS, NULL, PREPARED, call_forms
 from plaingrad.rewrite.fusion import find_runs
@@ -24,6 +25,8 @@ BY_ITSELF = frozenset(
     "keep operator store before around binary_op compare_op contains_op format_value raise_varargs load_attr "
     "load_method store_attr load_super_attr load_special binary_slice store_slice intrinsic call_function_ex".split()
 )
+IS_MOVING = table(dict.fromkeys(MOVING, 1))
+UNSEEN = object()
 SPARE = 4  # items that the instructions of one hook may put above what was there
 
 
@@ -46,7 +49,6 @@ class Rewriting(Emission):
             if isinstance(const, CodeType) and const.co_name in INLINE:
                 self.inline.add(i)
                 self.consts[i] = rewritten(const, form)
-        self.forms = call_forms(self.listing, version, self.is_inline)
         self.fetch_before = {
             goal
             for i, goal in self.targets.items()
@@ -61,6 +63,11 @@ class Rewriting(Emission):
             self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
             self.local_names += (LEVEL, *(f"{LEVEL}{k}" for k in range(1, self.hidden)))
 
+    @cached_property
+    def forms(self):
+        """How each call is prepared."""
+        return call_forms(self.listing, self.version, self.is_inline)
+
     def is_inline(self, i):
         """Whether instruction i loads the code of a comprehension or generator expression."""
         name, arg = self.instructions[i]
@@ -70,9 +77,8 @@ class Rewriting(Emission):
         """The rewritten code; afterwards `layout.first` says what became of instruction i."""
         layout, locations, count = self.layout, self.listing.locations, len(self.instructions)
         pieces, places, first = layout.pieces, layout.places, layout.first
-        ready = list(map(self.independent().get, self.instructions))
-        stops = {i for i, piece in enumerate(ready) if piece is None} | self.fetch_before
-        stops |= self.runs.keys() | self.pieces.keys()
+        ready, stops = self.independent()
+        stops |= self.fetch_before | self.runs.keys() | self.pieces.keys()
         i = 0
         for stop in (*sorted(stops), count):
             if stop < i:  # part of a call
@@ -109,20 +115,39 @@ class Rewriting(Emission):
         )
 
     def independent(self):
-        """What becomes of each instruction for which that depends on nothing else."""
-        found, actions = {}, self.version.actions
-        for instruction, i in dict(zip(self.instructions, range(len(self.instructions)))).items():
-            name, arg = instruction
-            action = actions.get(name)
-            if action is None or action[0] not in BY_ITSELF or name in JUMPS:
-                continue
-            if action == KEEP and (arg < self.n_locals or name not in MOVING):
-                found[instruction] = encoded(name, arg)
-            else:
-                self.become(i)
-                found[instruction] = b"".join(self.parts)
-                self.parts.clear()
-        return found
+        """What becomes of each instruction, as far as that depends on nothing else, and the places where it does."""
+        instructions, found, stops = self.instructions, {}, set()
+        ready = list(map(self.version.kept.get, instructions))
+        if self.code.co_cellvars or self.code.co_freevars:
+            for i in places(self.listing.opcodes, IS_MOVING):
+                if instructions[i][1] >= self.n_locals:
+                    ready[i] = None
+        for piece in self.pieces.values():  # whose instructions are gone
+            ready[piece.start : piece.stop] = [b""] * (piece.stop - piece.start)
+        for i in [i for i, made in enumerate(ready) if made is None]:
+            made = found.get(instructions[i], UNSEEN)
+            if made is UNSEEN:
+                made = found[instructions[i]] = self.made_of(i)
+            ready[i] = made
+            if made is None:
+                stops.add(i)
+        return ready, stops
+
+    def made_of(self, i):
+        """What becomes of an instruction wherever it stands; None if that depends on where."""
+        name, arg = instruction = self.instructions[i]
+        action = self.version.actions.get(name)
+        if action is None or action[0] not in BY_ITSELF or name in JUMPS:
+            return None
+        if action == KEEP and (arg < self.n_locals or name not in MOVING):
+            made = encoded(name, arg)
+            if arg < 256:
+                self.version.kept[instruction] = made
+            return made
+        self.become(i)
+        made = b"".join(self.parts)
+        self.parts.clear()
+        return made
 
     def become(self, i, ready=None):
         """Emit what becomes of instruction i, or what is `ready` of it; the index to go on at."""

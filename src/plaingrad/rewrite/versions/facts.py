@@ -28,6 +28,7 @@ class Version:
         load_local: the cheapest way to read a local that is only looked at.
         final: opcodes after which control does not go on to the next instruction.
         pairs: super-instructions on two locals -> the two single ones.
+        kept: (name, argument) -> bytes of instructions that were found to stay as they are where no cell moves.
     """
 
     name: str
@@ -43,3 +44,4 @@ class Version:
     load_local: str = "LOAD_FAST"
     final: frozenset = frozenset()
     pairs: Mapping[str, tuple] = field(default_factory=dict)
+    kept: dict[tuple, bytes] = field(init=False, repr=False, compare=False, default_factory=dict)
