@@ -39,7 +39,9 @@ VERSIONED = (
 
 # Tests in tests/native of machine code for what others show as CPython runs it. Half of them run; in CI the other half
 # runs on one of the CPythons whose tests are a sample, and with PLAINGRAD_TEST_ALL=1 all do.
-COMPILED_TOO = re.compile("^test_compiled_|compiled_too")
+COMPILED_TOO = re.compile(
+    r"^test_compiled_|^test_the_compiled_gradient_|compiled_too|_them_compiled|_compiled_have_|-compiled\]"
+)
 OF_THE_OTHERS = (3, 12)
 
 
