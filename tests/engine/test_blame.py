@@ -53,13 +53,13 @@ def reduced(x):
 
 
 def buffered(x):
-    return np.nditer(np.array([x])).operands[0].sum()
+    return np.nested_iters([np.array([[x]])], [[0], [1]])[0].operands[0].sum()
 
 
 BLAMED = [
     (integrated, "scipy.integrate._quadpack._qagse"), (a_distribution, "scipy.stats._levy_stable.levy_stable_gen.pdf"),
     (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
-    (lapack, "scipy.linalg.lapack.dsyev"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nditer"),
+    (lapack, "scipy.linalg.lapack.dsyev"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nested_iters"),
 ]
 
 

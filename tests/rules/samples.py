@@ -179,6 +179,16 @@ given(np.frexp, at(X), at(2.3))
 given(np.divmod, at(X * 1.3, np.array([0.7, 0.4, -0.3])), at(7.3, 2.0), at(M, X + 0.1))
 given(math.ldexp, at(1.5, 3), at(-0.3, -2))
 given(np.ldexp, at(X, 3), at(X, np.array([1, -2, 0])), at(1.5, 2))
+
+
+def _walked(x):
+    total = 0.0
+    for a, b in np.nditer([x, 2.0 * x[::-1]], ["external_loop"]):
+        total = total + (a * b * b).sum()
+    return total
+
+
+given(np.nditer, program(lambda x: [v * v for v in np.nditer(x)], X), program(_walked, X))
 given(vars(np.ndarray)["byteswap"], program(lambda a, x: np.ndarray.byteswap(a)[0] * x, np.array([1, 2], np.int16), 1.5))
 given(vars(np.ndarray)["__iter__"], program(lambda a: [2 * y for y in np.ndarray.__iter__(a)], X), program(lambda a: [y[0] * y[1] for y in np.ndarray.__iter__(a)], M))
 given(vars(np.ndarray)["__array_ufunc__"], program(lambda a: np.ndarray.__array_ufunc__(a, np.multiply, "__call__", a, 2.0), X), program(lambda a: np.ndarray.__array_ufunc__(a, np.add, "reduce", a), X))

@@ -85,7 +85,7 @@ ELSEWHERE = {
     *(vars(np.ndarray)[name] for name in ("__iter__", "__array_ufunc__", "__complex__", "resize", "byteswap")),
     *(f for f in vars(np.generic).values() if rulebook.find(f) is not None),
     # of subclasses: in tests/hazards/test_14_subclasses_of_arrays.py
-    np.ndarray.__array_function__, np.ma.MaskedArray.std, np.ma.power,
+    np.nditer, np.ndarray.__array_function__, np.ma.MaskedArray.std, np.ma.power,
     *(f.__call__ for f in (np.ma.core._MaskedUnaryOperation, np.ma.core._MaskedBinaryOperation, np.ma.core._DomainedBinaryOperation)),
     *(vars(g)[name] for g in GENERATORS for name in ("random", "standard_normal", "standard_exponential") if name in vars(g)),
 }  # fmt: skip

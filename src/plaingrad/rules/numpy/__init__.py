@@ -23,6 +23,7 @@ from plaingrad.rules.numpy import (
     shapes,
     sorting,
     ufuncs,
+    walks,
     writing,
 )  # fmt: skip
 from plaingrad.rules.numpy.names import enter_implementations
@@ -32,5 +33,5 @@ enter_implementations()
 __all__ = [
     "creation", "decompositions", "diagonals", "dunders", "einsum", "entire", "factors", "fourier", "indexing",
     "interpolation", "joining", "linalg", "masked", "norms", "order_statistics", "products", "random_numbers",
-    "reductions", "refused", "shapes", "sorting", "ufuncs", "writing",
+    "reductions", "refused", "shapes", "sorting", "ufuncs", "walks", "writing",
 ]  # fmt: skip

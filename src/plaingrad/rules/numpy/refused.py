@@ -4,8 +4,7 @@ from __future__ import annotations
 
 # By the name in its namespace: `numpy`, `numpy.linalg`, `numpy.fft`, or "ndarray." and a method.
 REFUSED: dict[str, str] = {
-    "nditer": "hands out its buffers element by element; loop over the array, np.ndindex or a.flat instead",
-    "nested_iters": "as nditer",
+    "nested_iters": "hands out buffers of several iterators; loop over np.ndindex instead",
     "packbits": "takes integers",
     "unpackbits": "takes integers",
     "fastCopyAndTranspose": "is gone from NumPy 2; np.array(a).T instead",

@@ -267,7 +267,7 @@ def view_of_number(self, *options, **named):
 
 
 def item(self, *args):
-    """One element as a Python number."""
+    """One element as a Python number; of an array of objects the object."""
     if len(args) == 1 and isinstance(args[0], tuple):
         args = args[0]
     if not args:
@@ -278,7 +278,7 @@ def item(self, *args):
         index = np.unravel_index(range(self.size)[args[0]], self.shape)
     else:
         index = args
-    return self[index].item()
+    return self[index] if self.dtype.kind == "O" else self[index].item()
 
 
 def tolist(self):
