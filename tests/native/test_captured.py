@@ -124,7 +124,7 @@ def with_a_write_in_a_loop(x, n):
 
 def test_a_write_that_numba_drops_and_the_next_iteration_reads_is_refused():
     with pytest.raises(plaingrad.NativeError, match="Numba loses the write"):
-        plaingrad.grad(with_a_write_in_a_loop, tier="native")(POINT, 3)
+        plaingrad.jvp(with_a_write_in_a_loop, (POINT, 3), (np.ones_like(POINT), None), tier="native")
 
 
 # Arrays that compiled code reads where they are: large ones, and those that are not contiguous ------------------------

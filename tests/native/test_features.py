@@ -606,7 +606,6 @@ def noise(x):
     "refused",
     [
         (maybe_none, 1.2, 3),
-        (in_a_dict, 1.2),
     ],
     ids=lambda refused: refused[0].__name__,
 )
@@ -614,6 +613,10 @@ def test_what_would_lose_a_derivative_is_refused(refused):
     f, *args = refused
     with pytest.raises(plaingrad.NativeError, match=r"test_features.py:\d+"):
         plaingrad.grad(f, tier="native")(*args)
+
+
+def test_a_dictionary_that_grows_by_known_keys_is_followed():
+    assert plaingrad.grad(in_a_dict, tier="native")(1.2) == 2.4
 
 
 def test_an_array_changed_in_place_by_an_overlapping_view_is_refused():

@@ -96,7 +96,8 @@ def value_and_grad(
         native = chosen(tier, f)
         if native is not None and CURRENT.get() is PLAIN:
             try:
-                y, found = native.value_and_gradient(f, args, at, kwargs, has_aux)
+                objects = imported("plaingrad.native.objects.call")
+                y, found = objects.value_and_gradient(f, args, at, kwargs, has_aux)
                 return y, found if isinstance(argnums, tuple) else found[0]
             except NativeError:
                 if tier == "native":

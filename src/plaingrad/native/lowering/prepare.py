@@ -18,10 +18,12 @@ from plaingrad.native.lowering.lists import without_lists
 from plaingrad.native.lowering.row_indexing import without_rows
 from plaingrad.native.lowering.split_tuples import exploded
 from plaingrad.native.lowering.tuple_lists import without_tuple_lists
+from plaingrad.native.lowering.tuples_of_lists import without_tuples_of_lists
 from plaingrad.native.program.ir import Program
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     inlined,
+    without_tuples_of_lists,
     without_tuple_lists,
     with_references_counted,
     without_lists,

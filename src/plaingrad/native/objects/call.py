@@ -1,0 +1,225 @@
+"""The door of this room: a call of a function of objects, as one of a function of numbers and arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from plaingrad import rulebook
+from plaingrad.errors import NativeError
+from plaingrad.native.analysis.users_functions import has_own_rule
+from plaingrad.native.border import call as border
+from plaingrad.native.border.conversion import bound, opened, signature_of, taken
+from plaingrad.native.border.directions import shadows_of
+from plaingrad.native.border.records import as_real
+from plaingrad.native.objects import calls, expressions, statements, structure
+from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
+from plaingrad.native.objects.values import Leaf, Refused, State
+from plaingrad.native.program.per_function import PerFunction
+from plaingrad.rewrite import PLAIN, in_force
+
+STEPS = Steps(expressions.evaluate, calls.call, statements.body)
+_made = PerFunction()  # of functions: the structure of the arguments -> `Flat`
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A function of numbers and arrays that was made of one of objects; or why there is none.
+
+    Attributes:
+        whole: all that was made, and what it depends on.
+        run: the function; None if there is none.
+        refusal: what stands in the way: (what, the file, the line, the function).
+        plans: types of numbers and arrays, and the positions of those that are differentiated -> what `planned` finds.
+    """
+
+    whole: Whole
+    run: Any
+    refusal: tuple[Any, ...] = ()
+    plans: dict[Any, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a function of objects.
+
+    Attributes:
+        function: the Python function.
+        given: its arguments by parameter.
+        kind: what is known of them.
+        leaves: the numbers and arrays in them.
+        positions: of those that are differentiated.
+        wanted: of the parameters that are differentiated, each with where its numbers and arrays begin.
+    """
+
+    function: FunctionType
+    given: tuple[Any, ...]
+    kind: Any
+    leaves: tuple[Any, ...]
+    positions: tuple[int, ...]
+    wanted: tuple[tuple[int, int], ...]
+
+    def gradients(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients of the wanted arguments, from those at `positions`."""
+        bars: list[Any] = [None] * len(self.leaves)
+        for k, bar in zip(self.positions, found, strict=True):
+            bars[k] = bar
+        return tuple([structure.mirrored(self.given[k], iter(bars[start:])) for k, start in self.wanted])
+
+
+def call_of(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any]) -> Call:
+    """f(*args), of which the arguments at `positions` are differentiated, taken apart.
+
+    Raises:
+        NativeError: it is no call of a Python function, or an argument cannot be taken apart.
+    """
+    if any(isinstance(args[k], np.ndarray) and args[k].dtype.kind in "iu" for k in positions):
+        raise structure.refused("an array of whole numbers is differentiated by")
+    args = tuple([as_real(x) if k in positions else x for k, x in enumerate(args)])
+    function, first, more = opened(f)
+    if not isinstance(function, FunctionType) or function.__code__.co_flags & 0x0C:
+        raise structure.refused("what is called is no Python function with parameters that are known")
+    given = bound(function, (*first, *args), {**more, **kwargs})
+    wanted = tuple([k + len(first) for k in positions])
+    leaves: list[Any] = []
+    at: list[int] = []
+    kinds: list[Any] = []
+    starts: list[int] = []
+    seen: set[int] = set()
+    for k, x in enumerate(given):
+        before = len(leaves)
+        starts.append(before)
+        kinds.append(structure.flattened(x, leaves, seen))
+        if k in wanted:
+            at += [n for n in range(before, len(leaves)) if structure.has_tangent(leaves[n])]
+    return Call(
+        function, given, tuple(kinds), tuple(leaves), tuple(at), tuple([(k, starts[k]) for k in wanted])
+    )
+
+
+def flat_of(call: Call) -> Flat:
+    """The function of numbers and arrays for a call, made once for every structure of arguments."""
+    known = _made.of(call.function)
+    found = known.get(call.kind)
+    if found is None or not found.whole.is_current():
+        found = known[call.kind] = in_force(PLAIN, _followed, call)
+    return found  # type: ignore[no-any-return]
+
+
+def _followed(call: Call) -> Flat:
+    f, whole = call.function, Whole(steps=STEPS)
+    whole.space.update({k: f.__globals__[k] for k in ("__name__", "__builtins__") if k in f.__globals__})
+    home = function_home(f)
+    frame = Frame(whole, home, State(), line=f.__code__.co_firstlineno)
+    try:
+        node = calls.node_of(whole, f)
+        if node is None:
+            raise frame.refuse("the source of the function is not found, or is not what runs")
+        if has_own_rule(f):
+            raise frame.refuse("the function has a rule of its own")
+        leaves = iter([Leaf(f"x{k}") for k in range(len(call.leaves))])
+        names = f.__code__.co_varnames
+        given = {
+            name: structure.abstract(frame, x, leaves) for name, x in zip(names, call.given, strict=False)
+        }
+        made = calls.make(frame, node, home, given)
+        if made.state is None or not isinstance(made.state.names["return"], Leaf) or len(made.outs) != 1:
+            raise frame.refuse("what is returned is no number or array that depends on an argument")
+    except Refused as error:
+        return Flat(whole, None, error.args)
+    except RecursionError:
+        return Flat(whole, None, ("the program is too deep", home.file, frame.line, home.name))
+    return Flat(whole, whole.space[made.name])
+
+
+def refusal_of(found: Flat) -> str:
+    """What stands in the way, with the place."""
+    why, file, line, name = found.refusal
+    return f"{why} ({file}:{line}, in `{name}`)"
+
+
+def value_and_gradient(
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any], has_aux: bool = False
+) -> tuple[Any, tuple[Any, ...]]:
+    """(f(*args), the gradient of each of the arguments at `positions`), natively: as it stands, else taken apart.
+
+    Raises:
+        NativeError: neither is possible.
+    """
+    function = opened(f)[0]
+    if not (isinstance(function, FunctionType) and _made.of(function)):
+        try:
+            return border.value_and_gradient(f, args, positions, kwargs, has_aux)
+        except NativeError as error:
+            refusal = error
+    else:
+        refusal = None
+    if has_aux or not isinstance(function, FunctionType):
+        if refusal is None:
+            return border.value_and_gradient(f, args, positions, kwargs, has_aux)
+        raise refusal
+    try:
+        call = call_of(f, args, positions, kwargs)
+        found = flat_of(call)
+    except NativeError:
+        found = None
+    if found is None or found.run is None:
+        reason = "" if found is None else f"\n  Taken apart, it is refused too: {refusal_of(found)}."
+    else:
+        try:
+            return _run(f, args, kwargs, call, found)
+        except NativeError as error:
+            reason = f"\n  Taken apart, it is refused too: {error}"
+    if refusal is None:
+        return border.value_and_gradient(f, args, positions, kwargs)
+    raise NativeError(f"{refusal}{reason}") from refusal
+
+
+def _run(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, found: Flat
+) -> tuple[Any, tuple[Any, ...]]:
+    try:
+        plan = planned(call, found)
+        if plan is None:
+            y, bars = border.value_and_gradient(found.run, call.leaves, call.positions, {})
+            return y, call.gradients(bars)
+        shadows = shadows_of(call.leaves, call.positions)
+        y, *numbers = border.plainly(plan, *call.leaves, 1.0, *shadows)
+    except NativeError:
+        raise
+    except Exception:
+        f(*args, **kwargs)  # which raises what Python raises, and says what Python says
+        raise
+    arrays, rest = iter(shadows), iter(numbers)
+    bars = tuple([next(arrays if isinstance(call.leaves[k], np.ndarray) else rest) for k in call.positions])
+    return y, call.gradients(bars)
+
+
+def planned(call: Call, found: Flat) -> Any:
+    """The compiled sweeps of a call, called without another look at what they depend on; None where that takes looks.
+
+    What the function that was made reads from outside is known to `found.whole`, unless it is an array, or was compiled
+    by the user.
+    """
+    key = (signature_of(call.leaves), call.positions, rulebook.changes())
+    if key not in found.plans:
+        found.plans[key] = _plan(call, found)
+    return found.plans[key]
+
+
+def _plan(call: Call, found: Flat) -> Any:
+    if not found.whole.is_closed():
+        return None
+    of = taken(found.run, call.leaves, call.positions, {})
+    if any(x is not y for x, y in zip(of.args, call.leaves, strict=True)):
+        return None
+    sweeps = border.derived("pullback", of.f, of.signature, of.positions)
+    if sweeps.writes or sweeps.result != "float64" or border.by_columns(of) is not None:
+        return None
+    return sweeps.run
+
+
+__all__ = ["value_and_gradient"]

@@ -1,0 +1,69 @@
+"""What a program reads and calls from outside: globals, captured variables, functions that Numba knows."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from types import FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.native.objects.engine import MISSING, Frame
+from plaingrad.native.objects.values import Static, Tup
+from plaingrad.native.program.dispatchers import is_dispatcher
+
+
+def content_of(cell: Any) -> Any:
+    """What a captured variable holds."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+def global_of(space: dict[str, Any], name: str) -> Any:
+    """What a global name stands for."""
+    return space.get(name, getattr(builtins, name, MISSING))
+
+
+def known(f: Frame, x: Any, name: str) -> Any:
+    """A value from outside."""
+    if isinstance(x, tuple):
+        return Tup(tuple([known(f, part, name) for part in x]), type(x))
+    if x is MISSING or isinstance(x, (list, dict, set, bytearray)):
+        raise f.refuse(f"`{name}`, from outside the function, is a {type(x).__name__}, which may change")
+    if not is_simple(x):
+        raise f.refuse(f"`{name}`, from outside the function, is an object of type {type(x).__name__}")
+    return Static(x)
+
+
+def is_simple(x: Any) -> bool:
+    """Whether an object from outside is one that is known once for all, or that Numba takes."""
+    if x is None or x is NotImplemented or x is Ellipsis or callable(x):
+        return True
+    return isinstance(x, (int, float, complex, str, bytes, ModuleType, FunctionType, type)) or type(
+        x
+    ).__module__.startswith(("numpy", "numba"))
+
+
+def outside_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
+    """A call of a function that Numba knows, or is to refuse."""
+    of = function.value
+    if not is_compiled_by_numba(of):
+        raise f.refuse(f"`{getattr(of, '__name__', of)}` is called")
+    keywords = [ast.keyword(name, f.expression(x)) for name, x in named.items()]
+    return f.leaf(ast.Call(f.expression(function), [f.expression(x) for x in args], keywords))
+
+
+def is_compiled_by_numba(of: Any) -> bool:
+    """Whether a function from outside is one that Numba may know, which draws nothing at random and prints nothing."""
+    if is_dispatcher(of) or type(of) is np.ufunc:
+        return True
+    module = str(getattr(of, "__module__", None))
+    if module == "builtins":
+        return of in BUILTINS
+    return module in ("math", "cmath") or (module.split(".")[0] == "numpy" and ".random" not in module)
+
+
+BUILTINS = (abs, round, pow, divmod, int, float, complex, bool, min, max, len, isinstance)

@@ -1,0 +1,87 @@
+"""The syntax tree of a function, from its source file: believed only if it compiles to the function's own code."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import linecache
+import tokenize
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+FunctionNode = ast.FunctionDef | ast.Lambda
+
+
+def tree_of(f: FunctionType) -> FunctionNode | None:
+    """The node that `f` was compiled from; None where there is no source, or it is no longer that of `f`."""
+    return node_of(f.__code__)
+
+
+def node_of(code: CodeType) -> FunctionNode | None:
+    """The node that a code object was compiled from, or None."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)
+    if not lines:
+        return None
+    key = _key(code)
+    return _nodes(code.co_filename, "".join(lines)).get(key) or _nodes(
+        code.co_filename, _alone(code, lines)
+    ).get(key)
+
+
+def _alone(code: CodeType, lines: list[str]) -> str:
+    """The text of one function, each line and column at its place: of a file that is not Python as a whole."""
+    start = code.co_firstlineno - 1
+    try:
+        block = "".join(inspect.getblock(lines[start:]))
+    except (tokenize.TokenError, SyntaxError, IndexError):
+        return ""
+    indented = block[:1].isspace() and start > 0
+    return "\n" * (start - 1) + "if 1:\n" + block if indented else "\n" * start + block
+
+
+def _key(code: CodeType) -> Any:
+    """What tells code objects of one file apart; the file's name is left out, which may be written in other ways."""
+    return code.replace(co_filename="")
+
+
+@functools.lru_cache(64)
+def _nodes(filename: str, text: str) -> dict[Any, FunctionNode]:
+    """The functions in a file: code without its file's name -> node."""
+    try:
+        tree = ast.parse(text)
+        whole = compile(text, filename, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return {}
+    codes: dict[Any, list[CodeType]] = {}
+    for code in _codes(whole):
+        codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
+    nodes: dict[Any, list[FunctionNode]] = {}
+    for node in _functions(tree):
+        first = min([node.lineno, *[d.lineno for d in getattr(node, "decorator_list", ())]])
+        nodes.setdefault((getattr(node, "name", "<lambda>"), first), []).append(node)
+    return {
+        _key(code): node
+        for place, found in codes.items()
+        if len(found) == len(nodes.get(place, ()))
+        for code, node in zip(_in_text(found), nodes[place], strict=True)
+    }
+
+
+def _in_text(codes: list[CodeType]) -> list[CodeType]:
+    """Code objects that begin in one line, as they follow each other in it."""
+    return sorted(codes, key=lambda code: min([(p[0] or 0, p[2] or 0) for p in code.co_positions() if p[2]]))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield inner
+            yield from _codes(inner)
+
+
+def _functions(tree: ast.AST) -> Iterator[FunctionNode]:
+    found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
+    yield from sorted(found, key=lambda node: (node.lineno, node.col_offset))

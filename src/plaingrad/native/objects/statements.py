@@ -1,0 +1,267 @@
+"""Statements, followed one after the other; those whose test is not known in both ways."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from plaingrad.native.objects import attributes, expressions, lists, loops, operators, outside
+from plaingrad.native.objects.engine import Frame
+from plaingrad.native.objects.lists import NotKnown
+from plaingrad.native.objects.values import UNSET, Instance, Items, Leaf, Rows, Static, Tup, assign
+
+
+def body(f: Frame, node: Any) -> None:
+    """The body of a function."""
+    f.node = node
+    if isinstance(node, ast.Lambda):
+        finish(f, f.evaluate(node.body))
+        return
+    if any(
+        isinstance(n, (ast.Yield, ast.YieldFrom, ast.Await)) for part in node.body for n in ast.walk(part)
+    ):
+        raise f.refuse(f"`{node.name}` is a generator")
+    follow(f, node.body)
+    if f.state is not None:
+        finish(f, Static(None))
+
+
+def finish(f: Frame, value: Any) -> None:
+    """Return a value."""
+    if f.state is None:
+        return
+    f.storable(value)
+    slot: list[Any] = []
+    f.block.append(slot)
+    f.returns.append((value, f.state, slot))
+    f.state = None
+
+
+def follow(f: Frame, body: list[ast.stmt]) -> None:
+    """Statements in order, as far as a way leads."""
+    for s in body:
+        if f.state is None:
+            return
+        f.line = s.lineno
+        rule = RULES.get(type(s))
+        if rule is None:
+            raise f.refuse(WORDS.get(type(s), f"`{type(s).__name__.lower()}`"))
+        rule(f, s)
+
+
+WORDS = {
+    ast.Try: "`try`",
+    ast.With: "`with`",
+    ast.Global: "`global`",
+    ast.Delete: "`del`",
+    ast.ClassDef: "a class defined inside",
+    ast.AsyncFor: "`async for`",
+}
+
+
+def assigned(f: Frame, s: ast.Assign) -> None:
+    value = f.evaluate(s.value)
+    for target in s.targets:
+        if f.state is not None:
+            loops.bind(f, target, value)
+
+
+def annotated(f: Frame, s: ast.AnnAssign) -> None:
+    if s.value is not None:
+        loops.bind(f, s.target, f.evaluate(s.value))
+
+
+def changed(f: Frame, s: ast.AugAssign) -> None:
+    """target op= value."""
+    if isinstance(s.target, ast.Name):
+        of = expressions.name(f, s.target)
+        value = f.after([of], s.value)
+        result = in_place(f, of, s.op, value, s)
+        if f.state is not None:
+            loops.bind(f, s.target, result)
+        return
+    of = f.evaluate(s.target.value)
+    count = len(f.pins)
+    f.pins.append(of)
+    if isinstance(s.target, ast.Attribute):
+        old = attributes.attribute(f, of, s.target.attr)
+        value = f.after([old], s.value)
+        attributes.set_attribute(f, of, s.target.attr, in_place(f, old, s.op, value, s))
+    else:
+        index = lists.index_of(f, s.target.slice)
+        if isinstance(f.thing(of), Leaf):
+            value = f.expression(f.evaluate(s.value))
+            place = ast.Subscript(f.expression(f.thing(of)), lists.slice_of(f, index), ast.Store())
+            f.emit(ast.AugAssign(place, s.op, value))
+        else:
+            old = lists.item(f, of, index)
+            value = f.after([old, index], s.value)
+            lists.set_item(f, of, index, in_place(f, old, s.op, value, s))
+    del f.pins[count:]
+
+
+def in_place(f: Frame, x: Any, op: ast.operator, y: Any, node: ast.AST) -> Any:
+    """x op= y: what x is afterwards. An array is written into, a number is not."""
+    thing = f.thing(x)
+    if isinstance(thing, Instance):
+        word = operators.BINARY[type(op)][0]
+        found = attributes.special(f, x, f"__i{word}__")
+        if found is not None:
+            return f.call(found, [y], {})
+    if isinstance(thing, (Items, Rows)) and isinstance(op, ast.Add):
+        lists.extend(f, x, y)
+        return x
+    if not isinstance(x, Leaf) or isinstance(f.thing(y), (Instance, Items, Rows)):
+        return operators.operation(f, op, x, y, node)
+    value = f.expression(y)
+    name = f.whole.fresh("t")
+    f.emit(assign(name, f.expression(x)))
+    f.emit(ast.AugAssign(ast.Name(name, ast.Store()), op, value))
+    return Leaf(name)
+
+
+def expression(f: Frame, s: ast.Expr) -> None:
+    if not isinstance(s.value, ast.Constant):
+        f.evaluate(s.value)
+
+
+def branch(f: Frame, s: ast.If) -> None:
+    test = operators.truth(f, f.evaluate(s.test))
+    if f.state is None:
+        return
+    if isinstance(test, Static):
+        follow(f, s.body if test.value else s.orelse)
+        return
+    line = f.line
+    outer, before = f.block, f.state
+    ends = []
+    for arm in (s.body, s.orelse):
+        f.block, f.state = [], before.copy()
+        follow(f, arm)
+        ends.append((f.state, f.block))
+    live = [(state, block) for state, block in ends if state is not None]
+    merged = f.merge([state for state, _ in live]) if live else None
+    if merged is not None:
+        for k, (_, block) in enumerate(live):
+            block.append(merged.assignments(k))
+    f.block, f.state, f.line = outer, merged.target if merged is not None else None, line
+    f.emit(ast.If(f.expression(test), [], []))
+    f.block[-1].body, f.block[-1].orelse = ends[0][1], ends[1][1]
+
+
+def for_loop(f: Frame, s: ast.For) -> None:
+    if s.orelse:
+        raise f.refuse("`else` of a loop")
+    iterable = f.evaluate(s.iter)
+
+    def go(x: Any) -> None:
+        loops.bind(f, s.target, x)
+        follow(f, s.body)
+
+    loops.over(f, iterable, go, s)
+
+
+def while_loop(f: Frame, s: ast.While) -> None:
+    if s.orelse:
+        raise f.refuse("`else` of a loop")
+
+    def go() -> None:
+        test = operators.truth(f, f.evaluate(s.test))
+        if isinstance(test, Static):
+            if not test.value:
+                jump(f, "breaks", ast.Break())
+                return
+        else:
+            outer = f.block
+            out: list[Any] = []
+            f.block.append(ast.If(ast.UnaryOp(ast.Not(), f.expression(test)), out, []))
+            f.loops[-1].breaks.append((f.state.copy(), slot := []))
+            out += [slot, ast.Break()]
+            f.block = outer
+        follow(f, s.body)
+
+    loops.followed(f, ast.While(ast.Constant(True), [], []), go, s)
+
+
+def jump(f: Frame, kind: str, statement: ast.stmt) -> None:
+    """`break` or `continue`."""
+    loop = f.loops[-1]
+    slot: list[Any] = []
+    getattr(loop, kind).append((f.state, slot))
+    if not loop.unrolled:
+        f.block.append(slot)
+        f.emit(statement)
+    f.state = None
+
+
+def returned(f: Frame, s: ast.Return) -> None:
+    finish(f, Static(None) if s.value is None else f.evaluate(s.value))
+
+
+def raised(f: Frame, s: ast.Raise) -> None:
+    """An exception: of its class, if that is one of Python's. What it says is asked of the plain call, if need be."""
+    of = s.exc.func if isinstance(s.exc, ast.Call) else s.exc
+    found = f.evaluate(of) if isinstance(of, (ast.Name, ast.Attribute)) else None
+    cls = found.value if isinstance(found, Static) else None
+    if not (isinstance(cls, type) and issubclass(cls, Exception) and cls.__module__ == "builtins"):
+        cls = RuntimeError
+    f.emit(ast.Raise(ast.Call(f.whole.outside(cls, cls.__name__), [], []), None))
+    f.state = None
+
+
+def asserted(f: Frame, s: ast.Assert) -> None:
+    test = operators.truth(f, f.evaluate(s.test))
+    if isinstance(test, Static) and test.value:
+        return
+    wrong = ast.Raise(ast.Call(f.whole.outside(AssertionError, "AssertionError"), [], []), None)
+    if isinstance(test, Static):
+        f.emit(wrong)
+        f.state = None
+    else:
+        f.emit(ast.If(ast.UnaryOp(ast.Not(), f.expression(test)), [wrong], []))
+
+
+def defined(f: Frame, s: ast.FunctionDef) -> None:
+    if s.decorator_list:
+        raise f.refuse("a decorated function defined inside")
+    if s.name in f.cells and s.name not in f.state.names:
+        loops.bind(f, ast.Name(s.name, ast.Store()), UNSET)
+    loops.bind(f, ast.Name(s.name, ast.Store()), expressions.function(f, s))
+
+
+def imported(f: Frame, s: ast.Import | ast.ImportFrom) -> None:
+    for alias in s.names:
+        if isinstance(s, ast.ImportFrom):
+            if s.level or s.module is None:
+                raise f.refuse("a relative import inside")
+            value = getattr(importlib.import_module(s.module), alias.name)
+        elif alias.asname is None and "." in alias.name:
+            value = importlib.import_module(alias.name.split(".")[0])
+        else:
+            value = importlib.import_module(alias.name)
+        name = alias.asname or alias.name.split(".")[0]
+        f.state.names[name] = outside.known(f, value, name)
+
+
+RULES: dict[type, Callable[..., None]] = {
+    ast.Assign: assigned,
+    ast.AnnAssign: annotated,
+    ast.AugAssign: changed,
+    ast.Expr: expression,
+    ast.If: branch,
+    ast.For: for_loop,
+    ast.While: while_loop,
+    ast.Break: lambda f, s: jump(f, "breaks", ast.Break()),
+    ast.Continue: lambda f, s: jump(f, "backs", ast.Continue()),
+    ast.Return: returned,
+    ast.Raise: raised,
+    ast.Assert: asserted,
+    ast.FunctionDef: defined,
+    ast.Import: imported,
+    ast.ImportFrom: imported,
+    ast.Pass: lambda f, s: None,
+    ast.Nonlocal: lambda f, s: None,
+}
+__all__ = ["NotKnown", "Tup", "body"]
