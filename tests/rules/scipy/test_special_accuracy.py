@@ -104,3 +104,62 @@ def test_slopes_agree_with_mpmath_on_both_sides_of_a_switch_of_method(name, args
             found = plaingrad.grad(lambda t, k=k, x=x: function(*x[:k], t, *x[k + 1 :]))(x[k])
             truth = slope_in_mpmath(f, x, k)
             assert abs(found - truth) <= ACCURACY * abs(truth), (x, k, found, truth)
+
+
+# Arrays: series and continued fractions where numbers have integrals --------------------------------------------
+
+
+def shape_points(name):
+    """Arguments in an array: both sides of each switch of method, ends, and what is left to the integrals."""
+    rng = np.random.default_rng(11)
+    a = np.exp(rng.uniform(np.log(0.01), np.log(300.0), 12))
+    if name == "gammainc":
+        middle = a + 2 * np.sqrt(a) + 2
+        x = np.concatenate([a * rng.uniform(0.05, 1.5, 12), middle * (1 - 1e-9), middle * (1 + 1e-9), [30.0, 4.0e-3]])
+        return np.concatenate([a, a, a, [1001.0, 1e-9]]), np.minimum(x, 60.0)
+    b = np.exp(rng.uniform(np.log(0.05), np.log(300.0), 12))
+    mean = a / (a + b)
+    x = np.concatenate([rng.uniform(0.02, 0.98, 12), mean * (1 - 1e-9), mean * (1 + 1e-9), [0.9, 0.4]])
+    return np.concatenate([a, a, a, [1001.0, 1e-9]]), np.concatenate([b, b, b, [20.0, 2.0]]), x
+
+
+@pytest.mark.parametrize("name, places", [("gammainc", (0,)), ("betainc", (0, 1))])
+def test_slopes_in_the_parameters_of_arrays_agree_with_mpmath(name, places):
+    function, args = forms.find(name), shape_points(name)
+    for k in places:
+        total = lambda t, k=k: np.sum(function(*args[:k], t, *args[k + 1 :]))
+        found = plaingrad.grad(total)(args[k])
+        for n in range(found.size):
+            truth = slope_in_mpmath(REAL[name][0], [float(y[n]) for y in args], k)
+            if abs(truth) > 1e-30 and args[0][n] > 1e-6:  # a smaller one: SciPy's own psi has fewer digits there
+                assert abs(found[n] - truth) <= ACCURACY * abs(truth), ([y[n] for y in args], k, found[n], truth)
+
+
+@pytest.mark.parametrize("name, places", [("gammainc", (0,)), ("betainc", (0, 1))])
+def test_slopes_in_the_parameters_of_arrays_have_slopes_and_keep_shape_and_dtype(name, places):
+    function = forms.find(name)
+    args = [np.linspace(0.6, 3.1, 24).reshape(2, 12), np.linspace(0.5, 2.5, 12), np.linspace(0.1, 0.9, 12)]
+    args = [args[0], args[2]] if name == "gammainc" else args
+    h = 1e-5
+    for k in places:
+        slope = plaingrad.grad(lambda t, k=k: np.sum(function(*args[:k], t, *args[k + 1 :])))
+        steps = (slope(args[k] + h) - slope(args[k] - h)) / (2 * h)
+        bend = plaingrad.grad(lambda t, slope=slope: np.sum(slope(t)))(args[k])
+        np.testing.assert_allclose(bend, steps, rtol=1e-7, atol=1e-9)
+        _, along = plaingrad.jvp(slope, (args[k],), (np.ones_like(args[k]),))
+        np.testing.assert_allclose(along, bend, rtol=1e-9)
+        half = [y.astype(np.float32) for y in args]
+        narrow = plaingrad.grad(lambda t, k=k: np.sum(function(*half[:k], t, *half[k + 1 :])))(half[k][..., ::-1])
+        assert narrow.dtype == np.float32 and narrow.shape == args[k].shape
+
+
+def test_slopes_in_the_parameters_of_arrays_are_zero_at_the_ends_and_nan_outside():
+    a = np.linspace(0.5, 3.0, 10)
+    x = np.array([0.0, np.inf, -1.0, np.nan, 1.0, 2.0, 0.5, 0.0, 3.0, 1.0])
+    found = plaingrad.grad(lambda a: np.sum(forms.find("gammainc")(a, x)))(a)
+    assert (found[[0, 1, 7]] == 0).all() and np.isnan(found[[2, 3]]).all() and (found[[4, 5, 6, 8, 9]] < 0).all()
+    x = np.array([0.0, 1.0, -0.1, np.nan, 0.3, 0.4, 0.5, 0.6, 1.1, 0.8])
+    found = plaingrad.grad(lambda a: np.sum(forms.find("betainc")(a, 2.0, x)))(a)
+    assert (found[:2] == 0).all() and np.isnan(found[[2, 3, 8]]).all() and (found[[4, 5, 6, 7, 9]] < 0).all()
+    empty = plaingrad.grad(lambda a: np.sum(forms.find("betainc")(a, 2.0, 0.3)))(np.zeros(0))
+    assert empty.shape == (0,)

@@ -2,7 +2,8 @@
 
 Slopes in the parameters are integrals of the density times powers of logarithms. Each is taken over the tail that the
 argument is in, where the integrand has one sign, so that no digit is lost (to about 1e-12 for parameters from 1e-6 to
-1e7). A moment of order n has moments of order n + 1 as slopes, so every derivative is known.
+1e7). A moment of order n has moments of order n + 1 as slopes, so every derivative is known. First derivatives of
+arrays are those of series and continued fractions (`shape_slopes`), where these hold.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from typing import Any
 import numpy as np
 from scipy import special as sc
 
-from plaingrad.rules.scipy.forms import find, row
+from plaingrad.rulebook import Rule
+from plaingrad.rules.scipy.forms import find, keep, row
+from plaingrad.rules.scipy.special import shape_slopes
 from plaingrad.rules.scipy.special.gamma import polygamma, psi_gap
 from plaingrad.rules.scipy.special.quadrature import kind_of, over_half_line
 
@@ -20,6 +23,7 @@ IGAM_FAC, BETA_PDF = find("_igam_fac"), find("_beta_pdf")
 SHAPES = ((0.6, 2.3, 5.1), (0.4, 2.9, 3.3))
 TRIPLES = ((0.6, 2.3, 5.1), (1.4, 0.9, 3.3), (0.2, 0.8, 0.55))
 DEEP = 45.0  # exp(-45) is nothing
+FEW = 8  # numbers, for which the integrals are as fast as series of arrays
 
 
 # Densities ---------------------------------------------------------------------------------------------------
@@ -123,6 +127,26 @@ row("beta_tail", ((1, 0), (0, 2), (0.6, 2.3), (1.4, 0.9), (0.2, 0.8), (0.1, 0.2)
 
 def gammainc_in_a(a: Any, x: Any) -> Any:
     """The derivative of P(a, x) in a, from the tail that x is in; 0 at 0 and at infinity."""
+    kind = kind_of(a, x)
+    a, x = np.broadcast_arrays(np.asarray(a, float), np.asarray(x, float))
+    good = np.greater(a, 0) & np.isfinite(a) & np.greater_equal(x, 0)
+    z = np.where(good, 0.0, np.nan)
+    inside = good & np.greater(x, 0) & np.isfinite(x)
+    if a.size >= FEW:
+        z[inside] = shape_slopes.gamma_slope(gamma_factor, a[inside], x[inside])
+        inside &= np.isnan(z)
+    if inside.any():
+        z[inside] = gammainc_in_a_by_tails(a[inside], x[inside])
+    return z.astype(kind, copy=False)[()]
+
+
+def gamma_factor(a: Any, x: Any) -> Any:
+    """x^a exp(-x) / gamma(a)."""
+    return IGAM_FAC(a, x) if IGAM_FAC is not None else x * gamma_density(a, x)
+
+
+def gammainc_in_a_by_tails(a: Any, x: Any) -> Any:
+    """The same by integrals, whose own derivatives are known."""
     low = np.less_equal(x, a)
     inside = np.greater(x, 0) & np.isfinite(x) & np.greater(a, 0)
     left, right = low & inside, ~low & inside
@@ -134,16 +158,34 @@ def gammainc_in_a(a: Any, x: Any) -> Any:
 
 def betainc_in_a(a: Any, b: Any, x: Any) -> Any:
     """The derivative of I_x(a, b) in a, from the tail that x is in; 0 at both ends."""
-    return betainc_slope(1, 0, a, b, x)
+    return betainc_slope(True, a, b, x)
 
 
 def betainc_in_b(a: Any, b: Any, x: Any) -> Any:
     """The derivative of I_x(a, b) in b."""
-    return betainc_slope(0, 1, a, b, x)
+    return betainc_slope(False, a, b, x)
 
 
-def betainc_slope(in_a: int, in_b: int, a: Any, b: Any, x: Any) -> Any:
+def betainc_slope(in_first: bool, a: Any, b: Any, x: Any) -> Any:
     """The derivative in a or b; the upper tail is the lower one of the mirrored distribution."""
+    kind = kind_of(a, b, x)
+    a, b, x = np.broadcast_arrays(np.asarray(a, float), np.asarray(b, float), np.asarray(x, float))
+    good = np.greater(a, 0) & np.greater(b, 0) & np.isfinite(a + b) & np.greater_equal(x, 0) & np.less_equal(x, 1)
+    z = np.where(good, 0.0, np.nan)
+    inside = good & np.greater(x, 0) & np.less(x, 1)
+    if a.size >= FEW:
+        low = np.less_equal(x * (a + b), a)
+        left, right = low & inside, ~low & inside
+        z[left] = shape_slopes.beta_slope(beta_density, in_first, a[left], b[left], x[left])
+        z[right] = -shape_slopes.beta_slope(beta_density, not in_first, b[right], a[right], 1 - x[right])
+        inside &= np.isnan(z)
+    if inside.any():
+        z[inside] = betainc_slope_by_tails(int(in_first), int(not in_first), a[inside], b[inside], x[inside])
+    return z.astype(kind, copy=False)[()]
+
+
+def betainc_slope_by_tails(in_a: int, in_b: int, a: Any, b: Any, x: Any) -> Any:
+    """The same by integrals, whose own derivatives are known."""
     inside = np.greater(x, 0) & np.less(x, 1) & np.greater(a, 0) & np.greater(b, 0)
     low = np.less_equal(x * (a + b), a)
     left, right = low & inside, ~low & inside
@@ -153,6 +195,14 @@ def betainc_slope(in_a: int, in_b: int, a: Any, b: Any, x: Any) -> Any:
     above = beta_tail(in_b, in_a, p, q, y, psi_gap(p, q), psi_gap(q, p))
     at_end = (np.equal(x, 0) | np.equal(x, 1)) & np.greater(a, 0) & np.greater(b, 0)
     return np.where(left, below, np.where(right, -above, np.where(at_end, 0.0, np.nan)))[()]
+
+
+for _function, _by_tails in (
+    (gammainc_in_a, gammainc_in_a_by_tails),
+    (betainc_in_a, lambda a, b, x: betainc_slope_by_tails(1, 0, a, b, x)),
+    (betainc_in_b, lambda a, b, x: betainc_slope_by_tails(0, 1, a, b, x)),
+):  # who differentiates a slope differentiates the integrals
+    keep(Rule(_function, "composed", definition=_by_tails, source="incomplete.py"))
 
 
 # The same once more, for who does not differentiate the code above -----------------------------------------------
