@@ -191,7 +191,7 @@ def slopes():
 
 REFUSED = {  # what needs arrays of nodes, or complex functions
     "chndtr", "chndtrix", "chndtridf", "chndtrinc", "ncfdtr", "ncfdtri", "ncfdtridfn", "ncfdtridfd", "ncfdtrinc", "nctdtr",
-    "nctdtrit", "nctdtridf", "nctdtrinc", "voigt_profile", "mathieu_a", "mathieu_b", "hyperu", "smirnov", "smirnovi", "zetac",
+    "nctdtrit", "nctdtridf", "nctdtrinc", "voigt_profile", "mathieu_a", "mathieu_b", "obl_cv", "pro_cv", "hyperu", "smirnov", "smirnovi", "zetac",
     "struve", "modstruve", "jv", "yv", "iv", "kv", "jve", "yve", "ive", "kve", "hyp0f1", "hyp1f1", "hyp2f1", "wright_bessel",
     "log_wright_bessel", "eval_chebyt", "eval_jacobi", "eval_legendre", "eval_sh_legendre", "eval_gegenbauer",
     "eval_genlaguerre", "eval_laguerre", "eval_sh_jacobi", "lpmv", "stdtr", "stdtrit", "stdtridf",
