@@ -316,9 +316,11 @@ def _is_imported(module: str) -> bool:
 def _enter_waiting(module: str) -> None:
     """Nobody is told: none of those who keep decisions can have decided about a function of the module."""
     if module in _waiting:
-        for rule in _waiting[module]():
+        entered = [*_waiting[module]()]
+        for rule in entered:
             _rules.setdefault(_key(rule.function), rule)
-        _waiting.pop(module, None)
+        if entered or _is_imported(module):  # else it is asked for before a program has imported it
+            _waiting.pop(module, None)
         classes_with_rules.cache_clear()
 
 

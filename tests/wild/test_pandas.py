@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -232,3 +234,16 @@ def test_a_gradient_for_a_frames_column(agrees):
     frame = pd.DataFrame({"x": X, "y": 2.0 * X + 1.0})
     x, y = frame["x"].to_numpy(), frame["y"].to_numpy()
     agrees(lambda w: ((w[0] * x + w[1] - y) ** 2).mean(), np.array([0.5, 0.1]))
+
+
+def test_rules_of_pandas_are_in_force_also_if_the_rulebook_was_listed_before_it_was_imported():
+    program = """if True:
+        import sys
+        from plaingrad import grad, rulebook
+        [*rulebook.rules()]
+        assert "pandas" not in sys.modules
+        import pandas
+        assert grad(lambda x: (pandas.Series([3.0, 1.5]) * x).sum())(1.3) == 4.5
+    """
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
