@@ -15,7 +15,7 @@ import numpy as np
 import plaingrad
 from plaingrad import critical
 from plaingrad.engine.users_code import adopt, codes
-from plaingrad.engine.reverse import inputs
+from plaingrad.engine.reverse import exclusive
 from plaingrad.engine.checkpoints import segment
 from plaingrad.rewrite import CURRENT, PLAIN, is_rewritten
 
@@ -25,6 +25,8 @@ OPENING = (
     "critical",
     "rewrite/hooks",
     "engine/reverse/run",
+    "engine/calls/reuse",
+    "engine/reverse/exclusive",
     "engine/reverse/inputs",
     "engine/users_code/adopt",
     "engine/users_code/codes",
@@ -32,7 +34,7 @@ OPENING = (
 )
 OPENING_IN_PART = ("engine/calls/level", "engine/calls/calls", "engine/checkpoints/segment")
 OPENING_METHODS = ("run", "close", "_hand_over", "closed", "during", "_opened", "_end")
-MODULE_LOCKS = (codes.lock, inputs._lock, segment._lock)
+MODULE_LOCKS = (codes.lock, exclusive._lock, segment._lock)
 
 
 class Put(KeyboardInterrupt):
@@ -210,8 +212,8 @@ class State:
             "adopted": set(adopt._adopted),
             "being adopted": set(adopt._adopting),
             "known": [cls in adopt.known or cls in adopt.settled or cls in adopt.watched for cls in self.classes],
-            "at work": set(inputs._at_work),
-            "patched": dict(inputs._patched),
+            "at work": set(exclusive.at_work),
+            "patched": dict(exclusive._patched),
             "held": dict(segment._held),
             "locks": any(lock._is_owned() for lock, _ in critical._shared),
             "variables": sum(type(value).__name__.endswith("Level") for value in contextvars.copy_context().values()),

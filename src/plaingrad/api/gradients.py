@@ -24,7 +24,6 @@ from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier
 from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
-from plaingrad.engine.reverse.reuse import give_back
 from plaingrad.engine.reverse.run import Run
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
@@ -120,8 +119,7 @@ def value_and_grad(
                 f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
             )
         y = run.value[0] if has_aux else run.value
-        gradients = run.pull(unit_cotangent(y, f))
-        give_back(run)
+        gradients = run.pull_once(unit_cotangent(y, f))
         return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient

@@ -83,6 +83,8 @@ def positions_of(argnums: Any) -> tuple[int, ...]:
 
 def positions_in(positions: tuple[int, ...], args: tuple[Any, ...]) -> tuple[int, ...]:
     """`positions`, counted from the front of `args`; each exists and is named once."""
+    if positions == (0,) and args:
+        return positions
     found = []
     for n in positions:
         if not -len(args) <= n < len(args):

@@ -14,6 +14,8 @@ from plaingrad.errors import NonScalarOutputError
 
 def unit_cotangent(y: Any, f: Any) -> Any:
     """1 as a cotangent of the scalar `y`."""
+    if type(y) is float:
+        return 1.0
     kind = kind_of(type(y))
     name = getattr(f, "__name__", "the function")
     if kind == NUMBER and not isinstance(y, (complex, np.complexfloating)):

@@ -138,6 +138,8 @@ class Calls(ObjectAccess):
         self.stores = {}
         self.met = {}
         self.open = True
+        self.seen = (self.functions, self.forced, self.prepared, self.methods, self.attributes, self.bound)
+        self.seen += (self.callables, self.memos.of, self.stores, self.met)
         self.made: Any = None  # the last iterator made of safe parts, until it is used
         self.prep = self._make_prep()
         self.attr = self._make_attr()
@@ -169,10 +171,14 @@ class Calls(ObjectAccess):
         """The level is closed: let go of the functions it has seen."""
         self.open = False
         self.made = None
-        self.met.clear()
-        self.rulebook_changed()
-        self.forced.clear()
-        self.memos.clear()
+        for held in self.seen:
+            if held:
+                held.clear()
+
+    def renew(self) -> None:
+        """The level is opened again."""
+        self.open = True
+        self.memos.renew()
 
     # -- the decision ----------------------------------------------------------------------------------------------
 
@@ -211,16 +217,18 @@ class Calls(ObjectAccess):
     def _decide_function(self, f: FunctionType) -> Any:
         code = f.__code__
         instead = rewritten_forms.find(f, code, self.level.form)
-        if instead is None:
+        key = id(f)
+        functions = self.functions
+        if instead is not None:  # no closure, and of a module: it may be held
+            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, f
+        else:
             rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
             instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
             if rule is None:
                 rewritten_forms.keep(f, code, self.level.form, instead)
-        # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
-        key = id(f)
-        functions = self.functions
-        reference = weakref.ref(f, functools.partial(functions.pop, key))
-        functions[key] = (code, f.__defaults__, f.__kwdefaults__, instead, reference)
+            # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
+            reference = weakref.ref(f, functools.partial(functions.pop, key))
+            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference
         if f.__code__ is not code:  # by another thread
             functions.pop(key, None)
         return instead

@@ -36,7 +36,7 @@ class Level(RuleApplication, Operators, Access):
     `ReverseLevel` and `ForwardLevel`.
     """
 
-    __slots__ = ("form", "heirs", "hot", "is_closed", "keeps_hooks", "patched", "refusal", "unary")
+    __slots__ = ("form", "heirs", "hot", "is_closed", "keeps_hooks", "patched", "refusal", "spare", "unary")
 
     heirs: list[weakref.ref[Level]]  # closed levels inside this one, whose hooks are this one's
     form: str  # of the code that runs at this level; see `rewrite.cache`
@@ -44,6 +44,8 @@ class Level(RuleApplication, Operators, Access):
     # (container, key, fresh leaf) of what was patched in the arguments: code that is run again finds them by it.
     patched: list[tuple[Any, Any, Any]]
     keeps_hooks: bool  # it was closed when no frame was left that could go on with them
+    # Levels inside this one that are used again, and how many references each has to this one; see `reuse`.
+    spare: list[tuple[Any, Level, int]]
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
 
     def __init__(self, parent: Any) -> None:
@@ -58,6 +60,7 @@ class Level(RuleApplication, Operators, Access):
         self.twins = []
         self.fresh = {}
         self.heirs = []
+        self.spare = []
         self.refusal = None
         self.activating = threading.RLock()
         self.sweeping = threading.RLock()
@@ -151,7 +154,7 @@ class Level(RuleApplication, Operators, Access):
         """f(*args, **kwargs) with this level in force; closed at the end, however that comes."""
         before = CURRENT.get()
         token = None
-        held = sys.getrefcount(self)
+        held = sys.getrefcount(self) - self.references_of_spare()
         try:  # see `plaingrad.critical`
             try:
                 try:
@@ -166,8 +169,8 @@ class Level(RuleApplication, Operators, Access):
                             self.calls.closed()
                             # With only those references that it had before it ran, and the one of `adopt`, no frame
                             # goes on with its hooks.
-                            is_unseen = sys.getrefcount(self) == held + 1
-                            self.keeps_hooks = is_unseen and core is not None and not self.heirs
+                            seen = sys.getrefcount(self) - held - 1 - self.references_of_spare()
+                            self.keeps_hooks = not seen and core is not None and not self.heirs
                             self.close()
                     except BaseException:
                         self._leave(before)
@@ -186,6 +189,29 @@ class Level(RuleApplication, Operators, Access):
         if self.refusal is not None:
             raise settled(self.refusal)
         return value
+
+    def references_of_spare(self) -> int:
+        """How many references to this level those have that are kept inside it."""
+        return sum([count for _, _, count in self.spare]) if self.spare else 0
+
+    def empty(self) -> None:
+        """Let go of what the derivative has left, when it is closed and is to be used again."""
+        for held in (self.alive, self.arrays, self.captured, self.twins, self.fresh, self.heirs):
+            if held:
+                held.clear()
+        self.patched = []
+        if self.parent is PLAIN:
+            self.texts.clear()
+        self.borrowed.clear()
+        self._array_bytes, self._array_limit = 0, SWEEP_BYTES
+        self.recorder.renew()
+
+    def renew(self) -> None:
+        """Open it again, for another derivative."""
+        self.refusal = None
+        self.may_sweep = True
+        self.is_closed = self.keeps_hooks = False
+        self.calls.renew()
 
     def _leave(self, before: Any) -> None:
         """Close it after an exception, with `before` in force again."""

@@ -76,9 +76,9 @@ class Memos:
         for _, memo in list(self.of.values()):
             memo.entries.clear()
 
-    def clear(self) -> None:
-        """Forget everything."""
-        self.of.clear()
+    def renew(self) -> None:
+        """The level is opened again, perhaps for one of several runs."""
+        self.made = REPEATED.get()
 
     def caller(self, f: Any) -> Callable[..., Any]:
         """What to call instead of the cached function `f`, which has no rule."""

@@ -31,7 +31,7 @@ from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER,
 from plaingrad.engine.memory.memory import Shadow, owner_of
 from plaingrad.engine.memory.tape import STEP, reverse
 from plaingrad.engine.refusals.refuse import name_of, refuse
-from plaingrad.engine.reverse.inputs import acquire, release
+from plaingrad.engine.reverse.exclusive import acquire, release
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.values.borrowed import is_lent
 from plaingrad.engine.values.fresh import rebuilt

@@ -12,7 +12,7 @@ import threading
 
 from plaingrad import critical
 from plaingrad.engine.checkpoints import segment
-from plaingrad.engine.reverse import inputs
+from plaingrad.engine.reverse import exclusive
 from plaingrad.engine.users_code import adopt
 from plaingrad.rewrite import CURRENT
 
@@ -20,11 +20,11 @@ from plaingrad.rewrite import CURRENT
 def begin_in_child() -> None:
     """Close what belongs to threads that are no more."""
     critical.after_fork_in_child()
-    kept = inputs.levels_around(CURRENT.get())
+    kept = exclusive.levels_around(CURRENT.get())
     adopt.close_others(kept)
     kept = {*kept, *adopt.open_levels()}
     segment.forget_others(kept)
-    inputs.restore_others(kept)
+    exclusive.restore_others(kept)
     for level in adopt.open_levels():
         level.activating, level.sweeping = threading.RLock(), threading.RLock()
 

@@ -22,6 +22,11 @@ cdef class ArrayPusher(Pusher):
         super().__init__(level)
         self.owners = level.arrays
 
+    def renew(self):
+        """Begin again, of a level that is used again."""
+        super().renew()
+        self.one_by_one = self.together = 0.0
+
     cdef object _region(self, cnp.ndarray a):
         """The `Region` of array `a`; None if it has no tangent, `MISSING` if that is not to be said here."""
         return region_of(self.table, a)

@@ -181,13 +181,15 @@ cdef class Table:
         """Let go of everything."""
         cdef Slot* old = self.slots
         cdef Py_ssize_t room = self.room, k
-        self._make(6)
-        if self.columns is not None:
-            for k in range(room):
-                if old[k].key != NULL:
-                    self.columns.give(old[k].at.column)
-        self._drop(old, room)
-        self.others.clear()
+        if self.used or room > 64:
+            self._make(6)
+            if self.columns is not None:
+                for k in range(room):
+                    if old[k].key != NULL:
+                        self.columns.give(old[k].at.column)
+            self._drop(old, room)
+        if self.others:
+            self.others.clear()
 
     def finds_any(self, values):
         """Whether one of `values`, a list or tuple, is in it."""

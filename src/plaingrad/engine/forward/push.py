@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
@@ -52,13 +53,27 @@ def unobserved(
             if not (x_dot is None or x_dot is ZeroTangent or x_dot is NoTangent)
         ]
     )
-    level = level_class(CURRENT.get(), chunk)
+    outer = CURRENT.get()
+    if level_class is not ForwardLevel or chunk is not None:
+        return _pushed(level_class(outer, chunk), f, args, active, dots, kwargs)
+    held = [new_level(ForwardLevel, outer)]
+    pushed = _pushed(held[0], f, args, active, dots, kwargs)
+    give_back(held)
+    return pushed
 
-    def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any]:
-        for n, node in zip(active, inputs.nodes, strict=True):
-            level.seed(node, inputs.args[n], dots[n])
-        value = level.run(f, inputs.args, kwargs)
-        return inputs, value, level.tangent_of(value)
 
-    inputs, value, y_dot = with_fresh(level, args, active, pushed)
+def _pushed(
+    level: Any, f: Callable[..., Any], args: Any, active: tuple[int, ...], dots: Any, kwargs: dict[str, Any]
+) -> tuple[Any, Any]:
+    """f(*args) run at `level`: its value and tangent."""
+    inputs, value, y_dot = with_fresh(level, args, active, _run, level, f, active, dots, kwargs)
     return inputs.own(value), y_dot
+
+
+def _run(
+    inputs: Inputs, level: Any, f: Any, active: tuple[int, ...], dots: Any, kwargs: Any
+) -> tuple[Inputs, Any, Any]:
+    for n, node in zip(active, inputs.nodes, strict=True):
+        level.seed(node, inputs.args[n], dots[n])
+    value = level.run(f, inputs.args, kwargs)
+    return inputs, value, level.tangent_of(value)

@@ -7,16 +7,14 @@ identity and are patched for the duration of the call; tuples are rebuilt.
 
 from __future__ import annotations
 
-import time
 from _thread import get_ident
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
 import numpy as np
 
-from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.calls.level import Level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats, put
@@ -31,24 +29,31 @@ from plaingrad.engine.memory.structure import (
     SequenceNode,
 )
 from plaingrad.engine.refusals.refuse import users_frames
+from plaingrad.engine.reverse.exclusive import acquire, at_work, release
 from plaingrad.engine.reverse.unfit_arguments import describe_type, too_deep, way_out
 from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
 from plaingrad.engine.values.twins import Twin
-from plaingrad.errors import ArgumentError, PlaingradError
+from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
 
-_lock = shared_lock()
-_patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
-_at_work: dict[
-    Any, tuple[Inputs, int]
-] = {}  # levels -> arguments that are made fresh for them now, their threads
-WAIT_SECONDS = 600.0
-
-
 class Inputs:
     """The arguments of one differentiated call: `args` to call with, `nodes` that mirror the differentiated ones."""
+
+    __slots__ = (
+        "args",
+        "arrays",
+        "attributes",
+        "containers",
+        "floats",
+        "leaves",
+        "level",
+        "nodes",
+        "originals",
+        "patched",
+        "patches",
+    )
 
     def __init__(self, level: Level, args: tuple[Any, ...]) -> None:
         self.level = level
@@ -69,13 +74,18 @@ class Inputs:
         """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
         args = tuple(self.args)
         for n in argnums:
-            try:
-                self._collect(args[n], set())
-            except RecursionError:
-                raise too_deep(n) from None
+            if type(args[n]) is not float:
+                try:
+                    self._collect(args[n], set())
+                except RecursionError:
+                    raise too_deep(n) from None
         acquire(self.level, self.containers)
         memo: dict[int, Any] = {}
         for n in argnums:
+            if type(args[n]) is float:
+                self.args[n], node = self._fresh_number(args[n])
+                self.nodes.append(node)
+                continue
             name = f"argument {n}"
             leaves, seen = self.leaves, id(args[n]) in memo
             try:
@@ -88,7 +98,8 @@ class Inputs:
                     f"tangent.\n  {way_out(args[n])}\n  See docs: errors#argument"
                 )
             self.nodes.append(node)
-        self._find_twins()
+        if self.level.twins:
+            self._find_twins()
         if self.patched:
             self.level.patched = self.patched
 
@@ -102,10 +113,7 @@ class Inputs:
             x = float(x)
             kind = NUMBER
         if kind == NUMBER:
-            new = level.fresh_number(x)
-            self.originals[id(new)] = new, x
-            self.leaves += 1
-            return new, NumberNode(level.add_number(new), new)
+            return self._fresh_number(x)
         if kind == ARRAY:
             return self._fresh_array(x, name, as_real)
         if id(x) in memo:
@@ -134,6 +142,12 @@ class Inputs:
                 return x, None
             return x, node
         return x, None
+
+    def _fresh_number(self, x: Any) -> tuple[Any, NumberNode]:
+        new = self.level.fresh_number(x)
+        self.originals[id(new)] = new, x
+        self.leaves += 1
+        return new, NumberNode(self.level.add_number(new), new)
 
     def _fresh_array(self, x: np.ndarray, name: str, as_real: bool) -> tuple[Any, Any]:
         level = self.level
@@ -286,11 +300,12 @@ class Inputs:
     def restore(self) -> None:
         """Put the caller's own objects back, with what the function wrote into its arguments; it may be done twice."""
         level = self.level
-        torn = any(twin.torn for twin in level.twins)
-        for original, copy, index in self.arrays:
-            if level.fresh[index].written and not torn:
-                level.outside(write_back, original, copy)
-        self.arrays = []
+        if self.arrays:
+            torn = any(twin.torn for twin in level.twins)
+            for original, copy, index in self.arrays:
+                if level.fresh[index].written and not torn:
+                    level.outside(write_back, original, copy)
+            self.arrays = []
         for original, copy, before in self.attributes:
             subclasses.hand_back(original, copy, before)
         self.attributes = []
@@ -308,10 +323,12 @@ class Inputs:
                 found = table.get(id(value))
                 if found is not None and found[0] is value:
                     put(container, key, found[1])
-        self._forget_lent()
+        if level.twins:
+            self._forget_lent()
         self.patches = {}
-        release(level, self.containers)
-        self.containers = {}
+        if self.containers:
+            release(level, self.containers)
+            self.containers = {}
 
     def _forget_lent(self) -> None:
         """Let go of memory that the caller may want to give back after the call."""
@@ -358,14 +375,14 @@ def with_fresh(
             try:
                 try:
                     try:
-                        _at_work[level] = inputs, get_ident()
+                        at_work[level] = inputs, get_ident()
                         inputs.make_fresh(argnums)
                         result = work(inputs, *more)
                         inputs.check_lent()
                         return result
                     finally:
                         inputs.restore()
-                        _at_work.pop(level, None)
+                        at_work.pop(level, None)
                 except BaseException as error:
                     _leave(level, inputs, context, error)
                     raise
@@ -384,7 +401,7 @@ def with_fresh(
 def _leave(level: Any, inputs: Inputs, context: Context, error: BaseException) -> None:
     """Put everything back, after an exception."""
     inputs.restore()
-    _at_work.pop(level, None)
+    at_work.pop(level, None)
     if not isinstance(error, Exception):
         restore_errors(context)
 
@@ -394,77 +411,6 @@ def restore_errors(context: Context) -> None:
     now, before = np.geterr(), context.run(np.geterr)
     if now != before and set(now.values()) == {"ignore"}:
         np.seterr(**before)
-
-
-def acquire(level: Any, containers: dict[int, Any]) -> None:
-    """Wait until no other thread's derivative has one of `containers` (by identity) patched, and take them."""
-    if not containers:
-        return
-    around = levels_around(level)
-    deadline = time.monotonic() + WAIT_SECONDS
-    while True:  # polled: waiting is rare, and the engine uses no Python classes that user code may adopt
-        if exclusively(_lock, _take, level, containers, around):
-            return
-        if time.monotonic() > deadline:
-            raise PlaingradError(
-                "an argument is being differentiated by another thread, which did not finish within "
-                f"{WAIT_SECONDS:.0f} s; pass each thread its own copy"
-            )
-        time.sleep(0.0005)
-
-
-def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
-    for i in containers:
-        for holder in set(_patched.get(i, ())) - around:
-            inputs, thread = _at_work.get(holder, (None, 0))
-            if thread == get_ident() and inputs is not None:  # left by an interrupted clean-up
-                inputs.restore()
-                _at_work.pop(holder, None)
-    if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
-        return False
-    for i in containers:
-        _patched.setdefault(i, []).append(level)
-    return True
-
-
-def release(level: Any, containers: dict[int, Any]) -> None:
-    """Let others patch `containers`; it may be done twice, and where not all of them were taken."""
-    if containers:
-        exclusively(_lock, _give_back, level, containers)
-
-
-def _give_back(level: Any, containers: dict[int, Any]) -> None:
-    for i in containers:
-        levels = _patched.get(i, [])
-        if level in levels:
-            levels.remove(level)
-        if not levels:
-            _patched.pop(i, None)
-
-
-def restore_others(kept: Collection[Any]) -> None:
-    """Put back what was patched for levels of threads that are no more: all but those of this thread and `kept`."""
-    here = get_ident()
-    for level, (inputs, thread) in list(_at_work.items()):
-        if thread != here and level not in kept:
-            inputs.restore()
-            _at_work.pop(level, None)
-    for i, patching in list(_patched.items()):
-        patching[:] = [level for level in patching if level in kept or level in _at_work]
-        if not patching:
-            del _patched[i]
-
-
-def levels_around(level: Any) -> set[Any]:
-    """`level`, those further out, and those that segments among them stand in for."""
-    found: set[Any] = set()
-    todo = [level]
-    while todo:
-        level = todo.pop()
-        if isinstance(level, Level) and level not in found:
-            found.add(level)
-            todo += [level.parent, getattr(level, "base", None)]
-    return found
 
 
 def fresh_copy(level: Level, x: np.ndarray) -> np.ndarray:

@@ -47,7 +47,7 @@ class Recording(Level):
 
     def __init__(self, parent: Any) -> None:
         self.tape: Any = []
-        self.inputs = 0  # no argument has an index of this or above
+        self.inputs = 0  # no argument has an index of this or above; of levels that are not compiled
         super().__init__(parent)
 
     def hot_hooks(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from plaingrad import critical
-from plaingrad.critical import closing
+from plaingrad.critical import closing, exclusively, shared_lock
+from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
@@ -20,11 +21,12 @@ from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
-from plaingrad.engine.reverse.reuse import new_level
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
 from plaingrad.errors import ChangedSinceError
 from plaingrad.rewrite import CURRENT, PLAIN
+
+_lock = shared_lock()
 
 
 class Run:
@@ -43,6 +45,7 @@ class Run:
         kwargs: dict[str, Any],
         result: Callable[[Any], Any] = lambda value: value,
     ) -> None:
+        self.lock: critical.Lock | None = None
         observer = None if watch.observer is None else watch.looking_on()
         if observer is None:
             self.record(f, args, argnums, kwargs, result)
@@ -53,17 +56,17 @@ class Run:
         self, f: Callable[..., Any], args: Any, argnums: tuple[int, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
         """Run the function at a level of its own."""
-        level = new_level()
+        level = new_level(ReverseLevel, CURRENT.get())
         self.level = level
         inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)
         self.nodes = inputs.nodes
         self.value = inputs.own(value)
-        self.lock = critical.Lock()
         self.watched: list[tuple[np.ndarray, tuple[Any, ...]]] = []
 
     def _record(self, inputs: Inputs, f: Any, kwargs: dict[str, Any], result: Any) -> tuple[Inputs, Any]:
         level = self.level
-        level.inputs = len(level.numbers()) + len(level.arrays)
+        if level.recorder is None:
+            level.inputs = len(level.numbers()) + len(level.arrays)
         value = level.run(f, inputs.args, kwargs)
         self.slots = level.slot_of(result(value))  # before the caller's containers get their own entries back
         return inputs, value
@@ -71,6 +74,22 @@ class Run:
     def pull(self, y_bar: Any) -> tuple[Any, ...]:
         """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
         self._check_unchanged()
+        if self.lock is None:
+            self.lock = exclusively(_lock, self._own_lock)
+        return self.lock.hold(self._pull, y_bar)
+
+    def pull_once(self, y_bar: Any) -> tuple[Any, ...]:
+        """The same where nobody else knows of this run, and nobody will pull back again."""
+        found = self._pull(y_bar)
+        held = [self.level]
+        self.level = None
+        give_back(held)
+        return found
+
+    def _own_lock(self) -> critical.Lock:
+        return critical.Lock() if self.lock is None else self.lock
+
+    def _pull(self, y_bar: Any) -> tuple[Any, ...]:
         level = self.level
         if (
             level.recorder is not None
@@ -78,12 +97,14 @@ class Run:
             and not level.arrays
             and level.tape.is_of_numbers()
             and CURRENT.get() is PLAIN
-        ):  # nothing that NumPy could warn of
-            return self.lock.hold(pull_back, level.tape, level.new_index(), self.slots, y_bar, self.nodes)
+        ):  # nothing that NumPy could warn of, or that is to be undone
+            level.tape.trim()
+            size = level.new_index()
+            return _pulled(level.tape, Shadow(size, core.Bars(size)), [], self.slots, y_bar, self.nodes)
         # In a copy of the context, so that NumPy's error handling is as before however this ends.
-        return self.lock.hold(contextvars.copy_context().run, self._pull, y_bar)
+        return contextvars.copy_context().run(self._pull_quietly, y_bar)
 
-    def _pull(self, y_bar: Any) -> tuple[Any, ...]:
+    def _pull_quietly(self, y_bar: Any) -> tuple[Any, ...]:
         outer = CURRENT.get()
         with np.errstate(all="ignore"):
             if outer is PLAIN:

@@ -46,6 +46,10 @@ class Borrowed:
 
     def __init__(self, level: Any) -> None:
         self.level = level
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, at the beginning or when the level is used again."""
         self.copies: Any = None
         self.extents: Any = None
 

@@ -68,6 +68,15 @@ class Texts(dict[str, float]):
         self.truncated: set[int] = set()
         self.overflowed = False
 
+    def clear(self) -> None:
+        """Forget everything, when a level is used again."""
+        if self:
+            super().clear()
+        for held in (self.digits, self.short, self.pending, self.files, self.truncated):
+            if held:
+                held.clear()
+        self.overflowed = False
+
     def remember(self, x: Any) -> None:
         """The number `x` is about to leave as text."""
         for part in (x.real, x.imag) if isinstance(x, complex) else (x,):
