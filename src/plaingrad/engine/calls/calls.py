@@ -160,17 +160,12 @@ class Calls(ObjectAccess):
 
     def classes_changed(self) -> None:
         """Forget how classes are called, and their instances' attributes: one of them was changed."""
-        self.prepared.clear()
-        self.callables.clear()
-        self.bound.clear()
-        self.attributes.clear()
-        self.methods.clear()
-        self.stores.clear()
+        for held in (self.prepared, self.callables, self.bound, self.attributes, self.methods, self.stores):
+            held.clear()
 
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen."""
-        self.open = False
-        self.made = None
+        self.open, self.made = False, None
         for held in self.seen:
             if held:
                 held.clear()

@@ -9,12 +9,35 @@ from typing import Any
 
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.memory.entries import has_fields, is_of_floats
+from plaingrad.engine.memory.kinds import MAPPING, OBJECT, SEQUENCE, kind_of
 from plaingrad.errors import PlaingradError
+from plaingrad.tangents.fields import fields_of
 
 _lock = shared_lock()
 _patched: dict[int, list[Any]] = {}  # id of a patched container -> levels that patch it, innermost last
 at_work: dict[Any, tuple[Any, int]] = {}  # levels -> `Inputs` that are made fresh for them now, their threads
 WAIT_SECONDS = 600.0
+
+
+def collect(x: Any, containers: dict[int, Any], seen: set[int]) -> None:
+    """Enter into `containers` those in `x` that may be patched, by identity."""
+    kind = kind_of(type(x))
+    if kind not in (SEQUENCE, MAPPING, OBJECT) or id(x) in seen:
+        return
+    seen.add(id(x))
+    if kind == OBJECT:
+        if not has_fields(x):
+            return
+        values: Any = fields_of(x).values()
+    else:
+        values = x.values() if kind == MAPPING else x
+    if not isinstance(x, tuple):
+        containers[id(x)] = x
+    if is_of_floats(x):
+        return
+    for value in list(values):
+        collect(value, containers, seen)
 
 
 def acquire(level: Any, containers: dict[int, Any]) -> None:

@@ -29,7 +29,7 @@ from plaingrad.engine.memory.structure import (
     SequenceNode,
 )
 from plaingrad.engine.refusals.refuse import users_frames
-from plaingrad.engine.reverse.exclusive import acquire, at_work, release
+from plaingrad.engine.reverse.exclusive import acquire, at_work, collect, release
 from plaingrad.engine.reverse.unfit_arguments import describe_type, too_deep, way_out
 from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
@@ -37,6 +37,7 @@ from plaingrad.engine.values.twins import Twin
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
+
 
 class Inputs:
     """The arguments of one differentiated call: `args` to call with, `nodes` that mirror the differentiated ones."""
@@ -76,7 +77,7 @@ class Inputs:
         for n in argnums:
             if type(args[n]) is not float:
                 try:
-                    self._collect(args[n], set())
+                    collect(args[n], self.containers, set())
                 except RecursionError:
                     raise too_deep(n) from None
         acquire(self.level, self.containers)
@@ -263,27 +264,6 @@ class Inputs:
                     level.index[id(memory)] = -1 - k
                     level.arrays.append(memory)
 
-    # -- exclusive use of what is patched --------------------------------------------------------------------------
-
-    def _collect(self, x: Any, seen: set[int]) -> None:
-        """List the containers that may be patched."""
-        kind = kind_of(type(x))
-        if kind not in (SEQUENCE, MAPPING, OBJECT) or id(x) in seen:
-            return
-        seen.add(id(x))
-        if kind == OBJECT:
-            if not has_fields(x):
-                return
-            values: Any = fields_of(x).values()
-        else:
-            values = x.values() if kind == MAPPING else x
-        if not isinstance(x, tuple):
-            self.containers[id(x)] = x
-        if is_of_floats(x):
-            return
-        for value in list(values):
-            self._collect(value, seen)
-
     # -- afterwards ------------------------------------------------------------------------------------------------
 
     def check_lent(self) -> None:
@@ -323,7 +303,7 @@ class Inputs:
                 found = table.get(id(value))
                 if found is not None and found[0] is value:
                     put(container, key, found[1])
-        if level.twins:
+        if any(twin.lent for twin in level.twins):
             self._forget_lent()
         self.patches = {}
         if self.containers:
@@ -333,15 +313,14 @@ class Inputs:
     def _forget_lent(self) -> None:
         """Let go of memory that the caller may want to give back after the call."""
         level = self.level
-        if any(twin.lent for twin in level.twins):
-            for k, owner in reversed(list(enumerate(level.arrays))):
-                i = level.index.get(id(owner))
-                if type(i) is int and i < 0:
-                    del level.index[id(owner)], level.arrays[k]
-            for index in [index for index, twin in level.fresh.items() if twin.lent]:
-                del level.fresh[index]
-            level.twins[:] = [twin for twin in level.twins if not twin.lent]
-            self.arrays.clear()
+        for k, owner in reversed(list(enumerate(level.arrays))):
+            i = level.index.get(id(owner))
+            if type(i) is int and i < 0:
+                del level.index[id(owner)], level.arrays[k]
+        for index in [index for index, twin in level.fresh.items() if twin.lent]:
+            del level.fresh[index]
+        level.twins[:] = [twin for twin in level.twins if not twin.lent]
+        self.arrays.clear()
 
     def own(self, y: Any) -> Any:
         """The result, with fresh inputs in it replaced by the caller's own objects."""
