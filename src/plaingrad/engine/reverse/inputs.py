@@ -68,8 +68,7 @@ class Inputs:
         self.originals: dict[int, tuple[Any, Any]] = {}  # id of fresh -> (fresh, original)
         self.containers: dict[int, Any] = {}
         self.nodes: list[Any] = []
-        self.leaves = 0
-        self.args = list(args)
+        self.args, self.leaves = list(args), 0
 
     def make_fresh(self, argnums: tuple[int, ...]) -> None:
         """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
@@ -109,7 +108,6 @@ class Inputs:
     def _fresh(self, x: Any, name: str, memo: dict[int, Any], as_real: bool) -> tuple[Any, Any]:
         """(what to pass instead of `x`, its node or None)."""
         kind = kind_of(type(x))
-        level = self.level
         if as_real and not isinstance(x, bool) and isinstance(x, (int, np.integer)):
             x = float(x)
             kind = NUMBER
