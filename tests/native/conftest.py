@@ -1,6 +1,7 @@
 """What the tests of the native tier share: `grad` is reverse mode, also where there are few inputs."""
 
 import importlib.util
+import os
 import re
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 from tests.sampling import ALL, is_in_sample
 
 collect_ignore_glob = ["test_*.py"] if importlib.util.find_spec("numba") is None else []
-if not collect_ignore_glob and not ALL:
+if not collect_ignore_glob and not ALL and os.environ.get("NUMBA_OPT") == "0":
     from tests.native import cheaper_numba
 
     cheaper_numba.install()

@@ -133,7 +133,7 @@ def plain(f, args):
 
 def reason(error):
     """A refusal, without its place, in a line."""
-    text = re.sub(r" at \S+:\d+.*", "", " ".join(str(error).split("To go on")[0].split()))
+    text = re.sub(r" at \S+:\d+.*", "", " ".join(str(error).replace(f"{LANGUAGE.parents[1]}/", "").split("To go on")[0].split()))
     text = re.sub(r"^Numba cannot compile `.*?` .*?for \(.*?\): ", "Numba: ", text)
     text = re.sub(r"0x[0-9a-f]+", "0x", text.split("Raised from")[0])
     return re.sub(r"Failed in \w+ mode pipeline \(step: (.*?)\)", r"\1:", text)[:110]
