@@ -3,7 +3,7 @@
 A sixth of the time of compiling is this: a dictionary of all flags for each comparison of two sets of flags, two event
 objects for each call of LLVM, which tell how long its lock was held, and the names in a statement found again after every
 pass. Each function here returns what Numba's own returns, but for those times, which nobody reads. What LLVM is given is
-the same. With PLAINGRAD_TEST_ALL=1 tests use Numba as it is.
+the same. The tests marked `optimised`, and all of them with PLAINGRAD_TEST_ALL=1, use Numba as it is.
 """
 
 import contextlib

@@ -368,3 +368,27 @@ def test_what_is_not_followed_is_refused_with_its_line(program):
     with pytest.raises(plaingrad.NativeError, match=why) as refused:
         plaingrad.grad(f, tier="native")(*args)
     assert "test_objects.py:" in str(refused.value)
+
+
+@dataclass
+class Item:
+    price: float
+    weight: float
+
+
+def sorted_items(x):
+    items = sorted([Item(3 - x, x), Item(x, x * x), Item(1.0, 2 * x)], key=lambda item: item.price)
+    lightest = min([Item(3 - x, x), Item(x, x * x), Item(1.0, 2 * x)], key=lambda item: item.weight)
+    return items[0].weight * 2 + items[1].weight * 3 + items[2].price * items[2].weight + 5 * lightest.price
+
+
+def sorted_pairs(x):
+    pairs = sorted([(x * x, 1.0), (x, 2.0), (1.0, x)], reverse=True)
+    return pairs[0][0] * pairs[1][1] + pairs[2][0]
+
+
+@pytest.mark.parametrize("f", [sorted_items, sorted_pairs])
+@pytest.mark.parametrize("x", [0.4, 1.3, 2.2, 5.0])
+def test_objects_in_an_order_that_depends_on_numbers(f, x):
+    check(f, x)
+    assert plaingrad.grad(f, tier="native")(x) == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-6)

@@ -45,7 +45,6 @@ class Run:
         kwargs: dict[str, Any],
         result: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        self.lock: critical.Lock | None = None
         observer = None if watch.observer is None else watch.looking_on()
         if observer is None:
             self.record(f, args, argnums, kwargs, result)
@@ -56,6 +55,7 @@ class Run:
         self, f: Callable[..., Any], args: Any, argnums: tuple[int, ...], kwargs: dict[str, Any], result: Any
     ) -> None:
         """Run the function at a level of its own."""
+        self.lock: critical.Lock | None = None  # made when somebody may pull back twice
         level = new_level(ReverseLevel, CURRENT.get())
         self.level = level
         inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)

@@ -105,18 +105,27 @@ def by_comparison(f: Frame, values: list[Any], key: Any, op: ast.cmpop) -> Any:
     """min or max of objects, by a key or by their own comparisons."""
     best = values[0]
     score = best if key is None else f.call(key, [best], {})
-    for v in values[1:]:
+    rest = list(values[1:])
+    while rest:
+        v, *rest = rest
         each = v if key is None else f.call(key, [v], {})
         test = operators.truth(f, operators.compared(f, op, each, score))
         if isinstance(test, Static):
             if test.value:
                 best, score = v, each
             continue
-        pair = operators.chosen(
-            f, test, lambda v=v, each=each: Tup((v, each)), lambda b=best, s=score: Tup((b, s))
-        )
+        with_v, as_it_was = Tup((v, each)), Tup((best, score))
+        pair, rest = chosen_beside(f, test, with_v, as_it_was, rest)
         best, score = pair.items
     return best
+
+
+def chosen_beside(f: Frame, test: Any, then: Tup, orelse: Tup, others: list[Any]) -> tuple[Any, list[Any]]:
+    """One of two values by a test that is not known, and `others` as they are called afterwards."""
+    name = f"$others{f.whole.new()}"
+    f.state.names[name] = Tup(tuple(others))
+    value = operators.chosen(f, test, lambda: then, lambda: orelse)
+    return value, list(f.state.names.pop(name).items)
 
 
 def sorted_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
@@ -136,8 +145,9 @@ def sorted_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
             if isinstance(test, Static):
                 pairs[k - 1], pairs[k] = (b, a) if test.value else (a, b)
                 continue
-            both = operators.chosen(f, test, lambda a=a, b=b: Tup((b, a)), lambda a=a, b=b: Tup((a, b)))
-            pairs[k - 1], pairs[k] = both.items
+            others = pairs[: k - 1] + pairs[k + 1 :]
+            both, others = chosen_beside(f, test, Tup((b, a)), Tup((a, b)), others)
+            pairs = [*others[: k - 1], *both.items, *others[k - 1 :]]
     return f.object(Items([p.items[0] for p in pairs]))
 
 
