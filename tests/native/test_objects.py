@@ -392,3 +392,16 @@ def sorted_pairs(x):
 def test_objects_in_an_order_that_depends_on_numbers(f, x):
     check(f, x)
     assert plaingrad.grad(f, tier="native")(x) == pytest.approx((f(x + 1e-6) - f(x - 1e-6)) / 2e-6, rel=1e-6)
+
+
+ON_ONE_LINE = [lambda x: Item(x, 1.0).price * 2.0, lambda x: Item(x, 2.0).price * x, lambda x: 1.0 + Item(x, x).weight]
+WITH_A_CONSTANT = [lambda x: 1.0, lambda x: Item(x, 1.0).price * 3.0]  # CPython 3.12 does not say where a constant stands
+
+
+def test_functions_that_begin_in_one_line_are_told_apart():
+    for f, slope in zip(ON_ONE_LINE, (2.0, 3.0, 1.0), strict=True):
+        assert plaingrad.grad(f, tier="native")(1.5) == slope
+    try:
+        assert plaingrad.grad(WITH_A_CONSTANT[1], tier="native")(1.5) == 3.0
+    except plaingrad.NativeError:
+        assert sys.version_info[:2] == (3, 12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.forward.tangents import Tangents
-from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, is_heap, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.refusals.rule_faults import here, name_rule
@@ -140,6 +141,8 @@ class ForwardRules(Tangents):
             ):
                 return self._settled(y, args)
             part, push_dots = "pushforward", self.computed
+            if self.parent is PLAIN and is_heap(type(f)):  # its own methods may run rewritten now
+                push_dots = functools.partial(in_force, PLAIN, self.computed)
             work: tuple[Any, ...] = (pushing.by_pushforward, push, tuple(every), self.lead, chunked)
         else:
             assert rule.rrule is not None

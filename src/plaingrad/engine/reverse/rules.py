@@ -8,7 +8,7 @@ import numpy as np
 
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
-from plaingrad.engine.memory.kinds import FLOAT64, NUMBER, kind_of
+from plaingrad.engine.memory.kinds import FLOAT64, NUMBER, is_heap, kind_of
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import (
     CALLED,
@@ -55,7 +55,9 @@ class ReverseRules(Recording):
             pullback = pullback_of(
                 self.record, push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name
             )
-        elif self.parent is PLAIN and rule.own:
+        elif (
+            self.parent is PLAIN and rule.own and not is_heap(type(f))
+        ):  # whose methods may run rewritten now
             y, pullback = rrule(*args, **kwargs)
         else:
             y, pullback = pair_of(rule, self.outside(rrule, *args, **kwargs))

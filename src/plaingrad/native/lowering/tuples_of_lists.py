@@ -23,11 +23,12 @@ from plaingrad.native.program.ir import (
     unused,
     with_inner,
 )
+from plaingrad.native.program.value_types import part_types
 
 
 def is_tuple_of_lists(t: Any) -> bool:
     """Whether `t` is a type of tuples that have lists among their parts."""
-    return isinstance(t, types.BaseTuple) and any(isinstance(part, types.List) for part in t)
+    return isinstance(t, types.BaseTuple) and any(isinstance(part, types.List) for part in part_types(t))
 
 
 def without_tuples_of_lists(program: Program) -> Program:

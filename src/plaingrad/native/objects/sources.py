@@ -66,13 +66,23 @@ def _nodes(filename: str, text: str) -> dict[Any, FunctionNode]:
         _key(code): node
         for place, found in codes.items()
         if len(found) == len(nodes.get(place, ()))
-        for code, node in zip(_in_text(found), nodes[place], strict=True)
+        for code, node in zip(_in_text(found), nodes[place], strict=False)
     }
 
 
 def _in_text(codes: list[CodeType]) -> list[CodeType]:
-    """Code objects that begin in one line, as they follow each other in it."""
-    return sorted(codes, key=lambda code: min([(p[0] or 0, p[2] or 0) for p in code.co_positions() if p[2]]))
+    """Code objects that begin in one line, as they follow each other in it; none if that is not known."""
+    if len(codes) == 1:
+        return codes
+    begins = [_begin(code) for code in codes]
+    if None in begins or len(set(begins)) < len(begins):
+        return []
+    return [code for _, code in sorted(zip(begins, codes, strict=True), key=lambda pair: pair[0])]
+
+
+def _begin(code: CodeType) -> Any:
+    """The line and column of the first thing that is computed, None if it is not known."""
+    return min([(p[0], p[2]) for p in code.co_positions() if p[0] and p[2]], default=None)
 
 
 def _codes(code: CodeType) -> Iterator[CodeType]:
