@@ -180,7 +180,16 @@ def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> 
         r = a @ x - b
         return 0.5 * np.dot(r, r)
 
-    return minimum(function, Problem(cost, low, high), x)
+    if not isinstance(a, np.ndarray):
+        return minimum(function, Problem(cost, low, high), x)
+
+    def slope(x: Any) -> Any:
+        return np.dot(np.transpose(a), np.dot(a, x) - b)
+
+    def curvature(x: Any) -> Any:
+        return np.dot(np.transpose(a), a)
+
+    return minimum(function, Problem(cost, low, high, slope=slope, curvature=curvature), x)
 
 
 @RULES.defined(find("lsq_linear"))

@@ -32,12 +32,16 @@ class Problem(NamedTuple):
         low: lower bounds of x, or None.
         high: upper bounds of x, or None.
         constraints: (c, low, high) with c a vector by a vector, low <= c(x) <= high.
+        slope: df/dx by x, where it is known; else it is derived.
+        curvature: the matrix of second derivatives by x, where it is known; else it is derived.
     """
 
     f: Any
     low: Any = None
     high: Any = None
     constraints: tuple[tuple[Any, Any, Any], ...] = ()
+    slope: Any = None
+    curvature: Any = None
 
 
 class Active(NamedTuple):
@@ -70,6 +74,16 @@ def near(x: Any, bound: Any, sign: float) -> Any:
     return np.isfinite(bound) & (sign * (x - bound) <= ON_BOUND * scale_of(x, bound))
 
 
+def slope_of(problem: Problem, x: Any) -> Any:
+    """df/dx."""
+    return derivatives.gradient(problem.f, x) if problem.slope is None else problem.slope(x)
+
+
+def curvature_of(problem: Problem, x: Any) -> Any:
+    """The second derivatives of f."""
+    return derivatives.hessian(problem.f, x) if problem.curvature is None else problem.curvature(x)
+
+
 def equations(problem: Problem, active: Active, z: Any) -> Any:
     """The conditions at z = (x, multipliers)."""
     count = active.below.size
@@ -86,7 +100,7 @@ def equations(problem: Problem, active: Active, z: Any) -> Any:
                 place += size
         return total
 
-    r = derivatives.gradient(lagrangian, x)
+    r = derivatives.gradient(lagrangian, x) if m.size else slope_of(problem, x)
     if problem.low is not None and np.any(active.below):
         r = np.where(active.below, x - np.where(active.below, problem.low, 0.0), r)
     if problem.high is not None and np.any(active.above):
@@ -159,7 +173,7 @@ def without(active: Active, drop: int) -> Active:
 
 def settled(problem: Problem, x: Any) -> tuple[Active, Any]:
     """A guess at the active set and its multipliers: those that pull the wrong way are no longer active."""
-    gradient = derivatives.gradient(problem.f, x)
+    gradient = slope_of(problem, x)
     active = active_set(problem, x)
     fixed = fixed_in(problem, x)
     slopes = normals(problem, active, x)
@@ -200,7 +214,7 @@ def conditions_at(order: int, function: Any, problem: Problem, x: Any) -> Any:
             check_curvature(function, problem, active, matrix)
             return active, z, matrix
         active = better
-        m = multipliers(normals(problem, active, x), derivatives.gradient(problem.f, x), active.free)
+        m = multipliers(normals(problem, active, x), slope_of(problem, x), active.free)
     refuse(function, "it is not clear which of its bounds and constraints hold the solution")
 
 
@@ -252,7 +266,7 @@ def change(matrix: Any, before: Any) -> Any:
 def mended(function: Any, problem: Problem, active: Active, z: Any) -> Active | None:
     """A better guess at the active set, or None: this one is right, and every active constraint is needed."""
     x, m = z[: active.below.size], z[active.below.size :]
-    gradient = derivatives.gradient(problem.f, x)
+    gradient = slope_of(problem, x)
     size = 1e-7 * np.max(np.abs(gradient), initial=0.0)
     fixed = fixed_in(problem, x)
     pull = np.where(fixed, 0.0, gradient - np.dot(m, normals(problem, active, x)))
@@ -302,7 +316,7 @@ def conditions_slope(problem: Problem, active: Active, z: Any) -> Any:
 
     if z.size > count or problem.constraints:
         return derivatives.jacobian(within, z)
-    curved = derivatives.hessian(problem.f, z)
+    curved = curvature_of(problem, z)
     return np.where(active.free[:, None], curved, np.eye(count))
 
 
