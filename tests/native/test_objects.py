@@ -387,7 +387,39 @@ def sorted_pairs(x):
     return pairs[0][0] * pairs[1][1] + pairs[2][0]
 
 
-@pytest.mark.parametrize("f", [sorted_items, sorted_pairs])
+def key_with_a_branch(item):
+    if item.price > 1.0:
+        return Item(item.price, 0.0)
+    return Item(2.0 - item.price, item.weight)
+
+
+class Ranked:
+    def __init__(self, rank, value):
+        self.rank = rank
+        self.value = value
+
+    def __lt__(self, other):
+        if self.rank > 2.0:
+            return self.value < other.value
+        return self.rank < other.rank
+
+    def __gt__(self, other):
+        return other < self
+
+
+def ranked(item):
+    key = key_with_a_branch(item)
+    return Ranked(key.price, key.weight + item.weight)
+
+
+def sorted_by_keys_that_branch(x):
+    items = sorted([Item(3 - x, x), Item(x, x * x), Item(1.0, 2 * x)], key=lambda item: key_with_a_branch(item).price)
+    least = min([Item(3 - x, x), Item(x, x * x), Item(1.0, 2 * x)], key=ranked)
+    most = max([Item(3 - x, x), Item(x, x * x), Item(1.0, 2 * x)], key=ranked)
+    return items[0].weight + 2 * items[1].weight + 3 * items[2].weight + 5 * least.price * least.weight + 7 * most.weight
+
+
+@pytest.mark.parametrize("f", [sorted_items, sorted_pairs, sorted_by_keys_that_branch])
 @pytest.mark.parametrize("x", [0.4, 1.3, 2.2, 5.0])
 def test_objects_in_an_order_that_depends_on_numbers(f, x):
     check(f, x)

@@ -103,29 +103,25 @@ def extreme(which: Callable[..., Any]) -> Callable[..., Any]:
 
 def by_comparison(f: Frame, values: list[Any], key: Any, op: ast.cmpop) -> Any:
     """min or max of objects, by a key or by their own comparisons."""
+    pins = len(f.pins)
+    f.pins += values
     best = values[0]
     score = best if key is None else f.call(key, [best], {})
-    rest = list(values[1:])
-    while rest:
-        v, *rest = rest
+    for v in values[1:]:
+        f.pins[pins:] = [*values, best, score]
         each = v if key is None else f.call(key, [v], {})
+        f.pins.append(each)
         test = operators.truth(f, operators.compared(f, op, each, score))
-        if isinstance(test, Static):
-            if test.value:
-                best, score = v, each
-            continue
-        with_v, as_it_was = Tup((v, each)), Tup((best, score))
-        pair, rest = chosen_beside(f, test, with_v, as_it_was, rest)
-        best, score = pair.items
+        best, score = either(f, test, (v, each), (best, score))
+    del f.pins[pins:]
     return best
 
 
-def chosen_beside(f: Frame, test: Any, then: Tup, orelse: Tup, others: list[Any]) -> tuple[Any, list[Any]]:
-    """One of two values by a test that is not known, and `others` as they are called afterwards."""
-    name = f"$others{f.whole.new()}"
-    f.state.names[name] = Tup(tuple(others))
-    value = operators.chosen(f, test, lambda: then, lambda: orelse)
-    return value, list(f.state.names.pop(name).items)
+def either(f: Frame, test: Any, then: tuple[Any, ...], orelse: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The values of one of two rows, by a test that may be known."""
+    if isinstance(test, Static):
+        return then if test.value else orelse
+    return tuple(operators.chosen(f, test, lambda: Tup(then), lambda: Tup(orelse)).items)
 
 
 def sorted_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
@@ -136,18 +132,20 @@ def sorted_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
     key, reverse = named.get("key"), named.get("reverse", Static(False))
     if not isinstance(reverse, Static):
         raise f.refuse("`sorted` in an order that is not known")
-    pairs = [Tup((v, v if key is None else f.call(key, [v], {}))) for v in values]
+    pins = len(f.pins)
+    f.pins += values
+    pairs = []
+    for v in values:
+        pairs.append(Tup((v, v if key is None else f.call(key, [v], {}))))
+        f.pins.append(pairs[-1])
     op: ast.cmpop = ast.Gt() if reverse.value else ast.Lt()
     for last in range(1, len(pairs)):
         for k in range(last, 0, -1):
+            f.pins[pins:] = pairs
             a, b = pairs[k - 1], pairs[k]
             test = operators.truth(f, operators.compared(f, op, b.items[1], a.items[1]))
-            if isinstance(test, Static):
-                pairs[k - 1], pairs[k] = (b, a) if test.value else (a, b)
-                continue
-            others = pairs[: k - 1] + pairs[k + 1 :]
-            both, others = chosen_beside(f, test, Tup((b, a)), Tup((a, b)), others)
-            pairs = [*others[: k - 1], *both.items, *others[k - 1 :]]
+            pairs[k - 1], pairs[k] = either(f, test, (b, a), (a, b))
+    del f.pins[pins:]
     return f.object(Items([p.items[0] for p in pairs]))
 
 

@@ -104,10 +104,8 @@ class Merged:
         found = self.things.get(key)
         if found is not None:
             return found
-        places = {k for k in at if k is not None}
-        made = self.things[key] = places.pop() if len(places) == 1 else self.new()
-        if made in self.target.heap:
-            made = self.things[key] = self.new()
+        one = at[0]  # an object that is in every state keeps its place: pinned values refer to it
+        made = self.things[key] = one if one is not None and len(set(at)) == 1 else self.new()
         things = [UNSET if k is None else s.heap[k] for k, s in zip(at, self.states, strict=True)]
         known = [x for x in things if x is not UNSET]
         frozen = any(x.frozen for x in known)
