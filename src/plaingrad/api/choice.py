@@ -16,7 +16,7 @@ from plaingrad.engine.compiled import core
 from plaingrad.rewrite import CURRENT, PLAIN
 
 SINGLY = 8  # more directions than that are pushed together
-COLUMN = 200
+COLUMN = 200  # directions with which a number of a chunk takes twice as long as with one, in the core
 LARGE = 8000  # elements of an array, from which on a chunk costs half a run for each of its directions
 
 
@@ -103,7 +103,7 @@ def singly(program: Program, ways: Ways) -> float:
 def together(program: Program, ways: Ways) -> float:
     """What a run with all directions costs: large arrays take half as long for each as in a run of its own.
 
-    In the core a number takes twice as long with so many directions as `COLUMN` as with one.
+    Numbers take longer in the core, too; see `COLUMN`.
     """
     large = program.directions * min(0.5, program.largest / LARGE) * ways.push.array / ways.chunk.array
     slower = 1.0 + program.directions / COLUMN if ways is COMPILED else 1.0

@@ -55,9 +55,7 @@ class ReverseRules(Recording):
             pullback = pullback_of(
                 self.record, push, positions, xs, max(len(args), *[p + 1 for p in positions]), rule.name
             )
-        elif (
-            self.parent is PLAIN and rule.own and not is_heap(type(f))
-        ):  # whose methods may run rewritten now
+        elif self.parent is PLAIN and rule.own and not is_heap(type(f)):  # its methods may run rewritten now
             y, pullback = rrule(*args, **kwargs)
         else:
             y, pullback = pair_of(rule, self.outside(rrule, *args, **kwargs))
