@@ -195,6 +195,12 @@ def test_check_at_a_kink_accepts_a_subgradient(capsys):
 # --- show ---
 
 
+def test_what_stands_in_the_way_of_the_native_tier_is_printed(capsys):
+    pytest.importorskip("numba")
+    status, out, _ = run(capsys, "why-not-native", "model.py:area", "--at", "[3.0, 4.0]")
+    assert (status, out) == (0, "Nothing stands in the way of a native derivative.\n")
+
+
 def test_show_prints_the_rewritten_instructions(capsys):
     status, out, _ = run(capsys, "show", "model.py:area")
     assert status == 0

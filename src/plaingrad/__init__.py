@@ -31,6 +31,7 @@ from plaingrad.api import (
     value_and_grad,
     vhp,
     vjp,
+    why_not_native,
     wirtinger,
 )
 from plaingrad.errors import (
@@ -141,6 +142,7 @@ __all__ = [
     "value_and_grad",
     "vhp",
     "vjp",
+    "why_not_native",
     "wirtinger",
     "zero_tangent",
 ]

@@ -6,7 +6,7 @@ from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefe
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.information import info
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
-from plaingrad.api.observe import hook, nestlevel, show
+from plaingrad.api.observe import hook, nestlevel, show, why_not_native
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
 from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
@@ -41,5 +41,6 @@ __all__ = [
     "value_and_grad",
     "vhp",
     "vjp",
+    "why_not_native",
     "wirtinger",
 ]

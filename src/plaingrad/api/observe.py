@@ -10,7 +10,17 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.leaves import COTANGENT, Leaf, filled, here, leaf_values, structure_of, with_leaves
+from plaingrad.api.leaves import (
+    COTANGENT,
+    Leaf,
+    active_positions,
+    check_callable,
+    filled,
+    here,
+    leaf_values,
+    structure_of,
+    with_leaves,
+)
 from plaingrad.api.tiers import Tier, chosen
 from plaingrad.class_keys import is_among
 from plaingrad.engine.memory.kinds import EXACT
@@ -105,6 +115,36 @@ def nestlevel() -> int:
         count += 1
         level = level.parent
     return count
+
+
+def why_not_native(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Everything that stands in the way of `grad(f, tier="native")` for such arguments; nothing if there is nothing.
+
+    `f` is not called. What Numba cannot compile is followed through classes, lists and dictionaries, as `grad` does it;
+    after each construct that is refused it goes on.
+
+    Args:
+        f: a function, method, or object with a Python `__call__`.
+        args: arguments that `f` could be called with. Those that have a tangent are taken to be differentiated.
+        kwargs: its arguments by keyword.
+
+    Returns:
+        A tuple, false where `f` is differentiated natively, of entries with the attributes `file`, `line`, `function`,
+        `expression`, `why` and `fix`. Printed, it is a few lines for each of them.
+
+    Raises:
+        NativeError: Numba is not installed.
+        TypeError: `f` cannot be called with these arguments.
+
+    Examples:
+        >>> why_not_native(lambda x: x * x, 2.0)
+        Nothing stands in the way of a native derivative.
+    """
+    check_callable(f, "why_not_native")
+    chosen("native", f)
+    return importlib.import_module("plaingrad.native.objects.obstacles").why_not(
+        f, args, active_positions(args), kwargs
+    )
 
 
 def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:

@@ -115,6 +115,7 @@ def parser() -> argparse.ArgumentParser:
     for name, run, text in (
         ("grad", grad_command, "print the gradient at a point, as JSON of the same structure"),
         ("check", check_command, "compare the gradient with central differences, leaf by leaf"),
+        ("why-not-native", why_not_native_command, "list what stands in the way of the native tier"),
     ):
         sub = command(name, run, text)
         sub.add_argument(
@@ -184,6 +185,14 @@ def check_command(options: argparse.Namespace) -> int:
     counts = {verdict: sum(c.verdict == verdict for c in comparisons) for verdict in SUMMARY}
     print(", ".join(f"{count} {SUMMARY[verdict]}" for verdict, count in counts.items() if count))
     return int(bool(counts["DISAGREES"] or counts["unclear"]))
+
+
+def why_not_native_command(options: argparse.Namespace) -> int:
+    """`plaingrad why-not-native`: each obstacle with its place, and 1 if there is one."""
+    call = Call.from_options(options)
+    found = api.why_not_native(call.f, *call.args)
+    print(found)
+    return int(bool(found))
 
 
 def show_command(options: argparse.Namespace) -> int:

@@ -234,28 +234,32 @@ class Forward(ArrayStatements):
         """Statements with their tangents."""
         out: list[Stmt] = []
         for s in body:
-            if array_lists.is_step(s, self.types) and self.is_active_list(s):
-                out += array_lists.beside(s, self.types, lambda name: f"{name}_d")
-            elif isinstance(s, If):
-                out.append(If(s.test, self.body(s.then), self.body(s.orelse), s.line))
-            elif isinstance(s, For):
-                out.append(For(s.target, s.start, s.stop, s.step, self.body(s.body), s.line))
-            elif isinstance(s, Loop):
-                out.append(Loop(self.body(s.body), s.line))
-            elif isinstance(s, Let):
-                self.let(s, out)
-            elif isinstance(s, Store):
-                self.store(s, out)
-            elif isinstance(s, InPlace):
-                self.in_place(s, out)
-            elif isinstance(s, Do) and helper_calls.name_of(s) is not None:
-                self.let(s.call, out)
-            elif isinstance(s, Do) and any(self.is_active(Var(name)) for name in self.memory.outputs(s.call)):
-                self.types.setdefault(s.call.target, types.none)
-                self.call(s.call, out)
-            else:
-                out.append(s)
+            self.step(s, out)
         return out
+
+    def step(self, s: Stmt, out: list[Stmt]) -> None:
+        """One statement with its tangents."""
+        if array_lists.is_step(s, self.types) and self.is_active_list(s):
+            out += array_lists.beside(s, self.types, lambda name: f"{name}_d")
+        elif isinstance(s, If):
+            out.append(If(s.test, self.body(s.then), self.body(s.orelse), s.line))
+        elif isinstance(s, For):
+            out.append(For(s.target, s.start, s.stop, s.step, self.body(s.body), s.line))
+        elif isinstance(s, Loop):
+            out.append(Loop(self.body(s.body), s.line))
+        elif isinstance(s, Let):
+            self.let(s, out)
+        elif isinstance(s, Store):
+            self.store(s, out)
+        elif isinstance(s, InPlace):
+            self.in_place(s, out)
+        elif isinstance(s, Do) and helper_calls.name_of(s) is not None:
+            self.let(s.call, out)
+        elif isinstance(s, Do) and any(self.is_active(Var(name)) for name in self.memory.outputs(s.call)):
+            self.types.setdefault(s.call.target, types.none)
+            self.call(s.call, out)
+        else:
+            out.append(s)
 
     def let(self, s: Let, out: list[Stmt]) -> None:
         """An assignment."""

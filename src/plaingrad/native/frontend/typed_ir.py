@@ -6,6 +6,7 @@ Numba decodes the bytecode, inlines closures, prunes branches, brings the progra
 from __future__ import annotations
 
 import ctypes
+import os
 import re
 import sys
 import warnings
@@ -169,11 +170,13 @@ OURS = {TranslateByteCode: _Decode, InlineClosureLikes: _InlineClosures}
 
 
 class _FrontEnd(CompilerBase):
+    inference = NopythonTypeInference
+
     def define_pipelines(self) -> list[Any]:
         passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
         passes.passes = [(OURS.get(step, step), why) for step, why in passes.passes]
         passes.add_pass_after(_SpecialFunctions, _Decode)
-        passes.add_pass(NopythonTypeInference, "type inference")
+        passes.add_pass(self.inference, "type inference")
         passes.add_pass(_TakeTypedIR, "take the typed IR")
         passes.finalize()
         return [passes]
@@ -181,28 +184,74 @@ class _FrontEnd(CompilerBase):
 
 def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, dict[str, Any], Any]:
     """(IR, type of every variable, type of the result) of the Python function `f` for these argument types."""
+    try:
+        return _run(_FrontEnd, f, signature)  # type: ignore[return-value]
+    except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
+        raise _not_compiled(f, signature, error) from error
+
+
+def _run(front_end: type[CompilerBase], f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What a pipeline that ends with `_Taken` carries out."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     flags = compiler.Flags()
     flags.nrt = True
+    contexts = cpu_target.typing_context, cpu_target.target_context
     try:
         with warnings.catch_warnings():  # Numba gives its warnings where the user compiles the function
             warnings.simplefilter("ignore", NumbaWarning)
-            compiler.compile_extra(
-                cpu_target.typing_context,
-                cpu_target.target_context,
-                f,
-                signature,
-                None,
-                flags,
-                {},
-                pipeline_class=_FrontEnd,
-            )
+            compiler.compile_extra(*contexts, f, signature, None, flags, {}, pipeline_class=front_end)
     except _Taken as taken:
         return taken.args
-    except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
-        raise _not_compiled(f, signature, error) from error
     raise AssertionError("the front end did not stop")
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _AllErrors(NopythonTypeInference):
+    """Type inference that goes on after an error as far as types are known."""
+
+    _name = "plaingrad_all_typing_errors"
+    _raise_errors = False
+
+    def run_pass(self, state: Any) -> bool:
+        super().run_pass(state)
+        raise _Taken(*state.typing_errors or ())
+
+
+class _Survey(_FrontEnd):
+    inference = _AllErrors
+
+
+def typing_errors(
+    f: Callable[..., Any], signature: tuple[Any, ...], known: str = ""
+) -> list[tuple[str, int, str]]:
+    """(file, line, what is wrong) of all that Numba's type inference has no type for; none, or one, if it gives up.
+
+    Errors that name `known` are left out.
+    """
+    function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+    try:
+        errors: tuple[Any, ...] = _run(_Survey, function, signature)
+    except Exception as error:
+        errors = (error,)
+    texts = [(error, ESCAPES.sub("", str(error))) for error in errors]
+    if known:
+        texts = [(error, text) for error, text in texts if known not in text]
+    first = [(error, text) for error, text in texts if UNDECIDED not in text]  # others follow from these
+    code = function.__code__
+    found = []
+    for error, text in first or texts:
+        place = IN_FILE.search(text)
+        loc = getattr(error, "loc", None)
+        file, line = (loc.filename, loc.line) if loc is not None else (code.co_filename, code.co_firstlineno)
+        if place is not None:  # relative to the working directory
+            file, line = os.path.abspath(place.group(1)), int(place.group(2))
+        found.append((file, line, in_short(error)))
+    return list(dict.fromkeys(found))
+
+
+UNDECIDED = "Undecided type"
+IN_FILE = re.compile('File "([^"]+)", line (\\d+)')  # the innermost of several functions comes first
 
 
 ESCAPES = re.compile("\x1b\\[[0-9;]*m")  # colours
@@ -210,10 +259,11 @@ ESCAPES = re.compile("\x1b\\[[0-9;]*m")  # colours
 
 def in_short(error: BaseException) -> str:
     """The first sentence of Numba's own text that says what is wrong."""
-    for line in ESCAPES.sub("", str(error)).splitlines():
-        line = line.strip()
-        if line and not line.startswith(("Failed in ", "-", "During: ")):
-            return line if len(line) <= 300 else f"{line[:300]} ..."
+    lines = [line.strip() for line in ESCAPES.sub("", str(error)).splitlines()]
+    lines = [line for line in lines if line and not line.startswith(("Failed in ", "-", "During: "))]
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        line = f"{line} {after.removeprefix('>>> ')}" if line.endswith("found for signature:") else line
+        return line if len(line) <= 300 else f"{line[:300]} ..."
     return type(error).__name__
 
 

@@ -110,58 +110,60 @@ class ProgramState:
             return isinstance(x, Var) and x.name in varying
 
         for s in statements(self.exploded.body):
-            call = s.call if isinstance(s, Do) else s
-            known_step = array_lists.is_step(s, self.types)
-            held = array_lists.constants_held(s, self.types)
-            if held:
-                copies = "put a copy of the constant array into the list; "
-                raise self.refuse(f"the constant `{held[0].name}` in a list of arrays", s.line, copies)
-            if (
-                isinstance(s, Store)
-                and varies(s.value)
-                and not isinstance(self.type_of(s.array), types.Array)
-                and not known_step
-            ):
-                t = self.type_of(s.array)
-                raise self.refuse(f"a write into {named(t)}", s.line, instead_of(t))
-            if not isinstance(call, Let) or known_step:
-                continue
-            line = call.line or s.line
-            t = self.types.get(call.target)
-            lost = not has_tangent(t) and not is_inert(t)
-            helper = helper_calls.name_of(call) is not None
-            lost = lost or (isinstance(t, types.List) and not helper)
-            if isinstance(s, Let) and any(map(varies, call.args)) and lost:
-                raise self.refuse(f"{named(t)} that holds values with a derivative", line, instead_of(t))
-            f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
-            if has_own_rule(f) and any(map(varies, call.args)):
-                raise self.refuse(
-                    f"`{f.__name__}`, which has a rule of its own or was declared constant,", line
-                )
-            if is_users(f) or helper:
-                continue
-            if call.op == "call" and f not in OF_LISTS:
-                for a in call.args[1:]:
-                    if varies(a) and value_types.is_array_list(self.type_of(a)):
-                        raise self.refuse(f"`{getattr(f, '__name__', f)}` of {named(self.type_of(a))}", line)
-            if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
-                raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
-            if f is np.kron and not has_tangent(t) and any(map(varies, call.args)):
-                what = "`kron` of whole numbers and floats, whose result Numba makes whole numbers,"
-                raise self.refuse(what, line, "make both floats; ")
-            if helper_calls.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
-                raise self.refuse(f"`{f.__name__}`", line)
-            if call.op == "method":
-                owner = self.type_of(call.args[0])
-                known = is_real(owner) or isinstance(owner, (types.Array, types.BaseTuple)) or is_inert(owner)
-                if not known and any(map(varies, call.args)):
-                    raise self.refuse(f"`.{call.detail[0]}` of {named(owner)}", line, instead_of(owner))
-            written = any(varies(Var(name)) for name in self.memory.outputs(call))
-            if written and call.op != "copy" and not arrays_reverse.may_write(call):
-                name = call.detail[0] if call.op == "method" else getattr(f, "__name__", f)
-                raise self.refuse(f"`{name}`, which writes into an array,", line)
-            if isinstance(f, np.ufunc) and any(map(varies, call.args)) and call.detail:
-                raise self.refuse(f"a keyword argument of `{f.__name__}`", line)
+            self.refuse_loss(s, varies)
+
+    def refuse_loss(self, s: Stmt, varies: Callable[[Operand], bool]) -> None:
+        """Refuse a statement by which a value with a derivative goes where derivatives are not followed."""
+        call = s.call if isinstance(s, Do) else s
+        known_step = array_lists.is_step(s, self.types)
+        held = array_lists.constants_held(s, self.types)
+        if held:
+            copies = "put a copy of the constant array into the list; "
+            raise self.refuse(f"the constant `{held[0].name}` in a list of arrays", s.line, copies)
+        if (
+            isinstance(s, Store)
+            and varies(s.value)
+            and not isinstance(self.type_of(s.array), types.Array)
+            and not known_step
+        ):
+            t = self.type_of(s.array)
+            raise self.refuse(f"a write into {named(t)}", s.line, instead_of(t))
+        if not isinstance(call, Let) or known_step:
+            return
+        line = call.line or s.line
+        t = self.types.get(call.target)
+        lost = not has_tangent(t) and not is_inert(t)
+        helper = helper_calls.name_of(call) is not None
+        lost = lost or (isinstance(t, types.List) and not helper)
+        if isinstance(s, Let) and any(map(varies, call.args)) and lost:
+            raise self.refuse(f"{named(t)} that holds values with a derivative", line, instead_of(t))
+        f = getattr(call.args[0], "value", None) if call.op == "call" and call.args else None
+        if has_own_rule(f) and any(map(varies, call.args)):
+            raise self.refuse(f"`{f.__name__}`, which has a rule of its own or was declared constant,", line)
+        if is_users(f) or helper:
+            return
+        if call.op == "call" and f not in OF_LISTS:
+            for a in call.args[1:]:
+                if varies(a) and value_types.is_array_list(self.type_of(a)):
+                    raise self.refuse(f"`{getattr(f, '__name__', f)}` of {named(self.type_of(a))}", line)
+        if getattr(f, "__name__", "") in LAID_OUT_ANEW and any(map(varies, call.args)):
+            raise self.refuse(f"`{f.__name__}`, whose elements may share memory,", line)
+        if f is np.kron and not has_tangent(t) and any(map(varies, call.args)):
+            what = "`kron` of whole numbers and floats, whose result Numba makes whole numbers,"
+            raise self.refuse(what, line, "make both floats; ")
+        if helper_calls.may_write(f) and not has_tangent(t) and any(map(varies, call.args)):
+            raise self.refuse(f"`{f.__name__}`", line)
+        if call.op == "method":
+            owner = self.type_of(call.args[0])
+            known = is_real(owner) or isinstance(owner, (types.Array, types.BaseTuple)) or is_inert(owner)
+            if not known and any(map(varies, call.args)):
+                raise self.refuse(f"`.{call.detail[0]}` of {named(owner)}", line, instead_of(owner))
+        written = any(varies(Var(name)) for name in self.memory.outputs(call))
+        if written and call.op != "copy" and not arrays_reverse.may_write(call):
+            name = call.detail[0] if call.op == "method" else getattr(f, "__name__", f)
+            raise self.refuse(f"`{name}`, which writes into an array,", line)
+        if isinstance(f, np.ufunc) and any(map(varies, call.args)) and call.detail:
+            raise self.refuse(f"a keyword argument of `{f.__name__}`", line)
 
     def _assignments(self, body: list[Stmt]) -> dict[str, int]:
         found: dict[str, int] = {}

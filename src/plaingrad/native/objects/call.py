@@ -17,7 +17,7 @@ from plaingrad.native.border.directions import shadows_of
 from plaingrad.native.border.records import as_real
 from plaingrad.native.objects import calls, expressions, statements, structure
 from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
-from plaingrad.native.objects.values import Leaf, Refused, State
+from plaingrad.native.objects.values import UNKNOWN, Leaf, Refused, State
 from plaingrad.native.program.per_function import PerFunction
 from plaingrad.rewrite import PLAIN, in_force
 
@@ -105,12 +105,19 @@ def flat_of(call: Call) -> Flat:
     known = _made.of(call.function)
     found = known.get(call.kind)
     if found is None or not found.whole.is_current():
-        found = known[call.kind] = in_force(PLAIN, _followed, call)
+        found = known[call.kind] = followed(call)
     return found  # type: ignore[no-any-return]
 
 
-def _followed(call: Call) -> Flat:
+def followed(call: Call, to_the_end: bool = False) -> Flat:
+    """The function of numbers and arrays for a call, made now; with `to_the_end` also of what is refused in part."""
+    return in_force(PLAIN, _followed, call, to_the_end)  # type: ignore[no-any-return]
+
+
+def _followed(call: Call, to_the_end: bool) -> Flat:
     f, whole = call.function, Whole(steps=STEPS)
+    if to_the_end:
+        whole.obstacles, whole.space[UNKNOWN.name] = [], None
     whole.space.update({k: f.__globals__[k] for k in ("__name__", "__builtins__") if k in f.__globals__})
     home = function_home(f)
     frame = Frame(whole, home, State(), line=f.__code__.co_firstlineno)
@@ -126,7 +133,8 @@ def _followed(call: Call) -> Flat:
             name: structure.abstract(frame, x, leaves) for name, x in zip(names, call.given, strict=False)
         }
         made = calls.make(frame, node, home, given)
-        if made.state is None or not isinstance(made.state.names["return"], Leaf) or len(made.outs) != 1:
+        is_number = made.state is not None and isinstance(made.state.names["return"], Leaf)
+        if (not is_number or len(made.outs) != 1) and not whole.obstacles:
             raise frame.refuse("what is returned is no number or array that depends on an argument")
     except Refused as error:
         return Flat(whole, None, error.args)

@@ -17,6 +17,7 @@ from plaingrad.native.objects.engine import NO_DEEPER, Frame, Home, Whole, funct
 from plaingrad.native.objects.merging import Merged, shape
 from plaingrad.native.objects.sources import tree_of
 from plaingrad.native.objects.values import (
+    UNKNOWN,
     UNSET,
     Bound,
     Cell,
@@ -63,6 +64,8 @@ def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any
     """The value of a call."""
     if isinstance(function, Bound):
         return call(f, function.function, [function.first, *args], named)
+    if function == UNKNOWN:
+        return UNKNOWN
     if isinstance(function, Method):
         return lists.method(f, function, args, named)
     if isinstance(function, Closure):
@@ -275,6 +278,8 @@ def entry(f: Frame, given: dict[str, Any]) -> tuple[State, dict[str, Any], list[
     seen: dict[int, int] = {}
 
     def of(x: Any, base: str) -> Any:
+        if x == UNKNOWN:
+            return x
         if isinstance(x, Leaf):
             params.append(f.whole.fresh(base))
             return Leaf(params[-1])
@@ -409,7 +414,7 @@ def taken_over(f: Frame, made: Made, leaves: list[str], things: list[int]) -> An
 
     def of(x: Any) -> Any:
         if isinstance(x, Leaf):
-            return Leaf(names[x.name])
+            return x if x == UNKNOWN else Leaf(names[x.name])
         if isinstance(x, Ref):
             if x.at not in places:
                 places[x.at] = f.whole.new()

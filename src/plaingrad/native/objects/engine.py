@@ -14,8 +14,10 @@ import numpy as np
 from plaingrad.native.objects.merging import Merged, atom
 from plaingrad.native.objects.values import (
     ONCE,
+    UNKNOWN,
     Items,
     Leaf,
+    NotKnown,
     Ref,
     Refused,
     Rows,
@@ -62,6 +64,9 @@ class Whole:
         looked: what `checks` has, to look once.
         mine: the names of the functions that were made.
         depth: how many functions are being made, each for the one before.
+        attempts: how many loops are being followed in a way that another one is known for.
+        obstacles: all that was refused so far, if all of it is wanted: (the error, the node it is about); else None.
+        unknowns: how many values were not known because of that.
         steps: see `Steps`.
     """
 
@@ -74,6 +79,9 @@ class Whole:
     looked: set[Any] = field(default_factory=set)
     mine: set[str] = field(default_factory=set)
     depth: int = 0
+    attempts: int = 0
+    obstacles: list[tuple[Refused, ast.AST]] | None = None
+    unknowns: int = 0
     steps: Any = None
 
     def fresh(self, base: str) -> str:
@@ -119,6 +127,10 @@ class Whole:
                 if not isinstance(value, (np.ufunc, ModuleType)):
                     return False
         return True
+
+    def users_name(self, name: str) -> str:
+        """What the user calls a function that was made."""
+        return name.rsplit("_", 1)[0] if name in self.mine else name
 
     def outside(self, value: Any, base: str) -> ast.expr:
         """An expression for an object that is known: a constant, or a global variable."""
@@ -190,6 +202,28 @@ class Frame:
         del self.pins[count:]
         return value
 
+    def attempt(self, node: ast.AST, step: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """step(), which follows a node; where that is refused, and all that is refused is wanted, it is noted.
+
+        What comes of values that were refused already is not noted again. Then `otherwise` is done instead.
+        """
+        whole = self.whole
+        if whole.obstacles is None:
+            return step()
+        unknowns = whole.unknowns
+        block, state, size = self.block, self.state, len(self.block)
+        loops, pins, returns = len(self.loops), len(self.pins), len(self.returns)
+        try:
+            return step()
+        except Refused as error:
+            if whole.attempts and isinstance(error, NotKnown):
+                raise
+            if whole.unknowns == unknowns:
+                whole.obstacles.append((error, node))
+            self.block, self.state = block, state
+            del block[size:], self.loops[loops:], self.pins[pins:], self.returns[returns:]
+            return otherwise()
+
     def call(self, function: Any, args: list[Any], named: dict[str, Any] | None = None) -> Any:
         """The value of a call."""
         return self.whole.steps.call(self, function, args, named or {})
@@ -215,6 +249,8 @@ class Frame:
 
     def leaf(self, value: ast.expr, base: str = "t") -> Leaf:
         """A new variable for the value of an expression."""
+        if self.whole.obstacles is not None and is_read(UNKNOWN.name, value):
+            return UNKNOWN
         name = self.whole.fresh(base)
         self.emit(assign(name, value))
         return Leaf(name)
@@ -271,6 +307,11 @@ class Frame:
             column = self.expression(thing.columns[0])
             return ast.Call(self.whole.outside(np.copy, "copy"), [column], []) if thing.given else column
         raise self.refuse("an object is used where numbers and arrays are wanted")
+
+
+def is_read(name: str, node: ast.AST) -> bool:
+    """Whether a variable is read in an expression."""
+    return any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(node))
 
 
 def function_home(f: FunctionType) -> Home:

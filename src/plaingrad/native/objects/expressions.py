@@ -10,6 +10,7 @@ from plaingrad.native.objects import attributes, calls, lists, loops, operators,
 from plaingrad.native.objects.engine import MISSING, Frame
 from plaingrad.native.objects.values import (
     CLASH,
+    UNKNOWN,
     UNSET,
     Cell,
     Closure,
@@ -28,6 +29,15 @@ from plaingrad.native.objects.values import (
 def evaluate(f: Frame, node: ast.expr) -> Any:
     """The value of an expression."""
     f.line = getattr(node, "lineno", f.line)
+    if f.whole.obstacles is None:
+        return followed(f, node)
+    value = f.attempt(node, lambda: followed(f, node), lambda: UNKNOWN)
+    f.whole.unknowns += value == UNKNOWN
+    return value
+
+
+def followed(f: Frame, node: ast.expr) -> Any:
+    """The value of an expression, or an error."""
     rule = RULES.get(type(node))
     if rule is None:
         raise f.refuse(WORDS.get(type(node), f"`{ast.unparse(node)}`"))

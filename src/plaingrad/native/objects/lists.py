@@ -15,6 +15,7 @@ from plaingrad.native.objects.values import (
     Keys,
     Leaf,
     Method,
+    NotKnown,
     Ref,
     Refused,
     Rows,
@@ -27,10 +28,6 @@ from plaingrad.native.objects.values import (
 
 LAST, NOTHING_THERE = Static(-1), Static(None)
 LONGEST = 64  # entries that are gone through one by one
-
-
-class NotKnown(Refused):
-    """An index is not known where it has to be: a loop around may be unrolled."""
 
 
 def key_of(f: Frame, x: Any) -> Any:

@@ -8,14 +8,16 @@ from typing import Any
 
 from plaingrad.native.objects import attributes, lists, operators
 from plaingrad.native.objects.engine import Frame, LoopOf
-from plaingrad.native.objects.lists import LONGEST, NotKnown
+from plaingrad.native.objects.lists import LONGEST
 from plaingrad.native.objects.merging import shape
 from plaingrad.native.objects.values import (
+    UNKNOWN,
     UNSET,
     Cell,
     Items,
     Keys,
     Leaf,
+    NotKnown,
     Ref,
     Refused,
     Rows,
@@ -103,14 +105,18 @@ def over(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any = None)
     before, block, size = f.state.copy(), f.block, len(f.block)
     loops, returns, pins = len(f.loops), len(f.returns), len(f.pins)
     for k, go in enumerate(attempt):
+        is_last = k == len(attempt) - 1
         try:
+            f.whole.attempts += not is_last
             go()
             return
         except NotKnown:
-            if k == len(attempt) - 1:
+            if is_last:
                 raise
             f.state, f.block = before.copy(), block
             del f.block[size:], f.loops[loops:], f.returns[returns:], f.pins[pins:]
+        finally:
+            f.whole.attempts -= not is_last
 
 
 def is_range(x: Any) -> bool:
@@ -150,7 +156,7 @@ def counted(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any) -> 
     index = f.whole.fresh("i")
     if isinstance(thing, Leaf):
         through = f.expression(thing)
-        element: Callable[[], Any] = lambda: Leaf(index)
+        element: Callable[[], Any] = lambda: UNKNOWN if thing == UNKNOWN else Leaf(index)
     elif isinstance(thing, Several) and thing.kind == "range":
         through = ast.Call(f.whole.outside(range, "range"), [f.expression(p) for p in thing.parts], [])
         element = lambda: Leaf(index)

@@ -8,6 +8,7 @@ from typing import Any
 
 from plaingrad.native.objects.values import (
     CLASH,
+    UNKNOWN,
     UNSET,
     Instance,
     Items,
@@ -67,6 +68,8 @@ class Merged:
         """One value for one of each state."""
         known = [v for v in values if v is not UNSET]
         first = known[0] if known else UNSET
+        if UNKNOWN in known:
+            return UNKNOWN
         if any(v is CLASH for v in known):
             raise Refused(f"`{name}` is of different kinds, depending on which way is taken")
         is_everywhere = len(known) == len(values) or not isinstance(first, Leaf)
@@ -256,7 +259,7 @@ def shape(s: State, roots: list[Any], is_own: Callable[[str], bool]) -> tuple[An
 
     def of(x: Any) -> Any:
         if isinstance(x, Leaf):
-            if is_own(x.name):
+            if x != UNKNOWN and is_own(x.name):
                 leaves.append(x.name)
                 return "leaf"
             return x.name

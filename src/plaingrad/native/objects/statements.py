@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 from collections.abc import Callable
 from typing import Any
 
 from plaingrad.native.objects import attributes, expressions, lists, loops, operators, outside
 from plaingrad.native.objects.engine import Frame
-from plaingrad.native.objects.lists import NotKnown
-from plaingrad.native.objects.values import UNSET, Instance, Items, Leaf, Rows, Static, Tup, assign
+from plaingrad.native.objects.values import UNKNOWN, UNSET, Instance, Items, Leaf, Rows, Static, assign
 
 
 def body(f: Frame, node: Any) -> None:
@@ -45,10 +45,28 @@ def follow(f: Frame, body: list[ast.stmt]) -> None:
         if f.state is None:
             return
         f.line = s.lineno
-        rule = RULES.get(type(s))
-        if rule is None:
-            raise f.refuse(WORDS.get(type(s), f"`{type(s).__name__.lower()}`"))
-        rule(f, s)
+        f.attempt(s, functools.partial(step, f, s), functools.partial(without, f, s))
+
+
+def step(f: Frame, s: ast.stmt) -> None:
+    """One statement."""
+    rule = RULES.get(type(s))
+    if rule is None:
+        raise f.refuse(WORDS.get(type(s), f"`{type(s).__name__.lower()}`"))
+    rule(f, s)
+
+
+def without(f: Frame, s: ast.stmt) -> None:
+    """What is done for a statement that is refused, where all that is refused is wanted: what is inside."""
+    stored = [n.id for n in ast.walk(s) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    stored += [n.name for n in ast.walk(s) if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    for name in stored:
+        if name in f.own:
+            loops.bind(f, ast.Name(name, ast.Store()), UNKNOWN)
+    if isinstance(s, (ast.Try, ast.With)):
+        follow(f, s.body)
+    elif isinstance(s, (ast.For, ast.While)) and s.orelse:
+        follow(f, [type(s)(**{**dict(ast.iter_fields(s)), "orelse": [], "lineno": s.lineno})])
 
 
 WORDS = {
@@ -264,4 +282,4 @@ RULES: dict[type, Callable[..., None]] = {
     ast.Pass: lambda f, s: None,
     ast.Nonlocal: lambda f, s: None,
 }
-__all__ = ["NotKnown", "Tup", "body"]
+__all__ = ["body"]

@@ -13,7 +13,11 @@ from typing import Any
 
 
 class Refused(Exception):
-    """A construct that is not followed: (why, the file, the line)."""
+    """A construct that is not followed: (why, the file, the line, the function)."""
+
+
+class NotKnown(Refused):
+    """An index is not known where it has to be: a loop around may be unrolled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class Several:
     parts: tuple[Any, ...]
 
 
+UNKNOWN = Leaf("not_followed")  # stands for a value that was refused, while all that is refused is collected
 ONCE = ("zip", "enumerate", "reversed", "once")  # kinds of what can be gone through once only
 UNSET = Static("a variable without a value")
 CLASH = Static("a variable of different kinds, depending on which way was taken")
