@@ -52,6 +52,7 @@ REWRITABLE = (
     "plaingrad.engine.fusion.reverse_in_forward_steps",
     "plaingrad.engine.memory.linear_maps",
     "plaingrad.engine.memory.regions",
+    "plaingrad.engine.memory.shapes",
     "plaingrad.engine.memory.compiled_steps",
     "plaingrad.engine.forward.pushing",
     "plaingrad.engine.taylor.series",  # and its pieces

@@ -12,6 +12,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import numpy as np
+
 from plaingrad.engine.calls.access import Access
 from plaingrad.engine.calls.calls import CACHEABLE, Calls
 from plaingrad.engine.calls.comparisons import comparisons
@@ -47,6 +49,7 @@ class Level(RuleApplication, Operators, Access):
     # Levels inside this one that are used again, and how many references each has to this one; see `reuse`.
     spare: list[tuple[Any, Level, int]]
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
+    follows_shapes: ClassVar[bool] = False  # `a.shape = ...` has a derivative; see `shape_changes`
 
     def __init__(self, parent: Any) -> None:
         self.parent = parent
@@ -146,6 +149,10 @@ class Level(RuleApplication, Operators, Access):
 
     def choose_arithmetic(self) -> None:
         """Let the hot hooks do what is plaingrad's own; an operator with a user's rule goes the general way."""
+        raise NotImplementedError
+
+    def shape_changes(self, a: np.ndarray, shape: tuple[int, ...]) -> None:
+        """a.shape = shape comes next, of an active array, or one that a pullback reads."""
         raise NotImplementedError
 
     # -- opening and closing ---------------------------------------------------------------------------------------

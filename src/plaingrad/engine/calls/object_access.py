@@ -282,12 +282,17 @@ class ObjectAccess(Meeting):
             level.setitem(self.prep(np.resize)(v, a.shape), array_classes.bare(a), Ellipsis)
             return
         else:
-            self.check_layout(a, name)
+            if name == "shape":
+                self.set_shape(a, v, functools.partial(setattr, a, name, v))
+                return
+            if name in layouts.ATTRIBUTES:
+                layouts.refuse_change(level, a, name)
         setattr(a, name, v)
 
-    def check_layout(self, a: Any, name: str) -> None:
-        """Refuse to set `.shape`, say, of a differentiated array in place; of a new view of a subclass it is free."""
-        if name == "shape" and type(a) is not np.ndarray and a.base is not None:
+    def set_shape(self, a: Any, shape: Any, put: Callable[[], None]) -> None:
+        """a.shape = shape, which `put` does; of a new view of a subclass it is free."""
+        if type(a) is not np.ndarray and a.base is not None:
             self.meet(a)  # the tape holds other views, as plain arrays
-        elif name in layouts.ATTRIBUTES:
-            layouts.refuse_change(self.level, a, name)
+            put()
+        else:
+            layouts.set_shape(self.level, a, shape, put)

@@ -6,6 +6,7 @@ Those that look at the frame of their caller are in `frames`, those that make an
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 import operator
 import sys
@@ -212,8 +213,7 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
     if name == "_set_shape" and kind_of(t) == ARRAY:  # what `a.shape = ...` is in NumPy 2.5 and later
 
         def set_shape(a: Any, *shape: Any) -> Any:
-            level.calls.check_layout(a, "shape")
-            return descriptor(a, *shape)
+            level.calls.set_shape(a, *shape, functools.partial(descriptor, a, *shape))
 
         return set_shape
     if t is GetSetDescriptorType and name == "__set__" and descriptor is not None:

@@ -122,6 +122,10 @@ cdef class Tape:
         place[0], place[1] = <int32_t> region, <int32_t> offset
         return 0
 
+    def layout(self, region):
+        """What stands for the layout of `region`; None where no element of it was read or written."""
+        return self.layouts.get(region)
+
     cdef tuple _element_triple(self, Entry* e):
         cdef int32_t* place = <int32_t*> &e.partial
         owner = self.layouts[place[0]]

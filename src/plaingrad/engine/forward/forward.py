@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from plaingrad.engine.forward.arrays import ForwardArrays
 from plaingrad.engine.forward.rules import ForwardRules
+from plaingrad.engine.memory.shapes import reshape_tangent
 
 
 class ForwardLevel(ForwardRules, ForwardArrays):
@@ -22,3 +25,10 @@ class ForwardLevel(ForwardRules, ForwardArrays):
     __slots__ = ()
 
     takes_native_rules: ClassVar[bool] = True
+    follows_shapes: ClassVar[bool] = True
+
+    def shape_changes(self, a: np.ndarray, shape: tuple[int, ...]) -> None:
+        """The tangent of memory that `a` owns has its shape."""
+        region = self.region(a)
+        if region is not None and a.base is None:
+            self.computed(reshape_tangent, region, shape)
