@@ -41,7 +41,7 @@ def packed(x):
 
 
 def summed_up(x):
-    return zlib.crc32(np.array([x])) * x
+    return len(zlib.compress(np.array([x]))) * x
 
 
 def lapack(x):
@@ -58,7 +58,7 @@ def buffered(x):
 
 BLAMED = [
     (integrated, "scipy.integrate._quadpack._qagse"), (a_distribution, "scipy.stats._levy_stable.levy_stable_gen.pdf"),
-    (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.crc32"),
+    (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.compress"),
     (lapack, "scipy.linalg.lapack.dsyev"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nested_iters"),
 ]
 

@@ -183,7 +183,7 @@ def test_callbacks_that_return_nothing_active_are_called_and_may_keep_active_num
 
 def test_unknown_c_functions_of_an_active_array_are_refused_by_name_and_line():
     for call, name in (
-        (lambda x: zlib.crc32(x) * 0.0 + x[0], "crc32"),
+        (lambda x: len(zlib.compress(x)) * 0.0 + x[0], "compress"),
         (lambda x: zlib.adler32(memoryview(x)) * 0.0 + x[0], "adler32|memoryview"),
         (lambda x: np.fft.fft(x).real.sum() + np.lib.format.dtype_to_descr(x.dtype).count("f") + x[0], None),
     ):

@@ -1,11 +1,11 @@
 """Whatever is replaced between two gradients, the second gradient is that of the program as it is now."""
 
+import binascii
 import functools
 import importlib
 import math
 import sys
 import types
-import zlib
 
 import numpy as np
 import pytest
@@ -395,12 +395,12 @@ def test_a_function_declared_nondifferentiable_late_is_constant_at_once():
 
 def test_a_missing_rule_that_is_declared_after_the_refusal():
     def opaque(x):
-        return float(zlib.crc32(x)) * 0.0 + 2.0
+        return len(binascii.b2a_hex(x)) * 0.0 + 2.0
 
     def f(x):
         return (x * opaque(x)).sum()
 
-    with pytest.raises(plaingrad.MissingRuleError, match="crc32"):
+    with pytest.raises(plaingrad.MissingRuleError, match="b2a_hex|hexlify"):
         plaingrad.grad(f)(np.array([1.0, 2.0]))
     plaingrad.nondifferentiable(opaque)
     assert plaingrad.grad(f)(np.array([1.0, 2.0])).tolist() == [2.0, 2.0]

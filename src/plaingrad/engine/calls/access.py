@@ -165,6 +165,8 @@ class Access(Identities):
         t = type(o)
         if t is list or t is tuple or t is range or t is dict or t is str:
             return o
+        if (t is bytes or t is bytearray or t is memoryview) and self.texts.raw:
+            texts.check_bytes(self, o)
         if t is np.ndarray:
             if o.ndim == 1 and o.dtype.kind in "fc":
                 return self._elements(o)

@@ -114,6 +114,8 @@ def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
     t = type(x)
     kind = kind_of(t)
     if kind == NUMBER or (kind == NOTHING and not callable(x)):
+        if (t is bytes or t is bytearray or t is memoryview) and calls.level.texts.raw:
+            texts.check_bytes(calls.level, x)
         return x
     if t is FunctionType or t is MethodType:
         if only_functions and rulebook.find(x) is None:
@@ -167,16 +169,21 @@ def guarded(calls: Calls, f: Any) -> Any:
     # Functions are pickled by name, not called.
     given = calls.meet if pickles else functools.partial(callback, calls, f)
     reads = text_into_c.reader_kind(f)
+    hashes, digests = text_into_c.only_hashes(f, reads), text_into_c.only_digests(f)
 
     def opaque(*args: Any, **kwargs: Any) -> Any:
         if level.texts:
             text_into_c.check_arguments(level, f, reads, args, kwargs)
+            if level.texts.raw and not hashes:
+                texts.check_bytes(level, *args, *kwargs.values())
         watched = None
         for position, x in enumerate(itertools.chain(args, kwargs.values())):
             kind = kind_of(type(x))
             if kind == NOTHING:
                 continue
             if calls.finds_active(x):
+                if digests and kind == ARRAY:
+                    continue
                 missing_rule(
                     f,
                     f"Its argument {position} depends on the differentiated inputs, so its derivative is needed.",

@@ -19,6 +19,7 @@ from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJEC
 from plaingrad.engine.memory.memory import lender_of, overlaps_itself, owner_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.values import texts
 from plaingrad.engine.values.borrowed import Borrowed
 from plaingrad.engine.values.fresh import fresh_number, has_attributes, is_users_number, put_field, rebuilt
 from plaingrad.engine.values.records import refuse_bits
@@ -111,6 +112,8 @@ class Identities(Hooks):
 
     def _refuse_hidden_memory(self, a: np.ndarray, owner: np.ndarray) -> None:
         """Memory that `owner` has borrowed by its address may be that of an active array."""
+        if self.texts.raw:
+            texts.check_bytes(self, lender_of(owner))
         if self.borrowed.finds_active(a, owner):
             missing_rule(
                 np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`)."

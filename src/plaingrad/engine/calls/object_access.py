@@ -32,7 +32,7 @@ from plaingrad.engine.users_code.class_attributes import (
     is_python_attribute,
     lookup,
 )
-from plaingrad.engine.values import array_classes, layouts
+from plaingrad.engine.values import array_classes, layouts, texts
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import fields
 
@@ -62,6 +62,8 @@ class ObjectAccess(Meeting):
             rule = rulebook.find(method) if method is not None else None
             if t is memoryview and self.finds_active(o):
                 missing_rule(method, "It reads differentiated numbers out of raw memory.")
+            if t is memoryview and self.level.texts.raw:
+                texts.check_bytes(self.level, o)
             if rule is not None and rule.kind not in ("mover", "inspector", "no_tangent"):
                 return self.applier(rule, method)(o, k)
         return o[k]

@@ -27,6 +27,8 @@ from plaingrad.engine.calls.frames import build_class_at, dir_at, eval_at, exec_
 from plaingrad.engine.calls.text_functions import (
     CsvWriter,
     astype_of,
+    bytes_of,
+    bytes_reader,
     formatter,
     from_file,
     parser,
@@ -178,6 +180,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     isinstance: _checks_class(isinstance),
     issubclass: _checks_class(issubclass),
     np.fromfile: from_file,
+    **{f: bytes_reader(f) for f in (memoryview, np.frombuffer, int.from_bytes)},
     **{f: reader(f) for f in (compile, Fraction, Decimal)},
     warnings.warn: caution.warns,
     **{
@@ -210,6 +213,8 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return formatter(descriptor)(level)
     if name == "astype" and kind_of(t) == ARRAY:
         return astype_of(level, descriptor)
+    if name == "tobytes" and (kind_of(t) == ARRAY or issubclass(t, np.generic)):
+        return bytes_of(level, descriptor)
     if name == "_set_shape" and kind_of(t) == ARRAY:  # what `a.shape = ...` is in NumPy 2.5 and later
 
         def set_shape(a: Any, *shape: Any) -> Any:

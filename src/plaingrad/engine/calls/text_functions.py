@@ -111,6 +111,36 @@ def reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
     return make
 
 
+def bytes_of(level: Level, tobytes: Any) -> Callable[..., Any]:
+    """a.tobytes(): the bytes are those of the plain call, and remembered."""
+    of_others = guarded(level.calls, tobytes)
+
+    def to_bytes(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(a, (np.ndarray, np.generic)) and a.dtype.kind in "fc" and level.calls.finds_active(a):
+            level.texts.remember_bytes(a)
+            return tobytes(a, *args, **kwargs)
+        return of_others(a, *args, **kwargs)
+
+    return to_bytes
+
+
+def bytes_reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
+    """A function that reads memory as numbers: it is not given bytes of differentiated arrays."""
+
+    def make(level: Level) -> Callable[..., Any]:
+        rule = rulebook.find(f)
+        plain = guarded(level.calls, f) if rule is None else level.calls.applier(rule, f)
+
+        def read(*args: Any, **kwargs: Any) -> Any:
+            if level.texts:
+                texts.check_bytes(level, *args, *kwargs.values())
+            return plain(*args, **kwargs)
+
+        return read
+
+    return make
+
+
 def from_file(level: Level) -> Callable[..., Any]:
     """np.fromfile(...): the numbers in a file, which are compared with what left as text."""
 
@@ -118,6 +148,8 @@ def from_file(level: Level) -> Callable[..., Any]:
         a = np.fromfile(*args, **kwargs)
         if level.texts:
             texts.check_number(level, a)
+            if level.texts.raw and args and text_into_c.path_of(args[0]) in level.texts.files:
+                texts.check_bytes(level, a.tobytes())
         return a
 
     return from_file

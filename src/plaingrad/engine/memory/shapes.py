@@ -12,7 +12,6 @@ import numpy as np
 from plaingrad.engine.memory.holders import looked_into
 from plaingrad.engine.memory.memory import Shadow
 
-
 HAS_METHOD = hasattr(np.ndarray, "_set_shape")
 
 

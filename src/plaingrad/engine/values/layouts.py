@@ -1,4 +1,4 @@
-"""What an array is, set in place: `a.shape = ...` is followed where the derivative can be; strides, type and data are not.
+"""What an array is, set in place: `a.shape = ...` is followed; strides, type and data are refused.
 
 Pullbacks hold arrays as they are, so a change of shape is a step on the tape: the way back gives the array the shape
 that it had before, as it does with overwritten elements, and the end of the way back the one that it has now.
@@ -37,8 +37,8 @@ def set_shape(level: Level, a: np.ndarray, shape: Any, put: Callable[[], None]) 
     """a.shape = shape, which `put` does.
 
     Raises:
-        MissingRuleError: `a` is an argument, whose name outside would have to change, too, or is differentiated in a way
-            that does not know of shapes that change.
+        MissingRuleError: `a` is an argument, which the caller knows by another name, or is differentiated in a way that
+            does not know of shapes that change.
     """
     levels = involved(level, a)
     if levels:
@@ -68,7 +68,10 @@ def refuse_change(level: Level, a: np.ndarray, name: str) -> None:
         if at.region(a) is not None:
             which, why = "a differentiated array", "Its derivative has the layout that it had before."
         else:
-            which, why = "an array that a pullback reads again", "The pullback would find another array there."
+            which, why = (
+                "an array that a pullback reads again",
+                "The pullback would find another array there.",
+            )
         fix = "use reshape, view or a copy, which are new arrays"
         refuse(
             MissingRuleError, f"`.{name}` of {which} is set in place", why=why, fix=fix, anchor="missing-rule"

@@ -51,6 +51,12 @@ CONVERTING = tuple(
     for name in """lib algos arrays groupby hashing hashtable index indexing internals interval join missing ops
     ops_dispatch properties reshape sort writers""".split()
 )
+#: Modules that make checksums; and those whose C functions make no numbers of bytes otherwise.
+DIGESTS = frozenset("_hashlib _md5 _sha1 _sha2 _sha3 _sha256 _sha512 _blake2 xxhash._xxhash".split())
+HASHING = DIGESTS | frozenset(
+    "_collections _functools _operator _io io _heapq _bisect _weakref _thread _queue _asyncio _contextvars _sre re "
+    "_abc typing".split()
+)
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
 
 
@@ -81,6 +87,24 @@ def reader_kind(f: Any) -> str:
     if module in MOVING or name.startswith("is_"):
         return "moving"
     return "reading"
+
+
+def only_digests(f: Any) -> bool:
+    """Whether a C function makes a checksum of memory, and nothing else."""
+    modules = (getattr(f, "__module__", None), getattr(getattr(f, "__objclass__", None), "__module__", None))
+    return getattr(f, "__name__", "") in CHECKSUMS or any(type(m) is str and m in DIGESTS for m in modules)
+
+
+def only_hashes(f: Any, kind: str) -> bool:
+    """Whether a C function without a rule compares, hashes, prints or writes bytes, and makes no numbers of them."""
+    module = getattr(f, "__module__", None)
+    name = getattr(f, "__name__", "")
+    if name in CHECKSUMS or kind == "writing" or (type(module) is str and module in HASHING):
+        return True
+    owner = getattr(f, "__objclass__", None)
+    return owner is not None and (
+        getattr(owner, "__module__", None) in HASHING or owner in (str, bytes, bytearray)
+    )
 
 
 def check_arguments(level: Level, f: Any, kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

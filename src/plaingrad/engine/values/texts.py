@@ -29,6 +29,7 @@ from plaingrad.engine.refusals.answered import is_expected
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.values import array_classes
 from plaingrad.engine.values.nesting import outwards
+from plaingrad.engine.values.raw_bytes import NOTE, RawBytes
 from plaingrad.errors import RoundTripError
 from plaingrad.rewrite import PLAIN
 from plaingrad.tangents.fields import fields_of
@@ -44,6 +45,7 @@ LAST_SPLIT = 9  # behind so many digits text may be split
 SHORT_DIGITS = 3  # of one that is recognised by all its digits, where a whole number is read
 TEXT = (str, bytes, bytearray, memoryview)
 TEXT_DTYPES = "SUT"
+IN_BYTES = "whose bytes these are"
 
 
 class Texts(dict[str, float]):
@@ -56,9 +58,10 @@ class Texts(dict[str, float]):
         files: paths of files that such text was written to.
         truncated: whole numbers that were made of such numbers.
         overflowed: not all are here.
+        raw: numbers that left as bytes.
     """
 
-    __slots__ = ("digits", "files", "overflowed", "pending", "short", "truncated")
+    __slots__ = ("digits", "files", "overflowed", "pending", "raw", "short", "truncated")
 
     def __init__(self) -> None:
         self.digits: dict[str, float] = {}
@@ -67,12 +70,13 @@ class Texts(dict[str, float]):
         self.files: set[str] = set()
         self.truncated: set[int] = set()
         self.overflowed = False
+        self.raw = RawBytes()
 
     def clear(self) -> None:
         """Forget everything, when a level is used again."""
         if self:
             super().clear()
-        for held in (self.digits, self.short, self.pending, self.files, self.truncated):
+        for held in (self.digits, self.short, self.pending, self.files, self.truncated, self.raw):
             if held:
                 held.clear()
         self.overflowed = False
@@ -83,6 +87,11 @@ class Texts(dict[str, float]):
             value = abs(float(part))
             if math.isfinite(value):
                 self._remember(value)
+
+    def remember_bytes(self, a: Any) -> None:
+        """The numbers of an array are about to leave as bytes."""
+        self.raw.remember(a)
+        self[NOTE] = math.nan  # something is remembered
 
     def _remember(self, value: float) -> None:
         if len(self) >= MOST:
@@ -106,6 +115,8 @@ class Texts(dict[str, float]):
             text: what is about to be read.
             fewest: how many digits make a number known by all its digits, wherever its point is.
         """
+        if self.raw and self.raw.find(text):
+            return IN_BYTES
         for literal in LITERAL.findall(text):
             if len(literal) < SHORT_DIGITS and POINT not in literal:
                 continue
@@ -308,9 +319,19 @@ def check_conversion(level: Level, x: Any, y: Any) -> None:
             refuse_number(level, found)
     elif kind in "iu":
         check_number(level, np.ravel(y)[:MOST].tolist())
+        check_bytes(level, x)
+    elif kind in "SUV" and not (kind == "V" and y.dtype.names):
+        check_bytes(level, x)
     elif kind == "V" and y.dtype.names:
         for name in y.dtype.names:
             check_conversion(level, x, y[name])
+
+
+def check_bytes(level: Level, *values: Any) -> None:
+    """Refuse bytes of a differentiated array on their way to code that makes numbers of them."""
+    raw = level.texts.raw
+    if raw and any(map(raw.find, values)):
+        refuse_number(level, IN_BYTES)
 
 
 def refuse_number(level: Level, number: str) -> NoReturn:
@@ -348,7 +369,7 @@ def holds_text(x: Any) -> bool:
         return x.dtype.kind in TEXT_DTYPES or (x.dtype.kind == "O" and any(map(holds_text, x.flat[:1000])))
     if isinstance(x, (list, tuple)):
         return any(map(holds_text, x[:1000]))
-    return isinstance(x, (str, bytes))
+    return isinstance(x, TEXT)
 
 
 def first_number(level: Level, x: Any, fewest: int = FEWEST_DIGITS) -> str | None:
