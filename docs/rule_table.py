@@ -38,6 +38,7 @@ TOPICS = {
     "Classes, objects, references": ("python/objects", "internals"),
     "Text and bytes": ("python/text",),
     "Tasks, threads, signals": ("concurrency",),
+    "Other processes": ("processes",),
     "scipy.special: gamma, beta, zeta": (
         "scipy/special/gamma",
         "scipy/special/incomplete",

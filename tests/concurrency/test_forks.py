@@ -345,8 +345,8 @@ def test_multiprocessing_by_fork_inside_of_a_derivative():
         return x * factor
 
     assert grad(g)(2.0) == 9.0
-    with pytest.raises(plaingrad.RoundTripError), context.Pool(1) as pool:
-        grad(lambda x: pool.apply(square, (x,)))(2.0)
+    with context.Pool(1) as pool:
+        assert grad(lambda x: pool.apply(square, (x,)))(2.0) == 4.0
 
 
 def square(x):

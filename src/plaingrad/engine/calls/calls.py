@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
 OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
 OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits", "plaingrad.rule_data")
+OWN += ("plaingrad.rules.processes.transfer",)
 REWRITABLE = (
     "plaingrad.api.recorded",
     "plaingrad.engine.memory.tape",

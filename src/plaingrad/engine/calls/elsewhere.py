@@ -10,15 +10,17 @@ from __future__ import annotations
 import contextvars
 import functools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.refusals.refuse import missing_rule, name_of, refuse
+from plaingrad.engine.calls import other_processes
+from plaingrad.engine.calls.bound_to_level import at_level
+from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
-from plaingrad.engine.values import text_into_c, texts
-from plaingrad.errors import PlaingradError, RoundTripError
+from plaingrad.engine.values import text_into_c
+from plaingrad.errors import PlaingradError
 from plaingrad.rewrite import in_force
 
 if TYPE_CHECKING:
@@ -44,31 +46,6 @@ def callback(level: Level, caller: Any, f: Any) -> Callable[..., Any]:
         return result
 
     return called_back
-
-
-def at_level(level: Level, f: Any) -> Callable[..., Any]:
-    """`f`, rewritten, to be run with `level` in force whatever the context it is called in."""
-
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return in_force(level, level.prep(f), *args, **kwargs)
-
-    return run
-
-
-class Stepped:
-    """The items of `items`, each made with `level` in force wherever the next one is asked for; `look` sees them."""
-
-    def __init__(self, level: Level, items: Iterable[Any], look: Callable[[Any], None]) -> None:
-        self.step = at_level(level, iter(level.iterable(items)).__next__)
-        self.look = look
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        item = self.step()
-        self.look(item)
-        return item
 
 
 # -- threads ------------------------------------------------------------------------------------------------------
@@ -103,7 +80,7 @@ def _submit(level: Level, submit: Any) -> Callable[..., Any]:
 
     def submit_at_level(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         if any(cls.__name__ == "InterpreterPoolExecutor" for cls in type(executor).__mro__):
-            return _submit_to_process(level, submit)(executor, f, *args, **kwargs)
+            return other_processes.refused(level, submit)(executor, f, *args, **kwargs)
         return submit(executor, at_level(level, f), *args, **kwargs)
 
     return submit_at_level
@@ -241,87 +218,6 @@ def adopt_callbacks(values: Iterable[Any]) -> None:
             adopt.adopt(x)
 
 
-# -- other processes --------------------------------------------------------------------------------------------------
-
-
-def _refuse_process(level: Level, f: Any, *values: Any) -> None:
-    """Refuse values on their way to another process if one of them is active: they go there as bytes."""
-    if any(_carries_active(level, x) for x in values):
-        refuse(
-            RoundTripError,
-            f"a differentiated value is handed to another process by `{f.__qualname__}`",
-            why="It goes there as bytes, and what comes back has lost its derivative.",
-            fix="use threads, or pass plaingrad.stop_gradient(x)",
-            anchor="round-trip",
-        )
-    if level.texts:
-        number = texts.first_number(level, values)
-        if number is not None:
-            text_into_c.refuse_text(level, f, number)
-
-
-def _carries_active(level: Level, x: Any) -> bool:
-    finds_active = level.calls.finds_active
-    if type(x) is functools.partial:
-        return any(_carries_active(level, part) for part in (x.func, *x.args, *x.keywords.values()))
-    if type(x) is FunctionType:
-        return any(map(finds_active, _kept_by(x)))
-    return finds_active(x)
-
-
-def _kept_by(f: FunctionType) -> list[Any]:
-    """The defaults of a function and what its cells hold."""
-    kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    for cell in f.__closure__ or ():
-        try:
-            kept.append(cell.cell_contents)
-        except ValueError:  # not bound yet
-            continue
-    return kept
-
-
-def _to_process(level: Level, f: Any) -> Callable[..., Any]:
-    def to_process(*args: Any, **kwargs: Any) -> Any:
-        target = getattr(args[0], "_target", None) if args else None
-        _refuse_process(level, f, target, *args, *kwargs.values())
-        return level.calls.inside(f)(*args, **kwargs)
-
-    return to_process
-
-
-def _submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
-    def submit_to_process(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-        _refuse_process(level, submit, getattr(executor, "_initargs", None), *args, *kwargs.values())
-        return submit(executor, *args, **kwargs)
-
-    return submit_to_process
-
-
-def _pool_work(level: Level, method: Any) -> Callable[..., Any]:
-    """Work for a `multiprocessing` pool, of threads or of processes; what it iterates over is walked by its threads."""
-    names = method.__code__.co_varnames[2 : method.__code__.co_argcount]
-
-    def pool_work(pool: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
-        call = {**dict(zip(names, args, strict=False)), **kwargs}
-
-        def look(x: Any) -> None:
-            if not threads:
-                _refuse_process(level, method, x)
-
-        for x in (f, call.get("args"), call.get("kwds")):
-            look(x)
-        if "iterable" in call:
-            items = Stepped(level, call["iterable"], look)
-            call["iterable"] = list(items) if method.__name__ == "_map_async" else items
-        for name in ("callback", "error_callback"):
-            if call.get(name) is not None:
-                call[name] = at_level(level, call[name])
-        return level.calls.inside(method)(pool, at_level(level, f) if threads else f, **call)
-
-    return pool_work
-
-
 #: What to call instead, by module and qualified name: naming the functions themselves would import their modules.
 FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("_thread", "start_new_thread"): _start_thread,
@@ -342,15 +238,7 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("atexit", "register"): _register,
     ("weakref", "ReferenceType"): _refer,
     ("_weakref", "proxy"): _refer,
-    ("concurrent.futures.process", "ProcessPoolExecutor.submit"): _submit_to_process,
-    ("multiprocessing.process", "BaseProcess.start"): _to_process,
-    ("multiprocessing.reduction", "ForkingPickler.dumps"): _to_process,
-    ("multiprocessing.queues", "Queue.put"): _to_process,
-    ("multiprocessing.queues", "JoinableQueue.put"): _to_process,
-    ("multiprocessing.pool", "Pool.apply_async"): _pool_work,
-    ("multiprocessing.pool", "Pool._map_async"): _pool_work,
-    ("multiprocessing.pool", "Pool.imap"): _pool_work,
-    ("multiprocessing.pool", "Pool.imap_unordered"): _pool_work,
+    **other_processes.FUNCTIONS,
 }
 
 

@@ -55,6 +55,11 @@ def is_listed(cls: type) -> bool:
     return is_among(cls, _kinds)
 
 
+def holds_nothing(cls: type) -> None:
+    """Let instances of a class of plaingrad's own, whatever they refer to, count as without tangent."""
+    _kinds[cls] = NOTHING
+
+
 def _kind_in_python(cls: type) -> int:
     """The kind of `cls`'s instances."""
     try:

@@ -1,0 +1,363 @@
+"""Work for other processes: a task with differentiated values becomes two steps (see `rules.processes`); what goes by
+pipes, queues and arguments of a process is refused if it is differentiated.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad.critical import imported
+from plaingrad.engine.calls.bound_to_level import Stepped, at_level
+from plaingrad.engine.memory.kinds import holds_nothing
+from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.memory.tape import Tree
+from plaingrad.engine.refusals.refuse import refuse, where
+from plaingrad.engine.users_code.class_attributes import lookup
+from plaingrad.engine.values import text_into_c, texts
+from plaingrad.errors import RoundTripError
+from plaingrad.rewrite import PLAIN, in_force
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.level import Level
+
+#: The tasks behind a future (or a result of a pool), one for each level at which they are differentiated.
+_tasks: weakref.WeakKeyDictionary[Any, list[Any]] = weakref.WeakKeyDictionary()
+
+
+def refuse_process(level: Level, f: Any, *values: Any) -> None:
+    """Refuse values on their way to another process if one of them is active: they go there as bytes."""
+    if any(carries_active(level, x) for x in values):
+        refuse(
+            RoundTripError,
+            f"a differentiated value is handed to another process by `{f.__qualname__}`",
+            why="It goes there as bytes, and what comes back has lost its derivative.",
+            fix="use threads, a pool's submit, map, starmap or apply, or pass plaingrad.stop_gradient(x)",
+            anchor="round-trip",
+        )
+    refuse_text(level, f, values)
+
+
+def refuse_text(level: Level, f: Any, values: tuple[Any, ...]) -> None:
+    """Refuse text that carries a differentiated number, on its way to another process."""
+    if level.texts:
+        number = texts.first_number(level, values)
+        if number is not None:
+            text_into_c.refuse_text(level, f, number)
+
+
+def carries_active(level: Level, x: Any) -> bool:
+    """Whether something that is pickled with `x` is active, at this level or further out."""
+    return any(map(level.calls.finds_active, carried(x)))
+
+
+def carried(x: Any) -> Iterator[Any]:
+    """`x`, and what functions and partial calls hold."""
+    if type(x) is functools.partial:
+        for part in (x.func, *x.args, *x.keywords.values()):
+            yield from carried(part)
+    elif type(x) is FunctionType:
+        yield from kept_by(x)
+    elif type(x) is MethodType:
+        yield x.__self__
+    else:
+        yield x
+
+
+def kept_by(f: FunctionType) -> list[Any]:
+    """The defaults of a function and what its cells hold."""
+    kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+    for cell in f.__closure__ or ():
+        try:
+            kept.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    return kept
+
+
+def further_out(level: Level, f: Any, *args: Any, **kwargs: Any) -> Any:
+    """f(*args, **kwargs) at the next level out, where it may be recorded, too."""
+    parent = level.parent
+    return in_force(parent, f if parent is PLAIN else parent.prep(f), *args, **kwargs)
+
+
+# -- tasks ----------------------------------------------------------------------------------------------------------
+
+
+def begin_task(
+    level: Level, pool: Any, method: Any, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """The task f(*args, **kwargs) for a worker of `pool`, recorded at this level.
+
+    None if nothing in it is active there; False if it cannot be pickled, which whoever asks for its result is told.
+    """
+    refuse_text(level, method, (f, args, kwargs))
+    found: set[int] = set()
+    for x in (*carried(f), args, kwargs):
+        found |= active_in(level.slot_of(x))
+    if not found:
+        return None
+    steps = imported("plaingrad.rules.processes.steps")
+    holds_nothing(steps.Task)  # its arguments are the business of the two steps
+    workers = imported("plaingrad.rules.processes.workers").workers_of(pool)
+    try:
+        task = steps.task_of(workers, f, args, kwargs, where())
+    except Exception:
+        return False
+    taken: set[int] = set()
+    for x in task.leaves:
+        taken |= active_in(level.slot_of(x))
+    if not taken and workers.by_value:
+        return None  # joblib's parcels know the whole of the work, but do not send it
+    if task.strange or not (found <= taken or workers.by_value):
+        refuse_strange(method, task)
+    level.calls.inside(steps.begun)(task)
+    return task
+
+
+def refuse_globals(level: Level, method: Any, f: Any) -> None:
+    """Refuse a function that reads a differentiated global: its copy in the other process has no derivative."""
+    todo, seen = list(functions_in(f)), set()
+    while todo:
+        f = todo.pop()
+        if id(f) in seen or len(seen) > 1000:
+            continue
+        seen.add(id(f))
+        space = f.__globals__
+        for name in f.__code__.co_names:
+            x = space.get(name)
+            if type(x) is FunctionType and x.__module__ == f.__module__:
+                todo.append(x)
+            elif x is not None and level.calls.finds_active(x):
+                refuse(
+                    RoundTripError,
+                    f"a task for another process, `{method.__qualname__}` of `{f.__qualname__}`, reads the global "
+                    f"`{name}`, which holds a differentiated value",
+                    why="The other process has a copy of it, which has lost its derivative.",
+                    fix="pass it as an argument of the task",
+                    anchor="round-trip",
+                )
+
+
+def functions_in(f: Any) -> Iterator[FunctionType]:
+    """The Python functions behind a callable."""
+    while type(f) is functools.partial:
+        f = f.func
+    f = getattr(f, "__func__", f)
+    if type(f) is not FunctionType and not isinstance(f, type):
+        f = lookup(type(f), "__call__")
+    if type(f) is FunctionType:
+        yield f
+
+
+def active_in(slot: Any) -> set[int]:
+    """The identities of the numbers at `slot`, and of what owns the memory of the arrays there."""
+    if slot is None:
+        return set()
+    if type(slot) is Tree:
+        return set().union(*map(active_in, slot.slots.values()))
+    return {id(owner_of(slot.x)) if isinstance(slot.x, np.ndarray) else id(slot.x)}
+
+
+def refuse_strange(method: Any, task: Any) -> None:
+    """Refuse a task whose arguments hold differentiated numbers in a form that cannot be followed."""
+    refuse(
+        RoundTripError,
+        f"a differentiated value is handed to another process by `{method.__qualname__}`",
+        why=f"Among what goes there is {task.strange or 'an object that its class pickles in its own way'}, "
+        "in which its derivative would be lost.",
+        fix="pass floats, complex numbers and arrays, in lists, tuples, dictionaries and plain objects",
+        anchor="round-trip",
+    )
+
+
+def submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
+    """Work for a pool of processes."""
+
+    def submit_task(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
+        refuse_process(level, submit, getattr(executor, "_initargs", None))
+        refuse_globals(level, submit, f)
+        task = None
+        if any(carries_active(level, x) for x in (f, args, kwargs)):
+            task = begin_task(level, executor, submit, f, args, kwargs)
+        else:
+            refuse_text(level, submit, (f, args, kwargs))
+        future = further_out(level, submit, executor, f, *args, **kwargs)
+        file_tasks(future, task)
+        return future
+
+    return submit_task
+
+
+def refused(level: Level, submit: Any) -> Callable[..., Any]:
+    """Work for a pool of interpreters, which gets no differentiated values."""
+
+    def submit_task(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
+        refuse_process(level, submit, getattr(executor, "_initargs", None), *args, *kwargs.values())
+        return submit(executor, *args, **kwargs)
+
+    return submit_task
+
+
+def result_of(level: Level, result: Any) -> Callable[..., Any]:
+    """What a task has returned: `Future.result`, and `get` of the results of a pool of multiprocessing."""
+    inside = level.calls.inside(result)
+
+    def result_at_level(future: Any, *args: Any, **kwargs: Any) -> Any:
+        entries = _tasks.get(future)
+        if entries is None:
+            return inside(future, *args, **kwargs)
+        value = further_out(level, result, future, *args, **kwargs)
+        if False in entries:
+            refuse_result(level, result)
+        value = level.calls.inside(imported("plaingrad.rules.processes.steps").arrived)(entries, value)
+        if hasattr(future, "_result"):
+            future._result = value
+        else:
+            future._value = value
+        return value
+
+    return result_at_level
+
+
+def refuse_result(level: Level, method: Any) -> None:
+    """Refuse the result of a task that could not be pickled here, although it was elsewhere."""
+    refuse(
+        RoundTripError,
+        f"`{method.__qualname__}` gives what another process has made of differentiated values",
+        why="The task could not be taken apart by pickle, so its derivative cannot be followed.",
+        fix="pass functions of modules, and objects that pickle can take",
+        anchor="round-trip",
+    )
+
+
+def file_tasks(result: Any, entry: Any) -> None:
+    """Let whoever asks for `result` at this level find its tasks."""
+    if entry is not None:
+        _tasks.setdefault(result, []).append(entry)
+
+
+def to_process(level: Level, f: Any) -> Callable[..., Any]:
+    """What starts a process, or sends something to one."""
+
+    def send(*args: Any, **kwargs: Any) -> Any:
+        target = getattr(args[0], "_target", None) if args else None
+        refuse_process(level, f, target, *args, *kwargs.values())
+        refuse_globals(level, f, target)
+        return level.calls.inside(f)(*args, **kwargs)
+
+    return send
+
+
+def make_pool(level: Level, make: Any) -> Callable[..., Any]:
+    """`Pool`, or its `__init__`: the threads that hand its work to other processes are not the program's."""
+
+    def make_at_level(*args: Any, **kwargs: Any) -> Any:
+        if args and any(cls.__name__ == "ThreadPool" for cls in type(args[0]).__mro__):
+            return level.calls.inside(make)(*args, **kwargs)
+        refuse_process(level, make, *args, *kwargs.values())
+        return further_out(level, make, *args, **kwargs)
+
+    return make_at_level
+
+
+def pool_work(level: Level, method: Any) -> Callable[..., Any]:
+    """Work for a `multiprocessing` pool, of threads or of processes; what it iterates over is walked by its threads."""
+    names = method.__code__.co_varnames[2 : method.__code__.co_argcount]
+    is_map = method.__name__ == "_map_async"
+
+    def work(pool: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        call = {**dict(zip(names, args, strict=False)), **kwargs}
+        threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
+        if not threads:
+            refuse_globals(level, method, f)
+        if not threads and (is_map or method.__name__ == "apply_async"):
+            if is_map:
+                call["iterable"] = list(level.iterable(call["iterable"]))
+            if any(carries_active(level, x) for x in (f, *call.values())):
+                return work_for_processes(level, method, pool, f, call)
+
+        def look(x: Any) -> None:
+            if not threads:
+                refuse_process(level, method, x)
+
+        for x in (f, call.get("args"), call.get("kwds")):
+            look(x)
+        if "iterable" in call:
+            items = Stepped(level, call["iterable"], look)
+            call["iterable"] = list(items) if is_map else items
+        for name in ("callback", "error_callback"):
+            if call.get(name) is not None:
+                call[name] = at_level(level, call[name])
+        return level.calls.inside(method)(pool, at_level(level, f) if threads else f, **call)
+
+    return work
+
+
+def work_for_processes(level: Level, method: Any, pool: Any, f: Any, call: dict[str, Any]) -> Any:
+    """Differentiated work for a pool of processes: one task, or for a map as many as it makes parcels."""
+    entry: Any
+    if method.__name__ == "apply_async":
+        args, kwargs = tuple(call.get("args", ())), dict(call.get("kwds") or {})
+        entry = begin_task(level, pool, method, f, args, kwargs)
+    else:
+        items, size = call["iterable"], call.get("chunksize")
+        if not size:
+            size = -(-len(items) // (4 * pool._processes))  # as the pool does
+        mapped = imported("plaingrad.rules.processes.steps").mapped
+        stars = call["mapper"].__name__ == "starmapstar"
+        entry = []
+        for first in range(0, len(items), size):
+            some = items[first : first + size]
+            task = begin_task(level, pool, method, mapped, (f, stars, some), {})
+            if task is False:
+                entry = False
+                break
+            entry.append((task, len(some)))
+        if entry and all(task is None for task, _ in entry):
+            entry = None
+    if call.get("callback") is not None:
+        call["callback"] = taking_in(level, entry, call["callback"])
+    if call.get("error_callback") is not None:
+        call["error_callback"] = at_level(level, call["error_callback"])
+    result = further_out(level, method, pool, f, **call)
+    file_tasks(result, entry)
+    return result
+
+
+def taking_in(level: Level, entry: Any, callback: Any) -> Callable[[Any], None]:
+    """A callback for a result that it gets with its derivative."""
+    run = at_level(level, callback)
+
+    def called(value: Any) -> None:
+        if entry is not None:
+            steps = imported("plaingrad.rules.processes.steps")
+            value = in_force(level, level.calls.inside(steps.arrived), [entry], value)
+        run(value)
+
+    return called
+
+
+#: What to call instead, by module and qualified name: naming the functions themselves would import their modules.
+FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
+    ("concurrent.futures.process", "ProcessPoolExecutor.submit"): submit_to_process,
+    ("loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
+    ("joblib.externals.loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
+    ("concurrent.futures._base", "Future.result"): result_of,
+    ("multiprocessing.pool", "ApplyResult.get"): result_of,
+    ("multiprocessing.process", "BaseProcess.start"): to_process,
+    ("multiprocessing.reduction", "ForkingPickler.dumps"): to_process,
+    ("multiprocessing.queues", "Queue.put"): to_process,
+    ("multiprocessing.queues", "JoinableQueue.put"): to_process,
+    ("multiprocessing.pool", "Pool"): make_pool,
+    ("multiprocessing.pool", "Pool.__init__"): make_pool,
+    ("multiprocessing.pool", "Pool.apply_async"): pool_work,
+    ("multiprocessing.pool", "Pool._map_async"): pool_work,
+    ("multiprocessing.pool", "Pool.imap"): pool_work,
+    ("multiprocessing.pool", "Pool.imap_unordered"): pool_work,
+}

@@ -1,0 +1,134 @@
+"""Where a task runs again: the pool that ran it, or, where that has been closed, another like it."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from plaingrad import rulebook
+from plaingrad.define import mover
+from plaingrad.rulebook import Rule
+
+_of_pools: weakref.WeakKeyDictionary[Any, Workers] = weakref.WeakKeyDictionary()
+
+
+class Workers:
+    """The processes for the derivatives of tasks of one pool.
+
+    A pool is mostly closed before the way back begins. The one made in its place has as many workers, made in the same
+    way; it lives until nobody can need it: as long as a task that is recorded, and as the program's own pool.
+    """
+
+    __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value")
+
+    def __init__(self, pool: Any) -> None:
+        self.by_value = is_lokys(pool)  # functions without a name travel, too
+        self._pool = weakref.ref(pool)
+        self._again = recipe_of(pool)
+        self._made: Any = None
+
+    def pool(self, meanwhile: bool) -> Any:
+        """The pool, or one in its place: where it is closed, or where the program's own tasks run `meanwhile`.
+
+        These have callbacks, which run in the thread that handles the pool's results: such a callback may wait for the
+        derivative of the task.
+        """
+        pool = self._pool()
+        if not meanwhile and pool is not None and is_open(pool):
+            return pool
+        if self._made is None or not is_open(self._made):
+            make, close = self._again
+            self._made = make()
+            weakref.finalize(self, close, self._made)
+        return self._made
+
+    def begin(self, f: Any, args: tuple[Any, ...], meanwhile: bool) -> Any:
+        """Begin f(*args) in a worker."""
+        pool = opened(self, meanwhile)
+        return pool.submit(f, *args) if hasattr(pool, "submit") else pool.apply_async(f, args)
+
+    def wait(self, running: Any, task: Any) -> Any:
+        """What came of it."""
+        try:
+            return running.result() if hasattr(running, "result") else running.get()
+        except Exception as error:
+            say_where(error, task)
+            raise
+
+
+def opened(workers: Workers, meanwhile: bool) -> Any:
+    """An open pool of workers. It is made outside of every level, for the threads that serve it are nobody's."""
+    return workers.pool(meanwhile)
+
+
+def opened_further_out(order: int, workers: Workers, meanwhile: bool) -> Any:
+    """The same one level out, and so on."""
+    return opened(workers, meanwhile)
+
+
+def say_where(error: BaseException, task: Any) -> None:
+    """Note on an error which task it is about."""
+    name = getattr(task.f, "__qualname__", None) or repr(task.f)
+    error.add_note(f"for the derivative of the task `{name}`, begun {task.where}, in another process")
+
+
+def workers_of(pool: Any) -> Workers:
+    """The workers for the tasks of a pool."""
+    found = _of_pools.get(pool)
+    if found is None:
+        found = _of_pools[pool] = Workers(pool)
+    return found
+
+
+def is_lokys(pool: Any) -> bool:
+    """Whether a pool is one of loky's, which joblib uses."""
+    return hasattr(pool, "_flags")
+
+
+def is_open(pool: Any) -> bool:
+    """Whether a pool takes tasks."""
+    if is_lokys(pool):
+        return not pool._flags.shutdown and pool._flags.broken is None
+    if hasattr(pool, "submit"):
+        return not pool._shutdown_thread and not pool._broken
+    return pool._state == "RUN"
+
+
+def recipe_of(pool: Any) -> Any:
+    """Two functions: one makes a pool like this one, one closes what it has made."""
+    if is_lokys(pool):
+        base = next(cls for cls in type(pool).__mro__ if cls.__name__ == "ProcessPoolExecutor")
+        count, start = pool._max_workers, (pool._initializer, pool._initargs)
+        context, env = pool._context, pool._env
+        return (lambda: base(count, context=context, initializer=start[0], initargs=start[1], env=env)), close_executor
+    if hasattr(pool, "submit"):
+        from concurrent.futures import ProcessPoolExecutor  # its subclasses may be made in other ways
+
+        options = {"mp_context": pool._mp_context, "initializer": pool._initializer, "initargs": pool._initargs}
+        most = getattr(pool, "_max_tasks_per_child", None)
+        if most is not None:
+            options["max_tasks_per_child"] = most
+        count = pool._max_workers
+        return (lambda: ProcessPoolExecutor(count, **options)), close_executor
+    count, initializer, initargs, most = (
+        pool._processes,
+        pool._initializer,
+        pool._initargs,
+        pool._maxtasksperchild,
+    )
+    context = pool._ctx
+    return (lambda: context.Pool(count, initializer, initargs, most)), close_pool
+
+
+def close_executor(pool: Any) -> None:
+    """Let the workers of an executor end."""
+    pool.shutdown(wait=False)
+
+
+def close_pool(pool: Any) -> None:
+    """End the workers of a pool of multiprocessing."""
+    pool.terminate()
+
+
+mover(say_where)
+rulebook.add(Rule(opened, "outside", definition=opened_further_out, source="plaingrad/rules/processes/workers.py"))

@@ -1,0 +1,337 @@
+"""Work for other processes: derivatives of tasks, in every mode, against the same task run here."""
+
+import asyncio
+import concurrent.futures
+import functools
+import gc
+import math
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+from process_tasks import (
+    Own,
+    Spring,
+    as_bytes,
+    as_decimal,
+    as_text,
+    count,
+    double,
+    drawn,
+    failing,
+    in_place,
+    layer,
+    mixed,
+    of_own,
+    single,
+    stretched,
+    turned,
+)
+
+import plaingrad
+
+
+@pytest.fixture(scope="module")
+def executor():
+    """A pool that stays open."""
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def pool():
+    """A pool of multiprocessing."""
+    made = multiprocessing.get_context("fork").Pool(2)
+    yield made
+    made.terminate()
+    made.join()
+
+
+def agrees(f, plain, x=0.7, rel=1e-12):
+    """The derivatives of f, in every mode, are those of `plain`, which does the same in this process."""
+    assert f(x) == pytest.approx(plain(x), rel=1e-15)
+    y, slope = plaingrad.value_and_grad(f)(x)
+    assert y == f(x)
+    assert slope == pytest.approx(plaingrad.grad(plain)(x), rel=rel)
+    assert plaingrad.jvp(f, (x,), (1.0,)) == pytest.approx(plaingrad.jvp(plain, (x,), (1.0,)), rel=rel)
+    second = plaingrad.derivative(plaingrad.grad(plain))(x)
+    assert plaingrad.derivative(plaingrad.grad(f))(x) == pytest.approx(second, rel=rel)
+    assert plaingrad.grad(plaingrad.grad(f))(x) == pytest.approx(second, rel=rel)
+
+
+def test_tasks_of_a_pool_that_is_closed_before_the_way_back():
+    def f(x):
+        with concurrent.futures.ProcessPoolExecutor(2) as pool:
+            a, b = pool.submit(double, x), pool.submit(mixed, x, k=2.0)
+            return a.result() * b.result()["a"] + b.result()["b"][0]
+
+    agrees(f, lambda x: double(x) * mixed(x, k=2.0)["a"] + mixed(x)["b"][0])
+
+
+def test_closed_form_of_a_task(executor):
+    found = plaingrad.grad(lambda x: executor.submit(mixed, x, 3.0).result()["a"] * x)(0.4)
+    assert found == pytest.approx(3 * 0.4 * math.cos(1.2) + math.sin(1.2), rel=1e-14)
+
+
+def test_map_with_several_arguments_and_chunks(executor):
+    weights = np.array([[1.0, 2.0], [3.0, 4.0]])
+    inputs = [np.array([0.1 * k, 0.2]) for k in range(5)]
+
+    def f(w):
+        return sum(np.sum(y) * s for y, s in executor.map(layer, [w] * 3 + [w * 2.0] * 2, inputs, chunksize=2))
+
+    def plain(w):
+        return sum(np.sum(y) * s for y, s in map(layer, [w] * 3 + [w * 2.0] * 2, inputs))
+
+    np.testing.assert_allclose(plaingrad.grad(f)(weights), plaingrad.grad(plain)(weights), rtol=1e-13)
+    flat = [lambda p, g=g: g(p.reshape(2, 2)) for g in (f, plain)]
+    found, expected = (plaingrad.hessian(g)(weights.ravel()) for g in flat)
+    np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-14)
+    found = plaingrad.jacobian(flat[0], mode="forward")(weights.ravel())
+    np.testing.assert_allclose(found, plaingrad.grad(plain)(weights).ravel(), rtol=1e-13)
+
+
+def test_a_pullback_through_tasks_may_be_called_many_times(executor):
+    def f(x):
+        return np.concatenate([executor.submit(double, x * k).result() for k in (1.0, 2.0)])
+
+    found = plaingrad.jacobian(f, mode="reverse")(np.array([0.5, 0.25]))
+    np.testing.assert_array_equal(found, np.vstack([2 * np.eye(2), 4 * np.eye(2)]))
+
+
+def test_objects_methods_and_partial_calls(executor):
+    def f(x):
+        spring = Spring(x, 2.0)
+        period = executor.submit(spring.period, x).result()
+        other = executor.submit(stretched, spring, x * x).result()
+        assert type(other) is Spring
+        return period * other.stiffness + executor.submit(functools.partial(mixed, k=x), 2.0).result()["a"]
+
+    def plain(x):
+        spring = Spring(x, 2.0)
+        return spring.period(x) * stretched(spring, x * x).stiffness + mixed(2.0, k=x)["a"]
+
+    agrees(f, plain)
+
+
+def test_the_result_is_one_object(executor):
+    def f(x):
+        future = executor.submit(mixed, x)
+        first = future.result()
+        assert future.result() is first
+        assert first["n"] == 7 and type(first["b"][1]) is int
+        return first["a"] + future.result()["b"][0]
+
+    agrees(f, lambda x: mixed(x)["a"] + mixed(x)["b"][0])
+
+
+def test_arguments_that_are_overwritten_after_the_task_began(executor):
+    def f(x):
+        a = np.array([x, x * x])
+        future = executor.submit(in_place, a)
+        again = executor.submit(double, a)
+        before = again.result()[1]
+        a *= 10.0
+        return future.result()[0] + before + a[0]
+
+    agrees(f, lambda x: 3 * x * x + 2 * x * x + 10.0 * x, rel=1e-11)
+
+
+def test_numbers_of_other_kinds(executor):
+    found = plaingrad.grad(lambda x: executor.submit(single, x).result())(np.float32(0.5))
+    assert type(found) is np.float32 and found == 2.0
+    z = 0.3 + 0.4j
+    found = plaingrad.grad(lambda z: executor.submit(turned, z).result().imag)(z)
+    assert found == pytest.approx(plaingrad.grad(lambda z: turned(z).imag)(z), rel=1e-14)
+    assert plaingrad.grad(lambda x: x * executor.submit(count, x).result()[0])(0.75) == 7.0
+    found = plaingrad.grad(lambda a: np.sum(executor.submit(double, a[::-2]).result()))(np.arange(5.0))
+    np.testing.assert_array_equal(found, [2.0, 0.0, 2.0, 0.0, 2.0])
+    assert plaingrad.grad(lambda a: executor.submit(double, a).result().sum())(np.empty((0, 2))).shape == (0, 2)
+
+
+def test_completion_callbacks_and_event_loops(executor):
+    def completed(x):
+        futures = [executor.submit(double, x * k) for k in (1.0, 2.0, 3.0)]
+        return math.fsum(future.result() ** 2 for future in concurrent.futures.as_completed(futures))
+
+    agrees(completed, lambda x: 4 * x * x + 16 * x * x + 36 * x * x)
+
+    def called(x):
+        found = []
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            pool.submit(double, x).add_done_callback(lambda future: found.append(future.result() * x))
+        return found[0]
+
+    agrees(called, lambda x: 2.0 * x * x)
+
+    def awaited(x):
+        async def main():
+            loop = asyncio.get_running_loop()
+            a, b = await asyncio.gather(
+                loop.run_in_executor(executor, double, x), loop.run_in_executor(executor, mixed, x)
+            )
+            return a * b["a"]
+
+        return asyncio.run(main())
+
+    agrees(awaited, lambda x: double(x) * mixed(x)["a"])
+
+
+def test_pools_of_multiprocessing(pool):
+    agrees(lambda x: pool.apply(double, (x,)) * x, lambda x: double(x) * x)
+    agrees(lambda x: pool.apply(mixed, (2.0,), {"k": x})["a"], lambda x: mixed(2.0, k=x)["a"])
+    agrees(lambda x: sum(pool.map(double, (x * k for k in range(9)))), lambda x: sum(double(x * k) for k in range(9)))
+    pairs = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    agrees(
+        lambda x: sum(d["a"] for d in pool.starmap(mixed, [(a, x * b) for a, b in pairs], chunksize=2)),
+        lambda x: sum(mixed(a, x * b)["a"] for a, b in pairs),
+    )
+    agrees(lambda x: sum(pool.map_async(double, [x, 1.0, x * x]).get()), lambda x: sum(map(double, [x, 1.0, x * x])))
+    assert plaingrad.grad(lambda x: x * len(pool.map(double, [])))(2.0) == 0.0
+
+    def called(x):
+        found = []
+        results = [pool.apply_async(double, (x,), callback=found.append)]
+        results.append(pool.map_async(double, [x * x, 1.0], callback=found.extend))
+        y = results[0].get() + results[1].get()[0]
+        results[1].wait()
+        while len(found) < 3:
+            pass
+        return y * sum(found)
+
+    def made_inside(x):
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            return sum(pool.map(double, [x, x * x]))
+
+    agrees(made_inside, lambda x: 2 * x + 2 * x * x)
+    agrees(called, lambda x: (2 * x + 2 * x * x) * (2 * x + 2 * x * x + 2.0), rel=1e-11)
+
+
+SCALE = 1.0
+
+
+def scaled(x):
+    """x by a global."""
+    return x * SCALE
+
+
+def test_a_global_that_depends_on_the_inputs_is_refused(executor, pool):
+    def f(x, begin):
+        global SCALE
+        SCALE = x * 2.0
+        try:
+            return begin(scaled, x)
+        finally:
+            SCALE = 1.0
+
+    for begin in (
+        lambda task, x: executor.submit(task, 1.0).result() * x,
+        lambda task, x: pool.apply(task, (x,)),
+        lambda task, x: multiprocessing.Process(target=task, args=(1.0,)).start(),
+    ):
+        with pytest.raises(plaingrad.RoundTripError, match="the global `SCALE`"):
+            plaingrad.grad(f)(2.0, begin)
+
+
+@pytest.mark.slow
+def test_joblib_with_every_backend():
+    joblib = pytest.importorskip("joblib")
+
+    def f(x, backend):
+        parallel = joblib.Parallel(n_jobs=2, backend=backend)
+        return sum(parallel(joblib.delayed(double)(x * k) for k in range(4))) * x
+
+    for backend in ("loky", "multiprocessing", "threading"):
+        assert plaingrad.grad(f)(2.0, backend) == pytest.approx(48.0, rel=1e-14)
+    assert plaingrad.jvp(lambda x: f(x, "loky"), (2.0,), (1.0,)) == pytest.approx((48.0, 48.0), rel=1e-14)
+
+    def by_value(x):
+        return sum(joblib.Parallel(n_jobs=2)(joblib.delayed(lambda y: y * x)(x * k) for k in range(3)))
+
+    assert plaingrad.grad(by_value)(2.0) == 12.0
+
+
+def test_exceptions_and_timeouts_are_those_of_the_task(executor):
+    def f(x):
+        future = executor.submit(failing, x)
+        try:
+            return future.result()
+        except ValueError as error:
+            assert error.args == ("not True",)
+            return x * x
+
+    assert plaingrad.grad(f)(3.0) == 6.0
+
+    def unpicklable(x):
+        return executor.submit(lambda y: y * x, x).result()
+
+    with pytest.raises(Exception) as plain:
+        unpicklable(2.0)
+    with pytest.raises(type(plain.value)):
+        plaingrad.grad(unpicklable)(2.0)
+
+    def cancelled(x):
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            futures = [pool.submit(double, x) for _ in range(20)]
+            gone = [future for future in futures if future.cancel()]
+            return sum(future.result() for future in futures if future not in gone) / (20 - len(gone))
+
+    assert plaingrad.grad(cancelled)(3.0) == pytest.approx(2.0, rel=1e-12)
+
+
+def test_results_that_may_hide_numbers_are_refused(executor):
+    for task, x in [(as_decimal, 0.5), (as_text, 0.5), (as_bytes, np.ones(2))]:
+
+        def f(x, task=task):
+            return executor.submit(task, x).result() and np.sum(x)
+
+        with pytest.raises(plaingrad.MissingRuleError, match=f"`{task.__name__}`"):
+            plaingrad.grad(f)(x)
+
+
+def test_objects_that_pickle_in_their_own_way_are_refused(executor):
+    with pytest.raises(plaingrad.RoundTripError, match="Own"):
+        plaingrad.grad(lambda x: executor.submit(of_own, Own(x)).result())(2.0)
+    assert plaingrad.grad(lambda x: x * executor.submit(of_own, Own(2.0)).result())(3.0) == pytest.approx(4.0)
+
+
+def test_a_task_with_random_numbers_is_refused(executor):
+    with pytest.raises(plaingrad.CheckpointError, match="run again") as refusal:
+        plaingrad.grad(lambda x: executor.submit(drawn, x).result())(2.0)
+    assert any("`drawn`" in note and "test_processes.py" in note for note in refusal.value.__notes__)
+
+
+def test_an_error_on_the_way_back_names_the_task():
+    def f(x):
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            return pool.submit(ends_a_second_time, x, marker).result()
+
+    marker = f"/tmp/plaingrad-{os.getpid()}"
+    try:
+        with pytest.raises(concurrent.futures.process.BrokenProcessPool) as broken:
+            plaingrad.grad(f)(0.5)
+    finally:
+        os.unlink(marker)
+    assert any("`ends_a_second_time`" in note and "test_processes.py" in note for note in broken.value.__notes__)
+
+
+def ends_a_second_time(x, marker):
+    """x^2, the first time."""
+    if os.path.exists(marker):
+        os._exit(1)
+    with open(marker, "w"):
+        return x * x
+
+
+def test_no_process_is_left_behind():
+    def f(x):
+        with concurrent.futures.ProcessPoolExecutor(1) as pool:
+            return pool.submit(double, x).result()
+
+    before = set(multiprocessing.active_children())
+    assert plaingrad.grad(f)(3.0) == 2.0
+    gc.collect()  # the tape may be in a circle
+    for process in set(multiprocessing.active_children()) - before:
+        process.join(10)
+    assert set(multiprocessing.active_children()) <= before

@@ -1,0 +1,91 @@
+"""Tasks for other processes, which find them by name."""
+
+import math
+import os
+import random
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+
+@dataclass
+class Spring:
+    stiffness: float
+    mass: float = 1.0
+
+    def period(self, k):
+        return k * math.sqrt(self.mass / self.stiffness)
+
+
+class Own:
+    """Pickles in its own way."""
+
+    def __init__(self, x):
+        self.square = x * x
+
+    def __reduce__(self):
+        return Own, (math.sqrt(self.square),)
+
+
+def double(y):
+    return y * 2.0
+
+
+def mixed(x, k=1.0):
+    return {"a": math.sin(x * k), "b": [x * x, 3], "n": 7, "name": "mixed"}
+
+
+def layer(w, x):
+    return np.tanh(w @ x), float(np.sum(x))
+
+
+def stretched(spring, by):
+    return Spring(spring.stiffness * by, spring.mass + by * by)
+
+
+def of_own(own):
+    return own.square
+
+
+def as_decimal(x):
+    return Decimal(x)
+
+
+def as_text(x):
+    return f"{x:.12f}"
+
+
+def as_bytes(a):
+    return a.tobytes()
+
+
+def drawn(x):
+    return x * random.random()
+
+
+def failing(x):
+    raise ValueError(f"not {x > 0}")
+
+
+def ending(x):
+    if x > 0.65:
+        return x * x
+    os._exit(1)
+
+
+def in_place(a):
+    a[0] = a[1] * 3.0
+    return a
+
+
+def single(x):
+    return np.float32(x) * np.float32(2.0)
+
+
+def turned(z):
+    return z * z * 1j
+
+
+def count(x):
+    return int(x * 10), x > 1
