@@ -101,6 +101,7 @@ class Step:
         self.primal = primal
 
     def __call__(self, *args: Any) -> Any:
+        """The value alone."""
         return self.primal(*args)
 
 
