@@ -343,21 +343,29 @@ def taking_in(level: Level, entry: Any, callback: Any) -> Callable[[Any], None]:
     return called
 
 
-#: What to call instead, by module and qualified name: naming the functions themselves would import their modules.
+#: What to call instead, by the name in multiprocessing; multiprocess, which pathos uses, has the same names.
+_OF_MULTIPROCESSING = {
+    ("pool", "ApplyResult.get"): result_of,
+    ("pool", "Pool"): make_pool,
+    ("pool", "Pool.__init__"): make_pool,
+    ("pool", "Pool.apply_async"): pool_work,
+    ("pool", "Pool._map_async"): pool_work,
+    ("pool", "Pool.imap"): pool_work,
+    ("pool", "Pool.imap_unordered"): pool_work,
+    ("process", "BaseProcess.start"): to_process,
+    ("reduction", "ForkingPickler.dumps"): to_process,
+    ("queues", "Queue.put"): to_process,
+    ("queues", "JoinableQueue.put"): to_process,
+}
+#: The same by module and qualified name: naming the functions themselves would import their modules.
 FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("concurrent.futures.process", "ProcessPoolExecutor.submit"): submit_to_process,
     ("loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("joblib.externals.loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("concurrent.futures._base", "Future.result"): result_of,
-    ("multiprocessing.pool", "ApplyResult.get"): result_of,
-    ("multiprocessing.process", "BaseProcess.start"): to_process,
-    ("multiprocessing.reduction", "ForkingPickler.dumps"): to_process,
-    ("multiprocessing.queues", "Queue.put"): to_process,
-    ("multiprocessing.queues", "JoinableQueue.put"): to_process,
-    ("multiprocessing.pool", "Pool"): make_pool,
-    ("multiprocessing.pool", "Pool.__init__"): make_pool,
-    ("multiprocessing.pool", "Pool.apply_async"): pool_work,
-    ("multiprocessing.pool", "Pool._map_async"): pool_work,
-    ("multiprocessing.pool", "Pool.imap"): pool_work,
-    ("multiprocessing.pool", "Pool.imap_unordered"): pool_work,
+    **{
+        (f"{package}.{module}", name): make
+        for package in ("multiprocessing", "multiprocess")
+        for (module, name), make in _OF_MULTIPROCESSING.items()
+    },
 }

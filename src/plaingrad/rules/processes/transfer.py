@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import importlib
 import io
 import numbers
 import pickle
@@ -62,11 +63,9 @@ class _Taking(_WithoutLeaves, ForkingPickler):
 
 
 @functools.cache
-def _taking_by_value() -> Any:
-    """A class that pickles functions by value where they have no name, as loky does."""
-    import cloudpickle
-
-    return type("_TakingByValue", (_WithoutLeaves, cloudpickle.Pickler), {})
+def _taking_by_value(package: str) -> Any:
+    """A class that pickles functions by value where they have no name: by cloudpickle or dill."""
+    return type("_TakingByValue", (_WithoutLeaves, importlib.import_module(package).Pickler), {})
 
 
 class Parts:
@@ -80,9 +79,9 @@ class Parts:
 
     __slots__ = ("leaves", "pickled", "strange")
 
-    def __init__(self, x: Any, is_result: bool = False, by_value: bool = False) -> None:
+    def __init__(self, x: Any, is_result: bool = False, by_value: str = "") -> None:
         file = io.BytesIO()
-        taken = (_taking_by_value() if by_value else _Taking)(file, is_result)
+        taken = (_taking_by_value(by_value) if by_value else _Taking)(file, is_result)
         taken.dump(x)
         self.pickled = file.getvalue()
         self.leaves = taken.leaves
@@ -126,9 +125,9 @@ def text_of_numbers(x: Any) -> str:
 
 
 def is_harmless(t: type, method: types.FunctionType) -> bool:
-    """Whether a method of pickling, in Python, is known to make no numbers: of enumerations, named tuples, joblib."""
+    """Whether a method of pickling, in Python, is known to make no numbers: of enumerations, say."""
     home = method.__module__.partition(".")[0]
-    return home in ("enum", "copyreg", "joblib", "loky") or (hasattr(t, "_fields") and issubclass(t, tuple))
+    return home in ("enum", "copyreg", "joblib", "loky", "dill", "cloudpickle") or (hasattr(t, "_fields") and issubclass(t, tuple))
 
 
 class _Putting(pickle.Unpickler):

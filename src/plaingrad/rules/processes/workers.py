@@ -22,7 +22,7 @@ class Workers:
     __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value")
 
     def __init__(self, pool: Any) -> None:
-        self.by_value = is_lokys(pool)  # functions without a name travel, too
+        self.by_value = pickler_of(pool)
         self._pool = weakref.ref(pool)
         self._again = recipe_of(pool)
         self._made: Any = None
@@ -83,6 +83,13 @@ def workers_of(pool: Any) -> Workers:
 def is_lokys(pool: Any) -> bool:
     """Whether a pool is one of loky's, which joblib uses."""
     return hasattr(pool, "_flags")
+
+
+def pickler_of(pool: Any) -> str:
+    """The package by which functions without a name travel, too; empty: they do not."""
+    if is_lokys(pool):
+        return "cloudpickle"
+    return "dill" if type(pool).__module__.startswith("multiprocess.") else ""
 
 
 def is_open(pool: Any) -> bool:
