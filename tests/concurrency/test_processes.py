@@ -19,6 +19,7 @@ from process_tasks import (
     count,
     double,
     drawn,
+    ends_a_second_time,
     failing,
     in_place,
     layer,
@@ -323,14 +324,6 @@ def test_an_error_on_the_way_back_names_the_task():
     finally:
         os.unlink(marker)
     assert any("`ends_a_second_time`" in note and "test_processes.py" in note for note in broken.value.__notes__)
-
-
-def ends_a_second_time(x, marker):
-    """x^2, the first time."""
-    if os.path.exists(marker):
-        os._exit(1)
-    with open(marker, "w"):
-        return x * x
 
 
 def test_no_process_is_left_behind():

@@ -68,10 +68,12 @@ def failing(x):
     raise ValueError(f"not {x > 0}")
 
 
-def ending(x):
-    if x > 0.65:
+def ends_a_second_time(x, marker):
+    """x^2, the first time."""
+    if os.path.exists(marker):
+        os._exit(1)
+    with open(marker, "w"):
         return x * x
-    os._exit(1)
 
 
 def in_place(a):
