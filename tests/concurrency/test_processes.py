@@ -32,6 +32,9 @@ from process_tasks import (
 
 import plaingrad
 
+# CPython 3.12 and 3.13 warn of a fork while threads are running, which those of a pool are.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
 
 @pytest.fixture(scope="module")
 def executor():
