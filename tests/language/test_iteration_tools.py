@@ -537,3 +537,16 @@ def test_a_callback_given_to_unknown_c_code_may_not_return_an_active_value_silen
         return "%(k)s" % {"k": table.get("a")} and functools.reduce(lambda a, b: a * b * x, [1.0, 2.0, 3.0])
 
     check(f, 1.5, gradient=12 * 1.5)
+
+
+def test_functions_that_only_look_choose_and_map():
+    def f(x):
+        chosen = sum(filter(np.isscalar, [x, 2.0 * x])) + sum(itertools.takewhile(np.isfinite, [x * x]))
+        looked = sum(map(np.isscalar, [x, [x]])) + len(set(map(np.shape, [x, x])))
+        return (chosen + sum(itertools.filterfalse(np.isnan, [x]))) * (all(map(np.isscalar, [x, x])) + looked)
+
+    x = 1.3
+    assert f(x) == pytest.approx((4.0 * x + x * x) * 3.0)
+    assert plaingrad.grad(f)(x) == pytest.approx((4.0 + 2.0 * x) * 3.0)
+    assert plaingrad.jvp(f, (x,), (1.0,))[1] == pytest.approx((4.0 + 2.0 * x) * 3.0)
+    assert plaingrad.grad(plaingrad.grad(f))(x) == pytest.approx(6.0)

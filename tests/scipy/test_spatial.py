@@ -113,7 +113,8 @@ def test_distances_of_neighbours_are_right_in_points_and_queries(tree):
     def counted(x):
         grown = tree(x)
         assert isinstance(grown, tree)
-        return x * len(grown.query_pairs(0.61)) + grown.data * len(grown.query_ball_point(x[0], 0.7))
+        pairs = grown.count_neighbors(tree(points), [0.4, 0.7]).sum() + grown.count_neighbors(grown, 0.61)
+        return x * len(grown.query_pairs(0.61)) + grown.data * len(grown.query_ball_point(x[0], 0.7)) * pairs
 
     agrees(counted, points, 1e-7, False)
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.class_keys import is_subclass
-from plaingrad.engine.calls import caution
+from plaingrad.engine.calls import caution, validation
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.frames import build_class_at, dir_at, eval_at, exec_at, locals_, vars_at
 from plaingrad.engine.calls.text_functions import (
@@ -213,6 +213,8 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return formatter(descriptor)(level)
     if name == "astype" and kind_of(t) == ARRAY:
         return astype_of(level, descriptor)
+    if t.__module__ == validation.MODULE:
+        return validation.method(t, name, descriptor, level)
     if name == "tobytes" and (kind_of(t) == ARRAY or issubclass(t, np.generic)):
         return bytes_of(level, descriptor)
     if name == "_set_shape" and kind_of(t) == ARRAY:  # what `a.shape = ...` is in NumPy 2.5 and later

@@ -118,7 +118,7 @@ def _parts(it: Any) -> Iterator[Any]:
             if not is_rewritten(code_of(x)) and not is_own_frame(frame_of(x)):
                 yield x
         elif t is FunctionType:
-            if not runs_rewritten(x) and not str(x.__module__).startswith("plaingrad."):
+            if not runs_rewritten(x) and not str(x.__module__).startswith("plaingrad.") and not only_looks(x):
                 yield x
         elif t is itertools.accumulate:
             todo += _inside(x)
@@ -129,13 +129,18 @@ def _parts(it: Any) -> Iterator[Any]:
         elif x is type or is_ours(x):
             continue
         elif is_among(t, CALLED_BY_C):
-            rule = rulebook.find(_descriptor(x))
-            if rule is None or rule.kind not in ("mover", "inspector", "no_tangent", "higher_order"):
+            if not only_looks(_descriptor(x)):
                 yield x
         elif is_among(t, GROUPING):  # classes in it are keys
             todo += [part for part in _inside(x) if type(part) is not type]
         elif is_iterator(t) or t is MethodType or t is functools.partial or t is tuple:
             todo += _inside(x)
+
+
+def only_looks(f: Any) -> bool:
+    """Whether the rule of `f` says that it makes no new numbers with derivatives."""
+    rule = rulebook.find(f)
+    return rule is not None and rule.kind in ("mover", "inspector", "no_tangent", "higher_order")
 
 
 def _descriptor(f: Any) -> Any:

@@ -14,6 +14,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.tangents import fields
 
 PARTS = {
+    "arithmetic": ("pandas.core.computation.expressions",),
     "predicates": ("pandas._libs.lib", "pandas.api.types", "pandas._libs.missing"),
     "blocks": tuple([f"pandas._libs.{name}" for name in ("internals", "indexing", "ops_dispatch")]),
     "moves": ("pandas._libs.algos", "pandas._libs.lib"),

@@ -137,8 +137,16 @@ def sparse_distance_matrix(self: Any, other: Any, max_distance: Any, p: Any = 2.
     return matrix if output_type == "coo_matrix" else matrix.todok()
 
 
+def count_neighbors(self: Any, other: Any, r: Any, p: Any = 2.0, weights: Any = None, cumulative: Any = True) -> Any:
+    """How many pairs are nearer than r, or the sum of their weights."""
+    kind = spatial.KDTree if isinstance(self, spatial.KDTree) else spatial.cKDTree
+    if is_active(weights):
+        refuse(kind.count_neighbors, "sums of weights that depend on the inputs")
+    return called(kind.count_neighbors, ((self, other, r, p, weights, cumulative), {}))
+
+
 for tree_class in (spatial.KDTree, spatial.cKDTree):
-    for definition in (query, sparse_distance_matrix):
+    for definition in (query, sparse_distance_matrix, count_neighbors):
         keep(Rule(getattr(tree_class, definition.__name__), "composed", definition=definition, source=f"{__file__}:1"))
     for name in ("query_ball_point", "query_ball_tree", "query_pairs"):
         constant(getattr(tree_class, name))
