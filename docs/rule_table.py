@@ -64,7 +64,7 @@ TOPICS = {
     ),
     "scipy.special: other functions": ("scipy/",),
     "pandas": ("pandas/",),
-    "pydantic": ("pydantic.py",),
+    "pydantic": ("pydantic",),
 }
 # As in `Fraction._operator_fallbacks.<locals>.forward`, whose name is `__add__`.
 MADE_INSIDE = re.compile(r"\.\w+\.<locals>\.\w+$")

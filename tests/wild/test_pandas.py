@@ -247,3 +247,39 @@ def test_rules_of_pandas_are_in_force_also_if_the_rulebook_was_listed_before_it_
     """
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+WITH_HOLES = np.array([1.0, np.nan, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: pd.Series(x).pct_change().dropna().std(), lambda x: np.log(pd.Series(x) / pd.Series(x).shift(1)).std(),
+        lambda x: (pd.Series(x) / pd.Series(x).shift(1)).apply(np.log).dropna().sum(),
+        lambda x: (pd.Series(x) * pd.Series([1.0, 2.0], index=[1, 7])).dropna().pow(2).sum(),
+        lambda x: (pd.Series(x) ** WITH_HOLES).sum() * (WITH_HOLES / pd.Series(x)).mean(),
+        lambda x: (2.0 - pd.Series(x).shift(-1)).sum() * (1.0 / pd.Series(x).shift(-1)).sum(),
+        lambda x: (pd.DataFrame({"a": x, "b": x * x}).shift(1) / pd.DataFrame({"a": x, "b": x})).mean().sum(),
+        lambda x: pd.DataFrame({"a": x, "b": WITH_HOLES}).pipe(lambda d: d["a"] * d["b"]).sum(),
+        lambda x: (pd.Series(x) * np.nan).fillna(pd.Series(x) * 2.0).pow(2).sum(),
+    ],
+)  # fmt: skip
+def test_what_is_missing_does_not_poison_what_is_there(agrees, f):
+    agrees(f, X)
+    slope = plaingrad.grad(f)
+    assert plaingrad.jvp(f, (X,), (X,))[1] == pytest.approx(slope(X) @ X, rel=1e-10)
+    curvature = plaingrad.jvp(slope, (X,), (X,))[1]
+    by_steps = (slope(X * (1 + 1e-5)) - slope(X * (1 - 1e-5))) / 2e-5
+    np.testing.assert_allclose(curvature, by_steps, rtol=1e-5, atol=1e-7)
+
+
+def test_single_precision_stays_single_where_something_is_missing():
+    x = X.astype("f4")
+
+    def f(x):
+        z = pd.Series(x) * pd.Series(WITH_HOLES.astype("f4"))
+        assert z.dtype == np.float32
+        return z.sum()
+
+    np.testing.assert_array_equal(plaingrad.grad(f)(x), np.array([1.0, 0.0, 2.0, 3.0], "f4"))

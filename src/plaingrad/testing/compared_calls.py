@@ -456,7 +456,7 @@ def is_close(a: Any, b: Any) -> bool:
         return bool(abs(a.x - b.x) <= type(size)(1e-9) * size + type(size)(1e-12))
     if a.x.shape != b.x.shape or a.x.dtype != b.x.dtype or a.x.dtype.kind not in "fc":
         return False
-    size = np.max(np.abs(np.asarray(a.x)), initial=0.0)
+    size = np.max(np.abs(np.asarray(a.x)), initial=0.0, where=np.isfinite(np.asarray(a.x)))
     return bool(
         np.allclose(a.x, b.x, rtol=1e-9 + 100 * precision_of(a.x), atol=1e-12 + 1e-9 * size, equal_nan=True)
     )
