@@ -6,7 +6,7 @@ from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefe
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.information import info
 from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
-from plaingrad.api.observe import hook, nestlevel, show, why_not_native
+from plaingrad.api.observe import hook, nestlevel, show, tiers_chosen, why_not_native
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
 from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
@@ -38,6 +38,7 @@ __all__ = [
     "sparse_jacobian",
     "sparsity",
     "taylor",
+    "tiers_chosen",
     "value_and_grad",
     "vhp",
     "vjp",

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.gradients import vjp
+from plaingrad.api.gradients import at_point, in_fastest, vjp
 from plaingrad.api.jacobian_entries import check_holomorphic
 from plaingrad.api.leaves import (
     Leaf,
@@ -39,6 +39,7 @@ from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.taylor.jets import JetLevel
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.tangents import ZeroTangent
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,6 +81,11 @@ def jvp(
         ([9.0, 'text'], [6.0, None])
     """
     check_callable(f, "jvp")
+    check_tier(tier)
+    if tier == "fastest":
+        still = tuple([n for n, dot in enumerate(tangents) if dot is None or dot is ZeroTangent])
+        words = f"jvp(has_aux={has_aux}, still={still})"
+        return at_point(words, f, primals, lambda t, args: jvp(f, args, tangents, has_aux, t))  # type: ignore[no-any-return]
     dots = fitting_tangents(primals, tangents)
     native = chosen(tier, f) if tier == "native" and CURRENT.get() is PLAIN else None
     if native is not None:
@@ -114,6 +120,9 @@ def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tupl
     """
     check_callable(f, "linearize")
     check_tier(tier)
+    if tier == "fastest":
+        at = lambda t, args: linearize(f, *args, tier=t)
+        return at_point("linearize", f, primals, at, lambda r: (r[0], r[1](*primals)))  # type: ignore[no-any-return]
     native = natively(tier, f)
     if native is not None:
         try:
@@ -216,8 +225,7 @@ def derivative(
         NotHolomorphicError: the argument is complex and f has no complex derivative there; see `wirtinger`.
         MissingRuleError: the value depends on the argument through C code that has no rule.
 
-    `f` runs once (twice for a complex argument, to see that it is holomorphic); higher orders are n! times its Taylor
-    coefficients.
+    `f` runs once (for a complex argument twice); higher orders are n! times its Taylor coefficients.
 
     Examples:
         >>> import cmath, math
@@ -231,6 +239,8 @@ def derivative(
     check_callable(f, "derivative")
     order = checked_order(order)
     check_tier(tier)
+    if tier == "fastest":
+        return in_fastest(derivative, f, (0,), order, value)
 
     @derives(f)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:

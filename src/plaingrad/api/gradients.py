@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from plaingrad.api.leaves import (
     structure_of,
 )
 from plaingrad.api.seeds import unit_cotangent
-from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier
+from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier
 from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
@@ -42,7 +42,8 @@ def grad(
             namedtuples, dataclasses and other objects of these, nested.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the gradient.
         tier: "plain" takes any Python; "native" derives a gradient from Numba's typed form of `f` and compiles it
-            (needs Numba); "auto": native for functions made by `numba.njit` where that is possible, else plain.
+            (needs Numba); "auto": native for functions made by `numba.njit` where that is possible, else plain;
+            "fastest": native where that gives what the plain tier gives, else plain, decided at the first call.
 
     Returns:
         A function of the same arguments as `f`. It returns the gradient, with the structure of the argument: an
@@ -88,6 +89,8 @@ def value_and_grad(
     check_callable(f, "value_and_grad")
     positions = positions_of(argnums)
     check_tier(tier)
+    if tier == "fastest":
+        return in_fastest(value_and_grad, f, positions, argnums, has_aux)
 
     @derives(f)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -125,6 +128,33 @@ def value_and_grad(
     return value_and_gradient
 
 
+def in_fastest(
+    operator: Callable[..., Any], f: Callable[..., Any], positions: tuple[int, ...], *options: Any
+) -> Callable[..., Any]:
+    """operator(f, *options, tier), with the tier that is chosen for the types of the arguments."""
+    by = {t: operator(f, *options, t) for t in ("native", "auto")}
+    words = f"{operator.__name__}({', '.join(map(repr, options))})"
+
+    @derives(f)
+    def by_the_fastest(*args: Any, **kwargs: Any) -> Any:
+        at = positions_in(positions, args)
+        return fastest(words, f, args, kwargs, at, lambda t, args, kwargs: by[t](*args, **kwargs))
+
+    return by_the_fastest
+
+
+def at_point(
+    operator: str,
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    by: Callable[..., Any],
+    shown: Callable[[Any], Any] = lambda result: result,
+) -> Any:
+    """The derivative of `f` at a point by one of two tiers: by(tier, arguments). See `fastest`."""
+    args, positions = tuple(primals), active_positions(primals)
+    return fastest(operator, f, args, {}, positions, lambda t, args, _: by(t, args), shown)
+
+
 def vjp(
     f: Callable[..., Any], *args: Any, tier: Tier = "auto"
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
@@ -149,7 +179,11 @@ def vjp(
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     check_callable(f, "vjp")
+    check_tier(tier)
     active = active_positions(args)
+    if tier == "fastest":
+        by = lambda t, args: vjp(f, *args, tier=t)
+        return at_point("vjp", f, args, by, lambda r: (r[0], r[1](r[0])))  # type: ignore[no-any-return]
     if tier == "native" and chosen(tier, f) is not None and CURRENT.get() is PLAIN:
         return native_vjp(f, args)
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.choice import Known
-from plaingrad.api.gradients import value_and_grad
+from plaingrad.api.gradients import at_point, in_fastest, value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
     Argnums,
@@ -52,8 +52,7 @@ def jacobian(
             output; "auto" records a call to see what is cheaper (and obeys `prefer_mode`), and remembers that.
         chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
-        tier: as for `grad`. Natively, up to 16 columns are computed together in one sweep, at once or twice the cost
-            of the function alone where that is a loop over numbers.
+        tier: as for `grad`. Natively, up to 16 columns are one sweep, at once or twice the cost of a loop over numbers.
 
     Returns:
         A function of the same arguments as `f`. It returns the structure of the result; each leaf of it holds the
@@ -80,6 +79,8 @@ def jacobian(
     _check_mode(mode)
     _check_chunk(chunk_size)
     check_tier(tier)
+    if tier == "fastest":
+        return in_fastest(jacobian, f, positions, argnums, mode, chunk_size, has_aux)
     known = Known()
 
     @derives(f)
@@ -128,6 +129,8 @@ def hessian(
     positions = positions_of(argnums)
     _check_chunk(chunk_size)
     check_tier(tier)
+    if tier == "fastest":
+        return in_fastest(hessian, f, positions, argnums, chunk_size)
 
     @derives(f)
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
@@ -173,6 +176,9 @@ def hvp(
     """
     check_callable(f, "hvp")
     check_tier(tier)
+    if tier == "fastest":
+        words = f"hvp(fixed={moving(primals, tangents)[1]})"
+        return at_point(words, f, primals, lambda t, args: hvp(f, args, tangents, t))  # type: ignore[no-any-return]
     dots = fitting_tangents(primals, tangents)
     active, fixed = moving(primals, tangents)
     native = natively(tier, f)
@@ -228,6 +234,9 @@ def vhp(
     """
     check_callable(f, "vhp")
     check_tier(tier)
+    if tier == "fastest":
+        words = f"vhp(fixed={moving(primals, cotangents)[1]})"
+        return at_point(words, f, primals, lambda t, args: vhp(f, args, cotangents, t))  # type: ignore[no-any-return]
     bars = fitting_tangents(primals, cotangents, "cotangents")
     active, fixed = moving(primals, cotangents)
     args = tuple(primals)
@@ -273,6 +282,8 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -
     check_callable(f, "wirtinger")
     _check_mode(mode)
     check_tier(tier)
+    if tier == "fastest":
+        return in_fastest(wirtinger, f, (0,), mode)
 
     @derives(f)
     def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:

@@ -147,6 +147,26 @@ def why_not_native(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     )
 
 
+def tiers_chosen(f: Callable[..., Any]) -> list[Any]:
+    """What `tier="fastest"` has chosen for `f` so far: an entry for each operator and list of types of arguments.
+
+    Returns:
+        A list of entries with the attributes `operator`, `tier` ("native" or "plain"), and `why` the native tier was
+        not taken; empty if `f` was not differentiated with `tier="fastest"` yet, or is not for the native tier at all.
+
+    Examples:
+        >>> import plaingrad
+        >>> def square(x): return x * x
+        >>> plaingrad.grad(square, tier="fastest")(3.0)
+        6.0
+        >>> [choice.tier for choice in tiers_chosen(square)]
+        ['native']
+    """
+    check_callable(f, "tiers_chosen")
+    chosen("native", f)
+    return importlib.import_module("plaingrad.native.objects.fastest").choices_of(f)
+
+
 def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
     """Print, and return, what is run in place of `f`.
 

@@ -23,6 +23,7 @@ from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.loops.row_loops import Group
 from plaingrad.native.loops.row_questions import reduced
 from plaingrad.native.lowering.fused_reductions import Trees
+from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import Const, For, Let, Loop, Operand, Stmt, Store, Var, breaks
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class RowGroups(Trees):
     def __init__(self, rt: Reverse) -> None:
         super().__init__(rt.exploded, rt.memory)
         self.rt = rt
-        options = getattr(rt.source.function, "targetoptions", {})
+        options = options_of(rt.source.function)
         self.is_off = bool(
             options.get("boundscheck") or config.BOUNDSCHECK
         )  # elements are not looked for twice

@@ -27,6 +27,7 @@ from plaingrad.native.loops.elements import ElementLoop, loop_of
 from plaingrad.native.loops.fission import split
 from plaingrad.native.loops.scratch import scratch_arrays
 from plaingrad.native.modes.transform import has_kinks
+from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import (
     Break,
     Const,
@@ -85,7 +86,7 @@ def _in_packs(
     if len(totals) != 1 or carried or not any(isinstance(x, For) for x in statements(s.body)):
         return None
     [total] = totals
-    options = getattr(rt.source.function, "targetoptions", {})
+    options = options_of(rt.source.function)
     if rt.types[total] != types.float64 or options.get("boundscheck") or config.BOUNDSCHECK:
         return None  # what gathers rows does not look at bounds
     made = in_packs(rt, s, inner, total, set(family), scratch_arrays(rt, s), tapes)

@@ -13,6 +13,7 @@ from typing import Any
 
 from numba.core import config, types
 
+from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import (
     Const,
     For,
@@ -34,7 +35,7 @@ EXTENTS = ("shape", "size", "ndim")
 
 def without_rows(program: Program) -> Program:
     """`program` with the places of arrays for those of rows."""
-    options = getattr(program.function, "targetoptions", {})
+    options = options_of(program.function)
     if options.get("boundscheck") or config.BOUNDSCHECK:
         return program  # a row that does not exist is an error where it is taken
     while True:

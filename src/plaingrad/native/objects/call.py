@@ -18,6 +18,7 @@ from plaingrad.native.border.records import as_real
 from plaingrad.native.objects import calls, expressions, statements, structure
 from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
 from plaingrad.native.objects.values import UNKNOWN, Leaf, Refused, State
+from plaingrad.native.program.dispatchers import bounds_are_checked
 from plaingrad.native.program.per_function import PerFunction
 from plaingrad.rewrite import PLAIN, in_force
 
@@ -212,7 +213,7 @@ def planned(call: Call, found: Flat) -> Any:
     What the function that was made reads from outside is known to `found.whole`, unless it is an array, or was compiled
     by the user.
     """
-    key = (signature_of(call.leaves), call.positions, rulebook.changes())
+    key = (signature_of(call.leaves), call.positions, rulebook.changes(), bounds_are_checked())
     if key not in found.plans:
         found.plans[key] = _plan(call, found)
     return found.plans[key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import local
 from types import FunctionType
 from typing import Any
 
@@ -60,9 +61,29 @@ def is_plain(f: Any) -> bool:
     return not str(f.__module__).startswith(LIBRARIES)
 
 
+_in_force = local()
+
+
+def with_bounds_checked(work: Callable[..., Any], *args: Any) -> Any:
+    """work(*args), in which functions that the user has not compiled are derived with their indices checked."""
+    before = bounds_are_checked()
+    _in_force.bounds = True
+    try:
+        return work(*args)
+    finally:
+        _in_force.bounds = before
+
+
+def bounds_are_checked() -> bool:
+    """Whether this thread is in `with_bounds_checked`."""
+    return getattr(_in_force, "bounds", False)
+
+
 def options_of(f: Any) -> dict[str, Any]:
     """Of the options of a dispatcher, those that its numbers and exceptions depend on and that are not as usual."""
     given = getattr(f, "targetoptions", {})
+    if "boundscheck" not in given:  # it is in those of every dispatcher that the user made
+        given = {**given, "boundscheck": bounds_are_checked()}
     return {k: given[k] for k, usual in OPTIONS.items() if given.get(k) and given[k] != usual}
 
 
