@@ -262,6 +262,11 @@ cdef class ArrayStep:
         elif kind == SIGMOIDAL or kind == ROOT or (kind == TIMES and self.c == 1.0):
             by = self.z
         elif kind == TIMES:
+            x = self.a if self.a is not None and is_view(self.a) else None
+            product = steps.product_in_blocks(g, self.more, (self.a,), self.z)
+            if product is not None:
+                self.add(bars, owned, shadow, self.i, x, product)
+                return True
             slope = self.more(np, self.a, self.z)
             if not is_float64(slope) or not has_shape(slope, g):
                 return False

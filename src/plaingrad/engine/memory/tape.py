@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.class_keys import is_instance
+from plaingrad.engine.memory.blocks import product_in_blocks
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.refusals.rule_faults import here, name_rule
 from plaingrad.errors import MissingRuleError, RuleError
@@ -273,7 +274,8 @@ def elementwise_back(shadow: Shadow, n: int, z: Any, x: Any, i: int, partial: An
     """z = f(*args), elementwise in the float64 array x, one of args."""
     z_bar = shadow.read(n, z)
     if z_bar is not None:
-        shadow.add_array(i, x, z_bar * partial(np, *args, z))
+        x_bar = product_in_blocks(z_bar, partial, args, z)
+        shadow.add_array(i, x, z_bar * partial(np, *args, z) if x_bar is None else x_bar)
 
 
 def read_number_back(shadow: Shadow, n: int, i: int, a: np.ndarray, k: Any) -> None:

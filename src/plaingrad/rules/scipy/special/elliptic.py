@@ -93,6 +93,8 @@ def second_kind_d(m: Any) -> Any:
 def ellipk_slope(m: Any, rest: Any, z: Any) -> Any:
     """(E - (1 - m) K) / (2 m (1 - m)); `rest` is 1 - m."""
     near = np.less(np.abs(m), NEAR)
+    if not np.any(near):
+        return np.true_divide(sc.ellipe(1 - rest) - rest * z, 2 * m * rest)
     series = near_zero(FIRST_KIND_SLOPE, near, m)
     y, r = np.where(near, 0.5, m), np.where(near, 0.5, rest)
     return np.where(near, series, np.true_divide(sc.ellipe(1 - r) - r * z, 2 * y * r))[()]

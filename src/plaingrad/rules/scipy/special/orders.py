@@ -1,6 +1,7 @@
 """Derivatives of Bessel functions in their order, by contour integrals (Watson, chapter 6; DLMF 10.9, 10.32).
 
-The order stands in the exponent of these integrals only, exp(-v t), so that the n-th derivative has a factor (-t)^n.
+J, I and K of real arguments have faster sums where these hold (`order_sums`). For the rest:
+the order stands in the exponent of the integrals only, exp(-v t), so that the n-th derivative has a factor (-t)^n.
 Contours go through the saddle point, where the integrand is as large as the result, and no digit is lost to cancellation.
 Orders up to 300 in size, arguments up to 2000, farther out where Hankel's expansion holds; elsewhere nan.
 """
@@ -14,13 +15,16 @@ from typing import Any
 import numpy as np
 
 from plaingrad.rules.scipy.forms import row
+from plaingrad.rules.scipy.special import order_sums
 from plaingrad.rules.scipy.special.quadrature import kind_of, over_half_line
 
 MOST_ORDER, MOST_ARGUMENT = 300.0, 2000.0
 EXPANDED_FROM = 40.0  # there Hankel's expansion has all digits, for orders up to the root of the argument
 EXPANSION_TERMS = 30
 DEEP = 45.0
-BLOCK = 400
+BLOCK = 8192  # numbers at a time for sums
+OF_NODES = 400  # numbers at a time where each has a row of nodes
+FEW = 32  # numbers up to which integrals take less time than power series
 CONTOUR_NODES = 400
 LEGENDRE: dict[int, Any] = {}
 
@@ -40,8 +44,9 @@ def order_slope(kind: str, n: int, v: Any, x: Any) -> Any:
     expanded = (np.abs(x) >= EXPANDED_FROM) & (v * v <= np.abs(x))
     good &= expanded | (np.abs(x) <= MOST_ARGUMENT)
     z = np.full(v.size, np.nan, result if result.kind == "c" else float)
+    block = BLOCK if kind in SUMMED and evaluate is REAL[kind] else OF_NODES
     with np.errstate(all="ignore"):
-        for part in np.array_split(np.flatnonzero(good), max(1, -(-v.size // BLOCK))):
+        for part in np.array_split(np.flatnonzero(good), max(1, -(-v.size // block))):
             if part.size:
                 z[part] = evaluate(n, v[part], x[part])
     return np.reshape(z, shape).astype(result)[()]
@@ -218,11 +223,37 @@ def chosen(cases: list[tuple[Any, Callable[..., Any]]], n: int, v: Any, x: Any) 
     return z
 
 
-real_j = near_or_far(bessel_j, lambda n, v, x: np.real(far_hankel(n, v, x, 1)))
+def in_parts(near: Callable[..., Any]) -> Callable[..., Any]:
+    """`near` of some numbers at a time: each has a row of nodes."""
+
+    def evaluate(n: int, v: Any, x: Any) -> Any:
+        count = -(-v.size // OF_NODES)
+        return np.concatenate([near(n, *part) for part in zip(np.array_split(v, count), np.array_split(x, count))])
+
+    return evaluate
+
+
+def summed_or(holds: Callable[..., Any], summed: Callable[..., Any], near: Callable[..., Any]) -> Callable[..., Any]:
+    """`summed` where that holds and there are many, else `near`."""
+
+    def evaluate(n: int, v: Any, x: Any) -> Any:
+        if v.size < FEW:
+            return near(n, v, x)
+        return chosen([(holds(v, x), summed), (np.ones(v.size, bool), in_parts(near))], n, v, x)
+
+    return evaluate
+
+
+real_j = summed_or(
+    order_sums.series_holds_j,
+    order_sums.summed_j,
+    near_or_far(bessel_j, lambda n, v, x: np.real(far_hankel(n, v, x, 1))),
+)
 real_y = near_or_far(bessel_y, lambda n, v, x: np.imag(far_hankel(n, v, x, 1)))
 right_j = near_or_far(bessel_j, lambda n, v, x: (far_hankel(n, v, x, 1) + far_hankel(n, v, x, -1)) / 2)
 right_ie = near_or_far(bessel_ie, far_ie)
-real_ke = near_or_far(bessel_ke, far_ke)
+real_ie = summed_or(order_sums.series_holds_i, order_sums.summed_ie, right_ie)
+real_ke = summed_or(order_sums.trapezoids_hold, order_sums.trapezoids_ke, near_or_far(bessel_ke, far_ke))
 
 
 def right_i(n: int, v: Any, x: Any) -> Any:
@@ -328,8 +359,9 @@ def complex_y(n: int, v: Any, x: Any) -> Any:
 
 
 REAL: dict[str, Callable[..., Any]] = {
-    "j": real_j, "y": real_y, "ie": right_ie, "ke": real_ke, "i": right_i, "k": lambda n, v, x: real_ke(n, v, x) * np.exp(-x),
+    "j": real_j, "y": real_y, "ie": real_ie, "ke": real_ke, "i": lambda n, v, x: real_ie(n, v, x) * np.exp(x), "k": lambda n, v, x: real_ke(n, v, x) * np.exp(-x),
 }  # fmt: skip
+SUMMED = ("j", "ie", "ke", "i", "k")
 COMPLEX: dict[str, Callable[..., Any]] = {
     "j": complex_j, "y": complex_y, "i": complex_i, "k": complex_k, "h1": complex_h(1), "h2": complex_h(-1),
     "ie": lambda n, v, x: complex_i(n, v, x) * np.exp(-np.abs(np.real(x))),
