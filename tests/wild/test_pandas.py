@@ -197,8 +197,8 @@ def test_a_property_that_compiled_code_caches_is_followed(agrees):
     "f",
     [
         lambda x: (SALES * x).rank().sum(), lambda x: pickle.loads(pickle.dumps(SALES * x)).sum(),
-        lambda x: (SALES * x).rolling(2).std().sum(), lambda x: pd.factorize(SALES * x)[1][0],
-        lambda x: pd.DataFrame([{"a": x, "b": 1}])["a"].sum(), lambda x: (SALES * x).ewm(alpha=0.5).mean().sum(),
+        lambda x: (SALES * x).rolling(2).skew().sum(), lambda x: pd.factorize(SALES * x)[1][0],
+        lambda x: pd.DataFrame([{"a": x, "b": 1}])["a"].sum(), lambda x: (SALES * x).ewm(alpha=0.5).std().sum(),
         lambda x: float(pickle.dumps((FRAME * x)._mgr)[-1]),
     ],
 )  # fmt: skip
@@ -252,6 +252,7 @@ def test_rules_of_pandas_are_in_force_also_if_the_rulebook_was_listed_before_it_
 WITH_HOLES = np.array([1.0, np.nan, 2.0, 3.0])
 
 
+@pytest.mark.unchecked
 @pytest.mark.parametrize(
     "f",
     [
@@ -283,3 +284,32 @@ def test_single_precision_stays_single_where_something_is_missing():
         return z.sum()
 
     np.testing.assert_array_equal(plaingrad.grad(f)(x), np.array([1.0, 0.0, 2.0, 3.0], "f4"))
+
+
+SERIES = np.array([1.0, 2.0, 3.5, 2.2, 4.1, 0.7, 1.9])
+GAP = np.array([1.0, np.nan, 1.0, 1.0, np.nan, np.nan, 1.0])
+
+
+@pytest.mark.unchecked
+@pytest.mark.parametrize("gap", [np.ones(7), GAP], ids=["all there", "some missing"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda s: s.rolling(3, min_periods=2).std().sum(), lambda s: s.rolling(3, min_periods=2).var(ddof=0).pow(2).sum(),
+        lambda s: s.expanding().var().sum(), lambda s: s.rolling(3, min_periods=1).max().pow(2).sum(),
+        lambda s: s.rolling(2, min_periods=1).min().pow(2).sum(), lambda s: s.ewm(span=3).mean().pow(2).sum(),
+        lambda s: s.ewm(alpha=0.3, adjust=False, min_periods=2).mean().pow(2).sum(),
+        lambda s: s.ewm(com=1.5, ignore_na=True).mean().pow(2).sum(), lambda s: s.ewm(halflife=2).sum().pow(2).sum(),
+        lambda s: pd.DataFrame({"a": s, "b": s**2, "c": SERIES[::-1]}).corr().pow(2).sum().sum(),
+        lambda s: pd.DataFrame({"a": s, "b": s**2, "c": SERIES[::-1]}).cov().pow(2).sum().sum(),
+    ],
+)  # fmt: skip
+def test_statistics_of_windows_and_correlations(agrees, f, gap):
+    def of_numbers(v):
+        return f(pd.Series(v) * gap)
+
+    agrees(of_numbers, SERIES, rtol=1e-5, atol=1e-7)
+    slope = plaingrad.grad(of_numbers)
+    exact = plaingrad.jvp(slope, (SERIES,), (SERIES,))[1]
+    by_steps = (slope(SERIES * (1 + 1e-5)) - slope(SERIES * (1 - 1e-5))) / 2e-5
+    np.testing.assert_allclose(exact, by_steps, rtol=1e-4, atol=1e-6)

@@ -1,7 +1,7 @@
 """Facts about functions, as rows. Importing this package enters them into the rulebook."""
 
 from plaingrad import rulebook
-from plaingrad.rules import concurrency, elementwise, internals, pydantic, special
+from plaingrad.rules import bottleneck, concurrency, elementwise, internals, pydantic, special
 from plaingrad.rules import numpy as numpy_rules
 from plaingrad.rules import pandas as pandas_rules
 from plaingrad.rules import python as python_rules
@@ -10,8 +10,9 @@ from plaingrad.rules import scipy as scipy_rules
 # Last: until then every function of C that gets a rule would be looked up among those that wait. To import asyncio takes
 # half as long as to import NumPy.
 rulebook.when_met("_asyncio", concurrency.rules_of_asyncio)
+bottleneck.wait()
 pandas_rules.wait()
 pydantic.wait()
 scipy_rules.wait()
 
-__all__ = ["concurrency", "elementwise", "internals", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]
+__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]

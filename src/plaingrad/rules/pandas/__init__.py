@@ -18,6 +18,7 @@ PARTS = {
     "predicates": ("pandas._libs.lib", "pandas.api.types", "pandas._libs.missing"),
     "blocks": tuple([f"pandas._libs.{name}" for name in ("internals", "indexing", "ops_dispatch")]),
     "moves": ("pandas._libs.algos", "pandas._libs.lib"),
+    "windows": ("pandas._libs.window.aggregations", "pandas._libs.algos"),
     "sums": ("pandas._libs.window.aggregations",),
 }  # fmt: skip
 # Compiled classes, and the attributes under which they hold values.
