@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from plaingrad.api.leaves import check_callable, described, wraps
+from plaingrad.api.leaves import check_callable, described
+from plaingrad.api.operator_objects import wraps
 from plaingrad.engine.checkpoints.checkpoint import checkpointed_call
 from plaingrad.engine.checkpoints.revolve import repeated
 from plaingrad.errors import ArgumentError

@@ -15,7 +15,6 @@ from plaingrad.api.jacobian_entries import check_holomorphic
 from plaingrad.api.leaves import (
     Leaf,
     check_callable,
-    derives,
     described,
     filled,
     fitting_tangents,
@@ -26,8 +25,8 @@ from plaingrad.api.leaves import (
     leaf_values,
     structure_of,
     with_leaves,
-    wraps,
 )
+from plaingrad.api.operator_objects import derives, wraps
 from plaingrad.api.seeds import direction_type, unit_directions
 from plaingrad.api.snapshots import Snapshot
 from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier, natively
@@ -242,7 +241,7 @@ def derivative(
     if tier == "fastest":
         return in_fastest(derivative, f, (0,), order, value)
 
-    @derives(f)
+    @derives(derivative, f, order, value, tier)
     def derivative_of(x: Any, *others: Any, **kwargs: Any) -> Any:
         x = as_number(x)
         if order == 0:

@@ -12,13 +12,13 @@ from plaingrad.api.leaves import (
     Argnums,
     active_positions,
     check_callable,
-    derives,
     described,
     kept,
     positions_in,
     positions_of,
     structure_of,
 )
+from plaingrad.api.operator_objects import Derivative, derives
 from plaingrad.api.seeds import unit_cotangent
 from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier
 from plaingrad.api.whole import pushed_gradient
@@ -65,9 +65,9 @@ def grad(
         {'a': 4.0, 'b': 3.0}
     """
     check_callable(f, "grad")
-    both = value_and_grad(f, argnums, has_aux, tier)
+    both = value_and_grad(f, argnums, has_aux, tier).function
 
-    @derives(f)
+    @derives(grad, f, argnums, has_aux, tier)
     def gradient(*args: Any, **kwargs: Any) -> Any:
         y, x_bar = both(*args, **kwargs)
         return (x_bar, y[1]) if has_aux else x_bar
@@ -77,7 +77,7 @@ def grad(
 
 def value_and_grad(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
-) -> Callable[..., Any]:
+) -> Derivative:
     """The function that returns `(f(*args), gradient)`; see `grad`.
 
     With `has_aux` it returns `((y, aux), gradient)`.
@@ -92,7 +92,7 @@ def value_and_grad(
     if tier == "fastest":
         return in_fastest(value_and_grad, f, positions, argnums, has_aux)
 
-    @derives(f)
+    @derives(value_and_grad, f, argnums, has_aux, tier)
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         native = chosen(tier, f)
@@ -130,12 +130,12 @@ def value_and_grad(
 
 def in_fastest(
     operator: Callable[..., Any], f: Callable[..., Any], positions: tuple[int, ...], *options: Any
-) -> Callable[..., Any]:
+) -> Derivative:
     """operator(f, *options, tier), with the tier that is chosen for the types of the arguments."""
     by = {t: operator(f, *options, t) for t in ("native", "auto")}
     words = f"{operator.__name__}({', '.join(map(repr, options))})"
 
-    @derives(f)
+    @derives(operator, f, *options, "fastest")
     def by_the_fastest(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         return fastest(words, f, args, kwargs, at, lambda t, args, kwargs: by[t](*args, **kwargs))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.choice import Known
-from plaingrad.api.gradients import at_point, in_fastest, value_and_grad
+from plaingrad.api.gradients import at_point, grad, in_fastest, value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
     Argnums,
@@ -16,7 +16,6 @@ from plaingrad.api.leaves import (
     Leaf,
     active_positions,
     check_callable,
-    derives,
     described,
     filled,
     fitting_tangents,
@@ -25,6 +24,7 @@ from plaingrad.api.leaves import (
     positions_of,
     structures_of,
 )
+from plaingrad.api.operator_objects import derives
 from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
 from plaingrad.api.whole import Mode, Task
 from plaingrad.engine.forward.push import push
@@ -83,7 +83,7 @@ def jacobian(
         return in_fastest(jacobian, f, positions, argnums, mode, chunk_size, has_aux)
     known = Known()
 
-    @derives(f)
+    @derives(jacobian, f, argnums, mode, chunk_size, has_aux, tier)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
         task = Task(f, args, kwargs, at, has_aux, known)
@@ -132,7 +132,7 @@ def hessian(
     if tier == "fastest":
         return in_fastest(hessian, f, positions, argnums, chunk_size)
 
-    @derives(f)
+    @derives(hessian, f, argnums, chunk_size, tier)
     def hessian_of(*args: Any, **kwargs: Any) -> Any:
         task = Task(f, args, kwargs, positions_in(positions, args), False)
         native = natively(tier, f)
@@ -285,7 +285,7 @@ def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -
     if tier == "fastest":
         return in_fastest(wirtinger, f, (0,), mode)
 
-    @derives(f)
+    @derives(wirtinger, f, mode, tier)
     def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:
         task = Task(f, args, kwargs, positions_in((0,), args), False)
         if not all(leaf.is_complex for leaf in task.x_leaves):
@@ -349,7 +349,7 @@ def leaf_gradient(
     gradient = value_and_grad(f, positions, tier=tier)
     if flat:
         pushed: Callable[..., Any] = lambda *args, **kwargs: gradient(*args, **kwargs)[1]
-        return pushed if watch.observer is None else derives(f)(pushed)
+        return pushed if watch.observer is None else derives(grad, f)(pushed)
 
     def gradient_leaves(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         structures, leaves = structures_of([args[n] for n in positions_in(positions, args)])
@@ -358,7 +358,7 @@ def leaf_gradient(
             found.update(leaf_values(structure, x_bar))
         return tuple([found[leaf.position] for leaf in leaves])
 
-    return gradient_leaves if watch.observer is None else derives(f)(gradient_leaves)
+    return gradient_leaves if watch.observer is None else derives(grad, f)(gradient_leaves)
 
 
 def _check_mode(mode: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -31,23 +30,6 @@ from plaingrad.tangents.types import entries as fields_in
 from plaingrad.tangents.types import primal_type_of
 
 Argnums = int | tuple[int, ...]
-
-
-def wraps(f: Any) -> Callable[[Any], Any]:
-    """Carry over the name and documentation of `f`, where it has them."""
-    present = [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(f, name)]
-    return functools.wraps(f, assigned=present, updated=())
-
-
-def derives(f: Any) -> Callable[[Any], Any]:
-    """`wraps` for a function that computes derivatives of `f`: derivatives of it are not Numba's business."""
-
-    def decorate(derivative: Any) -> Any:
-        made = wraps(f)(derivative)
-        made.__plaingrad_derivative__ = True
-        return made
-
-    return decorate
 
 
 def described(x: Any) -> str:

@@ -127,7 +127,7 @@ def text_of_numbers(x: Any) -> str:
 def is_harmless(t: type, method: types.FunctionType) -> bool:
     """Whether a method of pickling, in Python, is known to make no numbers: of enumerations, say."""
     home = method.__module__.partition(".")[0]
-    return home in ("enum", "copyreg", "joblib", "loky", "dill", "cloudpickle") or (hasattr(t, "_fields") and issubclass(t, tuple))
+    return home in ("enum", "copyreg", "joblib", "loky", "dill", "cloudpickle", "plaingrad") or (hasattr(t, "_fields") and issubclass(t, tuple))
 
 
 class _Putting(pickle.Unpickler):

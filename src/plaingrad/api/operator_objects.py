@@ -1,0 +1,65 @@
+"""What `grad(f)`, `jacobian(f)` and the like return: functions that can be pickled, copied and compared."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+
+def wraps(f: Any) -> Callable[[Any], Any]:
+    """Carry over the name and documentation of `f`, where it has them."""
+    present = [name for name in functools.WRAPPER_ASSIGNMENTS if hasattr(f, name)]
+    return functools.wraps(f, assigned=present, updated=())
+
+
+class Derivative:
+    """A derivative of a function, as a function of the same arguments.
+
+    It is pickled, copied and compared as what made it: the operator, the function, and the options. So it goes to other
+    processes (`pool.map(grad(f), xs)`) wherever the function itself can go.
+    """
+
+    __plaingrad_derivative__ = True  # derivatives of it are not Numba's business
+
+    def __init__(self, function: Callable[..., Any], operator: Any, f: Any, options: tuple[Any, ...]) -> None:
+        self.function = wraps(f)(
+            function
+        )  # with the module of `f` it runs rewritten inside of another derivative
+        self._made_by = operator, f, options
+        wraps(f)(self)
+        about = f"{operator.__name__} of {getattr(f, '__name__', repr(f))}"
+        self.__doc__ = (
+            f"{about}; see plaingrad.{operator.__name__}.\n\n{getattr(f, '__doc__', None) or ''}".rstrip()
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The derivative at these arguments."""
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        operator, f, options = self._made_by
+        return operator, (f, *options)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._made_by == other._made_by if type(other) is Derivative else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._made_by)
+
+    def __repr__(self) -> str:
+        operator, f, _ = self._made_by
+        return f"<plaingrad.{operator.__name__} of {f!r}>"
+
+
+def derives(operator: Any, f: Any, *options: Any) -> Callable[[Callable[..., Any]], Derivative]:
+    """Decorate a function that computes derivatives of `f`, for `operator(f, *options)` to return."""
+
+    def decorate(function: Callable[..., Any]) -> Derivative:
+        return Derivative(function, operator, f, options)
+
+    return decorate
