@@ -149,3 +149,22 @@ def test_filters_that_scipy_does_not_take_raise_what_it_raises():
             plaingrad.grad(lambda x, sections=sections: signal.sosfilt(sections, x).sum())(X)
     with pytest.raises(ValueError):
         plaingrad.grad(lambda x: signal.sosfilt(SECTIONS, x, zi=np.ones((1, 2)))[0].sum())(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolve2d_of_images_and_windows_of_every_type(dtype, mode):
+    random = np.random.default_rng(2)
+    a, v = random.normal(size=(12, 11)).astype(dtype), random.normal(size=(4, 3)).astype(dtype)
+    if dtype is np.complex128:
+        a, v = a + 1j * random.normal(size=a.shape), v + 1j * random.normal(size=v.shape)
+    for function in (signal.convolve2d, signal.correlate2d):
+        f = lambda a, v, g=function: np.sum(np.abs(g(a, v, mode)) ** 2)
+        bars = plaingrad.grad(f, argnums=(0, 1))(a, v)
+        for k, x_bar in enumerate(bars):
+            assert x_bar.dtype == dtype
+            exact = [a.astype(np.promote_types(dtype, float)), v.astype(np.promote_types(dtype, float))]
+            x_dot = random.normal(size=exact[k].shape)
+            moved = [[x + s * x_dot if n == k else x for n, x in enumerate(exact)] for s in (1e-6, -1e-6)]
+            difference = (f(*moved[0]) - f(*moved[1])) / 2e-6
+            assert np.sum(np.real(x_bar) * x_dot) == pytest.approx(difference, rel=1e-4 if dtype is np.float32 else 1e-7)

@@ -18,6 +18,8 @@ from plaingrad.rules.scipy.sparse.products import AT_ONCE, places_of
 from plaingrad.rules.scipy.sparse.structure import sorted_positions
 from plaingrad.tangents import NoTangent, Thunk
 
+KEPT = 2  # triples that are kept, for each number of the three matrices
+
 
 class Triples:
     """The structure of C = A B: which numbers of C, A and B meet.
@@ -33,9 +35,24 @@ class Triples:
     def __init__(self, shape: Any, a: Any, b: Any, c: Any) -> None:
         self.shape, self.a, self.b, self.c = shape, a, b, c
         self.lengths = len(c[1]), len(a[1]), len(b[1])
+        self._kept: Any = None
 
     def parts(self) -> Any:
-        """Positions (in C, in A, in B), for so many numbers of A at a time that they stay in the cache."""
+        """Positions (in C, in A, in B), for so many numbers of A at a time that they stay in the cache.
+
+        Where the triples are no more than a few for each number of the matrices, they are kept for the next sum.
+        """
+        if self._kept is not None:
+            return self._kept
+        (p, j), (q, _) = self.a, self.b
+        count = int(np.sum(np.diff(q)[j[: int(p[-1])]], dtype=np.intp))
+        if count <= KEPT * sum(self.lengths):
+            self._kept = list(self.found())
+            return self._kept
+        return self.found()
+
+    def found(self) -> Any:
+        """The same, found anew."""
         (p, j), (q, k), (new_p, new_j) = self.a, self.b, self.c
         order = sorted_positions(new_p, new_j)
         sorted_j, row, n = new_j[order], places_of(p, j), int(p[-1])

@@ -107,6 +107,8 @@ row("polygamma", ((1, 2, 3), (-1.3, 0.4, 5.2)), None, lambda m, n, x, z: polygam
 def psi_gap(x: Any, y: Any) -> Any:
     """psi(x) - psi(x + y); where x is large all digits of y are kept."""
     near = np.less(x, 20) | np.less(x + y, 20)
+    if np.all(near):
+        return sc.psi(x) - sc.psi(x + y)
     u, v = np.where(near, 20.0, x), np.where(near, 1.0, y)
     w = u + v
     far = -np.log1p(v / u) - v / (2 * u * w)
@@ -120,6 +122,8 @@ def poch_slope(x: Any, y: Any, z: Any) -> Any:
     whole = np.equal(y, np.rint(y)) & np.less(x, 0.5)
     both = whole & np.less(x + y, 0.5)  # the poles of psi cancel; after reflection there are none
     one = np.less(x, 0.5) & ~both & np.less(x + y, 150)
+    if not np.any(both | one):
+        return -z * psi_gap(x, y)
     u, v = np.where(both, x, 0.25), np.where(both, x + y, 0.25)
     s = np.where(one, x, 0.75)
     t = np.where(one, x + y, 0.75)
