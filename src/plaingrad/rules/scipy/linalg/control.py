@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,13 @@ def riccati(z: Any, e: Any, gain: Any, balance: Any, solve_back: Any, left: Any,
     return z, riccati_pullback, riccati_pushforward
 
 
+def without_warnings(f: Any, *args: Any) -> Any:
+    """f(*args), of which the plain call knows nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return f(*args)
+
+
 @entered("solve_continuous_are", dims=(2, 2, 2, 2, 2, 2))
 def solve_continuous_are(f, a, b, q, r, e=None, s=None, balanced=True):
     """A^H X E + E^H X A - (E^H X B + S) R^-1 (B^H X E + S^H) + Q = 0."""
@@ -141,10 +149,10 @@ def solve_continuous_are(f, a, b, q, r, e=None, s=None, balanced=True):
     loop = right_divided(closed, e)
 
     def balance(w):
-        return sl.solve_continuous_lyapunov(adjoint(loop), -w)
+        return without_warnings(sl.solve_continuous_lyapunov, adjoint(loop), -w)
 
     def solve_back(x_bar):
-        return sl.solve_continuous_lyapunov(loop, -x_bar)
+        return without_warnings(sl.solve_continuous_lyapunov, loop, -x_bar)
 
     ex = z if e is None else adjoint(e) @ z
     left = z @ a if e is None else adjoint(e) @ z @ a

@@ -143,11 +143,14 @@ def op(a: Any, trans: int) -> Any:
 
 
 def solve_op(a: Any, b: Any, trans: int, lower: bool, unit_diagonal: bool) -> Any:
-    """op(A)^-1 b, and op(A)^-H b for `trans` + 10."""
+    """op(A)^-1 b, and op(A)^-H b for `trans` + 10; nan where a factor is singular."""
     if trans == 11:  # A^T's adjoint is conj(A)
         return conj(solve_op(a, conj(b), 0, lower, unit_diagonal))
     trans = {10: 2, 12: 0}.get(trans, trans)
-    return sl.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit_diagonal, check_finite=False)
+    try:
+        return sl.solve_triangular(a, b, trans=trans, lower=lower, unit_diagonal=unit_diagonal, check_finite=False)
+    except np.linalg.LinAlgError:
+        return np.full(np.shape(b), np.nan, np.result_type(a, b))
 
 
 @entered("solve_triangular", dims=(2, "1|2"))

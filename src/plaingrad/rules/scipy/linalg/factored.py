@@ -257,7 +257,7 @@ def lu_factor(f, a, *rest, **options):
     order = rows_of(z[1], np.shape(a)[0])
 
     def lu_factor_pullback(z_bar):
-        if is_zero(z_bar[0]):
+        if is_zero(z_bar[0]) or np.ndim(a) < 2:  # a vector: whoever uses the factors says so
             return (ZeroTangent,)
         if np.shape(a)[0] == np.shape(a)[1]:
             return (square_lu_bar(z[0], z_bar[0])[inverse_order(order)],)
@@ -267,6 +267,8 @@ def lu_factor(f, a, *rest, **options):
         return (bar[inverse_order(order)],)
 
     def lu_factor_pushforward(a_dot):
+        if np.ndim(a) < 2:
+            return a_dot, NoTangent
         return packed(*lu_dot(*unpacked(z[0]), a_dot[order])), NoTangent
 
     return z, lu_factor_pullback, lu_factor_pushforward

@@ -6,6 +6,7 @@ The adjoint of L(A, .) is L(A^H, .), for functions that are real on the real axi
 from __future__ import annotations
 
 import inspect
+import warnings
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,17 @@ def maps(z: Any, a: Any, slope: Any) -> Any:
 # -- Exponentials ------------------------------------------------------------------------------------------------------
 
 
+def exponential_slope(a: Any, e: Any) -> Any:
+    """The derivative at A along E; nan where A is not finite."""
+    if not np.all(np.isfinite(a)):
+        return np.full_like(e, np.nan)
+    return sl.expm_frechet(a, e, compute_expm=False, check_finite=False)
+
+
 @entered("expm", dims=(2,))
 def expm(f, A):
     """By scaling, Pade and squaring of the derivative (Al-Mohy and Higham, 2009)."""
-    return maps(f(A), A, lambda a, e: sl.expm_frechet(a, e, compute_expm=False, check_finite=False))
+    return maps(f(A), A, exponential_slope)
 
 
 @entered("expm_frechet", dims=(2, 2))
@@ -101,7 +109,9 @@ def logarithm(a: Any) -> Any:
     """The logarithm without a word printed."""
     disp = inspect.signature(sl.logm).parameters.get("disp")  # gone in SciPy 1.18
     loud = disp is not None and disp.default is True
-    return sl.logm(a, disp=False)[0] if loud else sl.logm(a)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sl.logm(a, disp=False)[0] if loud else sl.logm(a)
 
 
 @entered("logm", dims=(2,))
@@ -113,8 +123,10 @@ def logm(f, A, *rest, **options):
 def lyapunov_like(z: Any, e: Any) -> Any:
     """X with Z X + X Z = E; nan where there is none."""
     try:
-        return sl.solve_sylvester(z, z, e)
-    except np.linalg.LinAlgError:
+        with warnings.catch_warnings():  # the primal has warned, if there was anything to warn of
+            warnings.simplefilter("ignore")
+            return sl.solve_sylvester(z, z, e)
+    except (np.linalg.LinAlgError, ValueError):  # singular, or not finite
         return np.full_like(e, np.nan)
 
 
