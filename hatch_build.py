@@ -26,6 +26,7 @@ if (
 ):  # one file as large as this one is would be inlined less, which costs up to a sixth
     OPTIONS += ["-falign-loops=32", "-falign-functions=32", "--param", "inline-unit-growth=200"]
     OPTIONS += ["--param", "large-unit-insns=200000"]
+    OPTIONS += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]  # loops over arrays, in `arrays.pxi`
 
 
 def build(place: Path) -> Path:

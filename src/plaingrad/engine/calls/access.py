@@ -223,7 +223,7 @@ class Access(Identities):
         )
 
     def _elements(self, a: np.ndarray) -> Iterator[Any]:
-        read = self.read_array
+        read = self.read_array if self.recorder is None or type(a) is not np.ndarray else self.getitem
         return (read(a, k) for k in range(len(a)))
 
     def _text(self, o: Any) -> Any:

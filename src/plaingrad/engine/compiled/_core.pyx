@@ -30,7 +30,7 @@ from types import FunctionType, GeneratorType
 import numpy as np
 
 from plaingrad.rewrite import evaluation
-from plaingrad.tangents import ZeroTangent
+from plaingrad.tangents import Thunk, ZeroTangent
 
 cdef extern from "Python.h":
     bint PyFloat_CheckExact(object)
@@ -140,7 +140,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 6  # what the Python side expects; see `engine.compiled`
+VERSION = 7  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -161,6 +161,10 @@ include "chunk_arrays.pxi"
 include "jets.pxi"
 include "quiet.pxi"
 include "array_functions.pxi"
+include "mapped.pxi"
+include "mapped_tangents.pxi"
+include "indexed.pxi"
+include "in_place.pxi"
 include "paired_cotangents.pxi"
 include "pair_arrays.pxi"
 include "pairs.pxi"
@@ -169,5 +173,6 @@ include "expressions.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
-    ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule
+    ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
+    MappedRule, ArithmeticUfunc
 ))  # of these, bound methods run as they are

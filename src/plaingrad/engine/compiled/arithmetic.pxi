@@ -39,6 +39,7 @@ cdef class Arithmetic:
     """The hooks of arithmetic on floats. What is noted of a result is left to the modes."""
 
     cdef Table table
+    cdef dict mapped  # `MappedRule` of functions that operators are
     cdef object level
     cdef int64_t n, limit
     cdef ArrayPusher outer  # of a forward level around this one, whose tangents are carried along here; else None
@@ -123,7 +124,7 @@ cdef class Arithmetic:
         """The matrix product of two arrays; None where that is not done here."""
         return None
 
-    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
+    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean, bint keeps):
         """The sum or mean of an array over one axis, or all (None); None where that is not done here."""
         return None
 
@@ -166,6 +167,8 @@ cdef class Arithmetic:
     def matmul(self, a, b):
         """a @ b."""
         z = self._product(operator.matmul, a, b)
+        if z is None and is_float64(a) and is_float64(b):
+            z = by_rule_of(self, np.matmul, a, b)
         return self._generally(a, b, MATRIX_PRODUCT, False) if z is None else z
 
     def compiled(self, f, rule, general):
@@ -174,6 +177,8 @@ cdef class Arithmetic:
         quiet = quiet and not isinstance(getattr(general, "__self__", None), ScalarRule)  # which looks itself
         if quiet and not rule.users and not rule.variants and not rule.mutates:
             general = QuietCall(self, f, general).call
+            if may_map(self, f, rule):
+                general = MappedRule(self, f, rule, general).call
         return self._compiled(f, rule, general)
 
     cdef object _compiled(self, object f, object rule, object general):
@@ -189,12 +194,14 @@ cdef class Arithmetic:
             return ScalarRule(self, f, rule.partials[0], math, general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
-        if f is np.ndarray.copy or f is np.copy:
+        if f is np.ndarray.copy or f is np.copy or f is np.ndarray.astype:
             return ArrayCopier(self, f, general).call
         if f is np.ndarray.reshape or f is np.ndarray.ravel or f is np.reshape or f is np.ravel:
             return ViewMaker(self, f, general).call
         if f is np.dot or f is np.ndarray.dot or f is np.matmul or f is operator.matmul:
             return ProductRule(self, f, general).call
+        if f in OPERATIONS_OF_UFUNCS:
+            return ArithmeticUfunc(self, f, general).call
         if f is np.cross:
             return CrossRule(self, f, general).call
         if f is np.sum or f is np.ndarray.sum or f is np.mean or f is np.ndarray.mean:
@@ -375,6 +382,10 @@ cdef class Arithmetic:
                 return z
         elif cnp.PyArray_CheckExact(a) and is_real(b):
             z = self._powered(a, b)
+            if z is not None:
+                return z
+        elif cnp.PyArray_CheckExact(b) and self.own_arrays and (is_float64(a) or PyFloat_CheckExact(a) or type(a) is NUMBER64):
+            z = by_rule_of(self, np.power, a, b)
             if z is not None:
                 return z
         return self._generally(a, b, POWER, in_place)

@@ -41,7 +41,7 @@ cdef class UfuncRule(ArrayRule):
             z = self.recorder._elementwise(self.f, x, self.slope, self.partial, self.reads)
             return self.general(x) if z is None else z
         if self.recorder.outer is not None:
-            return self.general(x)
+            return self.inside(x)
         if self.known and (PyFloat_CheckExact(x) or type(x) is NUMBER64):
             i = self.recorder.table.find(<PyObject*> x)
             if i == NULL:
@@ -57,6 +57,19 @@ cdef class UfuncRule(ArrayRule):
         return self.general(x)
 
 
+    cdef object inside(self, object x):
+        """f(x) of a number where a forward level is around this one."""
+        cdef double v, slope = 0.0
+        if self.known and (PyFloat_CheckExact(x) or type(x) is NUMBER64):
+            v = PyFloat_AS_DOUBLE(x)
+            if slope_of(self.known, v, 1.0, &slope) and (self.known != SQUARE_ROOT or v > 0.0):
+                z = self.f(x)
+                if type(z) is NUMBER64 and slope_of(self.known, v, PyFloat_AS_DOUBLE(z), &slope):
+                    self.recorder._along_both(z, x, slope, curvature_of(self.known, v, PyFloat_AS_DOUBLE(z)))
+                    return z
+        return self.general(x)
+
+
 cdef class ProductRule(ArrayRule):
     """The matrix product of vectors and matrices."""
 
@@ -64,6 +77,27 @@ cdef class ProductRule(ArrayRule):
         """f(a, b)."""
         if len(args) == 2 and not kwargs:
             z = self.recorder._product(self.f, args[0], args[1])
+            if z is not None:
+                return z
+        return self.general(*args, **kwargs)
+
+
+cdef dict OPERATIONS_OF_UFUNCS = {np.add: ADD, np.subtract: SUB, np.multiply: MUL, np.true_divide: DIV}
+
+
+cdef class ArithmeticUfunc(ArrayRule):
+    """A ufunc that is an operator, too."""
+
+    cdef int op
+
+    def __init__(self, recorder, f, general):
+        super().__init__(recorder, f, general)
+        self.op = OPERATIONS_OF_UFUNCS[f]
+
+    def call(self, *args, **kwargs):
+        """f(a, b)."""
+        if len(args) == 2 and not kwargs and (cnp.PyArray_CheckExact(args[0]) or cnp.PyArray_CheckExact(args[1])):
+            z = self.recorder._arrays(args[0], args[1], self.op, False)
             if z is not None:
                 return z
         return self.general(*args, **kwargs)
@@ -95,36 +129,53 @@ cdef class SumOfArray(ArrayRule):
         self.is_mean = f is np.mean or f is np.ndarray.mean
 
     def call(self, *args, **kwargs):
-        """f(a), or f(a, axis)."""
-        cdef Py_ssize_t given = len(args)
+        """f(a), or f(a, axis), with keepdims or without."""
+        cdef Py_ssize_t given = len(args), named = 0
         cdef cnp.ndarray x
         cdef int nd
-        if given == 0 or given + len(kwargs) > 2 or not is_float64(args[0]):
+        cdef bint keeps = False
+        if given == 0 or given > 2 or not is_float64(args[0]):
             return self.general(*args, **kwargs)
         axis = args[1] if given == 2 else None
         if kwargs:
-            if "axis" not in kwargs:
+            if "axis" in kwargs:
+                if given == 2:
+                    return self.general(*args, **kwargs)
+                axis = kwargs["axis"]
+                named += 1
+            if "keepdims" in kwargs:
+                if not PyBool_Check(kwargs["keepdims"]):
+                    return self.general(*args, **kwargs)
+                keeps = kwargs["keepdims"]
+                named += 1
+            if named != len(kwargs) or (keeps and axis is None):
                 return self.general(*args, **kwargs)
-            axis = kwargs["axis"]
         x = args[0]
         nd = cnp.PyArray_NDIM(x)
         if nd == 0 or cnp.PyArray_SIZE(x) == 0:
             return self.general(*args, **kwargs)
         if axis is not None and (not PyLong_CheckExact(axis) or not -nd <= axis < nd):
             return self.general(*args, **kwargs)
-        z = self.recorder._sum(self.f, x, axis, self.is_mean)
+        z = self.recorder._sum(self.f, x, axis, self.is_mean, keeps)
         return self.general(*args, **kwargs) if z is None else z
 
 
 cdef class ArrayCopier(ArrayRule):
-    """A copy of an array."""
+    """A copy of an array; `astype` has the type, too."""
+
+    cdef Py_ssize_t given
+
+    def __init__(self, recorder, f, general):
+        super().__init__(recorder, f, general)
+        self.given = 2 if f is np.ndarray.astype else 1
 
     def call(self, *args, **kwargs):
         """f(a)."""
-        if len(args) == 1 and not kwargs and is_float64(args[0]) and cnp.PyArray_NDIM(<cnp.ndarray> args[0]) > 0:
-            z = self.recorder._copied(self.f, args[0])
-            if z is not None:
-                return z
+        if len(args) == self.given and not kwargs and is_float64(args[0]) and cnp.PyArray_NDIM(<cnp.ndarray> args[0]) > 0:
+            if self.given == 1 or is_float_type(args[1]):
+                z = self.recorder._copied(np.ndarray.copy if self.given == 2 else self.f, args[0])
+                if z is not None:
+                    return z
         return self.general(*args, **kwargs)
 
 
@@ -178,7 +229,9 @@ cdef class ArrayMaker(ArrayRule):
         if not self.recorder.table.finds_any(numbers) and (
             self.recorder.outer is None or not self.recorder.outer.table.finds_any(numbers)
         ):
-            return self.general(*args, **kwargs)
+            if self.recorder.truncated or self.recorder.level.texts:
+                return self.general(*args, **kwargs)
+            return self.f(*args, **kwargs)
         z = self.recorder._made(self.f, args, kwargs)
         if is_new_array(z) and cnp.PyArray_SIZE(<cnp.ndarray> z) == len(numbers):
             z = self.recorder._gathered(z, numbers)

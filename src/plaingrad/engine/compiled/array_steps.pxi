@@ -98,7 +98,12 @@ cdef char* elements_of(Bars bars, set owned, dict layouts, int64_t i) except? NU
 
 cdef enum:  # besides ADD, SUB, MUL, DIV
     UNARY = 4
-    PRODUCT, SUM, ADDED_TO, SCALED_BY, WRITTEN, GATHERED, CROSS
+    PRODUCT, SUM, ADDED_TO, SCALED_BY, WRITTEN, GATHERED, CROSS, MAPPED, CHOSEN, CHANGED, MULTIPLIED
+
+
+cdef inline bint is_change(int op) noexcept:
+    """Whether an operation writes into memory that is there."""
+    return op == ADDED_TO or op == SCALED_BY or op == WRITTEN or op == CHANGED or op == MULTIPLIED
 
 
 @cython.final
@@ -135,7 +140,7 @@ cdef class ArrayStep:
         """Carry the cotangent of what it made back to what it was made of."""
         cdef set owned
         cdef bint done
-        cdef int64_t n = self.i if self.op == ADDED_TO or self.op == SCALED_BY or self.op == WRITTEN else self.n
+        cdef int64_t n = self.i if is_change(self.op) else self.n
         if bars.cells[n].bits == NOTHING:
             return 0
         owned = shadow.owned
@@ -151,11 +156,19 @@ cdef class ArrayStep:
             done = self.gathered_back(bars)
         elif self.op == CROSS:
             done = self.cross_back(bars, owned, shadow)
+        elif self.op == MAPPED:
+            done = mapped_back(self, bars, owned, shadow)
+        elif self.op == CHOSEN:
+            done = chosen_back(self, bars, owned)
+        elif self.op == CHANGED:
+            done = choice_changed_back(self, bars, owned, shadow)
+        elif self.op == MULTIPLIED:
+            done = multiplied_back(self, bars, owned, shadow)
         else:
             done = self.changed_back(bars, owned)
         if not done:
             self.in_python(shadow, undone)
-        if self.op <= SUM or self.op >= GATHERED:
+        if not is_change(self.op):
             let_go(shadow, owned, bars, n)
         return 0
 
@@ -281,7 +294,7 @@ cdef class ArrayStep:
     cdef bint sum_back(self, Bars bars, set owned) except -1:
         """Of a sum or mean over one axis, or all: `more` is the shape of what was added up, `slope` the axis."""
         cdef cnp.ndarray g
-        cdef int nd = len(<tuple> self.more), k, at = 0
+        cdef int nd = len(<tuple> self.more), k
         cdef cnp.npy_intp shape[MOST_AXES]
         cdef Walk wg, d
         cdef Py_ssize_t size = 1
@@ -298,17 +311,8 @@ cdef class ArrayStep:
             stay_at(&wg, &number, nd)
         else:
             g = self.arrived(bars)
-            if g is None or self.slope < 0 or cnp.PyArray_NDIM(g) != nd - 1:
+            if g is None or self.slope < 0 or not walk_over(&wg, g, nd, shape, self.slope):
                 return False
-            wg.data = <char*> cnp.PyArray_DATA(g)
-            for k in range(nd):
-                if k == self.slope:
-                    wg.strides[k] = 0
-                else:
-                    if cnp.PyArray_DIM(g, at) != shape[k]:
-                        return False
-                    wg.strides[k] = cnp.PyArray_STRIDE(g, at)
-                    at += 1
         if not walk_to(&d, bars, owned, self.i, self.a, nd, shape, &fresh if self.a is None else NULL):
             return False
         accumulate(kind, fresh, nd, shape, &d, &wg, NULL, NULL, self.c)

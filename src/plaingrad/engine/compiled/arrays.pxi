@@ -102,93 +102,182 @@ cdef inline double element(char* p) noexcept:
     return (<double*> p)[0]
 
 
+cdef inline double term_of(int kind, double v, double o, double p, double c) noexcept:
+    """A product of `v`, which arrived, and a slope."""
+    if kind == PLUS:
+        return v
+    if kind == MINUS:
+        return -v
+    if kind == TIMES:
+        return v * o
+    if kind == OVER:
+        return v / o
+    if kind == SCALED:
+        return v * c
+    if kind == UNSCALED:
+        return v / c
+    if kind == QUOTIENT:
+        return -v * (o / p)
+    if kind == NEGATIVE_TIMES:
+        return -(v * o)
+    if kind == SQUARED:
+        return v * (2.0 * o)
+    if kind == ROOT:
+        return v * (0.5 / o)
+    if kind == LOGARITHM:
+        return v * (1.0 / o)
+    if kind == SIGMOIDAL:
+        return v * (1.0 - o * o)
+    if kind == TIMES_BOTH:
+        return v * (o * p)
+    if kind == SIGMOIDAL_DOT:
+        return v * (-2.0 * o * p)
+    if kind == ROOT_DOT:
+        return v * (-0.5 / o * (p / o))
+    if kind == LOGARITHM_DOT:
+        return v * (-1.0 / o * (p / o))
+    return 0.0
+
+
+cdef struct Run:  # along one axis: where d, g, o and p begin, and how far apart their elements are
+    Py_ssize_t n
+    char* d
+    char* g
+    char* o
+    char* p
+    Py_ssize_t sd, sg, so, sp
+    double c
+
+
+# Called with constants for `kind`, `fresh` and `packed`, these are a loop each, of the processor's vectors where the
+# elements lie side by side.
+cdef inline void go_along(int kind, bint fresh, bint packed, Run* r) noexcept:
+    cdef Py_ssize_t k, n = r.n
+    cdef Py_ssize_t sd = sizeof(double) if packed else r.sd, sg = sizeof(double) if packed else r.sg
+    cdef Py_ssize_t so = sizeof(double) if packed else r.so, sp = sizeof(double) if packed else r.sp
+    cdef char* d = r.d
+    cdef char* g = r.g
+    cdef char* o = r.o
+    cdef char* p = r.p
+    cdef double c = r.c
+    cdef bint reads_p = (
+        kind == QUOTIENT or kind == TIMES_BOTH or kind == SIGMOIDAL_DOT or kind == ROOT_DOT or kind == LOGARITHM_DOT
+    )
+    cdef bint reads_o = not (kind == PLUS or kind == MINUS or kind == SCALED or kind == UNSCALED or kind == ZERO)
+    for k in range(n):
+        v = term_of(
+            kind, element(g + k * sg), element(o + k * so) if reads_o else 0.0, element(p + k * sp) if reads_p else 0.0, c
+        )
+        (<double*> (d + k * sd))[0] = v if fresh else element(d + k * sd) + v
+
+
+cdef inline void go_by_kind(int kind, bint fresh, bint packed, Run* r) noexcept:
+    if kind == PLUS:
+        go_along(PLUS, fresh, packed, r)
+    elif kind == MINUS:
+        go_along(MINUS, fresh, packed, r)
+    elif kind == TIMES:
+        go_along(TIMES, fresh, packed, r)
+    elif kind == OVER:
+        go_along(OVER, fresh, packed, r)
+    elif kind == QUOTIENT:
+        go_along(QUOTIENT, fresh, packed, r)
+    elif kind == NEGATIVE_TIMES:
+        go_along(NEGATIVE_TIMES, fresh, packed, r)
+    elif kind == SCALED:
+        go_along(SCALED, fresh, packed, r)
+    elif kind == UNSCALED:
+        go_along(UNSCALED, fresh, packed, r)
+    elif kind == SQUARED:
+        go_along(SQUARED, fresh, packed, r)
+    elif kind == ROOT:
+        go_along(ROOT, fresh, packed, r)
+    elif kind == LOGARITHM:
+        go_along(LOGARITHM, fresh, packed, r)
+    elif kind == SIGMOIDAL:
+        go_along(SIGMOIDAL, fresh, packed, r)
+    elif kind == ZERO:
+        go_along(ZERO, fresh, packed, r)
+    elif kind == TIMES_BOTH:
+        go_along(TIMES_BOTH, fresh, packed, r)
+    elif kind == SIGMOIDAL_DOT:
+        go_along(SIGMOIDAL_DOT, fresh, packed, r)
+    elif kind == ROOT_DOT:
+        go_along(ROOT_DOT, fresh, packed, r)
+    else:
+        go_along(LOGARITHM_DOT, fresh, packed, r)
+
+
+cdef void go(int kind, bint fresh, bint is_o, bint is_p, Run* r) noexcept:
+    """d += the terms along one axis; `fresh`: d = the terms. `is_o`, `is_p`: whether there are o and p."""
+    cdef Py_ssize_t unit = sizeof(double)
+    if r.so == 0 and is_o and not is_p and (kind == TIMES or kind == OVER):
+        r.c = element(r.o)
+        kind = SCALED if kind == TIMES else UNSCALED
+        is_o = False
+    if r.sd == unit and r.sg == unit and (r.so == unit or not is_o) and (r.sp == unit or not is_p):
+        if fresh:
+            go_by_kind(kind, True, True, r)
+        else:
+            go_by_kind(kind, False, True, r)
+    elif fresh:
+        go_by_kind(kind, True, False, r)
+    else:
+        go_by_kind(kind, False, False, r)
+
+
 cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d, Walk* g, Walk* o, Walk* p, double c) noexcept:
     """d += a product of g and a slope, element by element; `fresh`: d = that instead."""
     cdef cnp.npy_intp at[MOST_AXES]
-    cdef cnp.npy_intp n = 1, k
-    cdef cnp.npy_intp sd = 0, sg = 0, so = 0, sp = 0
-    cdef char* pd = d.data
-    cdef char* pg = g.data
-    cdef char* po = o.data if o != NULL else NULL
-    cdef char* pp = p.data if p != NULL else NULL
-    cdef char* qd
-    cdef char* qg
-    cdef char* qo
-    cdef char* qp
-    cdef double v
-    cdef int axis, last = nd - 1
+    cdef Run r
+    cdef Run row
+    cdef int axis, first = nd
     for axis in range(nd):
         if shape[axis] == 0:
             return
         at[axis] = 0
+    r.n, r.c = 1, c
+    r.sd = r.sg = r.so = r.sp = 0
+    r.d, r.g = d.data, g.data
+    r.o, r.p = o.data if o != NULL else NULL, p.data if p != NULL else NULL
     if nd > 0:
-        n = shape[last]
-        sd, sg = d.strides[last], g.strides[last]
+        axis = first = nd - 1
+        r.n = shape[axis]
+        r.sd, r.sg = d.strides[axis], g.strides[axis]
         if o != NULL:
-            so = o.strides[last]
+            r.so = o.strides[axis]
         if p != NULL:
-            sp = p.strides[last]
+            r.sp = p.strides[axis]
+        while first > 0:  # axes along which all lie one behind the other are one
+            axis = first - 1
+            if shape[axis] != 1 and not (
+                d.strides[axis] == r.n * r.sd and g.strides[axis] == r.n * r.sg
+                and (o == NULL or o.strides[axis] == r.n * r.so) and (p == NULL or p.strides[axis] == r.n * r.sp)
+            ):
+                break
+            r.n *= shape[axis]
+            first = axis
     while True:
-        qd, qg, qo, qp = pd, pg, po, pp
-        for k in range(n):
-            v = element(qg)
-            if kind == PLUS:
-                pass
-            elif kind == MINUS:
-                v = -v
-            elif kind == TIMES:
-                v = v * element(qo)
-            elif kind == OVER:
-                v = v / element(qo)
-            elif kind == SCALED:
-                v = v * c
-            elif kind == UNSCALED:
-                v = v / c
-            elif kind == QUOTIENT:
-                v = -v * (element(qo) / element(qp))
-            elif kind == NEGATIVE_TIMES:
-                v = -(v * element(qo))
-            elif kind == SQUARED:
-                v = v * (2.0 * element(qo))
-            elif kind == ROOT:
-                v = v * (0.5 / element(qo))
-            elif kind == LOGARITHM:
-                v = v * (1.0 / element(qo))
-            elif kind == SIGMOIDAL:
-                v = v * (1.0 - element(qo) * element(qo))
-            elif kind == TIMES_BOTH:
-                v = v * (element(qo) * element(qp))
-            elif kind == SIGMOIDAL_DOT:
-                v = v * (-2.0 * element(qo) * element(qp))
-            elif kind == ROOT_DOT:
-                v = v * (-0.5 / element(qo) * (element(qp) / element(qo)))
-            elif kind == LOGARITHM_DOT:
-                v = v * (-1.0 / element(qo) * (element(qp) / element(qo)))
-            else:
-                v = 0.0
-            (<double*> qd)[0] = v if fresh else element(qd) + v
-            qd += sd
-            qg += sg
-            qo += so
-            qp += sp
-        axis = last - 1
+        row = r
+        go(kind, fresh, o != NULL, p != NULL, &row)
+        axis = first - 1
         while axis >= 0:
             at[axis] += 1
-            pd += d.strides[axis]
-            pg += g.strides[axis]
+            r.d += d.strides[axis]
+            r.g += g.strides[axis]
             if o != NULL:
-                po += o.strides[axis]
+                r.o += o.strides[axis]
             if p != NULL:
-                pp += p.strides[axis]
+                r.p += p.strides[axis]
             if at[axis] < shape[axis]:
                 break
             at[axis] = 0
-            pd -= shape[axis] * d.strides[axis]
-            pg -= shape[axis] * g.strides[axis]
+            r.d -= shape[axis] * d.strides[axis]
+            r.g -= shape[axis] * g.strides[axis]
             if o != NULL:
-                po -= shape[axis] * o.strides[axis]
+                r.o -= shape[axis] * o.strides[axis]
             if p != NULL:
-                pp -= shape[axis] * p.strides[axis]
+                r.p -= shape[axis] * p.strides[axis]
             axis -= 1
         if axis < 0:
             return
@@ -220,6 +309,26 @@ cdef object all_of(object z):
     if owner == NULL or not has_shape(<cnp.ndarray> owner, z) or not has_strides(<cnp.ndarray> owner, z):
         return None
     return <object> owner if cnp.PyArray_DATA(<cnp.ndarray> owner) == cnp.PyArray_DATA(<cnp.ndarray> z) else None
+
+
+cdef object result_of(Table table, object z):
+    """`z`, an array in memory of its own as functions return it; of one in memory that only it refers to, a copy; else None."""
+    cdef PyObject* owner
+    if not is_float64(z):
+        return None
+    if not is_view(z):
+        return z if is_new_array(z) else None
+    owner = memory_of(z)
+    if owner == NULL or Py_REFCNT(owner) != 1 or PyDict_GetItemWithError(table.others, PyLong_FromVoidPtr(<void*> owner)) != NULL:
+        return None
+    return cnp.PyArray_NewCopy(z, cnp.NPY_KEEPORDER)
+
+
+cdef object sum_of(object f, object x, object axis, bint by_name, bint keeps):
+    """f(x, axis), a sum or mean; `by_name`: to be called as it is."""
+    if not by_name:
+        return np.add.reduce(x, axis, None, None, keeps)
+    return f(x, axis, keepdims=True) if keeps else f(x, axis)
 
 
 cdef inline bint is_basic(object k):
@@ -271,6 +380,16 @@ cdef inline bint has_strides(cnp.ndarray a, cnp.ndarray b) noexcept:
         if cnp.PyArray_DIM(a, k) > 1 and cnp.PyArray_STRIDE(a, k) != cnp.PyArray_STRIDE(b, k):
             return False
     return True
+
+
+cdef object part_of(object whole, cnp.ndarray x, char* data):
+    """What lies in `whole`, from `data` on, as `x` does in its memory; to be read."""
+    view = cnp.PyArray_New(
+        NDARRAY, cnp.PyArray_NDIM(x), cnp.PyArray_DIMS(x), cnp.NPY_DOUBLE, cnp.PyArray_STRIDES(x), data, 0,
+        cnp.NPY_ARRAY_ALIGNED, None,
+    )
+    cnp.set_array_base(view, whole)
+    return view
 
 
 cdef inline bint is_new_array(object z):

@@ -146,7 +146,7 @@ cdef class ChunkPusher(ColumnPusher):
                 dots[j * size + k] = made[j]
         return self._noted(z, z_dot)
 
-    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
+    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean, bint keeps):
         cdef Operand p
         cdef Py_ssize_t k, j, size = cnp.PyArray_SIZE(x)
         cdef double* column

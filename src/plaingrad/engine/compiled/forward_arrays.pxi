@@ -249,8 +249,12 @@ cdef class ArrayPusher(Pusher):
         cdef int nd = cnp.PyArray_NDIM(a)
         cdef cnp.npy_intp* shape = cnp.PyArray_DIMS(a)
         cdef Walk d, w
-        if da.kind != ARRAY_DOT or cnp.PyArray_SIZE(a) > SMALL or (op >= MUL and (is_b or db.kind != STILL)):
+        if da.kind == STILL and db.kind != STILL and moving_memory(self, a) is not None:
+            return self._arrays(a, b, op, True)
+        if da.kind != ARRAY_DOT or cnp.PyArray_SIZE(a) > SMALL:
             return None
+        if op >= MUL and (is_b or db.kind != STILL):
+            return multiplied_in_forward(self, a, b, da, db, is_b, y, op)
         if is_b and memory_of(b) == memory_of(a):
             return None
         if not self._may_write(self._region(a)):
@@ -365,11 +369,13 @@ cdef class ArrayPusher(Pusher):
         cdef char* p
         cdef cnp.ndarray owner
         cdef double z_dot
-        if not is_basic(k) or not is_float64(a):
+        if not is_float64(a):
             return None
         region = self._region(a)
         if region is MISSING:
             return None
+        if not is_basic(k):
+            return None if region is None else chosen_in_forward(self, a, region, k)
         p = address_of(a, k)
         if p == NULL or region is None:
             z = PyObject_GetItem(a, k)
@@ -392,14 +398,24 @@ cdef class ArrayPusher(Pusher):
         cdef int nd
         cdef cnp.npy_intp* shape
         cdef Walk d, w
-        if not is_basic(k) or not is_float64(a) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a):
+        if not is_float64(a) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a):
             return False
         region = self._region(a)
+        if region is None:
+            keep_v = self._look(&dv, v, &value, &is_array)
+            if dv.kind == UNKNOWN or self.truncated:
+                return False
+            if dv.kind == STILL:
+                PyObject_SetItem(a, k, v)
+                return True
+            region = moving_memory(self, a)
         if region is MISSING or region is None or not self._may_write(region):
             return False
         keep = self._find(&da, region, a)
         if da.kind != ARRAY_DOT or not same_steps(<cnp.ndarray> da.like, a):
             return False
+        if not is_basic(k):
+            return written_in_forward(self, v, a, &da, keep, k)
         keep_v = self._look(&dv, v, &value, &is_array)
         if dv.kind == UNKNOWN:
             return False
@@ -435,9 +451,13 @@ cdef class ArrayPusher(Pusher):
 
     cdef object _dot_of(self, object region, cnp.ndarray x):
         """The tangent of `x` as an array; None for zero."""
+        cdef Dot dot
         if region is None:
             return None
-        return region.read(x) if is_view(x) else region.dot
+        if not is_view(x):
+            return region.dot
+        keep = self._find(&dot, region, x)
+        return None if dot.kind == STILL else part_of(keep, x, dot.data) if dot.kind == ARRAY_DOT else region.read(x)
 
     cdef object _product(self, object f, object a, object b):
         """The matrix product of two arrays; None where that is not done here."""
@@ -463,7 +483,7 @@ cdef class ArrayPusher(Pusher):
                 z_dot = f(a_dot, b) + f(a, b_dot)
         return self._noted(z, z_dot)
 
-    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
+    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean, bint keeps):
         """The sum or mean of an array over one axis, or all (None); None where that is not done here."""
         region = self._region(x)
         if region is MISSING or region is None:
@@ -471,9 +491,9 @@ cdef class ArrayPusher(Pusher):
         x_dot = self._dot_of(region, x)
         if x_dot is None:
             return None
-        z = f(x, axis) if is_mean else np.add.reduce(x, axis)
+        z = sum_of(f, x, axis, is_mean, keeps)
         with steps.quiet():
-            z_dot = f(x_dot, axis) if is_mean else np.add.reduce(x_dot, axis)
+            z_dot = sum_of(f, x_dot, axis, is_mean, keeps)
         return self._noted(z, z_dot)
 
     cdef object _gathered(self, object z, list numbers):

@@ -21,7 +21,7 @@ cdef class PairsBack(PairedCotangents):
         """Carry the cotangent of what a step made, and its tangent, back to what it was made of."""
         cdef int op = step.op
         cdef bint done = False
-        cdef int64_t n = step.i if op == ADDED_TO or op == SCALED_BY or op == WRITTEN else step.n
+        cdef int64_t n = step.i if is_change(op) else step.n
         if self.bars.cells[n].bits == NOTHING:
             return 0
         if op == ADDED_TO or op == SCALED_BY or op == WRITTEN:
@@ -30,6 +30,14 @@ cdef class PairsBack(PairedCotangents):
             done = self.sum_back(step)
         elif op == PRODUCT:
             done = self.product_back(step)
+        elif op == MAPPED:
+            done = mapped_pairs_back(self, step)
+        elif op == CHOSEN:
+            done = chosen_pairs_back(self, step)
+        elif op == CHANGED:
+            done = choice_changed_pairs_back(self, step)
+        elif op == MULTIPLIED:
+            done = multiplied_pairs_back(self, step)
         elif self.arrives(n) and cnp.PyArray_SIZE(<cnp.ndarray> self.g) <= SMALL_PAIR:
             if op <= DIV:
                 done = self.binary_back(step)
@@ -42,7 +50,7 @@ cdef class PairsBack(PairedCotangents):
         self.g = self.g_dot = None
         if not done:
             self.in_python(step)
-        if op <= SUM or op >= GATHERED:
+        if not is_change(op):
             let_go(self.shadow, self.owned, self.bars, n)
             self.bars.forget(n)
         return 0
@@ -276,7 +284,7 @@ cdef class PairsBack(PairedCotangents):
                 stay_at(&wg_dot, &dot, nd)
                 add_term_of(&dots, kind, &wg_dot, NULL, NULL)
         else:
-            if not self.arrives(step.n) or step.slope < 0 or cnp.PyArray_NDIM(<cnp.ndarray> self.g) != nd - 1:
+            if not self.arrives(step.n) or step.slope < 0:
                 return False
             if not walk_over(&wg, self.g, nd, shape, step.slope):
                 return False
@@ -437,10 +445,17 @@ cdef class PairsBack(PairedCotangents):
 cdef bint walk_over(Walk* w, cnp.ndarray g, int nd, cnp.npy_intp* shape, int axis) noexcept:
     """How to go through `g`, the sum over `axis` of something of this shape, as broadcast to it; False if it is not."""
     cdef int k, at = 0
+    cdef bint keeps = cnp.PyArray_NDIM(g) == nd
+    if not keeps and cnp.PyArray_NDIM(g) != nd - 1:
+        return False
     w.data = <char*> cnp.PyArray_DATA(g)
     for k in range(nd):
         if k == axis:
             w.strides[k] = 0
+            if keeps:
+                if cnp.PyArray_DIM(g, at) != 1:
+                    return False
+                at += 1
             continue
         if cnp.PyArray_DIM(g, at) != shape[k]:
             return False

@@ -209,8 +209,12 @@ cdef class ArrayRecorder(Recorder):
 
     cdef object _in_place(self, cnp.ndarray a, object b, int64_t i, int64_t j, bint is_b, double y, int op):
         """a op= b; None where more is to be done."""
-        if i < 0 or (op >= MUL and (is_b or j >= 0)):
-            return None
+        if i == INACTIVE:
+            i = activated(self, a, j, b)
+            if i < 0:
+                return None
+        if op >= MUL and (is_b or j >= 0):
+            return multiplied(self, a, b, i, j, is_b, y, op)
         if is_b and memory_of(b) == memory_of(a):
             return None
         if not self._may_write(i):
@@ -353,13 +357,13 @@ cdef class ArrayRecorder(Recorder):
         cdef char* p
         cdef Place* at
         cdef PyObject* owner
-        if not is_basic(k):
-            return None
         if not is_float64(a):
             return None
         i = self._place(a)
         if i == ELSEWHERE:
             return None
+        if not is_basic(k):
+            return None if i == INACTIVE else chosen_in_reverse(self, a, i, k)
         p = address_of(a, k) if i >= 0 else NULL
         if p == NULL:
             z = self._item(a, k)
@@ -395,12 +399,26 @@ cdef class ArrayRecorder(Recorder):
         cdef char* p
         cdef Place* j
         cdef int64_t at
+        cdef double j_value
+        cdef bint is_array
         cdef PyObject* owner
-        if not is_basic(k) or not is_float64(a) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a):
+        if not is_float64(a) or not cnp.PyArray_ISWRITEABLE(<cnp.ndarray> a):
             return False
         i = self._place(a)
-        if i < 0 or not self._may_write(i):
+        if i == ELSEWHERE:
             return False
+        if i == INACTIVE:
+            j_value = 0.0
+            at = self._operand(v, &j_value, &is_array)
+            if at == ELSEWHERE:
+                return False
+            i = activated(self, a, at, v)
+            if i == INACTIVE:
+                return write_of_still(self, v, a, k)
+        if not self._may_write(i):
+            return False
+        if not is_basic(k):
+            return written_by_choice(self, v, a, i, k)
         p = address_of(a, k) if PyFloat_CheckExact(v) or type(v) is NUMBER64 else NULL
         if p == NULL:
             return self._write_slice(v, a, k, i)
@@ -496,14 +514,14 @@ cdef class ArrayRecorder(Recorder):
             step.b = self._form(b)
         return self._noted(step, z)
 
-    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean):
+    cdef object _sum(self, object f, cnp.ndarray x, object axis, bint is_mean, bint keeps):
         cdef ArrayStep step
         cdef int64_t i = self._place(x)
         if i < 0:
             return None
-        z = None if self.outer is None else self.outer._sum(f, x, axis, is_mean)
+        z = None if self.outer is None else self.outer._sum(f, x, axis, is_mean, keeps)
         if z is None:
-            z = np.add.reduce(x, axis) if self.outer is None and not is_mean else self._called(f, x, axis)
+            z = sum_of(f if self.outer is None else self.level.parent.prep(f), x, axis, is_mean or self.outer is not None, keeps)
         step = ArrayStep.__new__(ArrayStep)
         step.op, step.i, step.j = SUM, i, -1
         step.more = (<object> x).shape

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.engine.memory.bends import BENDS
 from plaingrad.engine.memory.blocks import product_in_blocks
-from plaingrad.engine.memory.curvatures import curvatures
+from plaingrad.engine.memory.curvatures import curvature_of_two, curvatures
+from plaingrad.engine.memory.indices import frozen_key, winners
 from plaingrad.engine.memory.memory import (
     WHOLE,
     Shadow,
@@ -33,30 +35,51 @@ from plaingrad.engine.memory.tape import (
     InPlaceRule,
     InPlaceSum,
     NumberSlot,
+    ReadArray,
+    RuleStep,
+    Tree,
     WriteCotangent,
+    add_to,
     elementwise_back,
+    number_cotangent,
     read_number_back,
     write_number_back,
 )
 from plaingrad.rewrite import locals_read
-from plaingrad.tangents import unbroadcast
+from plaingrad.rules.numpy.kernels import KERNELS, MULTILINEAR, PARTS
+from plaingrad.tangents import project, unbroadcast
 
 __all__ = [
+    "BENDS",
+    "FLAT_ROWS",
+    "JOINING",
+    "KERNELS",
+    "MULTILINEAR",
     "NEGATIVE",
+    "PARTS",
     "TRIPLES",
+    "UNFIT",
     "WHOLE",
     "PowerSlope",
     "Region",
+    "add_projected",
+    "curvature_of_two",
     "curvatures",
+    "frozen_key",
     "nothing",
+    "nothing_here",
+    "number_cotangent",
     "product_in_blocks",
+    "project",
     "quiet",
     "quiet_slope",
     "read_number_back",
     "real_part_back",
+    "rule_of",
     "square_slope",
     "unbroadcast",
     "what_is_read",
+    "winners",
     "write_number_back",
 ]
 
@@ -120,7 +143,7 @@ def what_is_read(partial: Any) -> int:
 
 
 NEGATIVE = None  # the slope of -x needs no function
-MINUS = 1  # as in the compiled core
+MINUS, TIMES = 1, 2  # as in the compiled core
 
 
 def square_slope(m: Any, x: Any, z: Any) -> Any:
@@ -204,7 +227,7 @@ def sum_over_axis_back(
     if z_bar is not None:
         if count:
             z_bar = z_bar / count
-        if axis is not None and len(shape) > 1:
+        if axis is not None and 1 <= np.ndim(z_bar) < len(shape):
             z_bar = np.expand_dims(z_bar, axis)
         shadow.add_array(i, WHOLE if a is None else a, np.broadcast_to(z_bar, shape))
 
@@ -259,6 +282,86 @@ def cross_back(shadow: Shadow, n: int, a: Any, i: Any, b: Any, j: Any) -> None:
             shadow.add_array(j, b, np.cross(z_bar, a))
 
 
+def nothing_here(*args: Any) -> None:
+    """What a rule asks that has no other way."""
+
+
+rule_of = rulebook.find
+#: Functions that give more than one array or number; what is here saves their evaluation by a rule in vain.
+UNFIT = frozenset(
+    getattr(m, name)
+    for m in (np, np.linalg)
+    for name in (
+        "eig",
+        "eigh",
+        "svd",
+        "qr",
+        "lstsq",
+        "modf",
+        "frexp",
+        "divmod",
+        "unique",
+        "histogram",
+        "gradient",
+    )
+    if hasattr(m, name)
+)
+
+#: Functions of two arguments whose slopes are the same everywhere on a piece.
+FLAT_ROWS = frozenset(
+    (np.maximum, np.minimum, np.fmax, np.fmin, np.copysign, np.remainder, np.fmod, np.add, np.subtract)
+)
+
+
+JOINING = frozenset((np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack))
+
+
+def _mapped(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    outputs: Any = NumberSlot(n, 1.0) if z is None else ArraySlot(n, z)
+    inputs: dict[int, Any] = {}
+    places = zip(more.positions, more.entries, more.indices, more.operands, strict=True)
+    for position, entry, index, x in places:
+        slot = slot_of(x, index)
+        if entry < 0:
+            inputs[position] = slot
+        else:
+            inputs.setdefault(position, Tree({})).slots[entry] = slot
+    pullback = more.pullback
+    if pullback is None:
+        pullback = pullback_again(more.rule.rrule, more.args, more.kwargs)
+    return n, STEP, RuleStep(outputs, tuple(inputs.items()), pullback, more.rule)
+
+
+def pullback_again(rrule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    """The pullback of a call whose rule is applied then: a level around follows all that is computed for it."""
+
+    def pullback_of_call(z_bar: Any) -> Any:
+        return rrule(*args, **kwargs)[1](z_bar)
+
+    return pullback_of_call
+
+
+def add_projected(shadow: Shadow, i: int, x: Any, x_bar: Any) -> None:
+    """Add a cotangent, in the space of `x`, to that of array or number `x` of index `i`."""
+    add_to(shadow, slot_of(x, i), x_bar)
+
+
+def _chosen(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    return n, STEP, ReadArray(ArraySlot(n, WHOLE), ArraySlot(i, a), more, bool(slope))
+
+
+def _changed(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    key, lasting = more
+    return i, STEP, WriteCotangent(ArraySlot(i, a), key, slot_of(b, j), lasting)
+
+
+def _multiplied(n: int, z: Any, a: Any, i: Any, b: Any, j: Any, c: float, slope: int, more: Any) -> Any:
+    rule = rulebook.find(operator.mul if slope == TIMES else operator.truediv)
+    assert rule is not None
+    before = a if z is None else z  # where b is not active, only its shape matters
+    return i, STEP, InPlaceRule(ArraySlot(i, a), slot_of(b, j), pullback_again(rule.rrule, (before, b), {}))
+
+
 TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compiled core
     _sum(False),
     _sum(True),
@@ -272,4 +375,8 @@ TRIPLES: list[Callable[..., Any]] = [  # by the codes of operations in the compi
     _written,
     _gathered,
     _crossed,
+    _mapped,
+    _chosen,
+    _changed,
+    _multiplied,
 ]
