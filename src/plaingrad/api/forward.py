@@ -29,7 +29,7 @@ from plaingrad.api.leaves import (
 from plaingrad.api.operator_objects import derives, wraps
 from plaingrad.api.seeds import direction_type, unit_directions
 from plaingrad.api.snapshots import Snapshot
-from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier, natively
+from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
 from plaingrad.api.whole import FEW_DIRECTIONS
 from plaingrad.engine.forward.mixed import push_inside
 from plaingrad.engine.forward.push import push
@@ -86,7 +86,7 @@ def jvp(
         words = f"jvp(has_aux={has_aux}, still={still})"
         return at_point(words, f, primals, lambda t, args: jvp(f, args, tangents, has_aux, t))  # type: ignore[no-any-return]
     dots = fitting_tangents(primals, tangents)
-    native = chosen(tier, f) if tier == "native" and CURRENT.get() is PLAIN else None
+    native = natively(tier, f) if tier == "native" else None
     if native is not None:
         y, y_dot = native.jvp(f, tuple(primals), dots)
     else:
@@ -162,18 +162,23 @@ def natively_linear(native: Any, f: Any, primals: tuple[Any, ...]) -> tuple[Any,
     """
     given = kept(primals)  # as they are before `f` changes them
     y, push_leaves = native.linear_map(f, primals)
-    value = kept(y)
+    structure = structure_of(y, as_real=True)
 
     def f_jvp(*tangents: Any) -> Any:
         """The tangent of the value."""
-        return with_dots(value, push_leaves(fitting_tangents(given, tangents)))
+        return with_dots(structure, push_leaves(fitting_tangents(given, tangents)))
 
     return y, f_jvp
 
 
-def with_dots(y: Any, dots: Sequence[Any]) -> Any:
-    """The structure of `y` with `dots` for its real numbers and arrays, in order; zeros for a whole number alone."""
-    structure, leaves = structure_of(y, as_real=True)
+def with_dots(of_value: tuple[Any, list[Leaf]], dots: Sequence[Any]) -> Any:
+    """The structure of a value with `dots` for its real numbers and arrays, in order; zeros for a whole number alone.
+
+    Args:
+        of_value: its structure and leaves.
+        dots: as many as there are leaves.
+    """
+    structure, leaves = of_value
     if not dots:
         return filled(structure, lambda leaf: np.zeros_like(leaf.x) if leaf.is_array else type(leaf.x)(0))
     rest = iter(dots)
@@ -306,7 +311,7 @@ def natively_nth(
             turned = native.derivative(f, x, n, others, kwargs, ASIDE)[1]
             for along_1, aside in zip(ahead, turned, strict=True):
                 check_holomorphic(along_1, np.asarray(aside) * (1j / ASIDE**n), f)
-    return y, with_dots(y, dots)
+    return y, with_dots(structure_of(y, as_real=True), dots)
 
 
 def nth(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any]:

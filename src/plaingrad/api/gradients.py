@@ -20,7 +20,7 @@ from plaingrad.api.leaves import (
 )
 from plaingrad.api.operator_objects import Derivative, derives
 from plaingrad.api.seeds import unit_cotangent
-from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier
+from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier, natively
 from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
@@ -184,8 +184,9 @@ def vjp(
     if tier == "fastest":
         by = lambda t, args: vjp(f, *args, tier=t)
         return at_point("vjp", f, args, by, lambda r: (r[0], r[1](r[0])))  # type: ignore[no-any-return]
-    if tier == "native" and chosen(tier, f) is not None and CURRENT.get() is PLAIN:
-        return native_vjp(f, args)
+    native = natively(tier, f) if tier == "native" else None
+    if native is not None:
+        return native_vjp(native, f, args)
     run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
     y = kept(run.value)
@@ -199,9 +200,11 @@ def vjp(
     return run.value, pullback
 
 
-def native_vjp(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def native_vjp(
+    native: Any, f: Callable[..., Any], args: tuple[Any, ...]
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """`vjp` in the native tier: `f` runs compiled, once, with all that it does to its arguments."""
-    y, pulled = chosen("native", f).vjp(f, args)
+    y, pulled = native.vjp(f, args)
     value = kept(y)
     args = of_their_own(args)  # the memory of others may be given back before the pullback is called
     recorded: list[Callable[[Any], tuple[Any, ...]]] = []

@@ -205,7 +205,8 @@ class Task:
         y, push_leaves = linear
         structure, leaves = self.result_leaves(y)
         self.check_rows(sum(leaf.size for leaf in leaves), rows)
-        found = [leaf_values(structure, with_dots(y, push_leaves((self.direction(seed),)))) for seed in seeds]
+        pushed = [push_leaves((self.direction(seed),)) for seed in seeds]
+        found = [leaf_values(structure, with_dots((structure, leaves), dots)) for dots in pushed]
         dots = [np.array([dots[leaf.position] for dots in found]) for leaf in leaves]
         return here(side_by_side, dots, leaves, len(seeds))
 
@@ -272,7 +273,7 @@ class Task:
         """(the result, the map from its cotangents to those of x)."""
         if self.natively is not None:
             with self.or_plainly():
-                return native_vjp(self.f, (self.x,))
+                return native_vjp(self.natively, self.f, (self.x,))
         run = Run(self.f, (self.x,), (0,), {})
         return run.value, run.pull
 

@@ -49,10 +49,10 @@ def in_tier(tier: Tier, f: Callable[..., Any], args: tuple[Any, ...], mode: str)
 
 
 def natively(tier: Tier, f: Callable[..., Any]) -> Any:
-    """`plaingrad.native.border.operators` if whole derivatives of `f` are to be tried natively first; or None."""
+    """The operators of the native tier if derivatives of `f` are to be tried natively first; or None."""
     if chosen(tier, f) is None or CURRENT.get() is not PLAIN:
         return None
-    return imported("plaingrad.native.border.operators")
+    return imported("plaingrad.native.objects.other_operators")
 
 
 def fastest(

@@ -261,10 +261,12 @@ def in_short(error: BaseException) -> str:
     """The first sentence of Numba's own text that says what is wrong."""
     lines = [line.strip() for line in ESCAPES.sub("", str(error)).splitlines()]
     lines = [line for line in lines if line and not line.startswith(("Failed in ", "-", "During: "))]
-    for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        line = f"{line} {after.removeprefix('>>> ')}" if line.endswith("found for signature:") else line
-        return line if len(line) <= 300 else f"{line[:300]} ..."
-    return type(error).__name__
+    if not lines:
+        return type(error).__name__
+    text = lines[0]
+    if text.endswith("found for signature:") and len(lines) > 1:
+        text += f" {lines[1].removeprefix('>>> ')}"
+    return text if len(text) <= 300 else f"{text[:300]} ..."
 
 
 def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:

@@ -15,7 +15,7 @@ from plaingrad.native.border import call as border
 from plaingrad.native.border.conversion import bound, opened, signature_of, taken
 from plaingrad.native.border.directions import shadows_of
 from plaingrad.native.border.records import as_real
-from plaingrad.native.objects import calls, expressions, statements, structure
+from plaingrad.native.objects import calls, expressions, results, statements, structure
 from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
 from plaingrad.native.objects.values import UNKNOWN, Leaf, Refused, State
 from plaingrad.native.program.dispatchers import bounds_are_checked
@@ -32,13 +32,19 @@ class Flat:
 
     Attributes:
         whole: all that was made, and what it depends on.
-        run: the function; None if there is none.
+        run: the function, if it returns one number or array; else None.
+        results: the function that returns all numbers and arrays in the result, a tuple if these are not one; or None.
+        returned: the structure of the result: see `results`.
+        count: how many numbers and arrays are in it.
         refusal: what stands in the way: (what, the file, the line, the function).
         plans: types of numbers and arrays, and the positions of those that are differentiated -> what `planned` finds.
     """
 
     whole: Whole
-    run: Any
+    run: Any = None
+    results: Any = None
+    returned: Any = None
+    count: int = 0
     refusal: tuple[Any, ...] = ()
     plans: dict[Any, Any] = field(default_factory=dict)
 
@@ -54,6 +60,9 @@ class Call:
         leaves: the numbers and arrays in them.
         positions: of those that are differentiated.
         wanted: of the parameters that are differentiated, each with where its numbers and arrays begin.
+        starts: where the numbers and arrays of every parameter begin, and where the last ones end.
+        first: how many parameters come before the arguments: of the object of a method.
+        rows: whether long lists are arrays, one for each field of their entries.
     """
 
     function: FunctionType
@@ -62,16 +71,27 @@ class Call:
     leaves: tuple[Any, ...]
     positions: tuple[int, ...]
     wanted: tuple[tuple[int, int], ...]
+    starts: tuple[int, ...]
+    first: int
+    rows: bool
+
+    def ranges(self, count: int) -> list[tuple[int, int]]:
+        """Where the numbers and arrays of each of so many arguments begin and end."""
+        return [(self.starts[k], self.starts[k + 1]) for k in range(self.first, self.first + count)]
 
     def gradients(self, found: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients of the wanted arguments, from those at `positions`."""
         bars: list[Any] = [None] * len(self.leaves)
         for k, bar in zip(self.positions, found, strict=True):
             bars[k] = bar
-        return tuple([structure.mirrored(self.given[k], iter(bars[start:])) for k, start in self.wanted])
+        return tuple(
+            [structure.mirrored(self.given[k], iter(bars[start:]), self.rows) for k, start in self.wanted]
+        )
 
 
-def call_of(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any]) -> Call:
+def call_of(
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any], rows: bool = True
+) -> Call:
     """f(*args), of which the arguments at `positions` are differentiated, taken apart.
 
     Raises:
@@ -93,11 +113,21 @@ def call_of(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: d
     for k, x in enumerate(given):
         before = len(leaves)
         starts.append(before)
-        kinds.append(structure.flattened(x, leaves, seen))
+        kinds.append(structure.flattened(x, leaves, seen, rows))
         if k in wanted:
             at += [n for n in range(before, len(leaves)) if structure.has_tangent(leaves[n])]
+    places = tuple([(k, starts[k]) for k in wanted])
+    starts.append(len(leaves))
     return Call(
-        function, given, tuple(kinds), tuple(leaves), tuple(at), tuple([(k, starts[k]) for k in wanted])
+        function,
+        given,
+        tuple(kinds),
+        tuple(leaves),
+        tuple(at),
+        places,
+        tuple(starts),
+        len(first),
+        rows,
     )
 
 
@@ -131,17 +161,26 @@ def _followed(call: Call, to_the_end: bool) -> Flat:
         leaves = iter([Leaf(f"x{k}") for k in range(len(call.leaves))])
         names = f.__code__.co_varnames
         given = {
-            name: structure.abstract(frame, x, leaves) for name, x in zip(names, call.given, strict=False)
+            name: structure.abstract(frame, x, leaves, call.rows)
+            for name, x in zip(names, call.given, strict=False)
         }
         made = calls.make(frame, node, home, given)
-        is_number = made.state is not None and isinstance(made.state.names["return"], Leaf)
-        if (not is_number or len(made.outs) != 1) and not whole.obstacles:
-            raise frame.refuse("what is returned is no number or array that depends on an argument")
+        if whole.obstacles:
+            return Flat(whole, results=whole.space[made.name])
+        if made.state is None:
+            raise frame.refuse("the function never returns")
+        ends = made.state
+        returned, leaves_of = results.returned(frame, ends.names["return"], ends, set(made.held))
+        if not any(isinstance(x, Leaf) for x in leaves_of):
+            raise frame.refuse("what is returned has no number or array that depends on an argument")
+        run = results.with_results(frame, made, leaves_of, node.lineno)
     except Refused as error:
-        return Flat(whole, None, error.args)
+        return Flat(whole, refusal=error.args)
     except RecursionError:
-        return Flat(whole, None, ("the program is too deep", home.file, frame.line, home.name))
-    return Flat(whole, whole.space[made.name])
+        return Flat(whole, refusal=("the program is too deep", home.file, frame.line, home.name))
+    is_number = isinstance(returned, results.Part)
+    why = () if is_number else ("what is returned is no number or array", home.file, frame.line, home.name)
+    return Flat(whole, run if is_number else None, run, returned, len(leaves_of), why)
 
 
 def refusal_of(found: Flat) -> str:

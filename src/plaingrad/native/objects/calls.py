@@ -50,7 +50,7 @@ class Made:
         params: the variables that are its parameters.
         things: the objects that its arguments hold, in the order of `shape`.
         outs: the variables that it returns.
-        roots: the names of its arguments in `state`.
+        held: the objects that its arguments hold, in `state`.
     """
 
     name: str
@@ -58,6 +58,7 @@ class Made:
     params: list[str]
     things: list[int]
     outs: list[str]
+    held: list[int]
 
 
 def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
@@ -306,12 +307,14 @@ def finished(frame: Frame, node: Any, names: dict[str, Any], params: list[str]) 
         ends.append(State({"return": value, **{key: state.names[key] for key in roots}}, state.heap))
     merged: Merged | None = None
     outs: list[str] = []
+    held: list[int] = []
     if ends:
         merged = frame.merge(ends)
         _, outs, _ = shape(
             merged.target, [merged.target.names[k] for k in ("return", *roots)], lambda n: n not in params
         )
         outs = list(dict.fromkeys(outs))
+        held = things_in(merged.target.heap, {key: merged.target.names[key] for key in roots})
     moves = dict(merged.moves) if merged is not None else {}
     for k, (_, _, slot) in enumerate(frame.returns):
         slot += returned(frame, moves, outs, k)
@@ -333,7 +336,7 @@ def finished(frame: Frame, node: Any, names: dict[str, Any], params: list[str]) 
     whole.space[name] = place[name]
     whole.mine.add(name)
     whole.texts.append(module)
-    return Made(name, merged.target if merged is not None else None, params, things, outs)
+    return Made(name, merged.target if merged is not None else None, params, things, outs, held)
 
 
 def things_in(heap: dict[int, Any], names: dict[str, Any]) -> list[int]:

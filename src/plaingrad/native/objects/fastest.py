@@ -202,9 +202,9 @@ def facts(task: Task) -> bool:
     except NativeError:
         call = call_of(task.f, task.args, task.positions, task.kwargs)
         flat = flat_of(call)
-        if flat.run is None:
+        if flat.results is None:
             raise
-        call = taken(flat.run, call.leaves, call.positions, {})
+        call = taken(flat.results, call.leaves, call.positions, {})
         f, signature = call.f, call.signature
         typed = prepared(plainly(program, f, signature))
     effects = plainly(effects_of, f, signature)

@@ -51,9 +51,9 @@ def why_not(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: d
     except PlaingradError as error:
         return Obstacles([*direct, of_error(function, error)])
     found = flat_of(call)
-    if found.run is None:
+    if found.results is None:
         found = followed(call, True)
-    if found.run is None:
+    if found.results is None:
         why, file, line, name = found.refusal
         return Obstacles([*direct, Obstacle(file, line, name, text_at(file, line), why, fix_for(why))])
     met = [as_obstacle(error, node) for error, node in found.whole.obstacles or ()]
@@ -66,8 +66,8 @@ def of_flat(call: Call, found: Flat) -> list[Obstacle]:
     known = ""
     if found.whole.obstacles:
         known = UNKNOWN.name
-        found.run.__globals__[known] = ModuleType(known)  # has a type, with which nothing can be done
-    met = of_numbers(found.run, call.leaves, call.positions, {}, known)
+        found.results.__globals__[known] = ModuleType(known)  # has a type, with which nothing can be done
+    met = of_numbers(found.results, call.leaves, call.positions, {}, known)
     return [replace(x, function=found.whole.users_name(x.function)) for x in met]
 
 

@@ -17,8 +17,9 @@ from plaingrad.errors import NativeError
 from plaingrad.native.objects.attributes import in_class
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.merging import pattern_of
+from plaingrad.native.objects.results import entry_of
 from plaingrad.native.objects.values import Instance, Items, Keys, Rows, Static, Tup
-from plaingrad.tangents import Tangent
+from plaingrad.tangents import Tangent, ZeroTangent
 
 SHORT = 8  # lists of more entries are arrays, one for each field of their entries
 LONGEST = 64
@@ -27,8 +28,10 @@ BASES = (type, tuple, list, dict, set, frozenset, float, int, complex, str, byte
 NUMBERS = (float, int, complex, np.floating, np.complexfloating, np.integer)
 
 
-def flattened(x: Any, leaves: list[Any], seen: set[int]) -> Any:
+def flattened(x: Any, leaves: list[Any], seen: set[int], rows: bool = True) -> Any:
     """What is known of `x` once for all; its numbers and arrays are added to `leaves`.
+
+    With `rows`, those of long lists whose entries are alike as an array for each of their fields.
 
     Raises:
         NativeError: it is nothing that can be taken apart.
@@ -43,7 +46,7 @@ def flattened(x: Any, leaves: list[Any], seen: set[int]) -> Any:
         if id(x) in seen:
             raise refused(f"a {cls.__name__} is there twice, so that its gradient would be one object")
         seen.add(id(x))
-    if cls is list and len(x) > SHORT:
+    if rows and cls is list and len(x) > SHORT:
         columns = columns_of(x, seen)
         if columns is not None:
             leaves += columns[1]
@@ -53,11 +56,13 @@ def flattened(x: Any, leaves: list[Any], seen: set[int]) -> Any:
     if cls is dict:
         if not all(isinstance(key, (str, int)) for key in x):
             raise refused("a dictionary has keys that are neither text nor whole numbers")
-        return dict, tuple([(key, flattened(value, leaves, seen)) for key, value in x.items()])
+        return dict, tuple([(key, flattened(value, leaves, seen, rows)) for key, value in x.items()])
     if cls is list or cls is tuple or (isinstance(x, tuple) and hasattr(x, "_fields")):
-        return cls, tuple([flattened(value, leaves, seen) for value in x])
+        return cls, tuple([flattened(value, leaves, seen, rows) for value in x])
     if is_object(x):
-        return cls, tuple([(name, flattened(value, leaves, seen)) for name, value in fields_of(x).items()])
+        return cls, tuple(
+            [(name, flattened(value, leaves, seen, rows)) for name, value in fields_of(x).items()]
+        )
     raise refused(f"a {cls.__name__} is nothing that can be taken apart")
 
 
@@ -183,25 +188,27 @@ def has_fields(x: Any, names: dict[str, Any]) -> bool:
     return (fields_of(x) if mine is None else mine).keys() == names.keys()
 
 
-def abstract(f: Frame, x: Any, leaves: Iterator[Any]) -> Any:
+def abstract(f: Frame, x: Any, leaves: Iterator[Any], rows: bool = True) -> Any:
     """What is known of `x`, its numbers and arrays by the variables `leaves`. Its objects are not to be changed."""
     cls = type(x)
     if is_leaf(x):
         return next(leaves)
     if is_known(x):
         return Static(x)
-    if cls is list and len(x) > SHORT and (found := columns_of(x, set())) is not None:
+    if rows and cls is list and len(x) > SHORT and (found := columns_of(x, set())) is not None:
         scratch = Frame(f.whole, f.home, f.state)
         dummy = iter(some_number, None)
         pattern, _ = pattern_of(abstract(scratch, x[0], dummy), f.state)
         return f.object(Rows(pattern, [next(leaves) for _ in found[1]], True, True))
     if cls is dict:
-        return f.object(Keys({key: abstract(f, v, leaves) for key, v in x.items()}, True))
+        return f.object(Keys({key: abstract(f, v, leaves, rows) for key, v in x.items()}, True))
     if cls is list:
-        return f.object(Items([abstract(f, v, leaves) for v in x], True))
+        return f.object(Items([abstract(f, v, leaves, rows) for v in x], True))
     if isinstance(x, tuple):
-        return Tup(tuple([abstract(f, v, leaves) for v in x]), cls)
-    return f.object(Instance(cls, {name: abstract(f, v, leaves) for name, v in fields_of(x).items()}, True))
+        return Tup(tuple([abstract(f, v, leaves, rows) for v in x]), cls)
+    return f.object(
+        Instance(cls, {name: abstract(f, v, leaves, rows) for name, v in fields_of(x).items()}, True)
+    )
 
 
 def some_number() -> Any:
@@ -216,7 +223,7 @@ def has_tangent(leaf: Any) -> bool:
     return isinstance(leaf, (float, complex, np.inexact))
 
 
-def mirrored(x: Any, bars: Iterator[Any]) -> Any:
+def mirrored(x: Any, bars: Iterator[Any], rows: bool = True) -> Any:
     """The gradient of an argument, from those of its numbers and arrays (None for what has none)."""
     cls = type(x)
     if is_leaf(x):
@@ -224,15 +231,29 @@ def mirrored(x: Any, bars: Iterator[Any]) -> Any:
         return bar if bar is None or cls is np.ndarray else cls(bar)
     if is_known(x):
         return None
-    if cls is list and len(x) > SHORT and (found := columns_of(x, set())) is not None:
+    if rows and cls is list and len(x) > SHORT and (found := columns_of(x, set())) is not None:
         columns = [bar if bar is None else bar.tolist() for bar in [next(bars) for _ in found[1]]]
-        rows = zip(*[[None] * len(x) if c is None else c for c in columns], strict=True)
-        return [mirrored(v, iter(row)) for v, row in zip(x, rows, strict=True)]
+        entries = zip(*[[None] * len(x) if c is None else c for c in columns], strict=True)
+        return [mirrored(v, iter(row)) for v, row in zip(x, entries, strict=True)]
     if cls is dict:
-        return {key: mirrored(v, bars) for key, v in x.items()}
+        return {key: mirrored(v, bars, rows) for key, v in x.items()}
     if cls is list:
-        return [mirrored(v, bars) for v in x]
+        return [mirrored(v, bars, rows) for v in x]
     if isinstance(x, tuple):
-        parts = [mirrored(v, bars) for v in x]
+        parts = [mirrored(v, bars, rows) for v in x]
         return cls(*parts) if hasattr(x, "_fields") else tuple(parts)
-    return Tangent(cls, {name: mirrored(v, bars) for name, v in fields_of(x).items()})
+    return Tangent(cls, {name: mirrored(v, bars, rows) for name, v in fields_of(x).items()})
+
+
+def parts(x: Any, d: Any) -> list[Any]:
+    """The parts of a tangent of an argument that belong to its numbers and arrays, zeros where there are none."""
+    cls = type(x)
+    if is_leaf(x):
+        return [ZeroTangent if d is None else d]
+    if is_known(x):
+        return []
+    if isinstance(x, (list, tuple)):
+        named = enumerate(x)
+    else:
+        named = iter(x.items()) if cls is dict else iter(fields_of(x).items())
+    return [leaf for name, v in named for leaf in parts(v, entry_of(d, name))]
