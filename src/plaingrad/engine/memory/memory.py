@@ -223,6 +223,7 @@ class Shadow:
         self.laid[index] = flat
 
 
+MOST_TURNS = 32
 WHOLE = np.empty(0)  # stands for any array that owns its memory, where only that matters
 
 
@@ -252,9 +253,28 @@ def add_into(target: np.ndarray, x_bar: Any) -> None:
     if not overlaps_itself(target):
         target += x_bar
         return
+    if added_in_turns(target, x_bar):
+        return
     low, size = extent(target)
     item = target.itemsize
     offsets = byte_offsets(target, low)
     buffer = owner_of(target)
     flat = np.ndarray((size // item,), target.dtype, buffer, low - address(buffer))
     np.add.at(flat, offsets // item, np.broadcast_to(x_bar, target.shape))
+
+
+def added_in_turns(target: np.ndarray, x_bar: Any) -> bool:
+    """The same for windows: rows that lie so far apart that they share nothing are added at once; False for others."""
+    best, turns = -1, MOST_TURNS + 1
+    for axis in range(target.ndim):
+        row = target[(slice(None),) * axis + (0,)]
+        stride = abs(target.strides[axis])
+        if stride and not overlaps_itself(row) and -(-extent(row)[1] // stride) < turns:
+            best, turns = axis, -(-extent(row)[1] // stride)
+    if best < 0:
+        return False
+    x_bar = np.broadcast_to(x_bar, target.shape)
+    for first in range(min(turns, target.shape[best])):
+        some = (slice(None),) * best + (slice(first, None, turns),)
+        target[some] += x_bar[some]
+    return True

@@ -80,7 +80,9 @@ def line_rrule(x: Any, weights: Any, axis: int) -> Any:
     size, n = len(weights), x.shape[axis]
 
     def weight(z_bar: Any, k: int) -> Any:
-        return (z_bar * np.take(x, np.arange(k, k + n - size + 1), axis)).sum()
+        window = x[(slice(None),) * axis + (slice(k, k + n - size + 1),)]
+        axes = list(range(x.ndim))
+        return np.einsum(z_bar, axes, window, axes, [])
 
     def line_pullback(z_bar: Any) -> Any:
         x_bar = Thunk(lambda: line(between(z_bar, axis, size - 1), weights[::-1], axis))

@@ -154,9 +154,14 @@ def by_squares_bar(kind: str, z: Any, x: Any, y: Any, w: Any, z_bar: Any) -> tup
     """(x_bar, y_bar, w_bar) of z^2 = (x - y) W (x - y)^T, or of its root: sums of s_ij (x_i - y_j)."""
     centre = x.mean(0)
     x, y = x - centre, y - centre
-    s = 2.0 * z_bar if kind == "sqeuclidean" else divided(z_bar, z)
-    rows, columns = s.sum(1)[:, None], s.sum(0)[:, None]
-    x_sum, y_sum = rows * x - s @ y, columns * y - s.T @ x
+    rows = max(1, BLOCK // max(1, len(y)))
+    x_sums, y_sum = [], 0.0 * y
+    for n in range(0, max(1, len(x)), rows):
+        part, z_part = x[n : n + rows], z_bar[n : n + rows]
+        s = 2.0 * z_part if kind == "sqeuclidean" else divided(z_part, z[n : n + rows])
+        x_sums.append(s.sum(1)[:, None] * part - s @ y)
+        y_sum = y_sum + (s.sum(0)[:, None] * y - s.T @ part)
+    x_sum = np.concatenate(x_sums)
 
     def turned(part: Any) -> Any:
         if w is None:
