@@ -1,12 +1,15 @@
 """Root finders have the derivative of the root, in every mode and order, and are not differentiated themselves."""
 
 import functools
+import sys
 
 import numpy as np
 import plaingrad
 import pytest
 
 so = pytest.importorskip("scipy.optimize")
+sparse = pytest.importorskip("scipy.sparse")
+spla = pytest.importorskip("scipy.sparse.linalg")
 
 BRACKETING = ("brentq", "brenth", "ridder", "bisect", "toms748")
 SYSTEMS = ("hybr", "lm", "broyden1", "anderson", "krylov", "df-sane")
@@ -212,3 +215,47 @@ def test_caches_that_the_solver_has_filled():
         assert plaingrad.grad(f)(1.3) == pytest.approx(first(1.3), rel=1e-9)
         assert plaingrad.jvp(f, (1.3,), (1.0,))[1] == pytest.approx(first(1.3), rel=1e-9)
         assert plaingrad.grad(plaingrad.grad(f))(1.3) == pytest.approx(second(1.3), rel=1e-7)
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """No matrix is made for more than a hundred unknowns."""
+    plaingrad.grad(lambda x: so.brentq(lambda t: t - x, 0.0, 9.0))(1.0)  # the rules are there
+    monkeypatch.setattr(sys.modules["plaingrad.rules.scipy.optimize.large_roots"], "LARGEST", 100)
+
+
+@pytest.mark.parametrize("method", ["newton_krylov", "anderson", "root", "fixed_point"])
+def test_the_root_of_more_equations_than_a_matrix_is_made_for(method, few_are_many):
+    n = 4500 if method == "anderson" else 300
+    c, w = np.linspace(0.5, 1.5, n), np.cos(np.arange(n))
+
+    def equations(x, p):
+        return x + 0.3 * np.sin(np.roll(x, 1)) * p[0] - p[1] * c
+
+    def f(p):
+        if method == "root":
+            return so.root(lambda x: equations(x, p), np.ones(n), method="krylov", options={"fatol": 1e-11}).x @ w
+        if method == "fixed_point":
+            return so.fixed_point(lambda x: x - equations(x, p), np.ones(n), xtol=1e-12, method="iteration") @ w
+        return getattr(so, method)(lambda x: equations(x, p), np.ones(n), f_tol=1e-11) @ w
+
+    p = np.array([0.7, 1.2])
+    x = so.newton_krylov(lambda x: equations(x, p), np.ones(n), f_tol=1e-12)
+    beside = sparse.csr_array((0.3 * p[0] * np.cos(np.roll(x, 1)), (np.arange(n), (np.arange(n) - 1) % n)), (n, n))
+    multipliers = spla.spsolve((sparse.eye_array(n) + beside).T.tocsc(), w)
+    exact = np.array([-multipliers @ (0.3 * np.sin(np.roll(x, 1))), multipliers @ c])
+    slope = plaingrad.grad(f)
+    np.testing.assert_allclose(slope(p), exact, rtol=1e-9)
+    assert plaingrad.jvp(f, (p,), (p,))[1] == pytest.approx(exact @ p, rel=1e-9)
+    by_steps = (slope(p * (1 + 1e-5)) - slope(p * (1 - 1e-5))) / 2e-5
+    np.testing.assert_allclose(plaingrad.jvp(slope, (p,), (p,))[1], by_steps, rtol=1e-6)
+
+
+def test_large_equations_that_gmres_does_not_solve_are_refused(few_are_many):
+    n = 300
+
+    def f(p):  # its derivative is the shift of a cycle, for which GMRES gets nowhere
+        return so.root(lambda x: np.roll(x, 1) - p, np.ones(n), method="df-sane").x.sum()
+
+    with pytest.raises(plaingrad.MissingRuleError, match="GMRES does not solve|has not converged"):
+        plaingrad.grad(lambda p: f(p[0] * np.sin(np.arange(n)) + 1.0))(np.array([0.5]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
+from plaingrad.rules.scipy import forms
 from plaingrad.rules.scipy.optimize import minimizers, roots, squares
 
 
 def rules() -> Iterable[Rule]:
-    """All of them."""
-    return [*roots.RULES, *minimizers.RULES, *squares.RULES]
+    """All of them, and those of Krylov solvers, which large roots need."""
+    return [*roots.RULES, *minimizers.RULES, *squares.RULES, *forms.gathered()]

@@ -9,7 +9,6 @@ import numpy as np
 from plaingrad.rules.scipy.implicit import (
     Rules,
     as_tuple,
-    at_root,
     at_roots,
     called,
     fresh,
@@ -17,6 +16,7 @@ from plaingrad.rules.scipy.implicit import (
     mover,
     number,
 )
+from plaingrad.rules.scipy.optimize.large_roots import at_any_root
 from plaingrad.rules.scipy.optimize.results import find, put, spoil
 
 RULES = Rules()
@@ -77,7 +77,7 @@ def fsolve(function: Any, call: Any, given: dict[str, Any]) -> Any:
     def equations(x: Any) -> Any:
         return as_vector(f(x, *args))
 
-    z = at_root(function, equations, x)
+    z = at_any_root(function, equations, x)
     if not given["full_output"]:
         return z
     if is_active(z):
@@ -99,7 +99,7 @@ def root(function: Any, call: Any, given: dict[str, Any]) -> Any:
 
     if np.shape(x) == ():
         x = np.reshape(x, (1,))
-    z = at_root(function, equations, x)
+    z = at_any_root(function, equations, x)
     if is_active(z):
         spoil(function, result, z, "x")
     put(result, "x", np.reshape(z, np.shape(result.x)))
@@ -116,7 +116,7 @@ def fixed_point(function: Any, call: Any, given: dict[str, Any]) -> Any:
         return as_vector(f(np.reshape(x_flat, np.shape(x)), *args)) - x_flat
 
     if np.ndim(x):
-        return at_root(function, equations, x)
+        return at_any_root(function, equations, x)
     return at_roots(function, lambda x: number(f(x, *args)) - x, x)
 
 
@@ -131,4 +131,4 @@ def nonlinear(function: Any, call: Any, given: dict[str, Any]) -> Any:
     def equations(x_flat: Any) -> Any:
         return as_vector(f(np.reshape(x_flat, np.shape(x))))
 
-    return at_root(function, equations, x)
+    return at_any_root(function, equations, x)
