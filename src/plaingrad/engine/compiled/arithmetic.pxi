@@ -177,7 +177,7 @@ cdef class Arithmetic:
         quiet = quiet and not isinstance(getattr(general, "__self__", None), ScalarRule)  # which looks itself
         if quiet and not rule.users and not rule.variants and not rule.mutates:
             general = QuietCall(self, f, general).call
-            if may_map(self, f, rule):
+            if isinstance(self, (ArrayRecorder, ArrayPusher)):
                 general = MappedRule(self, f, rule, general).call
         return self._compiled(f, rule, general)
 

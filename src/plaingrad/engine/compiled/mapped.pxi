@@ -24,7 +24,7 @@ cdef inline object evaluated(object x):
 
 cdef bint may_map(Arithmetic m, object f, object rule) except -1:
     """Whether calls of `f`, which has a rule of ours, are for here."""
-    if f in steps.UNFIT or not isinstance(m, (ArrayRecorder, ArrayPusher)):
+    if f in steps.UNFIT:
         return False
     if f in steps.KERNELS:
         return True
@@ -91,6 +91,7 @@ cdef class MappedRule(ArrayRule):
     cdef readonly int part  # of the result, which has the derivative; below 0: all of it
     cdef int form
     cdef bint is_flat  # of a row: its slopes do not change
+    cdef bint begun, is_here
     cdef bint joins  # arrays, of which lists of numbers may take the place
     cdef bint of_one  # a short form of a rule, for one array and options
     cdef Py_ssize_t most_positional
@@ -99,12 +100,20 @@ cdef class MappedRule(ArrayRule):
 
     def __init__(self, recorder, f, rule, general):
         super().__init__(recorder, f, general)
+        self.rule = rule
+
+    cdef bint _begin(self) except -1:
+        """What is known of the function, at its first call; False if it is not for here."""
+        f, rule = self.f, self.rule
+        self.begun = True
+        if not may_map(self.recorder, f, rule):
+            return False
         short = steps.KERNELS.get(f)
         self.rule = rule = rule if short is None else short
         self.partials = rule.partials
         self.part = steps.PARTS.get(f, -1)
         self.named = ANY_NAMES if short is None else rule.rrule.__code__.co_varnames
-        self.mode = 0 if isinstance(recorder, ArrayRecorder) else 1
+        self.mode = 0 if isinstance(self.recorder, ArrayRecorder) else 1
         self.bend = steps.BENDS.get(f)
         self.form = (
             ROW if rule.kind == "scalar" else AFFINE if rule.kind == "linear" or rule.affine
@@ -117,11 +126,15 @@ cdef class MappedRule(ArrayRule):
         self.of_one = short is not None and self.form != MULTILINEAR
         if self.of_one:
             self.most_positional = rule.rrule.__code__.co_argcount
+        self.is_here = True
+        return True
 
     def call(self, *args, **kwargs):
         """f(*args, **kwargs)."""
         cdef int role
         cdef bint active = False
+        if not self.is_here and (self.begun or not self._begin()):
+            return self.general(*args, **kwargs)
         if self.of_one and (len(args) > self.most_positional or not cnp.PyArray_CheckExact(args[0])):
             return self.general(*args, **kwargs)
         if self.joins and len(args) > 0 and PyList_CheckExact(args[0]) and holds_lists(args[0]):
@@ -194,7 +207,7 @@ cdef object by_rule_of(Arithmetic m, object f, object a, object b):
     how = m.mapped.get(f)
     if how is None:
         rule = steps.rule_of(f)
-        if not may_map(m, f, rule) or rule.users or rule.variants:
+        if not isinstance(m, (ArrayRecorder, ArrayPusher)) or rule.users or rule.variants:
             return None
         how = m.mapped[f] = MappedRule(m, f, rule, steps.nothing_here)
     return how.call(a, b)
