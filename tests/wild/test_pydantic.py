@@ -203,6 +203,11 @@ def test_what_is_converted_or_not_seen_is_right_or_refused(f):
             assert got == pytest.approx(exact, rel=1e-5)
 
 
+def test_a_converted_nan_is_refused_like_other_numbers():
+    with pytest.raises(plaingrad.MissingRuleError):
+        plaingrad.grad(lambda x: Complex(a=x).a.real * x)(math.nan)
+
+
 def test_a_validation_error_is_that_of_a_plain_call():
     def f(x):
         return Constrained(a=-x).a

@@ -121,6 +121,8 @@ def are_equal(x: Any, y: Any) -> bool:
     if kind_of(type(y)) == ARRAY:
         return True
     try:
+        if complex(y) != complex(y):  # nan may have become any nan
+            return complex(x) != complex(x)
         return bool(complex(x) == complex(y)) or bool(np.float32(x) == np.float32(y))
     except (TypeError, ValueError, OverflowError):
         return True
