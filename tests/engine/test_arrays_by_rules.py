@@ -81,7 +81,9 @@ def places(x):
 def truth_values(x):
     y = x * x
     m = np.outer(x, y)
-    return y[x > 0].sum() * y[np.array([True, False] * 3)][1] + np.sum(m[x > 0] ** 2) + np.sum(m[m > 0.3] ** 2)
+    return (
+        y[x > 0].sum() * y[np.array([True, False] * 3)][1] + np.sum(m[x > 0] ** 2) + np.sum(m[m > 0.3] ** 2)
+    )
 
 
 @program
@@ -444,7 +446,52 @@ def test_rows_of_records_stay_tuples():
 
 def test_an_order_that_is_differentiated_and_options_of_differences_go_the_general_way():
     def f(x):
-        return np.linalg.norm(x, x[3]) + np.sum(np.diff(x, 1, -1, x[0] * 2.0, x[1]) ** 2) + np.sum(np.diff(x, n=2) ** 2)
+        return (
+            np.linalg.norm(x, x[3])
+            + np.sum(np.diff(x, 1, -1, x[0] * 2.0, x[1]) ** 2)
+            + np.sum(np.diff(x, n=2) ** 2)
+        )
 
     np.testing.assert_allclose(grad(f)(X) @ V, difference(f, X, V), rtol=1e-8)
     np.testing.assert_allclose(jvp(f, (X,), (V,))[1], difference(f, X, V), rtol=1e-8)
+
+
+def test_results_lie_in_memory_as_in_a_plain_call():
+    operations = [
+        lambda a, b: a.astype(float), lambda a, b: a.copy(), lambda a, b: np.copy(a), lambda a, b: a + b,
+        lambda a, b: a * 2.0, lambda a, b: -a, lambda a, b: np.exp(a), lambda a, b: a**2, lambda a, b: a**b,
+        lambda a, b: np.maximum(a, b), lambda a, b: np.where(a > b, a, b), lambda a, b: np.concatenate([a, b]),
+        lambda a, b: np.stack([a, b], 1), lambda a, b: a @ b.T, lambda a, b: np.sum(a, 0), lambda a, b: a.mean(1),
+        lambda a, b: np.cumsum(a, 1), lambda a, b: np.sort(a, 0), lambda a, b: a[[1, 0]], lambda a, b: a[:, [0, 1]],
+        lambda a, b: a[a > 0], lambda a, b: np.clip(a, 0.1, 0.8), lambda a, b: np.outer(a[0], b[0]),
+        lambda a, b: np.sum(a, 1, keepdims=True), lambda a, b: np.max(a, 0), lambda a, b: np.reshape(a, (-1,)),
+        lambda a, b: a.ravel(), lambda a, b: np.array(a), lambda a, b: np.add(a, b), lambda a, b: np.diff(a, axis=0),
+        lambda a, b: np.abs(a), lambda a, b: np.roll(a, 1, 0), lambda a, b: np.tile(a, 2), lambda a, b: np.flip(a),
+    ]  # fmt: skip
+    x = np.linspace(0.1, 1.3, 24).reshape(4, 6)
+    forms = [
+        lambda x: x[:3, :3],
+        lambda x: x[:3, :3].T,
+        lambda x: x[::-1, ::2][:3, :3],
+        lambda x: np.asfortranarray(x)[:, :4],
+    ]
+    seen = []
+
+    def looked_at(x):
+        total = 0.0
+        for form in forms:
+            a = form(x)
+            for operation in operations:
+                z = operation(a, a * 1.5 if a.flags.c_contiguous else 1.5 * a)
+                seen.append(
+                    (type(z), z.dtype, z.shape, z.strides, z.flags.c_contiguous, z.flags.f_contiguous)
+                )
+                total = total + np.sum(z)
+        return total
+
+    looked_at(x)
+    plain = list(seen)
+    for derivative in (grad, lambda f: lambda x: jvp(f, (x,), (x,)), lambda f: lambda x: hvp(f, (x,), (x,))):
+        seen.clear()
+        derivative(looked_at)(x)
+        assert seen == plain

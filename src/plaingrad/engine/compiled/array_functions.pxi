@@ -173,7 +173,7 @@ cdef class ArrayCopier(ArrayRule):
         """f(a)."""
         if len(args) == self.given and not kwargs and is_float64(args[0]) and cnp.PyArray_NDIM(<cnp.ndarray> args[0]) > 0:
             if self.given == 1 or is_float_type(args[1]):
-                z = self.recorder._copied(np.ndarray.copy if self.given == 2 else self.f, args[0])
+                z = self.recorder._copied(np.copy if self.given == 2 else self.f, args[0])  # in the order of what is copied
                 if z is not None:
                     return z
         return self.general(*args, **kwargs)
