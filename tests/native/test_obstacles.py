@@ -7,7 +7,7 @@ import numpy as np
 import plaingrad
 import pytest
 
-TABLE = [1.0, 2.0]
+TABLE = [1.0, {2.0}]
 
 
 @dataclass

@@ -226,6 +226,11 @@ class _Exploder:
 
     def chosen(self, s: Let, parts: list[str]) -> list[Stmt]:
         """target = the part that a variable index tells, by a branch for every part."""
+        if isinstance(s.args[1], Var) and isinstance(self.types.get(s.args[1].name), types.SliceType):
+            raise NativeError(
+                f"a slice of a tuple at {where(s.line, self.program)}, has no native derivative.\n"
+                "  To go on: name its parts, or use tier='plain'.\n  See docs: errors#native"
+            )
         if len(parts) > MOST_BRANCHES:
             raise NativeError(
                 f"a tuple of {len(parts)} parts is indexed by a variable at {where(s.line, self.program)}; natively "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -179,6 +180,9 @@ def subscript(f: Frame, node: ast.Subscript) -> Any:
     return lists.item(f, x, lists.index_of(f, node.slice))
 
 
+SUMS: dict[Any, tuple[int, ast.operator]] = {sum: (0, ast.Add()), math.prod: (1, ast.Mult())}
+
+
 def called(f: Frame, node: ast.Call) -> Any:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args and f.first is not None:
         owner = f.home.captured.get("__class__")
@@ -186,6 +190,17 @@ def called(f: Frame, node: ast.Call) -> Any:
             raise f.refuse("`super()` outside of a method")
         return Several("super", (Static(f.whole.check(outside.content_of, owner)), f.first))
     function = f.evaluate(node.func)
+    if (
+        isinstance(function, Static)
+        and calls.is_hashable(function.value)
+        and function.value in SUMS
+        and len(node.args) == 1
+        and not node.keywords
+    ):
+        if isinstance(node.args[0], ast.GeneratorExp):
+            start, op = SUMS[function.value]
+            combine = lambda a, b: operators.operation(f, op, a, b, node)
+            return loops.comprehension(f, node.args[0], (Static(start), combine))
     args: list[Any] = []
     for a in node.args:
         if isinstance(a, ast.Starred):

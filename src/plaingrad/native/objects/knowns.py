@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -260,6 +262,24 @@ def converted(to: Any) -> Callable[..., Any]:
     return of
 
 
+def reduce_(f: Frame, args: list[Any], named: Any) -> Any:
+    """functools.reduce."""
+    function, of, *start = args
+    if not start:
+        first, *rest = lists.all_of(f, of)
+        of, start = f.object(Items(rest)), [first]
+    return loops.folded(f, of, start[0], lambda a, b: f.call(function, [a, b], {}))
+
+
+def prod_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
+    start = named.get("start", Static(1))
+    return loops.folded(f, args[0], start, lambda a, b: operators.operation(f, ast.Mult(), a, b, ast.Pass()))
+
+
+def by_operator(op: ast.operator) -> Callable[..., Any]:
+    return lambda f, args, named: operators.operation(f, op, args[0], args[1], ast.Pass())
+
+
 KNOWN: dict[Any, Callable[..., Any]] = {
     len: len_,
     range: range_,
@@ -285,5 +305,8 @@ KNOWN: dict[Any, Callable[..., Any]] = {
     float: converted(float),
     int: converted(int),
     bool: converted(bool),
+    functools.reduce: reduce_,
+    math.prod: prod_,
+    **{function: by_operator(op()) for op, (_, function) in operators.BINARY.items()},
 }
 __all__ = ["KNOWN", "Ref"]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.native.objects import attributes
+from plaingrad.native.objects import attributes, axes
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.merging import agreed, atom, instance_of, leaves_in, pattern_of
 from plaingrad.native.objects.values import (
@@ -327,6 +327,10 @@ def method(f: Frame, m: Method, args: list[Any], named: dict[str, Any]) -> Any:
         thing = thing.columns[0]
     if not isinstance(thing, (Leaf, Static)):
         raise f.refuse(f"`.{m.name}()` of a {type(thing).__name__.lower()}")
+    if isinstance(thing, Leaf) and m.name in axes.REDUCTIONS and axes.is_wanted(m.name, args, named):
+        return axes.reduced(f, thing, m.name, args, named)
+    if m.name == "astype" and len(args) == 1 and isinstance(args[0], Static):
+        args = [Static(axes.DTYPES.get(args[0].value, args[0].value))]
     callee = ast.Attribute(f.expression(thing), m.name, ast.Load())
     keywords = [ast.keyword(name, f.expression(x)) for name, x in named.items()]
     made = ast.Call(callee, [f.expression(x) for x in args], keywords)

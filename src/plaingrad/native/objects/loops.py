@@ -292,16 +292,22 @@ def reads(node: ast.AST, name: str) -> int:
 # -- made of loops --------------------------------------------------------------------------------------------------
 
 
-def comprehension(f: Frame, node: Any) -> Any:
-    """A list or dictionary of what loops give; of a generator expression a list."""
+def comprehension(f: Frame, node: Any, fold: tuple[Any, Callable[[Any, Any], Any]] | None = None) -> Any:
+    """A list or dictionary of what loops give; of a generator expression a list.
+
+    With `fold`, (start, combine), what comes of combining all entries, which are put into no list.
+    """
     targets = {n.id for g in node.generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
     own, cells = f.own, f.cells
     kept = {n: f.state.names.pop(n) for n in targets if n in f.state.names}
     f.pins += kept.values()
     f.own, f.cells = own | targets, cells - targets
     result = f"$made{f.whole.new()}"
-    f.state.names[result] = f.object(Keys({}) if isinstance(node, ast.DictComp) else Items([]))
-    _level(f, node, 0, result)
+    if fold is not None:
+        f.state.names[result] = fold[0]
+    else:
+        f.state.names[result] = f.object(Keys({}) if isinstance(node, ast.DictComp) else Items([]))
+    _level(f, node, 0, result, fold)
     f.own, f.cells = own, cells
     found = f.state.names.pop(result)
     for n in targets:
@@ -311,9 +317,12 @@ def comprehension(f: Frame, node: Any) -> Any:
     return found
 
 
-def _level(f: Frame, node: Any, k: int, result: str) -> None:
+def _level(f: Frame, node: Any, k: int, result: str, fold: Any) -> None:
     if k == len(node.generators):
-        if isinstance(node, ast.DictComp):
+        if fold is not None:
+            value = f.evaluate(node.elt)
+            f.state.names[result] = fold[1](f.state.names[result], value)
+        elif isinstance(node, ast.DictComp):
             key = lists.key_of(f, f.evaluate(node.key))
             value = f.evaluate(node.value)
             f.change(f.state.names[result]).items[key] = value
@@ -329,7 +338,7 @@ def _level(f: Frame, node: Any, k: int, result: str) -> None:
 
     def tested(n: int) -> None:
         if n == len(generator.ifs):
-            _level(f, node, k + 1, result)
+            _level(f, node, k + 1, result, fold)
             return
         test = operators.truth(f, f.evaluate(generator.ifs[n]))
         if isinstance(test, Static):

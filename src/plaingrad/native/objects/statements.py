@@ -10,7 +10,7 @@ from typing import Any
 
 from plaingrad.native.objects import attributes, expressions, lists, loops, operators, outside
 from plaingrad.native.objects.engine import Frame
-from plaingrad.native.objects.values import UNKNOWN, UNSET, Instance, Items, Leaf, Rows, Static, assign
+from plaingrad.native.objects.values import UNKNOWN, UNSET, Instance, Items, Keys, Leaf, Rows, Static, assign
 
 
 def body(f: Frame, node: Any) -> None:
@@ -73,7 +73,6 @@ WORDS = {
     ast.Try: "`try`",
     ast.With: "`with`",
     ast.Global: "`global`",
-    ast.Delete: "`del`",
     ast.ClassDef: "a class defined inside",
     ast.AsyncFor: "`async for`",
 }
@@ -143,6 +142,23 @@ def in_place(f: Frame, x: Any, op: ast.operator, y: Any, node: ast.AST) -> Any:
 def expression(f: Frame, s: ast.Expr) -> None:
     if not isinstance(s.value, ast.Constant):
         f.evaluate(s.value)
+
+
+def deleted(f: Frame, s: ast.Delete) -> None:
+    for target in s.targets:
+        if isinstance(target, ast.Name) and target.id in f.own and target.id not in f.cells:
+            expressions.name(f, target)  # it must have a value
+            f.state.names[target.id] = UNSET
+            continue
+        of = f.evaluate(target.value) if isinstance(target, ast.Subscript) else None
+        index = lists.index_of(f, target.slice) if isinstance(target, ast.Subscript) else None
+        thing = f.thing(of)
+        if isinstance(thing, Keys) and lists.key_of(f, index) in thing.items:
+            del f.change(of).items[lists.key_of(f, index)]
+        elif isinstance(thing, Items) and isinstance(index, Static) and isinstance(index.value, int):
+            lists.pop(f, of, index)
+        else:
+            raise f.refuse("`del`")
 
 
 def branch(f: Frame, s: ast.If) -> None:
@@ -279,6 +295,7 @@ RULES: dict[type, Callable[..., None]] = {
     ast.FunctionDef: defined,
     ast.Import: imported,
     ast.ImportFrom: imported,
+    ast.Delete: deleted,
     ast.Pass: lambda f, s: None,
     ast.Nonlocal: lambda f, s: None,
 }
