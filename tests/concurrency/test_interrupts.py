@@ -119,8 +119,18 @@ def small():
     assert grad(lambda p: Length(p["k"]).double * p["k"])(KS) == {"k": 12.0}
 
 
+def numbers():
+    def f(x, y):
+        return Length(x).double * y
+
+    assert grad(f, argnums=(0, 1))(1.5, 2.0) == (4.0, 3.0)
+    assert jvp(f, (1.5, 2.0), (1.0, None)) == (6.0, 4.0)
+    assert grad(lambda x: x * x)(1.5) == 3.0
+
+
 PROGRAMS = {
     "small": small,
+    "numbers": numbers,
     "gradient": lambda: gradient_of_mixed(grad(mixed)(ARGUMENT)),
     "pullback": pulled,
     "forward": forward,

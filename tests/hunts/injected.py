@@ -26,6 +26,7 @@ OPENING = (
     "rewrite/hooks",
     "engine/reverse/run",
     "engine/calls/reuse",
+    "engine/calls/opening",
     "engine/reverse/exclusive",
     "engine/reverse/inputs",
     "engine/users_code/adopt",

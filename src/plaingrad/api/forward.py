@@ -192,6 +192,8 @@ def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = No
     Args:
         of_leaf: what becomes of the entry of a leaf, if it is not to be taken as it is.
     """
+    if type(y) is float and type(y_dot) is float and of_leaf is None:
+        return y_dot
     structure, _ = structure_of(y, as_real=True)
     found = leaf_values(structure, y_dot)
 

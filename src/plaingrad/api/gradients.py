@@ -24,7 +24,7 @@ from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier, nati
 from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
-from plaingrad.engine.reverse.run import Run
+from plaingrad.engine.reverse.run import Run, in_core
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -116,14 +116,16 @@ def value_and_grad(
             found = pushed_gradient(f, args, kwargs, at, has_aux)
             if found is not None:
                 return found[0], found[1] if isinstance(argnums, tuple) else found[1][0]
-        run = Run(f, args, at, kwargs, _first if has_aux else _same)
-        if has_aux and not (type(run.value) is tuple and len(run.value) == 2):
-            raise NonScalarOutputError(
-                f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
-            )
-        y = run.value[0] if has_aux else run.value
-        gradients = run.pull_once(unit_cotangent(y, f))
-        return run.value, gradients if isinstance(argnums, tuple) else gradients[0]
+        if has_aux:
+            run = Run(f, args, at, kwargs, _first)
+            if not (type(run.value) is tuple and len(run.value) == 2):
+                raise NonScalarOutputError(
+                    f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
+                )
+            value, gradients = run.value, run.pull_once(unit_cotangent(run.value[0], f))
+        else:
+            value, gradients = recorded_gradients(f, args, at, kwargs)
+        return value, gradients if isinstance(argnums, tuple) else gradients[0]
 
     return value_and_gradient
 
@@ -153,6 +155,18 @@ def at_point(
     """The derivative of `f` at a point by one of two tiers: by(tier, arguments). See `fastest`."""
     args, positions = tuple(primals), active_positions(primals)
     return fastest(operator, f, args, {}, positions, lambda t, args, _: by(t, args), shown)
+
+
+def recorded_gradients(
+    f: Callable[..., Any], args: tuple[Any, ...], at: tuple[int, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...]]:
+    """(f(*args, **kwargs), its gradients by the arguments at `at`), in the plain tier and in reverse mode."""
+    run = in_core(f, args, at, kwargs)
+    if type(run) is tuple:
+        return run
+    if run is None:
+        run = Run(f, args, at, kwargs)
+    return run.value, run.pull_once(unit_cotangent(run.value, f))
 
 
 def vjp(
@@ -236,10 +250,6 @@ def refuse_another(value: Any, again: Any) -> None:
             fix="differentiate it before changing the argument, or pass a copy to vjp",
             anchor="changed-since",
         )
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _first(value: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api.choice import Known
-from plaingrad.api.gradients import at_point, grad, in_fastest, value_and_grad
+from plaingrad.api.gradients import at_point, grad, in_fastest, recorded_gradients, value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
     Argnums,
@@ -25,9 +25,9 @@ from plaingrad.api.leaves import (
     structures_of,
 )
 from plaingrad.api.operator_objects import derives
-from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
+from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier, natively
 from plaingrad.api.whole import Mode, Task
-from plaingrad.engine.forward.push import push
+from plaingrad.engine.forward.push import in_core, push
 from plaingrad.engine.memory.entries import is_of_floats
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.reverse.run import Run
@@ -188,6 +188,10 @@ def hvp(
         except NativeError:
             if tier == "native":
                 raise
+    if not fixed and all(type(x) is float or is_of_floats(x) for x in primals):
+        pushed = hvp_in_core(f, tuple(primals), dots, tier)
+        if pushed is not None:
+            return pushed[1]  # type: ignore[no-any-return]
     structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
     is_flat = are_flat(structures)
     _, y_dot = push(leaf_gradient(f, active, tier, is_flat), tuple(primals), dots, {})
@@ -203,6 +207,17 @@ def hvp(
     made: dict[int, Any] = {}
     found = {n: filled(structure, of_leaf, made) for structure, n in zip(structures, active, strict=True)}
     return tuple([found.get(n) for n in range(len(primals))])
+
+
+def hvp_in_core(f: Any, primals: tuple[Any, ...], dots: Any, tier: Tier) -> Any:
+    """(gradients, their tangents) where all arguments move, floats, lists and tuples of them; None: not done."""
+    if chosen(tier, f) is not None or getattr(f, "__plaingrad_mode__", None) == "forward":
+        return None
+    at = tuple(range(len(primals)))
+    containers = {id(x) for x in primals if type(x) is list}
+    if ZeroTangent in dots or len(containers) != sum(type(x) is list for x in primals):
+        return None
+    return in_core(lambda *args: recorded_gradients(f, args, at, {})[1], primals, at, dots, {}, as_it_is=True)
 
 
 def vhp(

@@ -248,6 +248,12 @@ TANGENT = Fit("tangent", "argument", TangentError)
 
 def fitting_tangents(primals: Any, tangents: Any, name: str = "tangents") -> tuple[Any, ...]:
     """`tangents`, checked to be one for each of `primals`."""
+    if type(primals) is tuple and type(tangents) is tuple and len(primals) == len(tangents):
+        for x, x_dot in zip(primals, tangents, strict=True):
+            if type(x) is not float or type(x_dot) is not float:
+                break
+        else:
+            return tangents
     for what, given in (("primals", primals), (name, tangents)):
         if not isinstance(given, (tuple, list)):
             raise TangentError(

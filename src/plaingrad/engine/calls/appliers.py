@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import math
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from plaingrad.class_keys import any_among, classes_of, is_among
 from plaingrad.critical import imported
 from plaingrad.engine.calls import specials
 from plaingrad.engine.calls.c_code import guarded, inspecting, integer_part, iterating
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import (
     ARRAY,
     EXACT,
@@ -43,13 +44,35 @@ if TYPE_CHECKING:
 
 def applier(calls: Calls, rule: Rule, f: Any) -> Any:
     """What to call instead of `f`, which has `rule`."""
-    general = applier_in_python(calls, rule, f)
     recorder = calls.level.recorder
-    return general if recorder is None else recorder.compiled(f, rule, general)
+    if recorder is None:
+        return applier_in_python(calls, rule, f)
+    if is_of_one_number(rule, f) and calls.level.unary:  # the rest is made where it is called
+        rest = core.Later(recorder, rule, f, in_general)
+        return calls.level.unary(f, rule.partials[0], math, rest.call)
+    return recorder.compiled(f, rule, applier_in_python(calls, rule, f))
 
 
-def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
-    """The same for arguments of any kind."""
+def is_of_one_number(rule: Rule, f: Any) -> bool:
+    """Whether `f` is a function of `math` with one slope, by a rule of plaingrad's own."""
+    return (
+        rule.kind == "scalar"
+        and rule.own
+        and not rule.variants
+        and len(rule.partials) == 1
+        and callable(rule.partials[0])
+        and type(f) is BuiltinFunctionType
+        and f.__module__ == "math"
+    )
+
+
+def in_general(level: Level, rule: Rule, f: Any) -> Any:
+    """What to call instead of `f`, which has `rule`, with anything but floats."""
+    return applier_in_python(level.calls, rule, f, numbers=False)
+
+
+def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) -> Any:
+    """The same for arguments of any kind; without `numbers`, floats do not come here."""
     kind = rule.kind
     level = calls.level
     if rule.variants:
@@ -91,7 +114,12 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any) -> Any:
 
     if type(f) is FunctionType and f.__closure__ and not rule.own:
         return of_closure(calls, rule, f, apply_rule)
-    if kind == "scalar" and level.unary and (f is abs or getattr(f, "__module__", None) == "math"):
+    if (
+        kind == "scalar"
+        and numbers
+        and level.unary
+        and (f is abs or getattr(f, "__module__", None) == "math")
+    ):
         partial = rule.partials[0]
         if callable(partial) and (len(rule.partials) == 1 or f is math.log):
             return level.unary(f, partial, math, apply_rule)

@@ -28,7 +28,7 @@ from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
 from plaingrad.engine.calls.object_access import ObjectAccess
 from plaingrad.engine.calls.search import is_in_reach
-from plaingrad.engine.compiled import is_ours
+from plaingrad.engine.compiled import core, is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
@@ -127,7 +127,7 @@ class Calls(ObjectAccess):
 
     def __init__(self, level: Level) -> None:
         self.level = level
-        # id of f -> (code, defaults, kwdefaults, instead, ...)
+        # id of f -> (code, defaults, kwdefaults, instead, a weak reference to f, whether that lasts)
         self.functions: dict[int, tuple[Any, ...]] = {}
         self.forced: dict[Any, Any] = {}
         self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
@@ -140,7 +140,7 @@ class Calls(ObjectAccess):
         self.stores = {}
         self.met = {}
         self.open = True
-        self.seen = (self.functions, self.forced, self.prepared, self.methods, self.attributes, self.bound)
+        self.seen = (self.functions, self.prepared, self.forced, self.methods, self.attributes, self.bound)
         self.seen += (self.callables, self.memos.of, self.stores, self.met)
         self.made: Any = None  # the last iterator made of safe parts, until it is used
         self.prep = self._make_prep()
@@ -166,8 +166,11 @@ class Calls(ObjectAccess):
             held.clear()
 
     def closed(self) -> None:
-        """The level is closed: let go of the functions it has seen."""
+        """The level is closed: let go of the functions it has seen, but for what lasts until it is used again."""
         self.open, self.made = False, None
+        if core is not None:
+            core.forget(self.seen)
+            return
         for held in self.seen:
             if held:
                 held.clear()
@@ -216,8 +219,9 @@ class Calls(ObjectAccess):
         instead = rewritten_forms.find(f, code, self.level.form)
         key = id(f)
         functions = self.functions
-        if instead is not None:  # no closure, and of a module: it may be held
-            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, f
+        if instead is not None:  # no closure, and of a module: what is decided of it lasts
+            reference = weakref.ref(f, functools.partial(functions.pop, key))
+            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, True
         else:
             rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
             instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
@@ -225,7 +229,7 @@ class Calls(ObjectAccess):
                 rewritten_forms.keep(f, code, self.level.form, instead)
             # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
             reference = weakref.ref(f, functools.partial(functions.pop, key))
-            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference
+            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, False
         if f.__code__ is not code:  # by another thread
             functions.pop(key, None)
         return instead

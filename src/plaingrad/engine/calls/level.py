@@ -47,7 +47,7 @@ class Level(RuleApplication, Operators, Access):
     patched: list[tuple[Any, Any, Any]]
     keeps_hooks: bool  # it was closed when no frame was left that could go on with them
     # Levels inside this one that are used again, and how many references each has to this one; see `reuse`.
-    spare: list[tuple[Any, Level, int]]
+    spare: list[tuple[Any, Level, int, int]]
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
     follows_shapes: ClassVar[bool] = False  # `a.shape = ...` has a derivative; see `shape_changes`
 
@@ -199,7 +199,7 @@ class Level(RuleApplication, Operators, Access):
 
     def references_of_spare(self) -> int:
         """How many references to this level those have that are kept inside it."""
-        return sum([count for _, _, count in self.spare]) if self.spare else 0
+        return sum([count for _, _, count, _ in self.spare]) if self.spare else 0
 
     def empty(self) -> None:
         """Let go of what the derivative has left, when it is closed and is to be used again."""

@@ -17,18 +17,19 @@ from plaingrad.rewrite import PLAIN
 
 MOST = 4  # are kept
 
-# Levels of each class, with what their hooks were made for, and how many references each has to the one around it.
-_free: dict[type[Level], list[tuple[Any, Any, int]]] = {}
+# Levels of each class, with what their hooks were made for, how many references each has to the one around it, and how
+# many there were to it.
+free_levels: dict[type[Level], list[tuple[Any, Any, int, int]]] = {}
 # (class of a level, of the one around it) -> how many references it has to itself, and to that; in which circumstances.
 _own_references: tuple[Any, dict[Any, tuple[int, int]]] = None, {}
 
 
 def new_level(level_class: type[Level], outer: Any) -> Any:
     """A level of this class inside `outer`."""
-    free = _free.get(level_class) if outer is PLAIN else outer.spare
+    free = free_levels.get(level_class) if outer is PLAIN else outer.spare
     if free:
         try:
-            made_for, level, _ = free.pop()
+            made_for, level, _, _ = free.pop()
         except IndexError:  # another thread was faster
             return level_class(outer)
         if made_for == _circumstances() and type(level) is level_class:
@@ -43,13 +44,13 @@ def give_back(held: list[Any]) -> None:
     if not level.keeps_hooks or level.recorder is None:
         return
     outer = level.parent
-    free = _free.setdefault(type(level), []) if outer is PLAIN else outer.spare
+    free = free_levels.setdefault(type(level), []) if outer is PLAIN else outer.spare
     if len(free) < MOST:
         circumstances = _circumstances()
         own, to_outer = _references(type(level), outer, circumstances)
         if sys.getrefcount(level) == own + level.references_of_spare():
             level.empty()
-            free.append((circumstances, level, to_outer))
+            free.append((circumstances, level, to_outer, own))
 
 
 def _references(level_class: type[Level], outer: Any, circumstances: tuple[Any, ...]) -> tuple[int, int]:

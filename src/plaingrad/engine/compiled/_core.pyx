@@ -25,6 +25,7 @@ from libc.string cimport memcpy, memset
 import math
 import operator
 from datetime import date, datetime, timedelta
+from functools import partial
 from types import FunctionType, GeneratorType
 
 import numpy as np
@@ -93,6 +94,12 @@ cdef extern from "Python.h":
     bint PyModule_CheckExact(object)
     unsigned long Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_LIST_SUBCLASS, Py_TPFLAGS_TUPLE_SUBCLASS, Py_TPFLAGS_DICT_SUBCLASS
     int PyErr_CheckSignals() except -1
+    object PyContext_CopyCurrent()
+    int PyContextVar_Get(object, PyObject*, PyObject**) except -1
+    object PyContextVar_Set(object, object)
+    int PyContextVar_Reset(object, object) except -1
+    unsigned long PyThread_get_thread_ident()
+    object PyObject_Call(object, object, object)
     bint PyType_Check(object)
     bint PyCell_Check(object)
     PyObject* PyCell_GET(object)
@@ -140,7 +147,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 7  # what the Python side expects; see `engine.compiled`
+VERSION = 10  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -170,9 +177,11 @@ include "pair_arrays.pxi"
 include "pairs.pxi"
 include "looks.pxi"
 include "expressions.pxi"
+include "structured.pxi"
+include "opening.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
-    MappedRule, ArithmeticUfunc
+    MappedRule, ArithmeticUfunc, Later
 ))  # of these, bound methods run as they are

@@ -47,15 +47,34 @@ cdef class Arithmetic:
     cdef public bint own_arrays  # the rules of arithmetic of arrays are plaingrad's own
     cdef set truncated  # see `Texts`
     cdef public int64_t array_bytes, array_limit  # of arrays filed since the last sweep, and when it is time for the next
+    cdef int64_t first_limit
+    cdef tuple held  # what the level has of a derivative, beside the table
 
     def __init__(self, level):
         self.level = level
+        self.first_limit = level._array_limit
         self.truncated = level.texts.truncated
         self.array_limit = level._array_limit
         self.n = -1
         self.limit = SWEEP_NUMBERS
 
-    def renew(self):
+    cdef bint leaves_something(self) except -1:
+        """Whether something is left in the level of a derivative, but for numbers in the table and the tape."""
+        cdef object level = self.level, texts
+        if self.held is None:
+            texts = level.texts
+            self.held = level.alive, level.arrays, level.captured, level.twins, level.fresh, level.heirs
+            if self.outer is None:  # else they are those of the level around
+                self.held += texts, texts.files, texts.truncated, texts.raw
+        for part in self.held:
+            if part:
+                return True
+        if level.patched or self.array_bytes or self.array_limit != self.first_limit or self.table.others:
+            return True
+        borrowed = level.borrowed
+        return borrowed.copies is not None or borrowed.extents is not None
+
+    cpdef renew(self):
         """Begin again, of a level that is used again."""
         self.table.clear()
         self.truncated = self.level.texts.truncated

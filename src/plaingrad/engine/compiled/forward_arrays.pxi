@@ -22,9 +22,9 @@ cdef class ArrayPusher(Pusher):
         super().__init__(level)
         self.owners = level.arrays
 
-    def renew(self):
+    cpdef renew(self):
         """Begin again, of a level that is used again."""
-        super().renew()
+        Pusher.renew(self)
         self.one_by_one = self.together = 0.0
 
     cdef object _region(self, cnp.ndarray a):

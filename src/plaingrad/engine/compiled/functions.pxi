@@ -73,6 +73,22 @@ cdef inline double curvature_of(int known, double v, double w) noexcept:
     return 0.0
 
 
+cdef class Later:
+    """What is called instead of a function that has a rule, made when it is called for the first time."""
+
+    cdef Arithmetic recorder
+    cdef object rule, f, make, made
+
+    def __init__(self, recorder, rule, f, make):
+        self.recorder, self.rule, self.f, self.make = recorder, rule, f, make
+
+    def call(self, *args, **kwargs):
+        """f(*args, **kwargs)."""
+        if self.made is None:
+            self.made = self.make(self.recorder.level, self.rule, self.f)
+        return self.made(*args, **kwargs)
+
+
 cdef class ScalarRule:
     """A function of one float with a scalar rule; other arguments go the general way."""
 

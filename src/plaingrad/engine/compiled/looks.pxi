@@ -18,6 +18,58 @@ def classes_dropped():
     epoch += 1
 
 
+cdef bint lasts(object f, object instead) except -1:
+    """Whether what to call instead of `f` is so in the next derivative at this level, and holds no reference to that."""
+    cdef PyObject* owner
+    cdef object general
+    if type(f) is TYPE:
+        return instead is f and not has_feature(<PyTypeObject*> <PyObject*> f, Py_TPFLAGS_HEAPTYPE)
+    if not PyCFunction_Check(f) or not PyCFunction_Check(instead):
+        return False
+    owner = PyCFunction_GET_SELF(f)
+    if owner == NULL or not PyModule_CheckExact(<object> owner):
+        return False
+    if instead is f:
+        return True
+    owner = PyCFunction_GET_SELF(instead)
+    if owner == NULL:
+        return False
+    if type(<object> owner) is InspectingCall:
+        return True
+    if not isinstance(<object> owner, ScalarRule):
+        return False
+    general = (<ScalarRule> <object> owner).general
+    if not PyCFunction_Check(general) or PyCFunction_GET_SELF(general) == NULL:
+        return False
+    general = <object> PyCFunction_GET_SELF(general)
+    return type(general) is Later and (<Later> general).made is None
+
+
+def forget(tuple seen):
+    """Let go of what the call decision of a level has seen, but for what `Calls` says that it lasts."""
+    cdef dict functions = seen[0], prepared = seen[1]
+    cdef Py_ssize_t k
+    cdef list gone = []
+    for key, entry in functions.items():
+        if not (<tuple> entry)[5]:
+            gone.append(key)
+    if gone:
+        if len(gone) == len(functions):
+            functions.clear()
+        for key in gone:
+            functions.pop(key, None)
+    if prepared:
+        gone = []
+        for key, instead in prepared.items():
+            if not lasts(key, instead):
+                gone.append(key)
+        for key in gone:
+            prepared.pop(key, None)
+    for k in range(2, len(seen)):
+        if seen[k]:
+            seen[k].clear()
+
+
 cdef inline PyObject* in_module(object o, object name) except? NULL:
     """What module `o` itself has under `name`, borrowed; NULL if that is nothing, or found in another way."""
     if not PyModule_CheckExact(o) or PyUnicode_READ_CHAR(name, 0) == 95:  # an underscore

@@ -59,9 +59,9 @@ cdef class ArrayRecorder(Recorder):
         """As `_form`, of anything."""
         return self._form(x)
 
-    def renew(self):
+    cpdef renew(self):
         """Begin again, of a level that is used again."""
-        super().renew()
+        Recorder.renew(self)
         self.tape.clear()
         self.forms.clear()
         self.last_layout = -1

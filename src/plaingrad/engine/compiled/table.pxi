@@ -180,8 +180,17 @@ cdef class Table:
     def clear(self):
         """Let go of everything."""
         cdef Slot* old = self.slots
+        cdef PyObject* key
         cdef Py_ssize_t room = self.room, k
-        if self.used or room > 64:
+        if room == 64 and self.columns is None:
+            if self.used:
+                self.used = 0
+                for k in range(room):
+                    if old[k].key != NULL:
+                        key = old[k].key
+                        old[k].key = NULL
+                        Py_DECREF(key)
+        elif self.used or room > 64:
             self._make(6)
             if self.columns is not None:
                 for k in range(room):

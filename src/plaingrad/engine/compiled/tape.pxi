@@ -6,6 +6,24 @@ cdef struct Entry:
     double partial  # of an entry with objects: where they are
 
 
+cdef union Cell:
+    double number
+    uint64_t bits
+
+# Two signalling nans, which no arithmetic gives.
+cdef uint64_t NOTHING = 0x7FF4C0FFEE5EED01, OBJECT = 0x7FF4C0FFEE5EED02
+
+cdef enum:
+    FEW_ENTRIES = 1024  # that a tape keeps when it is cleared
+    FEW_CELLS = 64
+
+
+cdef inline void put_number(Cell* cell, double x) noexcept:
+    cell.number = x
+    if cell.bits == NOTHING or cell.bits == OBJECT:
+        cell.bits |= 0x0008000000000000  # a user's nan of these very bits
+
+
 cdef class Tape:
     """The tape as columns of C: (output index, input index, partial derivative), 16 bytes an entry.
 
@@ -210,11 +228,84 @@ cdef class Tape:
 
     def clear(self):
         """Let go of everything."""
-        PyMem_RawFree(self.entries)
-        self.entries = NULL
-        self.count = self.room = 0
+        if self.room > FEW_ENTRIES:
+            PyMem_RawFree(self.entries)
+            self.entries = NULL
+            self.room = 0
+        self.count = 0
         self.objects.clear()
         self.layouts.clear()
+
+    cdef tuple gradients(self, int64_t y, Py_ssize_t size, Py_ssize_t count):
+        """The derivatives of number `y` by the first `count` of `size`, on a tape of numbers; None of any other.
+
+        Inside forward mode they are filed there, with their tangents.
+        """
+        cdef Cell few[FEW_CELLS]
+        cdef double few_dots[FEW_CELLS]
+        cdef Cell* cells = few
+        cdef double* dots = NULL if self.outer is None else few_dots
+        cdef Py_ssize_t k
+        if size > FEW_CELLS:
+            self.trim()
+            cells = <Cell*> PyMem_RawMalloc(size * sizeof(Cell))
+            if dots != NULL and cells != NULL:
+                dots = <double*> PyMem_RawMalloc(size * sizeof(double))
+                if dots == NULL:
+                    PyMem_RawFree(cells)
+                    cells = NULL
+            if cells == NULL:
+                raise MemoryError
+        try:
+            for k in range(size):
+                cells[k].bits = NOTHING
+                if dots != NULL:
+                    dots[k] = 0.0
+            if y >= 0:
+                cells[y].number = 1.0
+            if not self._back(cells, dots):
+                return None
+            found = []
+            for k in range(count):
+                bar = PyFloat_FromDouble(0.0 if cells[k].bits == NOTHING else cells[k].number)
+                if dots != NULL and dots[k] != 0.0:
+                    self.outer._file(bar, dots[k])
+                found.append(bar)
+            return tuple(found)
+        finally:
+            if cells != few:
+                PyMem_RawFree(cells)
+                PyMem_RawFree(NULL if dots == few_dots else dots)
+
+    cdef bint _back(self, Cell* cells, double* dots) except -1:
+        """Carry cotangents of numbers back; False where something else is on the tape.
+
+        `dots` are their tangents, or NULL.
+        """
+        cdef Entry* e
+        cdef Py_ssize_t k = self.count
+        cdef double z_bar, x_dot, partial_dot = 0.0
+        while k > 0:
+            k -= 1
+            if k & 0xFFFF == 0:
+                PyErr_CheckSignals()
+            e = &self.entries[k]
+            if e.input == DOT:
+                partial_dot = e.partial
+                continue
+            if e.input < 0:
+                return False
+            if cells[e.output].bits != NOTHING:
+                z_bar = cells[e.output].number
+                if dots != NULL:
+                    x_dot = z_bar * partial_dot if partial_dot != 0.0 else 0.0
+                    if dots[e.output] != 0.0:  # else 0 times an infinite slope
+                        x_dot += dots[e.output] * e.partial
+                    dots[e.input] += x_dot
+                z_bar = z_bar * e.partial
+                put_number(&cells[e.input], z_bar if cells[e.input].bits == NOTHING else cells[e.input].number + z_bar)
+            partial_dot = 0.0
+        return True
 
     def reverse(self, shadow, undone):
         """Carry the cotangents in `shadow` back; `memory.tape.reverse` for cotangents in `Bars`."""
@@ -267,14 +358,6 @@ cdef class Tape:
 
 # -- cotangents ---------------------------------------------------------------------------------------------------------
 
-cdef union Cell:
-    double number
-    uint64_t bits
-
-# Two signalling nans, which no arithmetic gives.
-cdef uint64_t NOTHING = 0x7FF4C0FFEE5EED01, OBJECT = 0x7FF4C0FFEE5EED02
-
-
 cdef class Bars:
     """Cotangents by index, None where nothing arrived: numbers as memory of C, what is no float in a dictionary."""
 
@@ -296,9 +379,7 @@ cdef class Bars:
         PyMem_RawFree(self.cells)
 
     cdef inline void _put(self, Py_ssize_t k, double x) noexcept:
-        self.cells[k].number = x
-        if self.cells[k].bits == NOTHING or self.cells[k].bits == OBJECT:
-            self.cells[k].bits |= 0x0008000000000000  # a user's nan of these very bits
+        put_number(&self.cells[k], x)
 
     def is_of_numbers(self):
         """Whether the way back enters neither Python nor NumPy."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from plaingrad.engine.calls import opening
 from plaingrad.engine.calls.reuse import give_back, new_level
+from plaingrad.engine.compiled import core
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
-from plaingrad.rewrite import CURRENT
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, ZeroTangent
 
 
@@ -56,10 +58,45 @@ def unobserved(
     outer = CURRENT.get()
     if level_class is not ForwardLevel or chunk is not None:
         return _pushed(level_class(outer, chunk), f, args, active, dots, kwargs)
+    found = in_core(f, args, active, dots, kwargs)
+    if found is not None:
+        return found
     held = [new_level(ForwardLevel, outer)]
     pushed = _pushed(held[0], f, args, active, dots, kwargs)
     give_back(held)
     return pushed
+
+
+def in_core(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    active: tuple[int, ...],
+    dots: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    as_it_is: bool = False,
+) -> tuple[Any, Any] | None:
+    """`push` where the arguments are floats, or lists, tuples and dictionaries of them, by the compiled core.
+
+    Args:
+        active: which arguments move.
+        as_it_is: `f` is plaingrad's own, which only moves references: it does not run rewritten.
+
+    Returns:
+        None if nothing was done.
+    """
+    if core is None or CURRENT.get() is not PLAIN:
+        return None
+    containers = core.containers_in(args, active, dots)
+    derivation = None if containers is None else core.begin(ForwardLevel)
+    if derivation is None:
+        return None
+    done = opening.run(derivation, derivation.push, f, args, dots, kwargs, containers, as_it_is)
+    if done is None or done[2]:
+        return None if done is None else done[:2]
+    held = derivation.released()
+    value = Inputs.of(held[0], derivation.given).own(done[0])
+    give_back(held)
+    return value, done[1]
 
 
 def _pushed(

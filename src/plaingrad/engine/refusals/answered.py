@@ -8,7 +8,7 @@ error answers it.
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from plaingrad import errors
@@ -27,6 +27,7 @@ PULLING = (
     "pull_back",
     "pull_back_inside",
 )  # of `engine.run`: the way back is not the program's
+running: list[CodeType] = []  # of functions that run a program at the level, or derivation, `self`
 SWALLOWED = (
     "The program caught this error in an `except` that does not name it, and went on as a plain call does not.\n"
     "  To answer it there: except plaingrad.{name}."
@@ -53,7 +54,7 @@ def found(names: tuple[str, ...]) -> tuple[Any, bool]:
         code = frame.f_code
         if not is_engine_frame(frame):
             is_named = is_named or any(name in code.co_names for name in names)
-        elif code.co_name == "run" and "CURRENT" in code.co_names:
+        elif code.co_name == "run" and ("CURRENT" in code.co_names or any(code is one for one in running)):
             level = frame.f_locals.get(
                 "self"
             )  # where the level was opened; other code of ours runs things, too

@@ -9,6 +9,7 @@ from typing import Any
 
 from plaingrad.critical import exclusively, shared_lock
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.entries import has_fields, is_of_floats
 from plaingrad.engine.memory.kinds import MAPPING, OBJECT, SEQUENCE, kind_of
 from plaingrad.errors import PlaingradError
@@ -97,6 +98,10 @@ def restore_others(kept: Collection[Any]) -> None:
         patching[:] = [level for level in patching if level in kept or level in at_work]
         if not patching:
             del _patched[i]
+
+
+if core is not None:
+    core.set_exclusive({"patched": _patched, "at_work": at_work, "lock": _lock, "release": release})
 
 
 def levels_around(level: Any) -> set[Any]:

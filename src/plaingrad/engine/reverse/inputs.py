@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.engine.calls.level import Level
+from plaingrad.engine.calls.opening import restore_errors
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
@@ -69,6 +70,15 @@ class Inputs:
         self.containers: dict[int, Any] = {}
         self.nodes: list[Any] = []
         self.args, self.leaves = list(args), 0
+
+    @classmethod
+    def of(cls, level: Level, given: Any) -> Inputs:
+        """Those that the compiled core has made fresh, and put back."""
+        made = cls(level, ())
+        news, olds = zip(*given.tuples, strict=True) if given.tuples else ((), ())
+        for new, old in zip((*given.fresh, *news), (*given.olds, *olds), strict=True):
+            made.originals[id(new)] = new, old
+        return made
 
     def make_fresh(self, argnums: tuple[int, ...]) -> None:
         """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
@@ -381,13 +391,6 @@ def _leave(level: Any, inputs: Inputs, context: Context, error: BaseException) -
     at_work.pop(level, None)
     if not isinstance(error, Exception):
         restore_errors(context)
-
-
-def restore_errors(context: Context) -> None:
-    """After an asynchronous exception: NumPy's error handling as in `context`, where ours was left."""
-    now, before = np.geterr(), context.run(np.geterr)
-    if now != before and set(now.values()) == {"ignore"}:
-        np.seterr(**before)
 
 
 def fresh_copy(level: Level, x: np.ndarray) -> np.ndarray:

@@ -11,11 +11,22 @@ import numpy as np
 
 from plaingrad import critical
 from plaingrad.critical import closing, exclusively, shared_lock
+from plaingrad.engine.calls import opening
 from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
-from plaingrad.engine.memory.structure import all_moved, gradients, moved, seed, seeded
+from plaingrad.engine.memory.structure import (
+    FloatsNode,
+    MappingNode,
+    NumberNode,
+    SequenceNode,
+    all_moved,
+    gradients,
+    moved,
+    seed,
+    seeded,
+)
 from plaingrad.engine.memory.tape import CALLED, STEP, redo, reverse
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
@@ -126,6 +137,53 @@ class Run:
 
 
 ReverseLevel.record = Run
+
+
+def in_core(
+    f: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...]] | Run | None:
+    """(f(*args), its gradients), by the compiled core: for floats, and lists, tuples and dictionaries of them.
+
+    Where the value is no float, or something on the way was no number: the call as a `Run`. None if nothing was done.
+    """
+    if core is None:
+        return None
+    containers = core.containers_in(args, argnums)
+    derivation = None if containers is None else core.begin(ReverseLevel)
+    if derivation is None:
+        return None
+    done = opening.run(derivation, derivation.gradient, f, args, argnums, kwargs, containers)
+    return _continued(derivation, done[0]) if done is not None and done[1] is None else done
+
+
+def _continued(derivation: Any, value: Any) -> Run:
+    """The call that `derivation` has recorded, as a `Run`."""
+    run = Run.__new__(Run)
+    run.lock, run.watched = None, []
+    given = derivation.given
+    run.slots = derivation.found
+    run.level = level = derivation.released()[0]
+    run.nodes = [_node(shape, given.fresh, level.index) for shape in given.shapes]
+    run.value = Inputs.of(level, given).own(value)
+    return run
+
+
+def _node(shape: Any, fresh: list[Any], index: Any) -> Any:
+    """The node of what the core says of an argument."""
+    if shape is None:
+        return None
+    if type(shape.x) is float:
+        x = fresh[shape.first]
+        return NumberNode(index[id(x)], x)
+    if shape.count and not shape.entries:
+        values = fresh[shape.first : shape.first + shape.count]
+        return FloatsNode(shape.x, values, index[id(values[0])])
+    nodes = [_node(entry, fresh, index) for entry in shape.entries]
+    return (
+        SequenceNode(shape.x, nodes)
+        if shape.keys is None
+        else MappingNode(dict(zip(shape.keys, nodes, strict=True)))
+    )
 
 
 def refuse_changed(array: np.ndarray) -> NoReturn:
