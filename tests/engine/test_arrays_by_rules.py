@@ -495,3 +495,16 @@ def test_results_lie_in_memory_as_in_a_plain_call():
         seen.clear()
         derivative(looked_at)(x)
         assert seen == plain
+
+
+@pytest.mark.parametrize(
+    "mode", [grad, lambda f: lambda x: jvp(f, (x,), (V,)), lambda f: lambda x: hvp(f, (x,), (V,))]
+)
+def test_a_copy_of_a_type_keeps_the_order_in_memory(mode):
+    def f(x):
+        m = np.outer(x, x).T.astype(float)
+        assert m.flags.f_contiguous
+        assert not m.flags.c_contiguous
+        return np.sum(m * m)
+
+    mode(f)(X)
