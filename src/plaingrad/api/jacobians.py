@@ -188,10 +188,9 @@ def hvp(
         except NativeError:
             if tier == "native":
                 raise
-    if not fixed and all(type(x) is float or is_of_floats(x) for x in primals):
-        pushed = hvp_in_core(f, tuple(primals), dots, tier)
-        if pushed is not None:
-            return pushed[1]  # type: ignore[no-any-return]
+    pushed = None if fixed else hvp_in_core(f, tuple(primals), dots, tier)
+    if pushed is not None:
+        return pushed[1]  # type: ignore[no-any-return]
     structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
     is_flat = are_flat(structures)
     _, y_dot = push(leaf_gradient(f, active, tier, is_flat), tuple(primals), dots, {})
@@ -210,7 +209,9 @@ def hvp(
 
 
 def hvp_in_core(f: Any, primals: tuple[Any, ...], dots: Any, tier: Tier) -> Any:
-    """(gradients, their tangents) where all arguments move, floats, lists and tuples of them; None: not done."""
+    """(gradients, their tangents) of arguments that are floats, or lists and tuples of them; None: not done."""
+    if not all(type(x) is float or is_of_floats(x) for x in primals):
+        return None
     if chosen(tier, f) is not None or getattr(f, "__plaingrad_mode__", None) == "forward":
         return None
     at = tuple(range(len(primals)))

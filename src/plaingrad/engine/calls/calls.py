@@ -122,6 +122,16 @@ def is_c_code(call: Any) -> bool:
     return type(call) is types.WrapperDescriptorType or type(call).__name__ == "cython_function_or_method"
 
 
+def _clear(seen: tuple[Any, ...]) -> None:
+    """Let go of what a level has seen; nothing lasts where it is not used again."""
+    for held in seen:
+        if held:
+            held.clear()
+
+
+_forget = _clear if core is None else core.forget
+
+
 class Calls(ObjectAccess):
     """The call decision of one level, with its caches. They are dropped when the rulebook changes."""
 
@@ -168,12 +178,7 @@ class Calls(ObjectAccess):
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen, but for what lasts until it is used again."""
         self.open, self.made = False, None
-        if core is not None:
-            core.forget(self.seen)
-            return
-        for held in self.seen:
-            if held:
-                held.clear()
+        _forget(self.seen)
 
     def renew(self) -> None:
         """The level is opened again."""

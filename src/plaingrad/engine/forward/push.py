@@ -10,7 +10,7 @@ from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.refusals import watch
-from plaingrad.engine.reverse.inputs import Inputs, with_fresh
+from plaingrad.engine.reverse.inputs import Inputs, inputs_of, with_fresh
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, ZeroTangent
 
@@ -94,7 +94,7 @@ def in_core(
     if done is None or done[2]:
         return None if done is None else done[:2]
     held = derivation.released()
-    value = Inputs.of(held[0], derivation.given).own(done[0])
+    value = inputs_of(held[0], derivation.given).own(done[0])
     give_back(held)
     return value, done[1]
 

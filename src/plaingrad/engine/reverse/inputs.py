@@ -71,15 +71,6 @@ class Inputs:
         self.nodes: list[Any] = []
         self.args, self.leaves = list(args), 0
 
-    @classmethod
-    def of(cls, level: Level, given: Any) -> Inputs:
-        """Those that the compiled core has made fresh, and put back."""
-        made = cls(level, ())
-        news, olds = zip(*given.tuples, strict=True) if given.tuples else ((), ())
-        for new, old in zip((*given.fresh, *news), (*given.olds, *olds), strict=True):
-            made.originals[id(new)] = new, old
-        return made
-
     def make_fresh(self, argnums: tuple[int, ...]) -> None:
         """Make the leaves of the arguments at `argnums` fresh, once no other thread has them; until `restore`."""
         args = tuple(self.args)
@@ -349,6 +340,15 @@ class Inputs:
                 if new is not value:
                     put(y, key, new)
         return y
+
+
+def inputs_of(level: Level, given: Any) -> Inputs:
+    """Those that the compiled core has made fresh, and put back."""
+    made = Inputs(level, ())
+    news, olds = zip(*given.tuples, strict=True) if given.tuples else ((), ())
+    for new, old in zip((*given.fresh, *news), (*given.olds, *olds), strict=True):
+        made.originals[id(new)] = new, old
+    return made
 
 
 def with_fresh(

@@ -30,7 +30,7 @@ from plaingrad.engine.memory.structure import (
 from plaingrad.engine.memory.tape import CALLED, STEP, redo, reverse
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
-from plaingrad.engine.reverse.inputs import Inputs, with_fresh
+from plaingrad.engine.reverse.inputs import Inputs, inputs_of, with_fresh
 from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
@@ -164,7 +164,7 @@ def _continued(derivation: Any, value: Any) -> Run:
     run.slots = derivation.found
     run.level = level = derivation.released()[0]
     run.nodes = [_node(shape, given.fresh, level.index) for shape in given.shapes]
-    run.value = Inputs.of(level, given).own(value)
+    run.value = inputs_of(level, given).own(value)
     return run
 
 
