@@ -123,7 +123,58 @@ def generators(x, y):
     return next(v) * 2 + v.send(1.0) * x - sum(t * t * y for t in values()) * 0.1
 
 
-PROGRAMS = [attributes, items, whole, powers, functions, choices, numpys, complexes, closures, others, generators]
+class Holder:
+    """What is found under the name of a method: functions, class methods, values kept in the object, others' methods."""
+
+    def __init__(self, inner, rate):
+        self.inner, self.rate = inner, rate
+        self.kept = inner.weight  # a method of another object
+        self.own = lambda v: v * rate
+
+    def weight(self, v, power=2):
+        return self.rate * v**power
+
+    @classmethod
+    def made(cls, v):
+        return v * v + 1
+
+    @staticmethod
+    def still(v):
+        return v * 3
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name[:-1]) if name.endswith("_") else super().__getattribute__(name)
+
+
+class Weight:
+    def __init__(self, scale):
+        self.scale = scale
+
+    def weight(self, v, power=3):
+        return self.scale * v * power
+
+
+def methods(x, y):
+    h = Holder(Weight(y), x)
+    outer = Holder(h, y)
+    total = outer.inner.weight(y) + outer.inner.inner.weight(x, power=2) * outer.inner.kept(x)
+    total -= outer.inner.own(y) * outer.inner.made(x) + outer.inner.still(y) * [h][0].inner.weight(2.0)
+    total *= outer.inner.weight_(x) + {"h": h}["h"].rate.conjugate() - (outer.inner.rate * y).real
+    return total + outer.inner.weight(*[x], **{"power": 3}) * RATE.real
+
+
+def of_two(x, y):
+    a = math.atan2(x * 2, y) * 3 + math.hypot(x, y * y) / (1 + math.hypot(x, 2)) - math.pow(x, y) * 2
+    a += math.fmod(x * 3, 0.5) * y - math.copysign(x * y, -1.0) + math.log(x * 3, 2.0 + y)
+    return a * math.degrees(math.radians(x * y) * 0.1) + math.fabs(-x) * abs(x - 9) * y
+
+
+def still_powers(x, y):
+    n = -3
+    return (x * y) ** 2.4 + x ** (1 / 3) * (y + 1) ** -1.5 + (x + y) ** -2 * x**n - (x * 2.0) ** 0.0 + (-x) ** 3 * (-y) ** 2.0
+
+
+PROGRAMS = [methods, of_two, still_powers, attributes, items, whole, powers, functions, choices, numpys, complexes, closures, others, generators]
 POINTS = [(0.7, 1.3), (1.9, 0.6)]
 
 
@@ -184,6 +235,12 @@ RAISING = {
     "comparison": lambda x, o: x * 2 < o,
     "not callable": lambda x, o: (lambda sin: sin(x) * 2 + 1)(3),
     "argument of a function": lambda x, o: math.cos(o) * 2,
+    "zero to a fraction": lambda x, o: ((x - x) * 2) ** -0.5 + 1,
+    "negative to a fraction": lambda x, o: ((x * 2) - 100) ** 0.5 < o,
+    "overflow of a fraction": lambda x, o: (x * 1e200) ** 2.5 + 1,
+    "no method": lambda x, o: x * o.list.missing(x),
+    "no method of an attribute": lambda x, o: o.n.missing(x),
+    "one argument too many": lambda x, o: math.hypot(x * 2, o) + 1,
     "negative of an object": lambda x, o: -o * x,
 }
 

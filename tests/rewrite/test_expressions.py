@@ -62,6 +62,10 @@ class Telling:
 
         return does
 
+    def __call__(self, *args):
+        self.log.append(f"{self.name} called with {args}")
+        return Telling(self.log, f"{self.name}()")
+
     __add__, __sub__, __mul__, __truediv__, __pow__, __mod__ = map(operation, ("+", "-", "*", "/", "**", "%"))
     __iadd__, __lt__, __matmul__ = map(operation, ("+=", "<", "@"))
     __radd__ = __rmul__ = operation("r")
@@ -79,6 +83,7 @@ def lines(o, p, k, v):
     o[p.k] = a * b - FACTOR * v
     c = [o.x * v < p.y, (o.x + 1, p.y + 2), {k: o.x * p.x * v}]
     d, e = o.d * v, p.e * v
+    d = d + o.x.f(v, p.y) * p[k].g.h(v)
     return a * b + c[1][0] * d.x - e.x * math.sqrt(v * v) * (lambda t: t * v + o.z)(p.m)
 
 
@@ -113,6 +118,9 @@ def test_hooks_are_asked_in_the_order_of_the_program():
         ("lambda a, b: a.x", []),
         ("lambda a, b: a[b][1]", [["load", "load", "getitem", "const", "getitem"]]),
         ("lambda a, b: math.sin(a) * b", [["global", "method", "load", "call", "load", "binary"]]),
+        ("lambda a, b: a.x.f(b)", [["load", "attr", "method"]]),
+        ("lambda a, b: a[0].f(b).g()", [["load", "const", "getitem", "method"]]),
+        ("lambda a, b: a.f(b.x * a.y)", [["load", "attr", "load", "attr", "binary"]]),
         ("lambda a, b: f(a) * b + a", [["load", "load", "binary", "load", "binary"]]),
         ("lambda a, b: -a * b < 0", [["load", "neg", "load", "binary", "const", "compare"]]),
     ],

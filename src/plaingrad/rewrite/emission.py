@@ -9,7 +9,7 @@ import math
 from functools import cache
 
 from plaingrad.rewrite.encoding import encoded
-from plaingrad.rewrite.expressions import CELL_ITSELF, LOCAL
+from plaingrad.rewrite.expressions import CELL_ITSELF, LOCAL, METHOD_FOUND
 from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT
 from plaingrad.rewrite.hooks import FETCH
 from plaingrad.rewrite.listing import Layout, Listing
@@ -137,11 +137,19 @@ class Emission:
             else:
                 self.emit(CELL_ITSELF, number + self.hidden * (number >= self.n_locals))
         self.parts.append(call_above(piece.below + 1 + len(piece.operands), self.version.precall))
-        if piece.after:
+        if piece.after == METHOD_FOUND:
+            self.null_for_call()
+        elif piece.after:
             self.emit(piece.after)
         self.flush()
         self.layout.first += [len(self.layout.pieces)] * (piece.stop - start - 1)
         return piece.stop
+
+    def null_for_call(self):
+        """The NULL that a call expects beside what is called, which is at the top."""
+        self.emit("PUSH_NULL")
+        if self.version.null_first:
+            self.emit("SWAP", 2)
 
     # Fused runs
 

@@ -1,8 +1,8 @@
 """Expressions, found in a listing: pieces of one line that a level evaluates in one call instead of one an operation.
 
 An expression is a piece of one basic block that leaves one value: locals, constants and globals, their attributes and
-items, operators, a comparison, and functions of `math` of one argument. It may begin with what stands on the stack. The
-level does its steps in the order of the program, each as its hook would.
+items, operators, a comparison, and functions of `math` of one argument; or a method, to be called. It may begin with
+what stands on the stack. The level does its steps in the order of the program, each as its hook would.
 """
 
 import dis
@@ -36,6 +36,7 @@ VALUE, FUNCTION, PAD = "value", "function", "pad"  # what the simulated stack ho
 ORDINARY = (float, int, str, bool, type(None))  # constants
 CHECKS_LOCALS = "LOAD_FAST_CHECK" in dis.opmap  # else LOAD_FAST may find nothing
 LOCAL, CELL, STACK = "local", "cell", "stack"  # where operands come from
+METHOD_FOUND = "a method, to be called"  # after a piece: what a call expects there
 CELL_ITSELF = "LOAD_CLOSURE" if dis.opmap.get("LOAD_CLOSURE", 256) < 256 else "LOAD_FAST"
 
 
@@ -240,10 +241,15 @@ class Search:
         return self.combine(1, ATTR, wanted)
 
     def method(self, wanted):
-        """A function of `math`, looked up as a method."""
+        """A function of `math`, looked up as a method; any other ends an expression."""
         stack = self.stack
-        if wanted not in FUNCTIONS or not stack or self.steps_of(1) != [(GLOBAL, "math")]:
+        if not stack or (self.steps_of(1) == [(GLOBAL, "math")] and wanted not in FUNCTIONS):
             return not stack
+        if self.steps_of(1) != [(GLOBAL, "math")]:
+            if not stack[-1][6] or not self.combine(1, METHOD, wanted):
+                return False
+            self.finish(METHOD_FOUND)
+            return True
         if self.version.null_first:
             first, start, _, line, *_ = stack[-1]
             stack.insert(-1, (first, start, self.at, line, PAD, 0, 0))

@@ -254,9 +254,7 @@ class Rewriting(Emission):
         """Replace the top by its attribute, prepared and with its NULL where a call follows."""
         self.hook("method" if as_method else "attr", 1, name)
         if as_method:
-            self.emit("PUSH_NULL")
-            if self.version.null_first:
-                self.emit("SWAP", 2)
+            self.null_for_call()
 
     def load_attr(self, i):
         arg = self.instructions[i][1]

@@ -92,8 +92,33 @@ for _name in dir(heapq):  # what is C depends on the version
         higher_order(getattr(heapq, _name))
 
 
+def _place_of_float(a: Any, x: Any, lo: int, hi: int | None, after: bool) -> int | None:
+    """As `_place`, of a float in a list or tuple; None where an element that it is compared with is no number."""
+    if type(x) is not float or type(lo) is not int or (type(a) is not list and type(a) is not tuple):
+        return None
+    if hi is None:
+        hi = len(a)
+    if type(hi) is not int or not 0 <= lo <= hi <= len(a):
+        return None
+    while lo < hi:
+        middle = (lo + hi) // 2
+        y = a[middle]
+        if type(y) is not float and type(y) is not int:
+            return None
+        if (not x < y) if after else y < x:
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+mover(_place_of_float)
+
+
 def _place(a: Any, x: Any, lo: int, hi: int | None, key: Any, after: bool) -> int:
     """Where x belongs in a, which is sorted by `key`: after its equals, or before them."""
+    if key is None and (found := _place_of_float(a, x, lo, hi, after)) is not None:
+        return found
     if lo < 0:
         raise ValueError("lo must be non-negative")
     if hi is None:

@@ -71,18 +71,26 @@ if hasattr(operator, "call"):
         return f(*args, **kwargs)
 
 
-@composed(operator.itemgetter.__call__)
+def _keys(getter: Any) -> tuple[Any, ...]:
+    """What an itemgetter or attrgetter keeps."""
+    return getter.__reduce__()[1]
+
+
+mover(_keys)
+
+
+@composed(operator.itemgetter.__call__, mutates=True)  # run always: to look through the object would take longer
 def itemgetter_call(getter: Any, o: Any) -> Any:
     """o[k], or a tuple of them."""
-    keys = getter.__reduce__()[1]
+    keys = _keys(getter)
     return o[keys[0]] if len(keys) == 1 else tuple([o[k] for k in keys])
 
 
-@composed(operator.attrgetter.__call__)
+@composed(operator.attrgetter.__call__, mutates=True)  # run always
 def attrgetter_call(getter: Any, o: Any) -> Any:
     """o.name, o.name.name, or a tuple of them."""
     found = []
-    for path in getter.__reduce__()[1]:
+    for path in _keys(getter):
         x = o
         for name in path.split("."):
             x = getattr(x, name)
