@@ -214,7 +214,7 @@ def changed(f: Any, compiled: Any) -> dict[str, Any]:
     found: dict[str, list[Any]] = {}
     for block in getattr(compiled.type_annotation, "blocks", {}).values():
         for s in block.body:
-            value = getattr(s, "value", None)
+            value = s.value if isinstance(s, ir.Assign) else None
             if isinstance(value, (ir.Global, ir.FreeVar)) and value.name in now:
                 found.setdefault(value.name, []).append(value.value)
     return {

@@ -193,6 +193,11 @@ class _Exploder:
                 return self.copies(s.target, Var(inside[fields.index(s.detail)]), s.line)
         if parts is None:
             return [s]
+        joined = [self.parts(a.name) if isinstance(a, Var) else None for a in s.args]
+        if s.op == "binary" and None not in joined:  # a + b
+            s = Let(
+                s.target, "tuple", tuple(Var(part) for each in joined for part in each or ()), None, s.line
+            )
         if s.op == "tuple":
             out: list[Stmt] = []
             for part, value in zip(parts, s.args, strict=True):

@@ -296,6 +296,44 @@ def free_reads(body: list[Stmt], bound: set[str]) -> set[str]:
     return found
 
 
+def carried_reads(body: list[Stmt]) -> set[str]:
+    """The variables that some way through `body` may read before it gives them a value."""
+    found: set[str] = set()
+    _note_reads(body, set(), found, [])
+    return found
+
+
+def _note_reads(
+    body: list[Stmt], bound: set[str], found: set[str], breaks: list[set[str]]
+) -> set[str] | None:
+    """What is bound behind `body`, None where it always jumps away.
+
+    What is read without being `bound` is added to `found`, what is bound at jumps out of the loop to `breaks`.
+    """
+    bound = set(bound)
+    for s in body:
+        found |= {a.name for a in operands(s) if isinstance(a, Var) and a.name not in bound}
+        if isinstance(s, Let):
+            bound.add(s.target)
+        elif isinstance(s, If):
+            arms = [_note_reads(arm, bound, found, breaks) for arm in (s.then, s.orelse)]
+            ends = [arm for arm in arms if arm is not None]
+            if not ends:
+                return None
+            bound = set.intersection(*ends)
+        elif isinstance(s, For):
+            _note_reads(s.body, bound | {s.target}, found, [])
+        elif isinstance(s, Loop):
+            left: list[set[str]] = []
+            _note_reads(s.body, bound, found, left)
+            bound = set.intersection(*left) if left else bound
+        elif isinstance(s, (Break, Raise)):
+            if isinstance(s, Break):
+                breaks.append(bound)
+            return None
+    return bound
+
+
 def assigns(s: Stmt, name: str) -> bool:
     """Whether a statement, or one inside it, assigns `name`."""
     return any(isinstance(x, (Let, For)) and x.target == name for x in statements([s]))

@@ -20,6 +20,7 @@ from plaingrad.native.program.ir import (
     Ref,
     Stmt,
     Var,
+    carried_reads,
     operands,
     reads_of,
     statements,
@@ -69,6 +70,10 @@ class State(Transform):
             a.name for s in statements(self.exploded.body) for a in operands(s) if isinstance(a, Var)
         )
         self.prototypes: dict[Any, tuple[Var, list[Stmt]]] = {}  # empty arrays, and what makes them
+        for name in sorted(carried_reads(self.exploded.body) & self.exploded.types.keys()):
+            self.give_initial(
+                name
+            )  # a loop assigns it under a branch first, and reads it in the next iteration
 
     def give_initial(self, name: str) -> None:
         """Let a number that is kept have some value on every way through the program."""

@@ -156,7 +156,7 @@ class _Loop:
         """Whether a variable with a value from the iteration before gets another one in front of the last exit."""
         before = [x for e in exits for x in e.before]
         written = {x.target for x in statements(before) if isinstance(x, (Let, For))}
-        outside = assigned_outside(self.rt, self.s, written)
+        outside = assigned_outside(self.rt, self.s, written, [*before, *rest])
         return any(is_read_before(self.rt, name, [*before, *rest]) for name in outside)
 
     def parts(self) -> Parts:
@@ -224,7 +224,7 @@ class _Loop:
         every = [*before, *rest]
         assigned = {x.target for x in statements(every) if isinstance(x, (Let, For))} - rt.machinery
         early = {x.target for x in statements(before) if isinstance(x, (Let, For))}
-        outside = assigned_outside(rt, self.s, assigned)
+        outside = assigned_outside(rt, self.s, assigned, every)
         if isinstance(self.s, For):
             assigned.discard(self.s.target)
         definitions = {name: x for name, x in definitions_in(every).items() if name not in outside}
@@ -412,15 +412,28 @@ class _Loop:
 # -- recomputing or keeping --------------------------------------------------------------------------------------------
 
 
-def assigned_outside(rt: Reverse, s: For | Loop, assigned: set[str]) -> set[str]:
-    """Of the variables that a loop assigns, those that hold a value before it."""
+def assigned_outside(rt: Reverse, s: For | Loop, assigned: set[str], body: list[Stmt]) -> set[str]:
+    """Of the variables that a loop assigns, those with a value from before it, or from one iteration to the next."""
     inside: dict[str, int] = {}
     for x in statements(s.body):
         if isinstance(x, (Let, For)):
             inside[x.target] = inside.get(x.target, 0) + 1
-    found = {name for name in inside if rt.assigned.get(name, 0) > inside[name]}
+    found = {name for name in inside if rt.assigned.get(name, 0) > inside[name]} | read_first(body)
     found |= {f"{name}_b" for name in found if isinstance(rt.types.get(name), types.Array)}
     return found & assigned
+
+
+def read_first(body: list[Stmt]) -> set[str]:
+    """The variables that an iteration reads before it assigns them.
+
+    They have the value of the iteration before, although they may have none before the loop.
+    """
+    found: set[str] = set()
+    known: set[str] = set()
+    for child in body:
+        known |= {x.target for x in statements([child]) if isinstance(x, (Let, For))}
+        found |= reads_of([child]) - known
+    return found
 
 
 def is_read_before(rt: Reverse, name: str, body: list[Stmt]) -> bool:
