@@ -97,3 +97,16 @@ def test_the_vector_product_with_integers():
 
     wanted = np.cross(np.array([1.0, 2.0, 3.0]), np.array([0.5, 1.5, 2.5]))
     assert_close(plaingrad.grad(moment, tier="native")(V[:3]), wanted, 1e-14, "gradient")
+
+
+@pytest.mark.parametrize("number", [1.7, np.float32(1.7)], ids=["float", "float32"])
+def test_the_class_of_a_number_makes_numbers(number):
+    @numba.njit
+    def scaled(x):
+        T = type(x)
+        half = T(0.5)
+        return half * x * x + T(2)
+
+    assert scaled(number) == pytest.approx(0.5 * number**2 + 2.0)
+    slope = plaingrad.grad(scaled, tier="native")(number)
+    assert slope == pytest.approx(float(number), rel=1e-6)

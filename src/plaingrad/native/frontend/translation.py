@@ -296,7 +296,12 @@ class _Translator(ValuesOf):
                 args.append(Var(part))
         keywords = tuple(key for key, _ in value.kws)
         args += [self.operand(a) for _, a in value.kws]
-        callee = self.as_compiled(self.operand(value.func), args, keywords)
+        kind = self.typemap[value.func.name]
+        callee = self.operand(value.func)
+        if isinstance(callee, Var) and isinstance(kind, types.NumberClass):  # T = type(x); T(0.5)
+            dtype = as_dtype(kind.dtype).type
+            callee = Ref(dtype, dtype.__name__)
+        callee = self.as_compiled(callee, args, keywords)
         if isinstance(value_of(callee), LiftedCode):
             raise self.refuse("`with objmode`")
         if isinstance(value_of(callee), ctypes._CFuncPtr):
