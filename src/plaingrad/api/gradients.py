@@ -65,14 +65,7 @@ def grad(
         {'a': 4.0, 'b': 3.0}
     """
     check_callable(f, "grad")
-    both = value_and_grad(f, argnums, has_aux, tier).function
-
-    @derives(grad, f, argnums, has_aux, tier)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
-        y, x_bar = both(*args, **kwargs)
-        return (x_bar, y[1]) if has_aux else x_bar
-
-    return gradient
+    return gradient_operator(grad, f, argnums, has_aux, tier)
 
 
 def value_and_grad(
@@ -87,47 +80,76 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     check_callable(f, "value_and_grad")
+    return gradient_operator(value_and_grad, f, argnums, has_aux, tier)
+
+
+def gradient_operator(
+    operator: Callable[..., Any], f: Callable[..., Any], argnums: Argnums, has_aux: bool, tier: Tier
+) -> Derivative:
+    """What `grad` and `value_and_grad` return."""
     positions = positions_of(argnums)
     check_tier(tier)
+    with_value = operator is value_and_grad
     if tier == "fastest":
-        return in_fastest(value_and_grad, f, positions, argnums, has_aux)
+        return in_fastest(operator, f, positions, argnums, has_aux)
 
-    @derives(value_and_grad, f, argnums, has_aux, tier)
-    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+    @derives(operator, f, argnums, has_aux, tier)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
         at = positions_in(positions, args)
-        native = chosen(tier, f)
-        if native is not None and CURRENT.get() is PLAIN:
-            try:
-                objects = imported("plaingrad.native.objects.call")
-                y, found = objects.value_and_gradient(f, args, at, kwargs, has_aux)
-                return y, found if isinstance(argnums, tuple) else found[0]
-            except NativeError:
-                if tier == "native":
-                    raise
-        level = CURRENT.get()
-        if native is not None and level is not PLAIN and not has_aux:
-            try:
-                nested = imported("plaingrad.native.border.nested")
-                y, found = nested.value_and_gradient(level, f, args, at, kwargs)
-                return y, found if isinstance(argnums, tuple) else found[0]
-            except NativeError:
-                pass  # the level differentiates the plain tier
-        if getattr(f, "__plaingrad_mode__", None) == "forward":
+        found = None
+        if chosen(tier, f) is not None:
+            found = native_gradients(f, args, at, kwargs, has_aux, tier)
+        if found is None and getattr(f, "__plaingrad_mode__", None) == "forward":
             found = pushed_gradient(f, args, kwargs, at, has_aux)
-            if found is not None:
-                return found[0], found[1] if isinstance(argnums, tuple) else found[1][0]
-        if has_aux:
-            run = Run(f, args, at, kwargs, _first)
-            if not (type(run.value) is tuple and len(run.value) == 2):
-                raise NonScalarOutputError(
-                    f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
-                )
-            value, gradients = run.value, run.pull_once(unit_cotangent(run.value[0], f))
-        else:
-            value, gradients = recorded_gradients(f, args, at, kwargs)
-        return value, gradients if isinstance(argnums, tuple) else gradients[0]
+        if found is None and has_aux:
+            found = gradients_and_aux(f, args, at, kwargs)
+        if found is None:
+            found = in_core(f, args, at, kwargs)
+            if type(found) is not tuple:  # as in `recorded_gradients`, with a frame less in tracebacks
+                run = Run(f, args, at, kwargs) if found is None else found
+                found = run.value, run.pull_once(unit_cotangent(run.value, f))
+        value, x_bars = found
+        x_bar = x_bars if isinstance(argnums, tuple) else x_bars[0]
+        if with_value:
+            return value, x_bar
+        return (x_bar, value[1]) if has_aux else x_bar
 
-    return value_and_gradient
+    return gradient
+
+
+def native_gradients(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    at: tuple[int, ...],
+    kwargs: dict[str, Any],
+    has_aux: bool,
+    tier: Tier,
+) -> tuple[Any, tuple[Any, ...]] | None:
+    """(f(*args, **kwargs), its gradients by the arguments at `at`) natively; None where the plain tier is to do it."""
+    level = CURRENT.get()
+    try:
+        if level is PLAIN:
+            objects = imported("plaingrad.native.objects.call")
+            return objects.value_and_gradient(f, args, at, kwargs, has_aux)  # type: ignore[no-any-return]
+        if not has_aux:
+            nested = imported("plaingrad.native.border.nested")
+            return nested.value_and_gradient(level, f, args, at, kwargs)  # type: ignore[no-any-return]
+    except NativeError:
+        if tier == "native" and level is PLAIN:
+            raise
+    return None  # at a level, which differentiates the plain tier
+
+
+def gradients_and_aux(
+    f: Callable[..., Any], args: tuple[Any, ...], at: tuple[int, ...], kwargs: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...]]:
+    """((y, aux), the gradients of y), in reverse mode."""
+    run = Run(f, args, at, kwargs, _first)
+    if not (type(run.value) is tuple and len(run.value) == 2):
+        raise NonScalarOutputError(
+            f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
+        )
+    return run.value, run.pull_once(unit_cotangent(run.value[0], f))
 
 
 def in_fastest(
@@ -161,11 +183,10 @@ def recorded_gradients(
     f: Callable[..., Any], args: tuple[Any, ...], at: tuple[int, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...]]:
     """(f(*args, **kwargs), its gradients by the arguments at `at`), in the plain tier and in reverse mode."""
-    run = in_core(f, args, at, kwargs)
-    if type(run) is tuple:
-        return run
-    if run is None:
-        run = Run(f, args, at, kwargs)
+    found = in_core(f, args, at, kwargs)
+    if type(found) is tuple:
+        return found
+    run = Run(f, args, at, kwargs) if found is None else found
     return run.value, run.pull_once(unit_cotangent(run.value, f))
 
 
