@@ -34,6 +34,11 @@ $(VENV)/.%: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compil
 	$(PY) -m pip install -q -e '.[$*]'
 	@touch $@
 
+# What .ci/run needs of its own interpreter: one look at the registry for all of it.
+$(VENV)/.checks: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
+	$(PY) -m pip install -q -e '.[test,lint,docs]'
+	@touch $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $@
+
 # Modules are compiled once, not in each worker and each process that a test starts, whatever the environment says.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -q -n $(WORKERS) --dist worksteal $(PYTEST_ARGS)
 

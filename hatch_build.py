@@ -6,6 +6,8 @@ slower. `plaingrad.info()` says which are in use.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import sys
 import sysconfig
@@ -47,35 +49,64 @@ def build(place: Path) -> Path:
     return Path(command.get_ext_fullpath(NAME))
 
 
+def origin() -> str:
+    """A digest of all that the extension is made from: sources, this file, Cython, NumPy, CPython, the compiler."""
+    import Cython
+    import numpy as np
+
+    digest = hashlib.sha256(repr((sys.version, Cython.__version__, np.__version__)).encode())
+    digest.update(repr([os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]).encode())
+    for file in [Path(__file__), *sorted((ROOT / FOLDER).glob("*.p[yx][xi]"))]:
+        digest.update(f"{file.name} {file.stat().st_size}\n".encode() + file.read_bytes())
+    return digest.hexdigest()
+
+
+def is_made(target: Path, record: Path) -> bool:
+    """Whether `target` is, byte for byte, what was built here from the same: the next extra need not build it again."""
+    try:
+        wanted = [origin(), hashlib.sha256(target.read_bytes()).hexdigest()]
+        return json.loads(record.read_text()) == wanted
+    except (OSError, ValueError, ImportError):
+        return False
+
+
+def put(content: bytes, target: Path) -> None:
+    """Write a file that others may be reading."""
+    target.parent.mkdir(exist_ok=True)
+    draft = target.with_suffix(f".{os.getpid()}.draft")
+    draft.write_bytes(content)
+    draft.chmod(0o755)
+    draft.replace(target)
+
+
 class CompiledCore(BuildHookInterface):
-    """Puts the extension into wheels, and beside its source for editable installs."""
+    """Puts the extension into wheels, and beside its source for editable installs, which take one that is there."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build it; say so if that fails, unless PLAINGRAD_REQUIRE_COMPILED asks for an error."""
         if self.target_name != "wheel" or sysconfig.get_config_var("Py_GIL_DISABLED"):
             return
-        before = os.getcwd()
-        try:
-            os.chdir(ROOT)
-            with tempfile.TemporaryDirectory() as folder:
-                built = build(Path(folder))
-                content = built.read_bytes()
-        except (Exception, SystemExit) as error:
-            if os.environ.get("PLAINGRAD_REQUIRE_COMPILED"):
-                raise
-            self.app.display_warning(
-                f"plaingrad: the compiled core could not be built ({type(error).__name__}: {error}); "
-                "the slower Python form will be used."
-            )
-            return
-        finally:
-            os.chdir(before)
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
-        target = ROOT / FOLDER / f"_core{suffix}"
-        draft = target.with_suffix(f".{os.getpid()}.draft")
-        draft.write_bytes(content)
-        draft.chmod(0o755)
-        draft.replace(target)
+        target, record = ROOT / FOLDER / f"_core{suffix}", ROOT / "build" / f"core{suffix}.json"
+        if not (version == "editable" and is_made(target, record)):
+            before = os.getcwd()
+            try:
+                os.chdir(ROOT)
+                with tempfile.TemporaryDirectory() as folder:
+                    content = build(Path(folder)).read_bytes()
+            except (Exception, SystemExit) as error:
+                if os.environ.get("PLAINGRAD_REQUIRE_COMPILED"):
+                    raise
+                self.app.display_warning(
+                    f"plaingrad: the compiled core could not be built ({type(error).__name__}: {error}); "
+                    "the slower Python form will be used."
+                )
+                return
+            finally:
+                os.chdir(before)
+            put(content, target)
+            if version == "editable":
+                put(json.dumps([origin(), hashlib.sha256(content).hexdigest()]).encode(), record)
         build_data["pure_python"] = False
         build_data["infer_tag"] = True
         build_data["artifacts"].append(f"{FOLDER}/{target.name}")

@@ -31,13 +31,13 @@ def build(monkeypatch, tmp_path):
     return module
 
 
-def run(build, target="wheel"):
+def run(build, target="wheel", version="standard"):
     """What the hook tells hatchling, and what it warns of."""
     warnings, data = [], {"artifacts": []}
     hook = build.CompiledCore.__new__(build.CompiledCore)
     stated = {"target_name": target, "app": SimpleNamespace(display_warning=warnings.append)}
     hook.__class__ = type("Hook", (build.CompiledCore,), stated)  # where hatchling has properties
-    hook.initialize("standard", data)
+    hook.initialize(version, data)
     return data, warnings
 
 
@@ -53,6 +53,32 @@ def test_a_wheel_gets_the_extension_and_its_tag(build, monkeypatch, tmp_path):
     assert (tmp_path / name).read_bytes() == b"machine code"
     assert not warnings
     assert [path.name for path in (tmp_path / build.FOLDER).iterdir()] == ["_core.this.so"]
+
+
+def test_an_editable_install_takes_the_extension_that_was_built_here_from_the_same(build, monkeypatch, tmp_path):
+    built = []
+
+    def compiled(folder):
+        built.append(folder)
+        (folder / "new.so").write_bytes(b"machine code %d" % len(built))
+        return folder / "new.so"
+
+    made_from = ["sources"]
+    monkeypatch.setattr(build, "build", compiled)
+    monkeypatch.setattr(build, "origin", lambda: made_from[0])
+    target = tmp_path / build.FOLDER / "_core.this.so"
+    for _ in range(2):
+        data, _ = run(build, version="editable")
+        assert data["artifacts"] == [f"{build.FOLDER}/_core.this.so"]
+    assert len(built) == 1
+    made_from[0] = "other sources"
+    run(build, version="editable")
+    assert len(built) == 2 and target.read_bytes() == b"machine code 2"
+    target.write_bytes(b"something else")
+    run(build, version="editable")
+    assert len(built) == 3
+    run(build)
+    assert len(built) == 4, "a wheel is always built"
 
 
 def no_compiler(folder):
