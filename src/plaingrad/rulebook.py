@@ -313,13 +313,20 @@ def _is_imported(module: str) -> bool:
     return found is not None and not getattr(getattr(found, "__spec__", None), "_initializing", False)
 
 
+def _is_plaingrads(function: Any) -> bool:
+    """Whether a function is one of plaingrad's own, by which rules are written."""
+    module = getattr(function, "__module__", None)
+    return type(module) is str and module.startswith("plaingrad.")
+
+
 def _enter_waiting(module: str) -> None:
     """Nobody is told: none of those who keep decisions can have decided about a function of the module."""
     if module in _waiting:
         entered = [*_waiting[module]()]
         for rule in entered:
             _rules.setdefault(_key(rule.function), rule)
-        if entered or _is_imported(module):  # else it is asked for before a program has imported it
+        # Else it is asked for before a program has imported it, and these are rules of helpers, at most.
+        if _is_imported(module) or not all(_is_plaingrads(rule.function) for rule in entered):
             _waiting.pop(module, None)
         classes_with_rules.cache_clear()
 

@@ -729,6 +729,8 @@ def by_coroutine(function, name):
 # plaingrad's own helpers, by the functions that use them
 INTERNAL = {
     "_whole": lambda x: math.modf(x)[1] * x,
+    "_place_of_float": lambda x: x * bisect.bisect_left([0.1, 0.2, x + 5.0], x),
+    "_keys": lambda x: x * operator.itemgetter(0)([x]),
     "_exponent": lambda x: math.frexp(x)[1] * x,
     "_leading_numbers": lambda x: sum([x, 2.0, x]),
     "_tells_its_length": lambda x: sum([x, 2.0 * x]),

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy
 import scipy.cluster.vq as vq
 import scipy.fft as fft
 import scipy.integrate as integrate
@@ -38,6 +39,10 @@ CSR = sparse.csr_array(SINGULAR)
 POINTS = np.array([0.0, 1.0, 2.0])
 ONES = {n: np.ones(n) for n in (1, 2, 3, 4, 9)}
 EMPTY = np.zeros(0)
+
+# Older versions of SciPy find out about these later, in compiled code, or warn less.
+SINCE_1_15 = ("lombscargle", "ttest, empty")
+IS_OLD = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 15)
 
 OTHERS = {
     "solve, shapes": (lambda b: la.solve(np.eye(2), b), ONES[3]),
@@ -176,6 +181,8 @@ def test_matrices(name, matrix):
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_functions(name):
+    if IS_OLD and name in SINCE_1_15:
+        pytest.skip("older versions of SciPy raise elsewhere")
     compare(*OTHERS[name])
 
 

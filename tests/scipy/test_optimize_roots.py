@@ -242,7 +242,7 @@ def test_the_root_of_more_equations_than_a_matrix_is_made_for(method, few_are_ma
     p = np.array([0.7, 1.2])
     x = so.newton_krylov(lambda x: equations(x, p), np.ones(n), f_tol=1e-12)
     beside = sparse.csr_array((0.3 * p[0] * np.cos(np.roll(x, 1)), (np.arange(n), (np.arange(n) - 1) % n)), (n, n))
-    multipliers = spla.spsolve((sparse.eye_array(n) + beside).T.tocsc(), w)
+    multipliers = spla.spsolve((sparse.csr_array(sparse.eye(n)) + beside).T.tocsc(), w)
     exact = np.array([-multipliers @ (0.3 * np.sin(np.roll(x, 1))), multipliers @ c])
     slope = plaingrad.grad(f)
     np.testing.assert_allclose(slope(p), exact, rtol=1e-9)

@@ -1,5 +1,8 @@
 """bottleneck: compiled reductions, which pandas uses, too, where it is installed."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -48,3 +51,17 @@ def test_what_only_looks(agrees):
 def test_errors_are_those_of_a_plain_call():
     with pytest.raises(ValueError, match="numpy.nanmin raises"):
         plaingrad.grad(lambda v: bn.nanmin(v[:0]) * v[0])(np.ones(2))
+
+
+LISTED_FIRST = """
+import plaingrad
+assert len(list(plaingrad.rules())) > 1000
+import bottleneck, numpy, pandas
+print(plaingrad.grad(lambda x: float(bottleneck.nansum(numpy.array([x, x * x]))))(2.0))
+print(plaingrad.grad(lambda x: pandas.Series([x, x * x, 3.0]).rolling(2).mean().iloc[-1])(2.0))
+"""
+
+
+def test_rules_that_wait_are_there_when_they_were_listed_before_their_package_was_imported():
+    done = subprocess.run([sys.executable, "-c", LISTED_FIRST], capture_output=True, text=True)
+    assert done.stdout.split() == ["5.0", "2.0"], done.stderr

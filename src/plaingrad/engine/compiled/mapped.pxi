@@ -135,7 +135,7 @@ cdef class MappedRule(ArrayRule):
         cdef bint active = False
         if not self.is_here and (self.begun or not self._begin()):
             return self.general(*args, **kwargs)
-        if self.of_one and (len(args) > self.most_positional or not cnp.PyArray_CheckExact(args[0])):
+        if self.of_one and (len(args) == 0 or len(args) > self.most_positional or not cnp.PyArray_CheckExact(args[0])):
             return self.general(*args, **kwargs)
         if self.joins and len(args) > 0 and PyList_CheckExact(args[0]) and holds_lists(args[0]):
             args = (with_rows(self.recorder, args[0]), *args[1:])
