@@ -508,3 +508,22 @@ def test_a_copy_of_a_type_keeps_the_order_in_memory(mode):
         return np.sum(m * m)
 
     mode(f)(X)
+
+
+def test_a_sum_of_products_that_is_one_number_is_linearized():
+    m = np.arange(9.0).reshape(3, 3)
+
+    def f(x):
+        u = np.array([x, x * x, 1.0])
+        return float(np.einsum("i,ij,j->", u, m, u))
+
+    pushed = plaingrad.linearize(f, 0.7)[1](1.0)
+    assert pushed == pytest.approx(grad(f)(0.7), rel=1e-13)
+    h = 1e-5
+    assert pushed == pytest.approx((f(0.7 + h) - f(0.7 - h)) / (2 * h), rel=1e-8)
+
+
+def test_a_maximum_whose_array_is_given_by_name():
+    x = np.array([[1.0, 2.0, 4.0]])
+    for f in (lambda x: np.max(a=x), lambda x: np.linalg.norm(x=x, axis=1)[0], lambda x: np.diff(a=x)[0, 1]):
+        np.testing.assert_allclose(grad(f)(x) @ x[0], f(x), rtol=1e-13)  # of degree one

@@ -19,8 +19,8 @@ MODULE = "pydantic_core._pydantic_core"
 def rules() -> Iterable[Rule]:
     """The arguments of a call, as an object: it holds them as they are."""
     cls: Any = getattr(sys.modules.get(MODULE), "ArgsKwargs", None)
-    for function in (cls, getattr(cls, "__new__", None)):
-        if function is not None:
+    if cls is not None:
+        for function in (cls, cls.__new__):
             yield Rule(function, "mover", source=f"{__file__}:1")
 
 

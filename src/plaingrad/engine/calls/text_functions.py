@@ -124,11 +124,13 @@ def bytes_of(level: Level, tobytes: Any) -> Callable[..., Any]:
     return to_bytes
 
 
-def bytes_reader(f: Any) -> Callable[[Level], Callable[..., Any]]:
+def bytes_reader(f: Any) -> Callable[[Level], Callable[..., Any] | None]:
     """A function that reads memory as numbers: it is not given bytes of differentiated arrays."""
 
-    def make(level: Level) -> Callable[..., Any]:
+    def make(level: Level) -> Callable[..., Any] | None:
         rule = rulebook.find(f)
+        if rule is not None and not rule.own and (rule.users or rule.variants):
+            return None  # the program's own rule is for all of its calls
         plain = guarded(level.calls, f) if rule is None else level.calls.applier(rule, f)
 
         def read(*args: Any, **kwargs: Any) -> Any:

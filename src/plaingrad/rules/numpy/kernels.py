@@ -89,7 +89,7 @@ def has_sizes(subscripts: str, arrays: Any) -> bool:
     """Whether every label has one length: an axis of length 1 may stand for a longer one."""
     sizes: dict[str, int] = {}
     for word, a in zip(subscripts.replace(" ", "").partition("->")[0].split(","), arrays, strict=True):
-        for label, n in zip(word, a.shape, strict=True):
+        for label, n in zip(word, np.shape(a), strict=True):
             if sizes.setdefault(label, n) != n:
                 return False
     return True
