@@ -104,6 +104,25 @@ def test_a_pullback_through_tasks_may_be_called_many_times(executor):
     np.testing.assert_array_equal(found, np.vstack([2 * np.eye(2), 4 * np.eye(2)]))
 
 
+def test_a_pullback_after_one_that_was_broken_off(executor):
+    fails = [True]
+
+    def look(bar):
+        if fails.pop() if fails else False:
+            raise ValueError("broken off")
+        return bar
+
+    def f(x):
+        future = executor.submit(double, x)
+        beside = plaingrad.hook(look, x * x)  # on the way back between the result and the task
+        return future.result() * beside
+
+    _, pullback = plaingrad.vjp(f, 2.0)
+    with pytest.raises(ValueError, match="broken off"):
+        pullback(1.0)
+    assert pullback(3.0) == (72.0,)  # 3 d/dx of 2 x^3
+
+
 def test_objects_methods_and_partial_calls(executor):
     def f(x):
         spring = Spring(x, 2.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -36,7 +35,7 @@ class Task:
         kept: these, as they were when the task began.
         token: the number that stands for the result until it arrives.
         sums: what is to be the same when it runs again.
-        running: derivatives of it that are being computed.
+        running: the derivative of it that is being computed.
         lock: held by who takes the result in.
         is_joined: the result has arrived at this level.
         value: that result.
@@ -63,7 +62,7 @@ class Task:
 
     def __init__(self) -> None:
         self.places: list[int] = []
-        self.running: deque[Any] = deque()
+        self.running: Any = None
         self.lock = threading.Lock()
         self.is_joined = False
         self.sums: Any = None
@@ -174,12 +173,13 @@ def lead_of(xs: list[Any], dots: list[Any]) -> tuple[int, ...]:
 def begin(task: Task, derivative: Callable[..., Any], moved: list[Any], lead: tuple[int, ...]) -> None:
     """Let a worker compute a derivative of the task."""
     call = (task.pickled, rest_of(task), task.places, task.kept, moved, lead, task.sums)
-    task.running.append(task.workers.begin(derivative, call, derivative is pushed_forward))
+    task.running = task.workers.begin(derivative, call, derivative is pushed_forward)
 
 
 def ended(task: Task) -> Any:
-    """What the derivative that was begun first has given."""
-    return task.workers.wait(task.running.popleft(), task)
+    """What the derivative that was begun last has given: one whose way back was broken off is nobody's."""
+    running, task.running = task.running, None
+    return task.workers.wait(running, task)
 
 
 def new_token() -> float:
