@@ -46,15 +46,34 @@ HARMLESS = frozenset(
         "order_of",
         "check_columns",
         "check_rows",
+        "is_regular",
     )
 )
 
 
 FORMULAS = tuple(
-    f"plaingrad.native.runtime.{name}" for name in ("array_helpers", "reduction_helpers", "product_formulas")
+    f"plaingrad.native.runtime.{name}"
+    for name in ("array_helpers", "reduction_helpers", "product_formulas", "linalg_helpers")
 )
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
-    ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of")
+    ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of", "is_regular")
+)
+
+
+# formulas that skip what is zero, or are exact where others are not: `lowering/formulas_again.py` has what is
+# differentiated in their place
+REPLACED = frozenset(
+    (
+        "cofactors",
+        "eigh_bar",
+        "lstsq_bar_a",
+        "over_gaps",
+        "svd_bar",
+        "norm_bar",
+        "norm_dot",
+        "std_bar",
+        "std_dot",
+    )
 )
 
 
@@ -62,7 +81,7 @@ def is_formula(f: Any) -> bool:
     """Whether `f` is a formula or loop of an array rule, whose derivative is that of its code."""
     if getattr(f, "__module__", "") not in FORMULAS or type(f).__name__ != "function":
         return False
-    return f.__name__ not in NO_FORMULAS
+    return f.__name__ not in NO_FORMULAS and f.__name__ not in REPLACED
 
 
 def may_write(f: Any) -> bool:

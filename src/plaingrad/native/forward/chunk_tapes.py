@@ -52,9 +52,9 @@ def add_to(target, term):  # type: ignore[no-untyped-def]
         for part in target:
             add_to(part, term)
         return
-    for place in np.ndindex(shape):
-        at = place[len(shape) - target.ndim :]
-        at = tuple(0 if target.shape[k] == 1 else i for k, i in enumerate(at))
+    for place in np.ndindex(shape or target.shape):
+        at = place[len(place) - target.ndim :]
+        at = tuple(0 if target.shape[k] == 1 and shape else i for k, i in enumerate(at))
         target[at] = target[at] + (term[place] if shape else term)
 
 

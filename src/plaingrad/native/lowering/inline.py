@@ -27,7 +27,7 @@ from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.frontend.values import RESERVED
-from plaingrad.native.lowering import decompositions, of_python, statistics
+from plaingrad.native.lowering import decompositions, formulas_again, of_python, statistics
 from plaingrad.native.lowering.composition import COMPOSED
 from plaingrad.native.program.dispatchers import identity, is_dispatcher, options_of, python_function
 from plaingrad.native.program.ir import (
@@ -55,7 +55,7 @@ from plaingrad.native.program.ir import (
 from plaingrad.native.program.value_types import has_tangent, is_array, settled, type_of_value
 
 # the files that enter their functions into the table
-COMPOSITIONS = tuple(file.__name__ for file in (decompositions, of_python, statistics))
+COMPOSITIONS = tuple(file.__name__ for file in (decompositions, formulas_again, of_python, statistics))
 SHORT = 12  # statements: a function this long is put in the place of every call
 ROOM = 300  # statements that the copies of one longer function may take in one caller, beyond the first copy
 

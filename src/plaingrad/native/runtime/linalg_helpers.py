@@ -74,6 +74,13 @@ def cofactors(a):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
+def is_regular(a):  # type: ignore[no-untyped-def]
+    """Whether the inverse of a matrix is exact enough for second derivatives of its determinant."""
+    s = np.linalg.svd(a)[1]
+    return s[-1] > 0 and (s[-1] / s[0]) ** 4 > np.finfo(s.dtype).eps
+
+
+@register_jitable
 def det_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
     """np.linalg.det(a): its cofactors."""
     return z_bar * cofactors(a)
@@ -376,12 +383,19 @@ def svd_bar(u_bar, s_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
     Raises:
         NativeError: that is asked for.
     """
-    u, s, v = z
-    k = s.size
+    k = z[1].size
     if np.any(u_bar[:, k:] != 0) or np.any(v_bar[k:] != 0):
         raise NativeError(
             "np.linalg.svd of a matrix that is not square has a derivative with full_matrices=False only"
         )
+    return thin_svd_bar(u_bar, s_bar, v_bar, z, a)
+
+
+@register_jitable
+def thin_svd_bar(u_bar, s_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
+    """`svd_bar` where no column that was added to make u or v square is used."""
+    u, s, v = z
+    k = s.size
     u, v = np.ascontiguousarray(u[:, :k]), np.ascontiguousarray(v[:k].T)
     ub, vb = np.ascontiguousarray(u_bar[:, :k]), np.ascontiguousarray(v_bar[:k].T)
     left, right = product(u.T, ub), product(v.T, vb)
