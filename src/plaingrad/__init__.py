@@ -14,27 +14,36 @@ from plaingrad.api import (
     forwarddiff,
     free_workspace,
     grad,
+    grad_wrt,
     hessian,
     hook,
     hvp,
     info,
+    jacfwd,
     jacobian,
+    jacrev,
     jvp,
     linearize,
     nestlevel,
     prefer_mode,
+    ravel,
     show,
     sparse_hessian,
     sparse_jacobian,
     sparsity,
     taylor,
     tiers_chosen,
+    tree_leaves,
+    tree_map,
+    updated,
     value_and_grad,
     vhp,
     vjp,
     why_not_native,
     wirtinger,
 )
+from plaingrad.api.other_names import MODULES as _MODULES
+from plaingrad.api.other_names import said_of as _said_of
 from plaingrad.errors import (
     AliasError,
     ArgumentError,
@@ -116,11 +125,14 @@ __all__ = [
     "free_workspace",
     "frule",
     "grad",
+    "grad_wrt",
     "hessian",
     "hook",
     "hvp",
     "info",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "linear_rule",
     "linearize",
@@ -128,6 +140,7 @@ __all__ = [
     "nondifferentiable",
     "prefer_mode",
     "project_to",
+    "ravel",
     "remove_rule",
     "rrule",
     "rules",
@@ -140,7 +153,10 @@ __all__ = [
     "tangent_type",
     "taylor",
     "tiers_chosen",
+    "tree_leaves",
+    "tree_map",
     "unthunk",
+    "updated",
     "value_and_grad",
     "vhp",
     "vjp",
@@ -151,15 +167,15 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    """`plaingrad.testing`, imported when it is asked for."""
-    if name == "testing":
-        return _import_module("plaingrad.testing")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """A module that is imported when it is asked for; for names of other packages, what to use instead."""
+    if name in _MODULES:
+        return _import_module(f"plaingrad.{name}")
+    raise AttributeError(_said_of(name), name=name)
 
 
 def __dir__() -> list[str]:
     """The public names."""
-    return sorted([*__all__, "testing", *(name for name in globals() if name.startswith("__"))])
+    return sorted([*__all__, *_MODULES, *(name for name in globals() if name.startswith("__"))])
 
 
 if _os.environ.get("PLAINGRAD_CHECK", "0") not in ("", "0"):

@@ -5,10 +5,12 @@ from plaingrad.api.compiled import compiled_jacobian, free_workspace
 from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
 from plaingrad.api.gradients import grad, value_and_grad, vjp
 from plaingrad.api.information import info
-from plaingrad.api.jacobians import hessian, hvp, jacobian, vhp, wirtinger
+from plaingrad.api.jacobians import hessian, hvp, jacfwd, jacobian, jacrev, vhp, wirtinger
 from plaingrad.api.observe import hook, nestlevel, show, tiers_chosen, why_not_native
+from plaingrad.api.parameters import ravel, tree_leaves, tree_map, updated
 from plaingrad.api.sparse import sparse_hessian, sparse_jacobian, sparsity
 from plaingrad.api.taylor import taylor
+from plaingrad.api.watched import grad_wrt
 from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
 from plaingrad.engine.refusals.refuse import where as _where
 from plaingrad.rules import derivatives as _derivatives
@@ -24,21 +26,28 @@ __all__ = [
     "forwarddiff",
     "free_workspace",
     "grad",
+    "grad_wrt",
     "hessian",
     "hook",
     "hvp",
     "info",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "linearize",
     "nestlevel",
     "prefer_mode",
+    "ravel",
     "show",
     "sparse_hessian",
     "sparse_jacobian",
     "sparsity",
     "taylor",
     "tiers_chosen",
+    "tree_leaves",
+    "tree_map",
+    "updated",
     "value_and_grad",
     "vhp",
     "vjp",

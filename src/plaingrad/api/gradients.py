@@ -144,12 +144,18 @@ def gradients_and_aux(
     f: Callable[..., Any], args: tuple[Any, ...], at: tuple[int, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...]]:
     """((y, aux), the gradients of y), in reverse mode."""
-    run = Run(f, args, at, kwargs, _first)
-    if not (type(run.value) is tuple and len(run.value) == 2):
+    run = Run(f, args, at, kwargs, first_of)
+    y, _ = checked_pair(run.value)
+    return run.value, run.pull_once(unit_cotangent(y, f))
+
+
+def checked_pair(value: Any) -> tuple[Any, Any]:
+    """What a function with `has_aux` returned: (y, aux)."""
+    if not (type(value) is tuple and len(value) == 2):
         raise NonScalarOutputError(
-            f"with has_aux=True the function must return (y, aux), not {described(run.value)}"
+            f"with has_aux=True the function must return (y, aux), not {described(value)}"
         )
-    return run.value, run.pull_once(unit_cotangent(run.value[0], f))
+    return value
 
 
 def in_fastest(
@@ -273,5 +279,6 @@ def refuse_another(value: Any, again: Any) -> None:
         )
 
 
-def _first(value: Any) -> Any:
+def first_of(value: Any) -> Any:
+    """y, of (y, aux)."""
     return value[0] if type(value) is tuple and value else None

@@ -97,6 +97,30 @@ def jacobian(
     return jacobian_of
 
 
+def jacfwd(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[..., Any]:
+    """`jacobian(f, argnums, mode="forward")`, under the name that JAX has for it.
+
+    Examples:
+        >>> jacfwd(lambda x: [x, x * x])(3.0)
+        [1.0, 6.0]
+    """
+    return jacobian(f, argnums, "forward", None, has_aux, tier)
+
+
+def jacrev(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[..., Any]:
+    """`jacobian(f, argnums, mode="reverse")`, under the name that JAX has for it.
+
+    Examples:
+        >>> jacrev(lambda x: x[0] * x[1])([3.0, 4.0])
+        [4.0, 3.0]
+    """
+    return jacobian(f, argnums, "reverse", None, has_aux, tier)
+
+
 def hessian(
     f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None, tier: Tier = "auto"
 ) -> Callable[..., Any]:

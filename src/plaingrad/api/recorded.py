@@ -207,3 +207,45 @@ def of_some(
         return f(*every, **kwargs)
 
     return of_moving
+
+
+# -- parameters in structures ------------------------------------------------------------------------------------------
+
+
+def mapped(f: Callable[..., Any], columns: list[Any]) -> list[Any]:
+    """f(leaf, ...) for each leaf."""
+    return [f(*row) for row in zip(*columns, strict=True)]
+
+
+def as_vector(leaves: list[Any]) -> Any:
+    """Numbers and arrays, one after the other, as one vector."""
+    return np.concatenate([np.reshape(x, (-1,)) for x in leaves])
+
+
+def parted(vector: Any, leaves: list[Any]) -> list[Any]:
+    """The parts of a vector that belong to each of `leaves`, in their shapes and types; of a matrix, blocks."""
+    parts: list[Any] = []
+    start = 0
+    for leaf in leaves:
+        part = vector[start : start + leaf.size]
+        start += leaf.size
+        if part.dtype.kind == "c" and not leaf.is_complex:
+            part = part.real
+        if leaf.is_array:
+            part = np.reshape(part, leaf.shape + vector.shape[1:])
+            parts.append(part if part.dtype == leaf.x.dtype else part.astype(leaf.x.dtype))
+        else:
+            parts.append(part[0] if vector.ndim > 1 else type(leaf.x)(part[0]))
+    return parts
+
+
+def stepped(values: list[Any], steps: list[Any], scale: Any) -> list[Any]:
+    """x + scale * x_dot for each, in the type of x."""
+    found: list[Any] = []
+    for x, x_dot in zip(values, steps, strict=True):
+        new = x + scale * x_dot
+        if isinstance(x, np.ndarray):
+            found.append(new if new.dtype == x.dtype else new.astype(x.dtype))
+        else:
+            found.append(new if type(new) is type(x) else type(x)(new))
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,9 @@ import numpy as np
 from plaingrad.class_keys import is_instance
 
 X = TypeVar("X")
+OPERATIONS: dict[
+    str, Callable[..., Any]
+] = {}  # what the public door does with objects and their tangents: `updated`
 
 
 @final
@@ -227,7 +231,8 @@ class Tangent(Mapping[str, Any]):
 
     Fields are read as attributes (`t.rate`) or by name (`t["rate"]`). A field without tangent is `None` in what
     `grad`, `vjp` and `jvp` return, `NoTangent` in rules; a field that is left out is a zero. Tangents of one class can
-    be added, subtracted, scaled and compared; a gradient step is `model_bar * -0.1`.
+    be added, subtracted, scaled and compared. Added to an object of the class they give a new one, see `updated`: a
+    gradient step is `model - 0.1 * model_bar`.
 
     Examples:
         >>> from plaingrad import Tangent
@@ -286,6 +291,15 @@ class Tangent(Mapping[str, Any]):
         body = ", ".join(f"{name}={self[name]!r}" for name in self)
         return f"Tangent[{object.__getattribute__(self, '_primal_type').__qualname__}]({body})"
 
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *(name for name in self if isinstance(name, str))})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def _repr_html_(self) -> str:
+        return html_table(self)
+
     def __eq__(self, other: object) -> Any:
         if other is ZeroTangent:
             other = {}
@@ -300,9 +314,11 @@ class Tangent(Mapping[str, Any]):
     def __add__(self, other: Any) -> Any:
         if other is ZeroTangent or other is NoTangent:
             return self
+        cls = primal_type_of(self)
+        if type(other) is cls and cls is not Tangent:
+            return OPERATIONS["updated"](other, self)
         if type(other) is not Tangent:
             return NotImplemented
-        cls = primal_type_of(self)
         if primal_type_of(other) is not cls:
             raise TypeError(
                 f"a Tangent of {cls.__qualname__} and one of {primal_type_of(other).__qualname__} cannot be added: "
@@ -316,6 +332,8 @@ class Tangent(Mapping[str, Any]):
         return self + -other if type(other) is Tangent or is_zero(other) else NotImplemented
 
     def __rsub__(self, other: Any) -> Any:
+        if type(other) is primal_type_of(self) and type(other) is not Tangent:
+            return OPERATIONS["updated"](other, self, -1.0)
         return -self if is_zero(other) else NotImplemented
 
     def __mul__(self, factor: Any) -> Any:
@@ -328,6 +346,25 @@ class Tangent(Mapping[str, Any]):
 
     def __neg__(self) -> Any:
         return mapped(self, lambda part: -part)
+
+
+def html_table(tangent: Tangent) -> str:
+    """The fields of a tangent and their values, as a table for notebooks."""
+    cls = html.escape(primal_type_of(tangent).__qualname__)
+    rows = "".join(
+        f'<tr><th style="text-align:left">{html.escape(str(name))}</th>'
+        f'<td style="text-align:left">{html_value(value)}</td></tr>'
+        for name, value in entries(tangent).items()
+    )
+    return f"<table><caption>Tangent of {cls}</caption>{rows}</table>"
+
+
+def html_value(value: Any) -> str:
+    """A field of a tangent: a table for one with fields, text for all else."""
+    if type(value) is Tangent and not any(type(part) is Tangent for part in entries(value).values()):
+        return html_table(value)  # of deeper ones, which may be cycles, the text is enough
+    text = f"array of shape {value.shape}\n{value!r}" if isinstance(value, np.ndarray) else repr(value)
+    return f"<pre>{html.escape(text)}</pre>"
 
 
 def primal_type_of(tangent: Tangent) -> type:

@@ -71,6 +71,17 @@ class ArrayNode:
         return np.array(bar)
 
 
+class PlaceNode(ArrayNode):
+    """An array that is differentiated where it lies, perhaps in several places, each of which gets the gradient."""
+
+    __slots__ = ()
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """A copy of the cotangent of the array."""
+        bar = shadow.read(self.index, self.x)
+        return np.zeros(self.x.shape, self.x.dtype) if bar is None else np.array(bar)
+
+
 class SequenceNode:
     """A list, tuple or namedtuple."""
 

@@ -352,11 +352,16 @@ def inputs_of(level: Level, given: Any) -> Inputs:
 
 
 def with_fresh(
-    level: Any, args: tuple[Any, ...], argnums: tuple[int, ...], work: Callable[..., Any], *more: Any
+    level: Any,
+    args: tuple[Any, ...],
+    argnums: tuple[int, ...],
+    work: Callable[..., Any],
+    *more: Any,
+    kind: type[Inputs] = Inputs,
 ) -> Any:
     """work(inputs, *more) with the arguments at `argnums` made fresh; then the caller has its own objects back."""
     context = copy_context()
-    inputs = Inputs(level, args)
+    inputs = kind(level, args)
     try:  # see `plaingrad.critical`
         try:
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import zlib
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Run:
         slots: where the cotangent of the value goes (None: nothing in it depends on the inputs).
     """
 
+    inputs_kind: ClassVar[type[Inputs]] = Inputs
+
     def __init__(
         self,
         f: Callable[..., Any],
@@ -69,7 +71,8 @@ class Run:
         self.lock: critical.Lock | None = None  # made when somebody may pull back twice
         level = new_level(ReverseLevel, CURRENT.get())
         self.level = level
-        inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result)
+        kind = self.inputs_kind
+        inputs, value = with_fresh(level, args, argnums, self._record, f, kwargs, result, kind=kind)
         self.nodes = inputs.nodes
         self.value = inputs.own(value)
         self.watched: list[tuple[np.ndarray, tuple[Any, ...]]] = []

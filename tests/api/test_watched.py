@@ -1,0 +1,143 @@
+"""Gradients by parameters in globals, closures and objects, which are no arguments."""
+
+import threading
+
+import numpy as np
+import plaingrad
+import pytest
+from plaingrad import ArgumentError, grad, grad_wrt, jvp
+
+W = np.array([[1.0, 2.0]])
+b = np.array([0.5])
+x = np.array([1.0, 1.0])
+
+
+def loss(x):
+    return np.sum((W @ x + b) ** 2)
+
+
+class Model:
+    def __init__(self):
+        self.W = np.array([2.0, 3.0])
+        self.rate = 0.5
+        self.steps = 3
+
+    def __call__(self, x):
+        return np.sum(self.W * x) ** 2 * self.rate
+
+
+def test_globals_are_differentiated_where_they_lie():
+    assert_same = np.testing.assert_array_equal
+    found = grad_wrt(loss, [W, b])(x)
+    assert_same(found[0], [[7.0, 7.0]])
+    assert_same(found[1], [7.0])
+    value, by_name = grad_wrt(loss, {"W": W, "b": b}, value=True)(x)
+    assert value == 12.25
+    assert_same(by_name["W"], found[0])
+    by_argument = grad(lambda W, b, x: np.sum((W @ x + b) ** 2), (0, 1))(W, b, x)
+    assert_same(found[0], by_argument[0])
+
+
+def test_objects_are_differentiated_through_whatever_reads_them():
+    model = Model()
+    alias = model.W
+    (slopes,) = grad_wrt(model, [model])(x)
+    assert slopes == plaingrad.Tangent(Model, {"W": np.array([5.0, 5.0]), "rate": 25.0})
+    slopes = grad_wrt(lambda: np.sum(alias[::-1] * [1.0, 10.0]) * model.rate, model)()
+    np.testing.assert_array_equal(slopes.W, [5.0, 0.5])
+    assert slopes.rate == 23.0
+    assert model.W is alias and model.rate == 0.5
+
+
+def test_closures_lists_and_dictionaries():
+    weights = {"a": 2.0, "list": [3.0, 4.0]}
+
+    def f(t):
+        return weights["a"] * weights["list"][1] * t
+
+    assert grad_wrt(f, [weights])(10.0) == [{"a": 40.0, "list": [0.0, 20.0]}]
+    assert grad_wrt(lambda t: (f(t), "aux"), [weights], has_aux=True)(1.0)[1] == "aux"
+
+
+def test_a_function_may_write_into_its_parameters():
+    V = np.array([1.0, 2.0])
+
+    def f():
+        V[0] *= 3.0
+        s = np.sum(V**2)
+        V[1] = 7.0
+        return s
+
+    np.testing.assert_array_equal(grad_wrt(f, V)(), [18.0, 4.0])
+    np.testing.assert_array_equal(V, [3.0, 7.0])
+
+
+def test_it_nests():
+    cubes = lambda: grad_wrt(lambda: np.sum(W**3), W)()
+    np.testing.assert_allclose(grad_wrt(lambda: np.sum(cubes() ** 2), W)(), 36.0 * W**3)
+    of_scale = lambda t: grad_wrt(lambda: np.sum((W * t) ** 3), W)()
+    np.testing.assert_allclose(jvp(of_scale, (1.0,), (1.0,))[1], 9.0 * W**2)
+    assert grad(lambda t: np.sum(of_scale(t)))(1.0) == 45.0
+    np.testing.assert_allclose(grad_wrt(lambda: grad(lambda t: np.sum((W * t) ** 3))(1.0), W)(), 9.0 * W**2)
+
+
+def test_an_array_in_two_places_has_one_gradient():
+    model = Model()
+    model.tied = model.W
+    slopes = grad_wrt(lambda: np.sum(model.W * model.tied), model)()
+    np.testing.assert_array_equal(slopes.W, [4.0, 6.0])
+    np.testing.assert_array_equal(slopes.tied, [4.0, 6.0])
+
+
+def test_the_parameters_are_read_at_each_call():
+    model = Model()
+    by_model = grad_wrt(model, [model])
+    model.W = np.array([0.0, 1.0])
+    assert by_model(x)[0].rate == 1.0
+
+
+def test_threads_share_a_model():
+    model = Model()
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(grad_wrt(model, [model])(x)[0].rate)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [25.0] * 4
+    assert model.rate == 0.5
+
+
+@pytest.mark.parametrize(
+    "parameters, word",
+    [
+        (0.5, "value"),
+        ([0.5], "value"),
+        ([W, 3], "value"),
+        ([(W, 1.0)], "value"),
+        ([np.arange(3)], "array of floats"),
+        ([W, W[0]], "share memory"),
+        ([np.broadcast_to(1.0, (3,))], "several elements"),
+        ([np.frombuffer(bytearray(16))], "memory of another"),
+        (["text"], "no real or complex number"),
+    ],
+)
+def test_what_has_no_place_is_refused(parameters, word):
+    with pytest.raises(ArgumentError, match=word):
+        grad_wrt(lambda: 1.0, parameters)()
+
+
+def test_a_compiled_function_has_read_its_globals():
+    numba = pytest.importorskip("numba")
+    with pytest.raises(ArgumentError, match="constants"):
+        grad_wrt(numba.njit(lambda: W[0, 0]), W)
+
+
+def test_gradients_of_tied_arrays_are_arrays_of_their_own_and_nest():
+    model = Model()
+    model.tied = model.W
+    slopes = grad_wrt(lambda: np.sum(model.W * model.tied), model)()
+    slopes.W[0] = 9.0
+    assert slopes.tied[0] == 4.0
+    twice = grad_wrt(lambda: np.sum(grad_wrt(lambda: np.sum(model.W**3), model)().tied ** 2), model)()
+    np.testing.assert_allclose(twice.W, 36.0 * model.W**3)
