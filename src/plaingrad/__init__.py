@@ -39,6 +39,7 @@ from plaingrad.api import (
     value_and_grad,
     vhp,
     vjp,
+    vmap,
     why_not_native,
     wirtinger,
 )
@@ -160,6 +161,7 @@ __all__ = [
     "value_and_grad",
     "vhp",
     "vjp",
+    "vmap",
     "why_not_native",
     "wirtinger",
     "zero_tangent",

@@ -1,5 +1,6 @@
 """The public door: gradients, tangents, Jacobians and what is built of them. Thin: the engine does the work."""
 
+from plaingrad.api.batches import vmap
 from plaingrad.api.checkpoints import checkpoint, checkpoint_sequence, checkpointed
 from plaingrad.api.compiled import compiled_jacobian, free_workspace
 from plaingrad.api.forward import derivative, forwarddiff, jvp, linearize, prefer_mode
@@ -51,6 +52,7 @@ __all__ = [
     "value_and_grad",
     "vhp",
     "vjp",
+    "vmap",
     "why_not_native",
     "wirtinger",
 ]

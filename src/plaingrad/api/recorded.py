@@ -249,3 +249,41 @@ def stepped(values: list[Any], steps: list[Any], scale: Any) -> list[Any]:
         else:
             found.append(new if type(new) is type(x) else type(x)(new))
     return found
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+
+
+def of_each(f: Callable[..., Any], rows: list[Any], kwargs: dict[str, Any]) -> list[Any]:
+    """f(*row) for each row."""
+    return [f(*row, **kwargs) for row in rows]
+
+
+def entries_of_arrays(arrays: list[Any], k: int) -> list[Any]:
+    """Entry `k` of each array."""
+    return [array[k] for array in arrays]
+
+
+def axis_in_front(x: Any, axis: int) -> Any:
+    """`x` with this axis before the others."""
+    return np.moveaxis(x, axis, 0)
+
+
+def moved_axis(x: Any, axis: int) -> Any:
+    """`x` with its first axis moved."""
+    return np.moveaxis(x, 0, axis) if axis else x
+
+
+def stacked_along(results: list[Any], axis: int) -> Any:
+    """Numbers as an array, arrays as one with one more axis."""
+    return np.stack([np.asarray(x) for x in results], axis)
+
+
+def with_first(first: Any, rest: Any) -> Any:
+    """An array with one entry more, before the others."""
+    return np.concatenate([np.reshape(np.asarray(first), (1, *np.shape(first))), rest])
+
+
+def rest_of(loop: Any, first: Any, mapped: tuple[bool, ...], arrays: list[Any]) -> Any:
+    """What a compiled loop gives for all examples but the first."""
+    return loop(first, *[x[1:] if is_mapped else x for x, is_mapped in zip(arrays, mapped, strict=True)])

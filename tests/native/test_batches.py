@@ -1,0 +1,34 @@
+"""`vmap` of functions that Numba compiles: the loop is compiled, and derived, too."""
+
+import numba
+import numpy as np
+import pytest
+from plaingrad import grad, vmap
+from plaingrad.native.border.batches import loop_over
+
+X = np.arange(6.0).reshape(3, 2)
+w = np.array([0.5, -1.0])
+
+
+@numba.njit
+def loss(w, x, y):
+    return (w[0] * x[0] + w[1] * x[1] - y) ** 2
+
+
+def test_a_compiled_function_runs_in_a_compiled_loop():
+    batched = vmap(loss, in_axes=(None, 0, None))
+    np.testing.assert_allclose(batched(w, X, 1.0), (X @ w - 1.0) ** 2)
+    expected = np.sum(2.0 * (X @ w - 1.0)[:, None] * X, 0)
+    np.testing.assert_allclose(grad(lambda w: np.sum(batched(w, X, 1.0)))(w), expected)
+
+
+def test_results_of_different_shapes_are_refused_there_too():
+    loop = loop_over(ones, (True,), None)
+    np.testing.assert_array_equal(loop.py_func(np.ones(2), np.array([2, 2])), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="different shapes"):
+        loop.py_func(np.ones(2), np.array([2, 1]))  # which would be spread over two
+
+
+def ones(n):
+    """Runs in CPython: what is tested is the text of the loop."""
+    return np.ones(n)
