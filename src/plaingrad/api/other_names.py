@@ -60,8 +60,8 @@ ADVICE: dict[str, str] = {
     "no_gradient": _STOP,
     "numpy": "use numpy itself",
     "odeint": "use plaingrad.integrate.solve_ivp; scipy.integrate has rules",
-    "optim": "use plaingrad.optimize, which is SciPy's with gradients",
-    "optimizer": "use plaingrad.optimize, which is SciPy's with gradients",
+    "optim": "use plaingrad.optimizers, or plaingrad.optimize for SciPy's",
+    "optimizer": "use plaingrad.optimizers, or plaingrad.optimize for SciPy's",
     "pmap": "use vmap; pools of processes and threads are differentiated as they are",
     "primitive": _RULE,
     "pullback": "use vjp(f, *args)",
@@ -88,7 +88,7 @@ ADVICE: dict[str, str] = {
     "while_loop": _LOOPS,
     "withgradient": "use value_and_grad(f)",
 }
-MODULES = ("integrate", "optimize", "testing")  # imported when they are asked for
+MODULES = ("integrate", "optimize", "optimizers", "testing")  # imported when they are asked for
 
 
 def said_of(name: str) -> str:

@@ -157,6 +157,14 @@ def vector_of(leaves: Sequence[Leaf]) -> Any:
     return here(recorded.as_vector, [leaf.x for leaf in leaves]) if leaves else np.zeros(0)
 
 
+def gradient_vector(x: Any, gradient: Any) -> Any:
+    """A gradient as a vector that is laid out like the one that `ravel` makes of `x`."""
+    structure, leaves = structure_of(x, as_real=True)
+    found = leaf_values(structure, TANGENT.of(gradient, x, "gradient", as_real=True))
+    parts = [found.get(leaf.position, leaf) for leaf in leaves]
+    return here(recorded.as_vector, [np.zeros(d.shape) if d is leaf else d for d, leaf in zip(parts, leaves)])
+
+
 def entries_at(structure: Any, leaves: Sequence[Leaf], d: Any, name: str) -> list[Any]:
     """The entries of `d`, which has this structure, or that of its tangents, in the places of `leaves`."""
     found: dict[int, Any] = {}
