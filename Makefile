@@ -5,9 +5,12 @@ VENV ?= .venv
 PYTHON ?= $(shell for p in python3 python3.11 python3.12 python3.13 python3.14 python; do \
   $$p -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 PY := $(VENV)/bin/python
+PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
+# Of folders with many tests that are alike (HALVED in tests/conftest.py) one half runs here, the other in CI on 3.12.
+HALF ?= first
 
 # Tests and figures use one BLAS thread.
 export OMP_NUM_THREADS ?= 1
@@ -31,12 +34,12 @@ $(VENV)/.made:
 
 # One stamp an extra: `$(VENV)/.test` says that the extra `test` of this pyproject.toml is installed.
 $(VENV)/.%: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
-	$(PY) -m pip install -q -e '.[$*]'
+	$(PIP_INSTALL) -e '.[$*]'
 	@touch $@
 
 # What .ci/run needs of its own interpreter: one look at the registry for all of it.
 $(VENV)/.checks: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
-	$(PY) -m pip install -q -e '.[test,lint,docs]'
+	$(PIP_INSTALL) -e '.[test,lint,docs]'
 	@touch $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $@
 
 # Modules are compiled once, not in each worker and each process that a test starts, whatever the environment says.
@@ -53,7 +56,7 @@ optimised: $(VENV)/.test
 	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml $(OPTIMISED_TESTS)
 
 suite: $(VENV)/.test
-	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --junitxml $(VENV)/suite.xml
+	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --half $(HALF) --junitxml $(VENV)/suite.xml
 
 slow: $(VENV)/.test
 	@test -f $(VENV)/suite.xml || $(MAKE) --no-print-directory test

@@ -3,9 +3,6 @@
 import functools
 import gc
 import os
-import re
-import sys
-import zlib
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
@@ -15,7 +12,7 @@ os.environ["PLAINGRAD_CACHE_DIR"] = ""  # what was compiled before must not deci
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
-from tests.sampling import ALL  # noqa: E402
+from tests.sampling import ALL, number_of  # noqa: E402
 
 OWN_THRESHOLDS = gc.get_threshold()
 if not ALL:
@@ -29,7 +26,7 @@ hypothesis.settings.load_profile("plaingrad")
 
 # What the version of CPython decides in the native tier is in VERSIONED; the rest is LLVM's. Rules are formulas, and the
 # derivative operators, what extends them and the pages stand on the engine, which is tested whole.
-SAMPLED = ("native", "rules", "api", "extend", "tangents", "docs")
+SAMPLED = ("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate")
 VERSIONED = (
     "test_frontend.py",
     "test_hazards.py",
@@ -38,12 +35,9 @@ VERSIONED = (
     "test_cache.py",
 )
 
-# Tests in tests/native of machine code for what others show as CPython runs it. Half of them run; in CI the other half
-# runs on one of the CPythons whose tests are a sample, and with PLAINGRAD_TEST_ALL=1 all do.
-COMPILED_TOO = re.compile(
-    r"^test_compiled_|^test_the_compiled_gradient_|compiled_too|_them_compiled|_compiled_have_|-compiled\]"
-)
-OF_THE_OTHERS = (3, 12)
+# Folders of many tests that are alike: `make test` runs one half of each, CI the other half on another CPython.
+HALVED = ("native", "rules", "api", "scipy")
+HALVES = {"first": (1,), "second": (0,), "both": (0, 1)}
 
 
 def pytest_addoption(parser):
@@ -53,6 +47,12 @@ def pytest_addoption(parser):
         default=1,
         metavar="N",
         help="of the tests of what does not depend on the version of CPython, native code and rules say, run one in N",
+    )
+    parser.addoption(
+        "--half",
+        choices=HALVES,
+        default="both",
+        help="which half of the tests of HALVED folders (tests/conftest.py) runs; --one-in then leaves the second whole",
     )
 
 
@@ -136,8 +136,8 @@ def pytest_collection_modifyitems(config, items):
     """
     if any("::" in named for named in config.args):
         return
-    n = config.getoption("--one-in")
-    left_out = [is_left_out(item, n) for item in items]
+    n, half = config.getoption("--one-in"), config.getoption("--half")
+    left_out = [is_left_out(item, n, "both" if ALL else half) for item in items]
     config.hook.pytest_deselected(items=[item for item, out in zip(items, left_out) if out])
     items[:] = [item for item, out in zip(items, left_out) if not out]
 
@@ -149,15 +149,17 @@ def folder_of(path):
     return path.relative_to(here).parts[0] if here in path.parents else ""
 
 
-def is_left_out(item, n):
-    """Whether a test is in no sample of this run, which tries one in n."""
-    folder, number = folder_of(item.path), zlib.crc32(item.nodeid.encode())
+def is_left_out(item, n, half):
+    """Whether a test is in no sample of this run: one of halves, and one in n of what every version gives alike.
+
+    A half that only this run has is run whole. Tests of optimised code are few, and all run in each half.
+    """
+    folder = folder_of(item.path)
     is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
-    is_repeated = (
-        folder == "native" and COMPILED_TOO.search(item.name) and not item.get_closest_marker("optimised")
-    )
-    if ALL or not is_repeated:
-        return is_sampled and number % n != 0
-    if number % 2:
-        return (number // 2) % n != 0
-    return not (n > 1 and sys.version_info[:2] == OF_THE_OTHERS)
+    if folder in HALVED and not item.get_closest_marker("optimised"):
+        parity = number_of(f"{item.nodeid}, which half") % 2
+        if half == "second" and parity == 0:
+            return False
+        if n == 1:
+            return parity not in HALVES[half]
+    return is_sampled and number_of(item.nodeid) % n != 0

@@ -60,7 +60,8 @@ def mostly_in_python(request):
     """One test in twenty-four has its derivatives compiled, chosen by its name; CPython runs those of the others.
 
     What derived programs compute is the same. Tests about compiled code are compiled all: those of the files above, those
-    whose name says so or that use the fixture `machine_code`, those marked `optimised`; but see COMPILED_TOO in tests/conftest.py. With PLAINGRAD_TEST_ALL=1 every test is.
+    whose name says so or that use the fixture `machine_code`, those marked `optimised`. With PLAINGRAD_TEST_ALL=1 every test
+    is.
     """
     node = request.node
     is_about_compiled_code = (
