@@ -105,6 +105,6 @@ def test_one_as_the_method_of_a_class():
 def test_help_says_that_it_is_a_gradient():
     made = grad(cubed)
     assert made.__name__ == "cubed" and made.__wrapped__ is cubed
-    assert "grad of cubed" in pydoc.plain(pydoc.render_doc(made))
+    assert "The gradient of cubed" in pydoc.plain(pydoc.render_doc(made))
     assert str(inspect.signature(made)) == str(inspect.signature(cubed))
     assert "plaingrad.grad" in repr(made) and "cubed" in repr(made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -16,8 +16,10 @@ from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUE
 from plaingrad.errors import ArgumentError
 from plaingrad.tangents import is_zero
 
+P = ParamSpec("P")
 
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+
+def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
     """The function that applies `f` to every example of a batch.
 
     `f` is called once for each example, in order, so it may do whatever Python can: branch on numbers, loop until it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from plaingrad.api.leaves import check_callable, described
 from plaingrad.api.operator_objects import wraps
@@ -13,9 +13,11 @@ from plaingrad.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
 State = TypeVar("State")
+P = ParamSpec("P")
+Y = TypeVar("Y")
 
 
-def checkpoint(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+def checkpoint(f: Callable[P, Y], /, *args: P.args, **kwargs: P.kwargs) -> Y:
     """f(*args, **kwargs); a reverse pass runs `f` once more instead of keeping what `f` computes on the way.
 
     In reverse mode the intermediate values of `f` are let go when it returns. If a cotangent arrives at its result,
@@ -44,7 +46,7 @@ def checkpoint(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         True
     """
     check_callable(f, "checkpoint")
-    return checkpointed_call(f, args, kwargs)
+    return checkpointed_call(f, args, kwargs)  # type: ignore[no-any-return]
 
 
 def checkpointed(f: F) -> F:

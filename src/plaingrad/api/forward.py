@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+Y = TypeVar("Y")
+A = TypeVar("A")
 
 MOST_FACTORIAL = 170  # the last n whose n! is a float
 ASIDE = cmath.exp(
@@ -48,6 +51,22 @@ ASIDE = cmath.exp(
 )  # a direction none of whose powers is real: only a holomorphic function looks alike along it
 
 
+@overload
+def jvp(
+    f: Callable[..., tuple[Y, A]],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: Literal[True],
+    tier: Tier = "auto",
+) -> tuple[Y, Any, A]: ...
+@overload
+def jvp(
+    f: Callable[..., Y],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+    tier: Tier = "auto",
+) -> tuple[Y, Any]: ...
 def jvp(
     f: Callable[..., Any],
     primals: Sequence[Any],
@@ -98,7 +117,7 @@ def jvp(
     return y[0], mirrored(y[0], y_dot[0] if type(y_dot) is tuple else None), y[1]
 
 
-def linearize(f: Callable[..., Any], *primals: Any, tier: Tier = "auto") -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Y], *primals: Any, tier: Tier = "auto") -> tuple[Y, Callable[..., Any]]:
     """`(y, f_jvp)`: the value `f(*primals)`, and the linear map from tangents of the arguments to that of the value.
 
     `f` is called once, and what it did is kept; `f_jvp(*tangents)` gives y_dot as `jvp` does, any number of times,
@@ -210,6 +229,14 @@ def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = No
     return filled(structure, entry)
 
 
+@overload
+def derivative(
+    f: Callable[P, Y], order: int = 1, *, value: Literal[True], tier: Tier = "auto"
+) -> Callable[P, tuple[Y, Any]]: ...
+@overload
+def derivative(
+    f: Callable[P, Any], order: int = 1, value: bool = False, tier: Tier = "auto"
+) -> Callable[P, Any]: ...
 def derivative(
     f: Callable[..., Any], order: int = 1, value: bool = False, tier: Tier = "auto"
 ) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -29,7 +29,23 @@ from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
 
+P = ParamSpec("P")
+Y = TypeVar("Y")
+A = TypeVar("A")
 
+
+@overload
+def grad(
+    f: Callable[P, tuple[Any, A]], argnums: Argnums = 0, *, has_aux: Literal[True], tier: Tier = "auto"
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
+def grad(
+    f: Callable[P, tuple[Any, A]], argnums: Argnums, has_aux: Literal[True], tier: Tier = "auto"
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
+def grad(
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[P, Any]: ...
 def grad(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
 ) -> Callable[..., Any]:
@@ -69,8 +85,8 @@ def grad(
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
-) -> Derivative:
+    f: Callable[P, Y], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[P, tuple[Y, Any]]:
     """The function that returns `(f(*args), gradient)`; see `grad`.
 
     With `has_aux` it returns `((y, aux), gradient)`.
@@ -196,9 +212,7 @@ def recorded_gradients(
     return run.value, run.pull_once(unit_cotangent(run.value, f))
 
 
-def vjp(
-    f: Callable[..., Any], *args: Any, tier: Tier = "auto"
-) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: Callable[..., Y], *args: Any, tier: Tier = "auto") -> tuple[Y, Callable[[Any], tuple[Any, ...]]]:
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
     `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent (with

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -34,7 +34,29 @@ from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError
 from plaingrad.tangents import ZeroTangent
 
+P = ParamSpec("P")
+A = TypeVar("A")
 
+
+@overload
+def jacobian(
+    f: Callable[P, tuple[Any, A]],
+    argnums: Argnums = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    *,
+    has_aux: Literal[True],
+    tier: Tier = "auto",
+) -> Callable[P, tuple[Any, A]]: ...
+@overload
+def jacobian(
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    mode: Mode = "auto",
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+    tier: Tier = "auto",
+) -> Callable[P, Any]: ...
 def jacobian(
     f: Callable[..., Any],
     argnums: Argnums = 0,
@@ -98,8 +120,8 @@ def jacobian(
 
 
 def jacfwd(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[P, Any]:
     """`jacobian(f, argnums, mode="forward")`, under the name that JAX has for it.
 
     Examples:
@@ -110,8 +132,8 @@ def jacfwd(
 
 
 def jacrev(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+) -> Callable[P, Any]:
     """`jacobian(f, argnums, mode="reverse")`, under the name that JAX has for it.
 
     Examples:
@@ -122,8 +144,8 @@ def jacrev(
 
 
 def hessian(
-    f: Callable[..., Any], argnums: Argnums = 0, chunk_size: int | None = None, tier: Tier = "auto"
-) -> Callable[..., Any]:
+    f: Callable[P, Any], argnums: Argnums = 0, chunk_size: int | None = None, tier: Tier = "auto"
+) -> Callable[P, Any]:
     """The function that returns all second partial derivatives of f's result, a real number.
 
     The gradient (reverse mode) is pushed forward along each input, many together.
@@ -297,7 +319,7 @@ def vhp(
     return tuple([by_position.get(n) for n in range(len(args))])
 
 
-def wirtinger(f: Callable[..., Any], mode: Mode = "auto", tier: Tier = "auto") -> Callable[..., Any]:
+def wirtinger(f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto") -> Callable[P, tuple[Any, Any]]:
     """The function that returns (df/dz, df/dz*): the derivatives by a complex argument and by its conjugate.
 
     With z = x + iy they are (df/dx - i df/dy) / 2 and (df/dx + i df/dy) / 2. For a holomorphic `f` the second is

@@ -7,6 +7,15 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+WORDS = {
+    "grad": "The gradient",
+    "value_and_grad": "The value and the gradient",
+    "jacobian": "The Jacobian",
+    "hessian": "The Hessian",
+    "derivative": "The derivative",
+    "wirtinger": "The Wirtinger derivatives",
+}
+
 
 def wraps(f: Any) -> Callable[[Any], Any]:
     """Carry over the name and documentation of `f`, where it has them."""
@@ -29,10 +38,9 @@ class Derivative:
         )  # with the module of `f` it runs rewritten inside of another derivative
         self._made_by = operator, f, options
         wraps(f)(self)
-        about = f"{operator.__name__} of {getattr(f, '__name__', repr(f))}"
-        self.__doc__ = (
-            f"{about}; see plaingrad.{operator.__name__}.\n\n{getattr(f, '__doc__', None) or ''}".rstrip()
-        )
+        what = WORDS.get(operator.__name__, operator.__name__)
+        about = f"{what} of {getattr(f, '__name__', repr(f))}, by plaingrad.{operator.__name__}."
+        self.__doc__ = f"{about}\n\n{getattr(f, '__doc__', None) or ''}".rstrip()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The derivative at these arguments."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -14,7 +14,18 @@ from plaingrad.engine.memory.kinds import MAPPING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.reverse.watched import WatchedRun
 from plaingrad.errors import ArgumentError
 
+P = ParamSpec("P")
+Y = TypeVar("Y")
 
+
+@overload
+def grad_wrt(
+    f: Callable[P, Y], parameters: Any, value: Literal[True], has_aux: bool = False
+) -> Callable[P, tuple[Y, Any]]: ...
+@overload
+def grad_wrt(
+    f: Callable[P, Any], parameters: Any, value: bool = False, has_aux: bool = False
+) -> Callable[P, Any]: ...
 def grad_wrt(
     f: Callable[..., Any], parameters: Any, value: bool = False, has_aux: bool = False
 ) -> Callable[..., Any]:
