@@ -1,5 +1,6 @@
 """Ordinary Python data natively: classes, dataclasses, lists, dictionaries, closures; against the plain tier."""
 
+import textwrap
 import dataclasses
 import math
 import sys
@@ -437,3 +438,23 @@ def test_functions_that_begin_in_one_line_are_told_apart():
         assert plaingrad.grad(WITH_A_CONSTANT[1], tier="native")(1.5) == 3.0
     except plaingrad.NativeError:
         assert sys.version_info[:2] == (3, 12)
+
+
+def test_a_method_in_a_page_that_is_not_python_as_a_whole_is_found_with_its_private_names(tmp_path):
+    text = """
+        class Spring:
+            def __init__(self, stiffness):
+                self.__stiffness = stiffness
+
+            def energy(self, x):
+                return self.__stiffness * x * x
+
+
+        def stored(stiffness, x):
+            return Spring(stiffness).energy(x)
+        """
+    page = tmp_path / "page.md"
+    page.write_text("What follows is a class:\n" + textwrap.dedent(text))
+    names = {"__name__": "page"}
+    exec(compile("\n" + textwrap.dedent(text), str(page), "exec"), names)
+    assert plaingrad.grad(names["stored"], argnums=(0, 1), tier="native")(2.0, 3.0) == (9.0, 12.0)

@@ -32,14 +32,21 @@ def node_of(code: CodeType) -> FunctionNode | None:
 
 
 def _alone(code: CodeType, lines: list[str]) -> str:
-    """The text of one function, each line and column at its place: of a file that is not Python as a whole."""
+    """The text of one function, each line and column at its place: of a file that is not Python as a whole.
+
+    A method stands in a class of the same name: names with two underscores, and a flag of newer CPythons, depend on that.
+    """
     start = code.co_firstlineno - 1
     try:
         block = "".join(inspect.getblock(lines[start:]))
     except (tokenize.TokenError, SyntaxError, IndexError):
         return ""
     indented = block[:1].isspace() and start > 0
-    return "\n" * (start - 1) + "if 1:\n" + block if indented else "\n" * start + block
+    if not indented:
+        return "\n" * start + block
+    around = code.co_qualname.rpartition(".")[0].rpartition(".")[2]
+    head = f"class {around}:\n" if around.isidentifier() else "if 1:\n"
+    return "\n" * (start - 1) + head + block
 
 
 def _key(code: CodeType) -> Any:
