@@ -163,7 +163,7 @@ def main(output: Path = OUTPUT) -> Fit:
         from lynx_hare_picture import picture
 
         path = output / "lynx_hare.png"
-        picture(fits[0][0].parameters, record, path)
+        picture(fits[0][0].parameters, GUESS, record, path)
         print(f"\nA picture of the fit and of its gradient is in {path}")
     return fits[0][0]
 

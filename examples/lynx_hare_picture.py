@@ -1,4 +1,4 @@
-"""The picture of the fit: the record and the model above, derivatives of the model and of its misfit below."""
+"""The picture of the fit: the record, the guess and the fit, the misfit around it, and derivatives as bands."""
 
 import math
 from dataclasses import astuple, fields
@@ -11,17 +11,16 @@ import plaingrad
 from lotka_volterra import Census, Parameters, misfit, populations
 from pictures import BROWN, GREY, PLAIN_STYLE, TEAL, plt
 
-COLOURS = ("#a4622c", "#1b1b1b", "#1b6e78", "#6fb1a0", "#7a4f9a", "#d9a441")
-DASHES = ("-", ":", "-", "-", "-", "-")  # predation and the first lynxes move the hares in the same way
 NAMES = [field.name.replace("_", " ") for field in fields(Parameters)]
 SLICE = (0, 2)  # hare_growth and lynx_death: together they make the period of the cycle
+BAND = 0.1  # how much larger and smaller a parameter is at the sides of its band
 AROUND = 0.3  # how far the slice goes, in the logarithm of a parameter
 
 
-def log_hares(logs: np.ndarray, years: list[float]) -> np.ndarray:
-    """The logarithm of the hares at the given years, as a function of the logarithms of the parameters."""
+def log_populations(logs: np.ndarray, years: list[float]) -> np.ndarray:
+    """The logarithms of hares and lynxes at the given years, by the logarithms of the parameters: shape (years, 2)."""
     p = Parameters(*[math.exp(value) for value in logs])
-    return np.array([math.log(hare) for hare, lynx in populations(p, years)])
+    return np.array([[math.log(hare), math.log(lynx)] for hare, lynx in populations(p, years)])
 
 
 def misfit_of_logs(logs: np.ndarray, record: list[Census]) -> float:
@@ -29,11 +28,15 @@ def misfit_of_logs(logs: np.ndarray, record: list[Census]) -> float:
     return misfit(Parameters(*[math.exp(value) for value in logs]), record)
 
 
-def draw_years(axes: Any, record: list[Census], years: list[float], states: list[list[float]]) -> None:
-    """Both populations over the years, with the pelts that were counted."""
-    hares, lynxes = zip(*states)
-    for name, colour, curve, marker in (("hare", BROWN, hares, "o"), ("lynx", TEAL, lynxes, "s")):
-        axes.plot(years, curve, color=colour, linewidth=2, label=f"{name}, model")
+def draw_years(
+    axes: Any, record: list[Census], years: list[float], fit: list[list[float]], guess: list[list[float]]
+) -> None:
+    """Both populations over the years, as first guessed and as fitted, with the pelts that were counted."""
+    for k, (name, colour, marker) in enumerate((("hare", BROWN, "o"), ("lynx", TEAL, "s"))):
+        axes.plot(
+            years, [state[k] for state in guess], ":", color=colour, linewidth=1.4, label=f"{name}, guess"
+        )
+        axes.plot(years, [state[k] for state in fit], color=colour, linewidth=2, label=f"{name}, fit")
         axes.plot(
             [row.year for row in record],
             [getattr(row, name) for row in record],
@@ -43,38 +46,26 @@ def draw_years(axes: Any, record: list[Census], years: list[float], states: list
             markeredgecolor="white",
             label=f"{name}, pelts",
         )
-    axes.set(title="Pelts a year and the fitted model", ylabel="thousands", ylim=(0, None))
-    axes.legend(frameon=False, ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.1))
+    axes.set(title="Pelts a year, the first guess and the fit", ylabel="thousands a year", ylim=(0, None))
+    axes.legend(frameon=False, ncols=6, loc="upper center", bbox_to_anchor=(0.5, -0.08), columnspacing=1.2)
 
 
-def draw_phase(axes: Any, record: list[Census], states: list[list[float]]) -> Any:
-    """Lynxes against hares; the points, for a colour bar."""
-    axes.plot(*zip(*states), color=GREY, linewidth=2)
-    points = axes.scatter(
-        [row.hare for row in record],
-        [row.lynx for row in record],
-        c=[row.year for row in record],
-        cmap="viridis",
-        s=34,
-        edgecolors="white",
-        linewidths=0.7,
-        zorder=3,
-    )
-    axes.set(title="Lynxes against hares", xlabel="hares, thousands", ylabel="lynxes, thousands")
-    axes.set(xlim=(0, None), ylim=(0, None))
-    return points
+def draw_bands(all_axes: Any, logs: np.ndarray, years: list[float], fit: list[list[float]]) -> None:
+    """What the derivatives mean: where the curves go when a parameter is a little larger or smaller.
 
-
-def draw_sensitivities(axes: Any, logs: np.ndarray, years: list[float]) -> None:
-    """A Jacobian: how each parameter moves the hares of each year."""
-    jacobian = plaingrad.jacobian(log_hares)(logs, years)
-    for name, colour, dashes, column in zip(NAMES, COLOURS, DASHES, jacobian.T):
-        axes.plot(
-            years, column, dashes, color=colour, linewidth=1.8, label=name, zorder=3 if dashes == ":" else 2
-        )
-    axes.axhline(0.0, color=GREY, linewidth=0.8)
-    axes.set(title="Derivatives of the hares", ylabel="percent for one percent of a parameter")
-    axes.legend(frameon=False, ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.08))
+    A panel for each parameter. The band is the fit, moved along its derivative by that parameter: a column of the
+    Jacobian of the curves. Where it is wide, the record says much about the parameter.
+    """
+    slopes = plaingrad.jacobian(log_populations)(logs, years)  # percent for a percent
+    for k, (axes, name) in enumerate(zip(all_axes, NAMES)):
+        for animal, colour in enumerate((BROWN, TEAL)):
+            curve = np.array([state[animal] for state in fit])
+            more = curve * np.exp(slopes[:, animal, k] * math.log(1 + BAND))
+            less = curve * np.exp(slopes[:, animal, k] * math.log(1 - BAND))
+            axes.fill_between(years, less, more, color=colour, alpha=0.3, linewidth=0)
+            axes.plot(years, curve, color=colour, linewidth=0.9)
+            axes.plot(years, more, color=colour, linewidth=1.2, linestyle="--")
+        axes.set(title=f"{name} \N{PLUS-MINUS SIGN} {BAND:.0%}", ylim=(0, 1.25 * max(map(max, fit))))
 
 
 def draw_slice(axes: Any, logs: np.ndarray, record: list[Census]) -> None:
@@ -105,26 +96,31 @@ def draw_slice(axes: Any, logs: np.ndarray, record: list[Census]) -> None:
     axes.set(xticks=ticks, yticks=ticks, xticklabels=marks, yticklabels=marks)
 
 
-def picture(found: Parameters, record: list[Census], path: Path) -> None:
-    """Draw the fit and its derivatives into a file."""
+def picture(found: Parameters, guess: Parameters, record: list[Census], path: Path) -> None:
+    """Draw the guess, the fit and its derivatives into a file."""
     first, last = record[0].year, record[-1].year
     years = np.linspace(first, last, 401).tolist()
-    states = populations(found, years)
+    fit = populations(found, years)
     logs = np.log(astuple(found))
     with plt.rc_context(PLAIN_STYLE):
-        figure, ((over_years, phase), (moves, around)) = plt.subplots(
-            2, 2, figsize=(12, 8.6), dpi=130, width_ratios=(1.9, 1), layout="constrained"
-        )
-        draw_years(over_years, record, years, states)
-        points = draw_phase(phase, record, states)
-        draw_sensitivities(moves, logs, years)
+        figure = plt.figure(figsize=(12, 9.4), dpi=130, layout="constrained")
+        above, below = figure.subfigures(2, 1, height_ratios=(1, 1.12))
+        over_years, around = above.subplots(1, 2, width_ratios=(2.1, 1))
+        draw_years(over_years, record, years, fit, populations(guess, years))
         draw_slice(around, logs, record)
-        for axes in (over_years, moves):
+        bands = below.subplots(2, 3, sharex=True, sharey=True)
+        draw_bands(bands.flat, logs, years, fit)
+        below.suptitle(
+            "What the derivatives of the curves say: the fit with one parameter more (dashed) or less",
+            x=0.01,
+            ha="left",
+            fontsize=11,
+        )
+        below.supylabel("thousands a year", color=GREY, fontsize=10)
+        for axes in (over_years, *bands.flat):
             axes.set(xlim=(first - 0.5, last + 0.5), xticks=np.arange(first, last + 1, 5))
             axes.grid(axis="y", color="#e4e4e4", linewidth=0.8)
             axes.set_axisbelow(True)
-        bar = figure.colorbar(points, ax=phase, ticks=[1900, 1910, 1920], shrink=0.8)
-        bar.outline.set_visible(False)
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
         plt.close(figure)

@@ -93,7 +93,7 @@ def test_the_fit_is_drawn(example, tmp_path):
     path = tmp_path / "new" / "fit.png"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        example("lynx_hare_picture").picture(lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
+        example("lynx_hare_picture").picture(lynx_hare.GUESS, lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
 
