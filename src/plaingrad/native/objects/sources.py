@@ -34,7 +34,7 @@ def node_of(code: CodeType) -> FunctionNode | None:
 def _alone(code: CodeType, lines: list[str]) -> str:
     """The text of one function, each line and column at its place: of a file that is not Python as a whole.
 
-    A method stands in a class of the same name: names with two underscores, and a flag of newer CPythons, depend on that.
+    A method stands in a class of the same name: private names, and a flag of newer CPythons, depend on that.
     """
     start = code.co_firstlineno - 1
     try:
