@@ -343,8 +343,6 @@ for n in UF1.split():
 
 
 REFUSED = (
-    "linalg.eig",
-    "linalg.eigvals",
     "linalg.slogdet complex",
     "interp",
     "nanpercentile",

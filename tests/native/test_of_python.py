@@ -110,3 +110,20 @@ def test_the_class_of_a_number_makes_numbers(number):
     assert scaled(number) == pytest.approx(0.5 * number**2 + 2.0)
     slope = plaingrad.grad(scaled, tier="native")(number)
     assert slope == pytest.approx(float(number), rel=1e-6)
+
+
+def test_the_vector_product_of_lists_and_tuples():
+    @numba.njit
+    def moment(x):
+        return np.cross([x[0], x[1] * x[2], 2.0], x)[0] + np.cross((0.0, 0.0, 1.0), x)[1] * np.cross(x, [1, 2, 3])[2]
+
+    a, b, c = V[:3]
+    wanted = np.array([(2 * a - b) + 2 * a, c * c - 2.0 - a, 2 * b * c])
+    assert_close(plaingrad.grad(moment, tier="native")(V[:3]), wanted, 1e-14, "gradient")
+    with pytest.raises(ValueError, match="Incompatible dimensions"):
+        plaingrad.grad(moment, tier="native")(V)
+
+
+def test_a_number_as_an_array():
+    f = numba.njit(lambda x: (np.asarray(x * x) * x).sum() + np.asarray(x)[()])
+    assert_close(plaingrad.grad(f)(0.7), 3 * 0.49 + 1.0, 1e-14, "slope")

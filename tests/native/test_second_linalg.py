@@ -10,6 +10,7 @@ pytest.importorskip("numba")
 
 RANDOM = np.random.default_rng(5)
 M = RANDOM.normal(size=(3, 3)) + 2 * np.eye(3)
+EIG = np.array([[2.0, 0.4, 0.1], [0.3, 3.0, -0.2], [0.2, 0.1, 4.5]])  # of real eigenvalues
 W, R, V = RANDOM.normal(size=(3, 3)), RANDOM.normal(size=(3, 2)), RANDOM.normal(size=3)
 W2, W3 = W[:2].copy(), W[0].copy()
 
@@ -46,7 +47,12 @@ def eigen(a):
     return (w * W3).sum() + (v**2 * W).sum()
 
 
-CASES = ((gaussian, M, V), (inverse, M), (solved_matrix, M, R), (factor, M), (decomposed, M), (fitted, R, V), (eigen, M))
+def unsymmetric(a):
+    w, v = np.linalg.eig(a)
+    return (w * W3).sum() + (v**2 * W).sum() + (np.linalg.eigvals(a)[::-1] * W3).sum()
+
+
+CASES = ((gaussian, M, V), (inverse, M), (solved_matrix, M, R), (factor, M), (decomposed, M), (fitted, R, V), (eigen, M), (unsymmetric, EIG))
 
 
 def joined(tree):

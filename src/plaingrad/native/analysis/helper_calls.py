@@ -47,6 +47,7 @@ HARMLESS = frozenset(
         "check_columns",
         "check_rows",
         "is_regular",
+        "matching",
     )
 )
 
@@ -56,7 +57,7 @@ FORMULAS = tuple(
     for name in ("array_helpers", "reduction_helpers", "product_formulas", "linalg_helpers")
 )
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
-    ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of", "is_regular")
+    ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of", "is_regular", "matching")
 )
 
 
@@ -65,6 +66,7 @@ NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or ret
 REPLACED = frozenset(
     (
         "cofactors",
+        "eig_bar",
         "eigh_bar",
         "lstsq_bar_a",
         "over_gaps",

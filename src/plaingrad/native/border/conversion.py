@@ -19,6 +19,8 @@ import numpy as np
 from numba.core import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
+from numba.np.ufunc.dufunc import DUFunc
+from numba.stencils.stencil import StencilFunc
 
 from plaingrad.class_keys import is_own_key
 from plaingrad.errors import ArgumentError, NativeError
@@ -150,7 +152,7 @@ def written_out(f: Any, count: int) -> Any:
     """
     if isinstance(f, FunctionType) or is_dispatcher(f):
         return f
-    if isinstance(f, (BuiltinFunctionType, np.ufunc)) or isinstance(
+    if isinstance(f, (BuiltinFunctionType, np.ufunc, DUFunc, StencilFunc)) or isinstance(
         getattr(f, "_dispatcher", None), Dispatcher
     ):
         return _call_of(f, count)

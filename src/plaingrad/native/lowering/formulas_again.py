@@ -23,6 +23,7 @@ from plaingrad.native.runtime.linalg_helpers import (
     gaps,
     is_regular,
     lower_bar,
+    off_direction,
     pinv_bar_of,
     product,
     thin_svd_bar,
@@ -66,6 +67,17 @@ def eigh_bar(w_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
         middle[i, i] = w_bar[i]
     p = np.dot(np.dot(v, middle), adjoint(v))
     return lower_bar(p)
+
+
+@again
+def eig_bar(w_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eig(a) of a real matrix with real eigenvalues; equal ones are poles."""
+    w, v = z
+    v = np.ascontiguousarray(v)
+    middle = gaps(w) * np.dot(adjoint(v), off_direction(v, v_bar))
+    for i in range(w.size):
+        middle[i, i] = w_bar[i]
+    return np.linalg.solve(adjoint(v), np.dot(middle, adjoint(v)))
 
 
 @again

@@ -27,7 +27,13 @@ from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.frontend.values import RESERVED
-from plaingrad.native.lowering import decompositions, formulas_again, of_python, statistics
+from plaingrad.native.lowering import (
+    decompositions,
+    formulas_again,
+    kernels,
+    of_python,
+    statistics,
+)
 from plaingrad.native.lowering.composition import COMPOSED
 from plaingrad.native.program.dispatchers import identity, is_dispatcher, options_of, python_function
 from plaingrad.native.program.ir import (
@@ -55,7 +61,9 @@ from plaingrad.native.program.ir import (
 from plaingrad.native.program.value_types import has_tangent, is_array, settled, type_of_value
 
 # the files that enter their functions into the table
-COMPOSITIONS = tuple(file.__name__ for file in (decompositions, formulas_again, of_python, statistics))
+COMPOSITIONS = tuple(
+    file.__name__ for file in (decompositions, formulas_again, kernels, of_python, statistics)
+)
 SHORT = 12  # statements: a function this long is put in the place of every call
 ROOM = 300  # statements that the copies of one longer function may take in one caller, beyond the first copy
 
@@ -77,7 +85,12 @@ def is_taken_apart(f: Any) -> bool:
     """Whether calls of `f` are looked at: a function of the user's, or one of NumPy put together from others."""
     if has_own_rule(f):
         return False
-    return is_users(f) or is_part(f) or (callable(f) and f.__hash__ is not None and f in COMPOSED)
+    return (
+        is_users(f)
+        or is_part(f)
+        or kernels.is_kernel(f)
+        or (callable(f) and f.__hash__ is not None and f in COMPOSED)
+    )
 
 
 def is_part(f: Any) -> bool:
@@ -189,6 +202,9 @@ class _Caller:
         """The function that computes what `f`, one of NumPy, does for these arguments; None if there is none."""
         keywords = tuple(call.detail or ())
         kinds = [self.type_of(a) for a in call.args[1:]]
+        if kernels.is_kernel(f):
+            made = None if keywords else kernels.by_elements(f, kinds, self.types.get(call.target))
+            return made and dispatcher_of(made)
         named = dict(zip(keywords, kinds[len(kinds) - len(keywords) :], strict=True))
         try:
             found = COMPOSED[f](*kinds[: len(kinds) - len(keywords)], **named)

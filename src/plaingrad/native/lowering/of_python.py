@@ -63,3 +63,61 @@ def has_integers(a: Any, b: Any, *others: Any) -> bool:
 def cross(a, b):  # type: ignore[no-untyped-def]
     """The vector product of doubles and integers."""
     return np.cross(a * 1.0, b * 1.0)
+
+
+def number_as_array(x):  # type: ignore[no-untyped-def]
+    """A number as an array without axes."""
+    return np.full((), x)
+
+
+def asarray_of(x: Any, *others: Any) -> Any:
+    """np.asarray of a float or complex number."""
+    t = types.unliteral(x) if x is not None else None
+    return number_as_array if not others and t in (types.float64, types.complex128) else None
+
+
+COMPOSED[np.asarray] = asarray_of
+
+
+def cross_of_parts(a, b):  # type: ignore[no-untyped-def]
+    """np.cross of two vectors, lists or tuples, of two or three numbers."""
+    m, n = len(a), len(b)
+    if not (2 <= m <= 3 and 2 <= n <= 3):
+        raise ValueError("Incompatible dimensions for cross product\n(dimension must be 2 or 3)")
+    if m == 2 and n == 2:
+        raise ValueError(
+            "Dimensions for both inputs is 2.\nPlease replace your numpy.cross(a, b) call with a call to "
+            "`cross2d(a, b)` from `numba.np.extensions`."
+        )
+    a0, a1, b0, b1 = a[0], a[1], b[0], b[1]
+    a2 = a[2] if m == 3 else 0.0
+    b2 = b[2] if n == 3 else 0.0
+    found = np.empty(3)
+    found[0] = a1 * b2 - a2 * b1
+    found[1] = a2 * b0 - a0 * b2
+    found[2] = a0 * b1 - a1 * b0
+    return found
+
+
+def cross_of(a: Any, b: Any, *others: Any) -> Any:
+    """np.cross where one operand is a list, or a tuple of three, and one holds doubles."""
+    if others or all(isinstance(t, types.Array) for t in (a, b)):
+        return None
+    inside = []
+    for t in (a, b):
+        if isinstance(t, types.BaseTuple) and len(t) == 3:
+            inside += list(t)
+        elif isinstance(t, types.List) or (isinstance(t, types.Array) and t.ndim == 1):
+            inside.append(t.dtype)
+        else:
+            return None
+    inside = [types.unliteral(t) for t in inside]
+    if (
+        not all(t == types.float64 or isinstance(t, types.Integer) for t in inside)
+        or types.float64 not in inside
+    ):
+        return None
+    return cross_of_parts
+
+
+COMPOSED[np.cross] = cross_of

@@ -209,6 +209,79 @@ def eigh_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     return np.diag(turned).real.copy(), np.dot(v, gaps(w) * turned)
 
 
+@register_jitable
+def off_direction(v, x):  # type: ignore[no-untyped-def]
+    """Of every column of x what is orthogonal to that column of v, a unit vector."""
+    found = np.empty_like(v)
+    for j in range(v.shape[1]):
+        along = np.sum(v[:, j] * x[:, j])
+        for i in range(v.shape[0]):
+            found[i, j] = x[i, j] - v[i, j] * along
+    return found
+
+
+@register_jitable
+def eig_bar(w_bar, v_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eig(a) of a real matrix with real eigenvalues; no pole where the vectors are not used."""
+    w, v = z
+    v = np.ascontiguousarray(v)
+    middle = np.zeros_like(v)
+    if np.any(v_bar != 0):
+        middle = gaps(w) * np.dot(adjoint(v), off_direction(v, v_bar))
+    for i in range(w.size):
+        middle[i, i] = w_bar[i]
+    return np.linalg.solve(adjoint(v), np.dot(middle, adjoint(v)))
+
+
+@register_jitable
+def eig_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eig(a) of a real matrix with real eigenvalues."""
+    w, v = z
+    v = np.ascontiguousarray(v)
+    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot), v))
+    return np.diag(p).copy(), off_direction(v, np.dot(v, gaps(w) * p))
+
+
+@register_jitable
+def matching(z, w):  # type: ignore[no-untyped-def]
+    """Of every number in z the place of the same in w: two routines may give them in two orders."""
+    found = np.empty(z.size, np.int64)
+    taken = np.zeros(z.size, np.bool_)
+    for i in range(z.size):
+        best = -1
+        for j in range(z.size):
+            if not taken[j] and (best < 0 or np.abs(w[j] - z[i]) < np.abs(w[best] - z[i])):
+                best = j
+        found[i] = best
+        taken[best] = True
+    return found
+
+
+@register_jitable
+def eigvals_bar(z_bar, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigvals(a) of a real matrix with real eigenvalues."""
+    w, v = np.linalg.eig(np.ascontiguousarray(a))
+    v = np.ascontiguousarray(v)
+    places = matching(z, w)
+    middle = np.zeros_like(v)
+    for i in range(w.size):
+        middle[places[i], places[i]] = z_bar[i]
+    return np.linalg.solve(adjoint(v), np.dot(middle, adjoint(v)))
+
+
+@register_jitable
+def eigvals_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
+    """np.linalg.eigvals(a) of a real matrix with real eigenvalues."""
+    w, v = np.linalg.eig(np.ascontiguousarray(a))
+    v = np.ascontiguousarray(v)
+    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot), v))
+    places = matching(z, w)
+    found = np.zeros_like(w)
+    for i in range(w.size):
+        found[i] = p[places[i], places[i]]
+    return found
+
+
 # Decompositions -------------------------------------------------------------------------------------------------------
 
 
