@@ -113,3 +113,12 @@ def test_a_stencil_in_another_form_is_refused_by_name():
     kernel = numba.stencil(lambda a: a[-1] * a[1])
     with pytest.raises(plaingrad.NativeError, match="stencil.*test_kernels.py:"):
         grad(lambda x: kernel(x).sum(), tier="native")(X)
+
+
+def test_a_vectorized_function_with_a_rule_goes_by_the_rule():
+    @numba.vectorize(["float64(float64)"])
+    def known(x):
+        return x * x
+
+    plaingrad.scalar_rule(known, 10.0)
+    assert grad(numba.njit(lambda x: known(x) * 1.0), tier="native")(2.0) == 10.0

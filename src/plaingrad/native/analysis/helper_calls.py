@@ -54,7 +54,7 @@ HARMLESS = frozenset(
 
 FORMULAS = tuple(
     f"plaingrad.native.runtime.{name}"
-    for name in ("array_helpers", "reduction_helpers", "product_formulas", "linalg_helpers")
+    for name in ("array_helpers", "reduction_helpers", "product_formulas", "linalg_helpers", "eigen_helpers")
 )
 NO_FORMULAS = frozenset(  # helpers of array rules that have a rule here, or return nothing with a derivative
     ("conj_of", "fitted", "withdrawn", "array_of", "extent", "places", "order_of", "is_regular", "matching")

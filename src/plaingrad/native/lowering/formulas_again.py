@@ -15,15 +15,14 @@ import numpy as np
 from plaingrad.errors import NativeError
 from plaingrad.native.analysis.helper_calls import REPLACED
 from plaingrad.native.lowering.composition import composed
-from plaingrad.native.runtime import linalg_helpers, reduction_helpers
+from plaingrad.native.runtime import eigen_helpers, linalg_helpers, reduction_helpers
 from plaingrad.native.runtime.array_helpers import conj_of
+from plaingrad.native.runtime.eigen_helpers import gaps, off_direction
 from plaingrad.native.runtime.linalg_helpers import (
     adjoint,
     as_matrix,
-    gaps,
     is_regular,
     lower_bar,
-    off_direction,
     pinv_bar_of,
     product,
     thin_svd_bar,
@@ -35,7 +34,7 @@ HUGE = 1e308  # twice this is a slope of infinity, of a zero that stays a zero
 def again(f: Any) -> Any:
     """Enter a function for the formula of its name."""
     assert f.__name__ in REPLACED
-    module = reduction_helpers if f.__name__.startswith("std") else linalg_helpers
+    (module,) = [m for m in (reduction_helpers, linalg_helpers, eigen_helpers) if hasattr(m, f.__name__)]
     return composed(getattr(module, f.__name__))(f)
 
 

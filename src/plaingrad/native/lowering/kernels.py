@@ -18,6 +18,7 @@ from numba.core import types
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
 
+from plaingrad import rulebook
 from plaingrad.errors import NativeError
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
@@ -28,8 +29,10 @@ PASSED_ON = ("fastmath", "boundscheck")
 
 
 def is_kernel(f: Any) -> bool:
-    """Whether `f` applies a kernel to every element."""
-    return isinstance(f, DUFunc) or is_stencil(f)
+    """Whether `f` applies a kernel of the user's to every element, and has no rule."""
+    if not (isinstance(f, DUFunc) or is_stencil(f)) or str(f.__module__).startswith("plaingrad."):
+        return False
+    return rulebook.find(f) is None
 
 
 def by_elements(f: Any, kinds: list[Any], result: Any) -> Callable[..., Any] | None:

@@ -63,60 +63,55 @@ def _form(
     around: tuple[tuple[int, int], ...] | None,
 ) -> Any:
     """A function of arguments of these ranks: the kernel at every place whose neighbours are there."""
-    code = kernel.__code__
-    names = list(code.co_varnames[: code.co_argcount])
+    names = list(kernel.__code__.co_varnames[: kernel.__code__.co_argcount])
     if len(names) != len(ranks) or kernel.__defaults__ or kernel.__kwdefaults__:
         raise Unknown
-    relative = [n for n, r in zip(names, ranks, strict=True) if r and n not in absolute]
     rank = ranks[0]
-    if not relative or relative[0] != names[0] or any(
-        r != rank for n, r in zip(names, ranks, strict=True) if n in relative):  # fmt: skip
+    relative = [(n, r) for n, r in zip(names, ranks, strict=True) if r and n not in absolute]
+    if not relative or relative[0][0] != names[0] or any(r != rank for _, r in relative):
         raise Unknown
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
-    if not isinstance(tree, ast.FunctionDef):  # a lambda, whose text is more than itself
-        raise Unknown
-    tree.decorator_list = []
-    if not _are_alike(_with_cells(tree, kernel).__code__, code):
-        raise Unknown
-    places = [f"place_{d}_" for d in range(rank)]
-    moved = _Moved(relative, places)
+    tree = _text(kernel)
+    moved = _Moved([n for n, _ in relative], [f"place_{d}_" for d in range(rank)])
     tree.body = [moved.visit(s) for s in tree.body]
     tree.name = "at_place_"
-    tree.args.args += [ast.arg(p) for p in places]
+    tree.args.args += [ast.arg(p) for p in moved.places]
     if around is None and moved.is_computed:
         raise Unknown
     reach = around or tuple([(min(0, *o), max(0, *o)) if o else (0, 0) for o in moved.offsets])
     if len(reach) != rank:
         raise Unknown
-    inner = _with_cells(tree, kernel)
-    given = ", ".join(names)
-    lines = [f"def form({given}):"]
-    for n in relative[1:]:
-        tests = " or ".join(f"{n}.shape[{d}] < {names[0]}.shape[{d}]" for d in range(rank))
-        lines += [
-            f"    if {tests}:",
-            f"        raise ValueError({SMALLER!r})",
-        ]
-    lines.append(
-        f"    out = np.full({names[0]}.shape, border, element)"
-        if border
-        else f"    out = np.zeros({names[0]}.shape, element)"
-    )
-    for d, (p, (low, high)) in enumerate(zip(places, reach, strict=True)):
-        lines.append(
-            f"{'    ' * (d + 1)}for {p} in range({-min(0, low)}, {names[0]}.shape[{d}] - {max(0, high)}):"
-        )
-    at = ", ".join(places)
-    lines += [f"{'    ' * (rank + 1)}out[{at}] = kernel({given}, {at})", "    return out"]
-    space: dict[str, Any] = {
-        "np": np,
-        "kernel": dispatcher_of(inner),
-        "element": element,
-        "__name__": __name__,
-    }
-    space["border"] = element(border)
-    exec(compile("\n".join(lines) + "\n", "<stencil>", "exec"), space)
+    space: dict[str, Any] = {"np": np, "element": element, "border": element(border), "__name__": __name__}
+    space["kernel"] = dispatcher_of(_with_cells(tree, kernel))
+    exec(compile(_loops(names, moved, reach, bool(border)), "<stencil>", "exec"), space)
     return space["form"]
+
+
+def _loops(names: list[str], moved: _Moved, reach: tuple[tuple[int, int], ...], has_border: bool) -> str:
+    """The text of the function that calls the kernel at every place whose neighbours are there."""
+    first, given, at = names[0], ", ".join(names), ", ".join(moved.places)
+    lines = [f"def form({given}):"]
+    for n in moved.relative[1:]:
+        tests = " or ".join(f"{n}.shape[{d}] < {first}.shape[{d}]" for d in range(len(reach)))
+        lines += [f"    if {tests}:", f"        raise ValueError({SMALLER!r})"]
+    made = "np.full({}.shape, border, element)" if has_border else "np.zeros({}.shape, element)"
+    lines.append(f"    out = {made.format(first)}")
+    for d, (p, (low, high)) in enumerate(zip(moved.places, reach, strict=True)):
+        lines.append(
+            f"{'    ' * (d + 1)}for {p} in range({-min(0, low)}, {first}.shape[{d}] - {max(0, high)}):"
+        )
+    lines += [f"{'    ' * (len(reach) + 1)}out[{at}] = kernel({given}, {at})", "    return out"]
+    return "\n".join(lines) + "\n"
+
+
+def _text(kernel: FunctionType) -> ast.FunctionDef:
+    """The definition of a kernel, without decorators; `Unknown` if it is no longer that."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
+    if not isinstance(tree, ast.FunctionDef):  # a lambda, whose text is more than itself
+        raise Unknown
+    tree.decorator_list = []
+    if not _are_alike(_with_cells(tree, kernel).__code__, kernel.__code__):
+        raise Unknown
+    return tree
 
 
 def _are_alike(a: Any, b: Any) -> bool:

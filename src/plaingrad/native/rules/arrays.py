@@ -17,7 +17,13 @@ from numba.core import types
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Ref, Stmt, Var
 from plaingrad.native.program.value_types import has_complex, has_tangent, is_array, part_types
 from plaingrad.native.runtime import array_helpers as helpers
-from plaingrad.native.runtime import linalg_helpers, product_formulas, products, reduction_helpers
+from plaingrad.native.runtime import (
+    eigen_helpers,
+    linalg_helpers,
+    product_formulas,
+    products,
+    reduction_helpers,
+)
 from plaingrad.native.runtime.helpers import check_disjoint
 
 CREATION = frozenset(
@@ -104,7 +110,7 @@ def real_vectors(*kinds: Any) -> bool:
     return real_numbers(*kinds) and vectors(*kinds)
 
 
-H, R, L, P = helpers, reduction_helpers, linalg_helpers, product_formulas
+H, R, L, P, E = helpers, reduction_helpers, linalg_helpers, product_formulas, eigen_helpers
 row("sum", "a axis=None dtype=None", SAME, a=H.sum_bar)
 row("mean", "a", SAME, a=H.mean_bar)
 row("prod product", "a", R.prod_dot, "a z", a=R.prod_bar)
@@ -159,10 +165,10 @@ row("linalg.det", "a", L.det_dot, "a", a=L.det_bar)
 row("linalg.slogdet", "a", L.slogdet_dot, "a", real_numbers, a=L.slogdet_bar)
 row("linalg.cholesky", "a", L.cholesky_dot, "z", a=L.cholesky_bar)
 row("linalg.norm", "x ord=None", L.norm_dot, "x z", no_order, x=L.norm_bar)
-row("linalg.eigh", "a", L.eigh_dot, "a z", real_numbers, a=L.eigh_bar)
-row("linalg.eigvalsh", "a", L.eigvalsh_dot, "a", a=L.eigvalsh_bar)
-row("linalg.eig", "a", L.eig_dot, "a z", real_numbers, a=L.eig_bar)
-row("linalg.eigvals", "a", L.eigvals_dot, "a z", real_numbers, a=L.eigvals_bar)
+row("linalg.eigh", "a", E.eigh_dot, "a z", real_numbers, a=E.eigh_bar)
+row("linalg.eigvalsh", "a", E.eigvalsh_dot, "a", a=E.eigvalsh_bar)
+row("linalg.eig", "a", E.eig_dot, "a z", real_numbers, a=E.eig_bar)
+row("linalg.eigvals", "a", E.eigvals_dot, "a z", real_numbers, a=E.eigvals_bar)
 row("linalg.pinv", "a", L.pinv_dot, "a z", real_numbers, a=L.pinv_bar)
 row("linalg.lstsq", "a b", L.lstsq_dot, "a b z", real_numbers, a=L.lstsq_bar_a, b=L.lstsq_bar_b)
 row("linalg.qr", "a", L.qr_dot, "a z", real_numbers, a=L.qr_bar)
