@@ -59,7 +59,6 @@ def has_integers(a: Any, b: Any, *others: Any) -> bool:
     return {types.float64} < {a.dtype, b.dtype} and any(isinstance(t.dtype, types.Integer) for t in (a, b))
 
 
-@composed(np.cross, has_integers)
 def cross(a, b):  # type: ignore[no-untyped-def]
     """The vector product of doubles and integers."""
     return np.cross(a * 1.0, b * 1.0)
@@ -100,9 +99,9 @@ def cross_of_parts(a, b):  # type: ignore[no-untyped-def]
 
 
 def cross_of(a: Any, b: Any, *others: Any) -> Any:
-    """np.cross where one operand is a list, or a tuple of three, and one holds doubles."""
+    """np.cross of doubles and integers; where one operand is a list, or a tuple of three, and one holds doubles."""
     if others or all(isinstance(t, types.Array) for t in (a, b)):
-        return None
+        return cross if has_integers(a, b, *others) else None
     inside = []
     for t in (a, b):
         if isinstance(t, types.BaseTuple) and len(t) == 3:
