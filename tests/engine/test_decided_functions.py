@@ -116,3 +116,50 @@ def test_closures_of_one_code_each_have_their_own_rules_attributes_and_cells():
 
     expected = 2 * 3.0 * sum(k * (1.0 + k) for k in (1, 2, 3, 4, 6)) + 1000.0
     assert plaingrad.grad(f)(3.0) == pytest.approx(expected)
+
+
+class Stack(list):
+    """Methods from C and from Python, an attribute that hides a method, one that is computed."""
+
+    def scaled(self, x):
+        return 2.0 * x
+
+    @property
+    def chosen(self):
+        return self.scaled if len(self) % 2 else (lambda x: x * x)
+
+    def __getattr__(self, name):
+        if name == "made":
+            return lambda x: 5.0 * x
+        raise AttributeError(name)
+
+    @staticmethod
+    def fixed(x):
+        return 7.0 * x
+
+    @classmethod
+    def of_class(cls, x):
+        return 11.0 * x
+
+
+def test_methods_are_found_as_the_interpreter_finds_them():
+    def f(x):
+        s = Stack()
+        s.append(x)  # of a C class
+        total = s.scaled(x) + s.chosen(x) + s.made(x) + s.fixed(x) + s.of_class(x) + Stack.of_class(x)
+        s.append(x)
+        total += s.chosen(x)
+        s.scaled = lambda x: 13.0 * x
+        total += s.scaled(x)
+        del s.scaled
+        total += s.scaled(x) + Stack.scaled(s, x)
+        return total + sum(s)
+
+    # 2 x, 2 x, 5 x, 7 x, 11 x, 11 x; x^2; 13 x; 2 x, 2 x; 2 x
+    for _ in range(2):
+        assert plaingrad.grad(f)(3.0) == pytest.approx(38 + 2 * 3.0 + 13 + 4 + 2)
+        assert plaingrad.hvp(f, (3.0,), (1.0,))[0] == pytest.approx(2.0)
+    with pytest.raises(AttributeError, match="missing"):
+        plaingrad.grad(lambda x: Stack().missing(x))(1.0)
+    with pytest.raises(AttributeError, match="'Model' object has no attribute 'missing'"):
+        plaingrad.grad(lambda x: Model(1.0).missing(x))(1.0)

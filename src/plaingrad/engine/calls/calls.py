@@ -138,9 +138,10 @@ class Calls(ObjectAccess):
     def __init__(self, level: Level) -> None:
         self.level = level
         # id of f -> (code, defaults, kwdefaults, instead, a weak reference to f, whether that lasts)
-        self.functions: dict[int, tuple[Any, ...]] = {}
+        self.functions: Any = {} if core is None else core.DecidedFunctions()
         self.forced: dict[Any, Any] = {}
-        self.prepared: dict[Any, Any] = {}  # other callables -> what to call instead
+        # other callables -> what to call instead
+        self.prepared: Any = {} if core is None else core.DecidedCallables()
         self.methods = {}
         self.attributes = {}
         # class -> name of a C method bound to an object -> what to call with the object first, None: the method

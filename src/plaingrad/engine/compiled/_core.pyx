@@ -122,6 +122,8 @@ cdef extern from "Python.h":
     PyTypeObject PyType_Type
     int Py_LT, Py_LE, Py_EQ, Py_NE, Py_GT, Py_GE
 
+cdef extern int _PyObject_GetMethod(PyObject*, PyObject*, PyObject**) except? 0  # of no public header since 3.13
+
 cdef extern from *:
     PyTypeObject* type_of "Py_TYPE"(object)
     bint has_feature "PyType_HasFeature"(PyTypeObject*, unsigned long)
@@ -147,7 +149,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 10  # what the Python side expects; see `engine.compiled`
+VERSION = 11  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -175,6 +177,7 @@ include "in_place.pxi"
 include "paired_cotangents.pxi"
 include "pair_arrays.pxi"
 include "pairs.pxi"
+include "decided.pxi"
 include "looks.pxi"
 include "expressions.pxi"
 include "structured.pxi"

@@ -47,24 +47,22 @@ cdef bint lasts(object f, object instead) except -1:
 
 def forget(tuple seen):
     """Let go of what the call decision of a level has seen, but for what `Calls` says that it lasts."""
-    cdef dict functions = seen[0], prepared = seen[1]
+    cdef DecidedFunctions functions = seen[0]
+    cdef DecidedCallables prepared = seen[1]
     cdef Py_ssize_t k
     cdef list gone = []
-    for key, entry in functions.items():
+    for key, entry in functions.held.items():
         if not (<tuple> entry)[5]:
             gone.append(key)
-    if gone:
-        if len(gone) == len(functions):
-            functions.clear()
-        for key in gone:
-            functions.pop(key, None)
-    if prepared:
+    for key in gone:
+        functions.pop(key)
+    if prepared.held:
         gone = []
-        for key, instead in prepared.items():
+        for key, instead in prepared.held.items():
             if not lasts(key, instead):
                 gone.append(key)
         for key in gone:
-            prepared.pop(key, None)
+            prepared.pop(key)
     for k in range(2, len(seen)):
         if seen[k]:
             seen[k].clear()
@@ -91,7 +89,9 @@ cdef class Looks:
     """What a level does with attributes, methods, items, comparisons and callables that need nothing but a look."""
 
     cdef Seen seen_settled[64]
-    cdef dict functions, prepared, methods, stores, bound
+    cdef DecidedFunctions functions
+    cdef DecidedCallables prepared
+    cdef dict methods, stores, bound
     cdef object settled, cacheable
     cdef set callables
     cdef Arithmetic recorder  # of a level that has one; else None
@@ -122,22 +122,24 @@ cdef class Looks:
     cpdef object prep(self, f):
         """What to call instead of `f`."""
         cdef PyObject* found
-        cdef tuple entry
+        cdef Decision* place
         if PyFunction_Check(f) and type(f) is FunctionType:
-            found = PyDict_GetItemWithError(self.functions, PyLong_FromVoidPtr(<void*> <PyObject*> f))
-            if found != NULL:
-                entry = <tuple> <object> found
-                if (
-                    (self.code_is_watched or <PyObject*> entry[0] == PyFunction_GET_CODE(f))
-                    and entry[1] is defaults_of(f)
-                    and entry[2] is keyword_defaults_of(f)
-                ):
-                    return entry[3]
+            place = self.functions.find(f)
+            if (
+                place != NULL
+                and (self.code_is_watched or place.code == PyFunction_GET_CODE(f))
+                and place.defaults == PyFunction_GET_DEFAULTS(f)
+                and place.keyword_defaults == PyFunction_GET_KW_DEFAULTS(f)
+            ):
+                return <object> place.instead
             return self.slow_function(f)
         if PyMethod_Check(f):
             return PyMethod_New(self.prep(<object> PyMethod_GET_FUNCTION(f)), <object> PyMethod_GET_SELF(f))
+        found = self.prepared.placed(<PyObject*> f)
+        if found != NULL:
+            return <object> found
         if is_in(self.cacheable, type(f)) and (type(f) is not TYPE or type_of(f).tp_hash == hash_of_classes):
-            found = PyDict_GetItemWithError(self.prepared, f)
+            found = self.prepared.find(f)
             if found != NULL and <object> found is not None:
                 return <object> found
             found = self._of_c_method(f)
@@ -186,7 +188,7 @@ cdef class Looks:
         if known != NULL:
             return self.prep(<object> known)
         if self._is_settled(o) and has_feature(type_of(o), Py_TPFLAGS_HEAPTYPE) and not isinstance(o, type):
-            return self.prep(PyObject_GetAttr(o, name))
+            return self._method_of_class(o, name)
         if PyModule_CheckExact(o):
             return self.prep(self.slow_attr(o, name))
         if type_of(t).tp_hash == hash_of_classes:
@@ -198,6 +200,16 @@ cdef class Looks:
                         return PyObject_GetAttr(o, name)
                     return PyMethod_New(<object> decision, o)
         return self.slow_method(o, name)
+
+    cdef object _method_of_class(self, object o, object name):
+        """The method of an object whose attributes are read natively: one is made, of what is called instead."""
+        cdef PyObject* found = NULL
+        cdef bint is_unbound = _PyObject_GetMethod(<PyObject*> o, <PyObject*> name, &found)
+        f = <object> found
+        Py_DECREF(found)
+        if not is_unbound:
+            return self.prep(f)
+        return PyMethod_New(self.prep(f), o) if type(f) is FunctionType else self.prep(PyObject_GetAttr(o, name))
 
     cpdef object getitem(self, o, k):
         """o[k]."""
@@ -331,13 +343,3 @@ cdef bint is_plain(tuple values, bint floats, int lists) except -1:
 cdef bint is_known_heap(tuple args) except -1:
     """Whether a heap of few entries, and what is put there, is compared by code that runs rewritten."""
     return len(args) != 0 and PyList_CheckExact(args[0]) and len(<list> args[0]) <= 64 and is_met_whole(args)
-
-
-cdef inline object defaults_of(object f):
-    cdef PyObject* found = PyFunction_GET_DEFAULTS(f)
-    return None if found == NULL else <object> found
-
-
-cdef inline object keyword_defaults_of(object f):
-    cdef PyObject* found = PyFunction_GET_KW_DEFAULTS(f)
-    return None if found == NULL else <object> found
