@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import functools
 import gc
+import itertools
 import math
 import multiprocessing
 import os
@@ -229,6 +230,55 @@ def test_pools_of_multiprocessing(pool):
 
     agrees(made_inside, lambda x: 2 * x + 2 * x * x)
     agrees(called, lambda x: (2 * x + 2 * x * x) * (2 * x + 2 * x * x + 2.0), rel=1e-11)
+
+
+def test_results_in_turn(pool):
+    for method, size in [("imap", 1), ("imap", 4), ("imap_unordered", 1), ("imap_unordered", 2)]:
+
+        def f(x, method=method, size=size):
+            results = getattr(pool, method)(double, (x * k for k in range(11)), chunksize=size)
+            return math.fsum(y * y for y in results) * x
+
+        agrees(f, lambda x: 4.0 * 385.0 * x * x * x, rel=1e-11)
+
+    def ordered(x):
+        results = pool.imap(double, [x, x * x, 5.0])
+        first = results.next(timeout=30)
+        return [first, *results][1] * first
+
+    agrees(ordered, lambda x: 4.0 * x * x * x)
+
+    def endless(x):
+        results = pool.imap(double, (x * k for k in itertools.count(1)))
+        return next(results) * next(results)
+
+    assert plaingrad.grad(endless)(3.0) == pytest.approx(48.0, rel=1e-14)
+
+    def failing_items(x):
+        yield x
+        raise ValueError("no more")
+
+    def broken(x, begin):
+        results = begin(double, failing_items(x))
+        y = next(results)
+        with pytest.raises(ValueError, match="no more"):
+            next(results)
+        with pytest.raises(StopIteration):
+            next(results)
+        return y * y
+
+    assert plaingrad.grad(broken)(3.0, pool.imap) == pytest.approx(24.0, rel=1e-14)
+
+    def failing_task(x):
+        results = pool.imap(failing, [x, x])
+        for _ in range(2):
+            with pytest.raises(ValueError, match="not True"):
+                next(results)
+        return x * x
+
+    assert plaingrad.grad(failing_task)(3.0) == 6.0
+    with pytest.raises(ValueError, match="Chunksize"):
+        plaingrad.grad(lambda x: sum(pool.imap(double, [x], chunksize=0)))(1.0)
 
 
 SCALE = 1.0

@@ -14,6 +14,7 @@ import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.calls.bound_to_level import Stepped, at_level
+from plaingrad.engine.calls.results_in_turn import results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import Tree
@@ -276,6 +277,8 @@ def pool_work(level: Level, method: Any) -> Callable[..., Any]:
         threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
         if not threads:
             refuse_globals(level, method, f)
+        if not threads and method.__name__.startswith("imap"):
+            return results_in_turn(level, pool, method, f, call)
         if not threads and (is_map or method.__name__ == "apply_async"):
             if is_map:
                 call["iterable"] = list(level.iterable(call["iterable"]))
