@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import importlib
 import json
 import math
 import os
@@ -53,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         [4.0, 3.0]
         0
     """
-    options = parser().parse_args(argv)
+    grammar = parser()
+    if "_ARGCOMPLETE" in os.environ:  # the shell asks how the line may go on
+        with contextlib.suppress(ImportError):  # without the extra `completion`
+            importlib.import_module("argcomplete").autocomplete(grammar)
+    options = grammar.parse_args(argv)
     try:
         status = options.command(options)
         if sys.stdout is not None:
