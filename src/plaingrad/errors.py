@@ -124,6 +124,10 @@ class CheckError(PlaingradError, AssertionError):
     """In checked mode: a derivative did not do what a plain call does, or its two modes disagree."""
 
 
+class NotFiniteError(PlaingradError, ArithmeticError):
+    """With `debug=True`: a value, tangent or cotangent became nan or infinite at this line."""
+
+
 class UnsupportedPythonError(PlaingradError, RuntimeError):
     """This CPython version, or one of its instructions, is unknown to the rewriter."""
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 # Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be. By prefix.
-OWN = ("plaingrad.api", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
+OWN = ("plaingrad.api", "plaingrad.diagnosis", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
 OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
 OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits", "plaingrad.rule_data")
 OWN += ("plaingrad.rules.processes.transfer",)
