@@ -496,3 +496,17 @@ def test_info_prints_a_line_a_package_and_the_form_of_the_core(capsys):
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert lines["numpy"] == np.__version__
     assert lines["core"].startswith(("compiled", "python: "))
+
+
+def test_why_names_the_line_and_prints_data(tmp_path, capsys):
+    file = tmp_path / "rooted.py"
+    file.write_text("import math\n\ndef root(x, n):\n    return math.sqrt(x) * n\n")
+    assert main(["why", f"{file}:root", "--at", "[0.0, 2]"]) == 1
+    text = capsys.readouterr().out
+    assert "rooted.py:4" in text and "math.sqrt(x)" in text and "slope inf" in text
+    assert main(["why", f"{file}:root", "--at", "[4.0, 2]", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] == []
+    assert main(["why", f"{file}:root", "--at", "[0.0, 2]", "--mode", "forward", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["events"][0]["what"] == "tangent"
+    assert main(["check", f"{file}:root", "--at", "[4.0, 2]", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["verdict"] == "agrees"

@@ -2,6 +2,7 @@
 
 import os as _os
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from plaingrad import rules as _shipped  # noqa: F401
@@ -55,6 +56,7 @@ from plaingrad.errors import (
     MissingRuleError,
     NativeError,
     NonScalarOutputError,
+    NotFiniteError,
     NotHolomorphicError,
     PatternError,
     PlaingradError,
@@ -62,6 +64,7 @@ from plaingrad.errors import (
     RuleError,
     TangentError,
     UnsupportedPythonError,
+    VerificationError,
 )
 from plaingrad.extend import (
     build_frule,
@@ -89,6 +92,11 @@ from plaingrad.tangents import (
     zero_tangent,
 )
 
+if _TYPE_CHECKING:
+    from plaingrad.diagnosis import explain
+
+_OF_DIAGNOSIS = ("explain",)  # imported when they are asked for
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -103,6 +111,7 @@ __all__ = [
     "NativeError",
     "NoTangent",
     "NonScalarOutputError",
+    "NotFiniteError",
     "NotHolomorphicError",
     "PatternError",
     "PlaingradError",
@@ -112,6 +121,7 @@ __all__ = [
     "TangentError",
     "Thunk",
     "UnsupportedPythonError",
+    "VerificationError",
     "ZeroTangent",
     "accumulate",
     "build_frule",
@@ -122,6 +132,7 @@ __all__ = [
     "compiled_jacobian",
     "defined_as",
     "derivative",
+    "explain",
     "forwarddiff",
     "free_workspace",
     "frule",
@@ -172,6 +183,8 @@ def __getattr__(name: str) -> _Any:
     """A module that is imported when it is asked for; for names of other packages, what to use instead."""
     if name in _MODULES:
         return _import_module(f"plaingrad.{name}")
+    if name in _OF_DIAGNOSIS:
+        return getattr(_import_module("plaingrad.diagnosis"), name)
     raise AttributeError(_said_of(name), name=name)
 
 

@@ -26,6 +26,7 @@ from plaingrad.api.leaves import (
     structure_of,
     with_leaves,
 )
+from plaingrad.api.looked_at import debugged, looked_at
 from plaingrad.api.operator_objects import derives, wraps
 from plaingrad.api.seeds import direction_type, unit_directions
 from plaingrad.api.snapshots import Snapshot
@@ -58,6 +59,7 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: Literal[True],
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> tuple[Y, Any, A]: ...
 @overload
 def jvp(
@@ -66,6 +68,7 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> tuple[Y, Any]: ...
 def jvp(
     f: Callable[..., Any],
@@ -73,6 +76,7 @@ def jvp(
     tangents: Sequence[Any],
     has_aux: bool = False,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> tuple[Any, ...]:
     """`(y, y_dot)`: the value `f(*primals)` and its derivative along `tangents`.
 
@@ -83,6 +87,7 @@ def jvp(
             `ZeroTangent`) for an argument that is held fixed, and for an entry that is or has no tangent.
         has_aux: `f` returns `(y, aux)`; the result is `(y, y_dot, aux)`.
         tier: as for `grad`.
+        debug: as for `grad`, of tangents.
 
     Returns:
         The value, and y_dot with its structure: a list for a list, a dict for a dict, a `Tangent` for an object,
@@ -99,6 +104,8 @@ def jvp(
         ([9.0, 'text'], [6.0, None])
     """
     check_callable(f, "jvp")
+    if debug:
+        return debugged(jvp, f, primals, tangents, has_aux, "plain")  # type: ignore[no-any-return]
     check_tier(tier)
     if tier == "fastest":
         still = tuple([n for n, dot in enumerate(tangents) if dot is None or dot is ZeroTangent])
@@ -231,21 +238,25 @@ def mirrored(y: Any, y_dot: Any, of_leaf: Callable[[Leaf, Any], Any] | None = No
 
 @overload
 def derivative(
-    f: Callable[P, Y], order: int = 1, *, value: Literal[True], tier: Tier = "auto"
+    f: Callable[P, Y], order: int = 1, *, value: Literal[True], tier: Tier = "auto", debug: bool = False
 ) -> Callable[P, tuple[Y, Any]]: ...
 @overload
 def derivative(
-    f: Callable[P, Any], order: int = 1, value: bool = False, tier: Tier = "auto"
+    f: Callable[P, Any], order: int = 1, value: bool = False, tier: Tier = "auto", debug: bool = False
 ) -> Callable[P, Any]: ...
 def derivative(
-    f: Callable[..., Any], order: int = 1, value: bool = False, tier: Tier = "auto"
+    f: Callable[..., Any],
+    order: int = 1,
+    value: bool = False,
+    tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[..., Any]:
     """The function that returns d^n f / dx^n, for a function of one number.
 
     Args:
         f: any Python callable; its first argument is a number, which is differentiated. Its result may be a number,
             an array, or lists, tuples, dicts and objects of these.
-        order: n; 0 gives `f` itself.
+        order: n; 0 gives `f` itself. `f` runs once (for a complex x twice): they are n! times Taylor coefficients.
         value: return the pair `(f(x), derivative)`.
         tier: as for `grad`; natively up to the third order.
 
@@ -258,8 +269,6 @@ def derivative(
         NotHolomorphicError: the argument is complex and f has no complex derivative there; see `wirtinger`.
         MissingRuleError: the value depends on the argument through C code that has no rule.
 
-    `f` runs once (for a complex argument twice); higher orders are n! times its Taylor coefficients.
-
     Examples:
         >>> import cmath, math
         >>> derivative(math.exp)(0.0), derivative(lambda t: t**5, order=3)(2.0)
@@ -270,6 +279,8 @@ def derivative(
         True
     """
     check_callable(f, "derivative")
+    if debug:
+        return looked_at(derivative, f, (order, value), debug)
     order = checked_order(order)
     check_tier(tier)
     if tier == "fastest":
@@ -289,14 +300,19 @@ def derivative(
             if tier == "native":
                 raise
             y, d = nth(f, x, order, others, kwargs)
-        if not structure_of(y, as_real=True)[1]:
-            raise ArgumentError(
-                f"{getattr(f, '__name__', 'the function')} returned {described(y)}, which holds no real or complex "
-                "number.\n  See docs: errors#argument"
-            )
+        check_has_numbers(y, f)
         return (y, d) if value else d
 
     return derivative_of
+
+
+def check_has_numbers(y: Any, f: Any) -> None:
+    """Refuse a result without numbers."""
+    if not structure_of(y, as_real=True)[1]:
+        raise ArgumentError(
+            f"{getattr(f, '__name__', 'the function')} returned {described(y)}, which holds no real or complex "
+            "number.\n  See docs: errors#argument"
+        )
 
 
 def checked_order(order: Any) -> int:

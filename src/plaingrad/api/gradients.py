@@ -18,6 +18,7 @@ from plaingrad.api.leaves import (
     positions_of,
     structure_of,
 )
+from plaingrad.api.looked_at import debugged, looked_at
 from plaingrad.api.operator_objects import Derivative, derives
 from plaingrad.api.seeds import unit_cotangent
 from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier, natively
@@ -36,18 +37,39 @@ A = TypeVar("A")
 
 @overload
 def grad(
-    f: Callable[P, tuple[Any, A]], argnums: Argnums = 0, *, has_aux: Literal[True], tier: Tier = "auto"
+    f: Callable[P, tuple[Any, A]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    tier: Tier = "auto",
+    debug: bool = False,
+    verify: bool = False,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def grad(
-    f: Callable[P, tuple[Any, A]], argnums: Argnums, has_aux: Literal[True], tier: Tier = "auto"
+    f: Callable[P, tuple[Any, A]],
+    argnums: Argnums,
+    has_aux: Literal[True],
+    tier: Tier = "auto",
+    debug: bool = False,
+    verify: bool = False,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def grad(
-    f: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    tier: Tier = "auto",
+    debug: bool = False,
+    verify: bool = False,
 ) -> Callable[P, Any]: ...
 def grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    tier: Tier = "auto",
+    debug: bool = False,
+    verify: bool = False,
 ) -> Callable[..., Any]:
     """The function that returns df/d(argument).
 
@@ -60,6 +82,9 @@ def grad(
         tier: "plain" takes any Python; "native" derives a gradient from Numba's typed form of `f` and compiles it
             (needs Numba); "auto": native for functions made by `numba.njit` where that is possible, else plain;
             "fastest": native where that gives what the plain tier gives, else plain, decided at the first call.
+        debug: stop at the line where a value that depends on the arguments, or a cotangent, becomes nan or infinite;
+            slow, and in the plain tier.
+        verify: compare each gradient with differences along one random direction.
 
     Returns:
         A function of the same arguments as `f`. It returns the gradient, with the structure of the argument: an
@@ -72,6 +97,8 @@ def grad(
         ArgumentError: an argument has no tangent, or there is no such argument.
         MissingRuleError: the value depends on the argument through C code that has no rule.
         NativeError: with `tier="native"`: Numba cannot compile `f`, or something in it has no native rule.
+        NotFiniteError: with `debug`: something is nan or infinite.
+        VerificationError: with `verify`: the gradient and differences do not agree.
 
     Examples:
         >>> import math
@@ -81,11 +108,18 @@ def grad(
         {'a': 4.0, 'b': 3.0}
     """
     check_callable(f, "grad")
+    if debug or verify:
+        return looked_at(grad, f, (argnums, has_aux), debug, verify)
     return gradient_operator(grad, f, argnums, has_aux, tier)
 
 
 def value_and_grad(
-    f: Callable[P, Y], argnums: Argnums = 0, has_aux: bool = False, tier: Tier = "auto"
+    f: Callable[P, Y],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    tier: Tier = "auto",
+    debug: bool = False,
+    verify: bool = False,
 ) -> Callable[P, tuple[Y, Any]]:
     """The function that returns `(f(*args), gradient)`; see `grad`.
 
@@ -96,6 +130,8 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     check_callable(f, "value_and_grad")
+    if debug or verify:
+        return looked_at(value_and_grad, f, (argnums, has_aux), debug, verify)
     return gradient_operator(value_and_grad, f, argnums, has_aux, tier)
 
 
@@ -212,7 +248,9 @@ def recorded_gradients(
     return run.value, run.pull_once(unit_cotangent(run.value, f))
 
 
-def vjp(f: Callable[..., Y], *args: Any, tier: Tier = "auto") -> tuple[Y, Callable[[Any], tuple[Any, ...]]]:
+def vjp(
+    f: Callable[..., Y], *args: Any, tier: Tier = "auto", debug: bool = False
+) -> tuple[Y, Callable[[Any], tuple[Any, ...]]]:
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
     `pullback(y_bar)` returns a tuple with one entry per argument, `None` for an argument without tangent (with
@@ -223,6 +261,7 @@ def vjp(f: Callable[..., Y], *args: Any, tier: Tier = "auto") -> tuple[Y, Callab
         f: as for `grad`; its result may have any structure.
         args: its arguments.
         tier: as for `grad`.
+        debug: as for `grad`; of cotangents when `pullback` is called.
 
     Raises:
         CotangentError: `y_bar` does not fit `y`.
@@ -234,6 +273,8 @@ def vjp(f: Callable[..., Y], *args: Any, tier: Tier = "auto") -> tuple[Y, Callab
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     check_callable(f, "vjp")
+    if debug:
+        return debugged(vjp, f, *args, tier="plain")  # type: ignore[no-any-return]
     check_tier(tier)
     active = active_positions(args)
     if tier == "fastest":

@@ -24,6 +24,7 @@ from plaingrad.api.leaves import (
     positions_of,
     structures_of,
 )
+from plaingrad.api.looked_at import debugged, looked_at
 from plaingrad.api.operator_objects import derives
 from plaingrad.api.tiers import Tier, check_tier, chosen, in_tier, natively
 from plaingrad.api.whole import Mode, Task
@@ -47,6 +48,7 @@ def jacobian(
     *,
     has_aux: Literal[True],
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def jacobian(
@@ -56,6 +58,7 @@ def jacobian(
     chunk_size: int | None = None,
     has_aux: bool = False,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[P, Any]: ...
 def jacobian(
     f: Callable[..., Any],
@@ -64,6 +67,7 @@ def jacobian(
     chunk_size: int | None = None,
     has_aux: bool = False,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[..., Any]:
     """The function that returns all partial derivatives of f's result: dy[i]/dx[j].
 
@@ -97,24 +101,23 @@ def jacobian(
         [{'a': 4.0, 'b': 3.0}, {'a': 1.0, 'b': 0.0}]
     """
     check_callable(f, "jacobian")
+    if debug:
+        return looked_at(jacobian, f, (argnums, mode, chunk_size, has_aux), debug)
     positions = positions_of(argnums)
-    _check_mode(mode)
-    _check_chunk(chunk_size)
-    check_tier(tier)
+    _check_options(mode, chunk_size, tier)
     if tier == "fastest":
         return in_fastest(jacobian, f, positions, argnums, mode, chunk_size, has_aux)
     known = Known()
 
     @derives(jacobian, f, argnums, mode, chunk_size, has_aux, tier)
     def jacobian_of(*args: Any, **kwargs: Any) -> Any:
-        at = positions_in(positions, args)
-        task = Task(f, args, kwargs, at, has_aux, known)
+        task = Task(f, args, kwargs, positions_in(positions, args), has_aux, known)
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.jacobian, tier, mode, chunk_size, has_aux):
             task.f = in_tier(tier, f, args, "pullback")
             task.solve(mode, chunk_size)
-        found = task.assembled(jacobian_entry, isinstance(argnums, tuple))
-        return (found, task.aux) if has_aux else found
+        whole = task.assembled(jacobian_entry, isinstance(argnums, tuple))
+        return (whole, task.aux) if has_aux else whole
 
     return jacobian_of
 
@@ -144,7 +147,11 @@ def jacrev(
 
 
 def hessian(
-    f: Callable[P, Any], argnums: Argnums = 0, chunk_size: int | None = None, tier: Tier = "auto"
+    f: Callable[P, Any],
+    argnums: Argnums = 0,
+    chunk_size: int | None = None,
+    tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[P, Any]:
     """The function that returns all second partial derivatives of f's result, a real number.
 
@@ -172,6 +179,8 @@ def hessian(
                [2., 0.]])
     """
     check_callable(f, "hessian")
+    if debug:
+        return looked_at(hessian, f, (argnums, chunk_size), debug)
     positions = positions_of(argnums)
     _check_chunk(chunk_size)
     check_tier(tier)
@@ -193,7 +202,11 @@ def hessian(
 
 
 def hvp(
-    f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], tier: Tier = "auto"
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    tier: Tier = "auto",
+    debug: bool = False,
 ) -> tuple[Any, ...]:
     """The Hessian of `f` times a direction, without the Hessian: the gradient, pushed along `tangents`.
 
@@ -221,6 +234,8 @@ def hvp(
         (array([6., 2.]),)
     """
     check_callable(f, "hvp")
+    if debug:
+        return debugged(hvp, f, primals, tangents, "plain")
     check_tier(tier)
     if tier == "fastest":
         words = f"hvp(fixed={moving(primals, tangents)[1]})"
@@ -237,10 +252,16 @@ def hvp(
     pushed = None if fixed else hvp_in_core(f, tuple(primals), dots, tier)
     if pushed is not None:
         return pushed[1]  # type: ignore[no-any-return]
+    return pushed_gradient_of(f, tuple(primals), dots, active, tier)
+
+
+def pushed_gradient_of(
+    f: Any, primals: tuple[Any, ...], dots: Any, active: tuple[int, ...], tier: Tier
+) -> Any:
+    """The gradient by the arguments `active`, pushed along `dots`: an entry for each argument."""
     structures, _ = structures_of([primals[n] for n in active])  # as it is before `f` changes it
     is_flat = are_flat(structures)
-    _, y_dot = push(leaf_gradient(f, active, tier, is_flat), tuple(primals), dots, {})
-
+    _, y_dot = push(leaf_gradient(f, active, tier, is_flat), primals, dots, {})
     found_dots = dots_of_leaves(structures, y_dot, is_flat)
 
     def of_leaf(leaf: Leaf) -> Any:
@@ -428,6 +449,12 @@ def _check_mode(mode: Any) -> None:
         raise ArgumentError(
             f'mode is "auto", "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument'
         )
+
+
+def _check_options(mode: Any, chunk_size: Any, tier: Any) -> None:
+    _check_mode(mode)
+    _check_chunk(chunk_size)
+    check_tier(tier)
 
 
 def _check_chunk(chunk_size: Any) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import functools
 import importlib
 import json
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING
 from plaingrad import api
 from plaingrad.cli import coverage
 from plaingrad.cli.call import Call, load
-from plaingrad.cli.points import leaves
+from plaingrad.cli.points import leaves, plain
 from plaingrad.cli.usage import UsageError
 from plaingrad.errors import PlaingradError
 from plaingrad.tables import aligned
@@ -34,6 +35,7 @@ examples:
   plaingrad grad model.py:loss --at '{"rate": 1.5}'          an object: one entry a parameter, by name
   plaingrad grad model.py:loss --at '[[1, 2, 3]]' --array    lists of numbers become NumPy arrays
   plaingrad check model.py:loss --at '[1.5, 10]' --wrt 0     argument 1 is a count, not to be differentiated
+  plaingrad why model.py:loss --at '[0.0]'                   which line makes it nan, which one cuts the gradient
   plaingrad show model.py:loss                               the rewritten instructions beside the original
   plaingrad coverage scipy.linalg --refused                  what of a library has no derivative, and why
   plaingrad cache prune --age 30                             forget compiled derivatives unused for 30 days
@@ -120,26 +122,14 @@ def parser() -> argparse.ArgumentParser:
     for name, run, text in (
         ("grad", grad_command, "print the gradient at a point, as JSON of the same structure"),
         ("check", check_command, "compare the gradient with central differences, leaf by leaf"),
+        (
+            "why",
+            why_command,
+            "say where the derivative is not finite, and which inputs have no influence, by line",
+        ),
         ("why-not-native", why_not_native_command, "list what stands in the way of the native tier"),
     ):
-        sub = command(name, run, text)
-        sub.add_argument(
-            "--at", metavar="JSON", required=True, help="the point: a list, or an object by parameter name"
-        )
-        sub.add_argument("--array", action="store_true", help="make lists of numbers NumPy arrays")
-        sub.add_argument(
-            "--wrt",
-            metavar="ARGUMENT",
-            action="append",
-            help="differentiate this argument (name or position, repeatable); otherwise all with numbers",
-        )
-        if name == "check":
-            sub.add_argument(
-                "--tolerance",
-                type=positive,
-                default=1e-5,
-                help="relative error allowed (default %(default)g)",
-            )
+        add_options(command(name, run, text), name)
     command("show", show_command, "print the rewritten instructions beside the original ones")
     text = "say what the native tier keeps on disk, delete what is old, or all of it"
     cache = commands.add_parser("cache", help=text, description=text)
@@ -155,6 +145,33 @@ def parser() -> argparse.ArgumentParser:
     text = "print the versions in use, and whether the compiled core is"
     commands.add_parser("info", help=text, description=text).set_defaults(command=info_command)
     return top
+
+
+def add_options(sub: argparse.ArgumentParser, name: str) -> None:
+    """The options of the commands that take a point."""
+    sub.add_argument(
+        "--at", metavar="JSON", required=True, help="the point: a list, or an object by parameter name"
+    )
+    sub.add_argument("--array", action="store_true", help="make lists of numbers NumPy arrays")
+    sub.add_argument(
+        "--wrt",
+        metavar="ARGUMENT",
+        action="append",
+        help="differentiate this argument (name or position, repeatable); otherwise all with numbers",
+    )
+    if name in ("check", "why"):
+        sub.add_argument("--json", action="store_true", help="print JSON")
+    if name == "why":
+        sub.add_argument(
+            "--mode", choices=("reverse", "forward"), default="reverse", help="cotangents, or tangents"
+        )
+    if name == "check":
+        sub.add_argument(
+            "--tolerance",
+            type=positive,
+            default=1e-5,
+            help="relative error allowed (default %(default)g)",
+        )
 
 
 def positive(text: str) -> float:
@@ -186,10 +203,23 @@ def check_command(options: argparse.Namespace) -> int:
             path = call.names[argument] + "".join(f"[{key!r}]" for key in keys)
             along = functools.partial(call.value_with, argument, keys)
             comparisons.append(compare(along, x, ours, path, options.tolerance))
-    print(table(comparisons))
     counts = {verdict: sum(c.verdict == verdict for c in comparisons) for verdict in SUMMARY}
-    print(", ".join(f"{count} {SUMMARY[verdict]}" for verdict, count in counts.items() if count))
+    if options.json:
+        print(json.dumps([plain(dataclasses.asdict(c)) for c in comparisons], allow_nan=False))
+    else:
+        print(table(comparisons))
+        print(", ".join(f"{count} {SUMMARY[verdict]}" for verdict, count in counts.items() if count))
     return int(bool(counts["DISAGREES"] or counts["unclear"]))
+
+
+def why_command(options: argparse.Namespace) -> int:
+    """`plaingrad why`: what `explain` finds, and 1 if something is not finite."""
+    from plaingrad.diagnosis import explain
+
+    call = Call.from_options(options)
+    found = explain(call.f, *call.args, argnums=call.wrt, mode=options.mode)
+    print(json.dumps(found.as_json()) if options.json else found)
+    return int(bool(found.events))
 
 
 def why_not_native_command(options: argparse.Namespace) -> int:

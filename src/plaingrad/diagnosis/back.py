@@ -157,10 +157,14 @@ def pulled(
                 seed(shadow, slots, y_bar)
             found.reached |= shadow.bars.touched
             if (bad := bad_in(y_bar)) is not None:
-                found.events.append(Event("cotangent", bad, Step("the cotangent of the result", "seed", None, ())))
+                found.events.append(
+                    Event("cotangent", bad, Step("the cotangent of the result", "seed", None, ()))
+                )
             _reverse(level.tape, shadow, undone, found, running, watcher)
             for leaf in leaves:
+                bar = shadow.bars[leaf.index]
                 found.leaves[leaf.index] = leaf.gradient(shadow, {})
+                shadow.bars[leaf.index] = bar  # which an array hands over
             found.gradients = gradients(nodes, shadow)
     finally:
         redo(undone)
@@ -210,12 +214,15 @@ def _reverse(
                 wrong.add(n)
                 if wrong.isdisjoint(outputs) and len(found.events) < MOST:
                     event = Event("cotangent", bad, step, index=n, output=outputs)
-                    slope_of(event, o, i, partial, incoming)
+                    with np.errstate(all="ignore"):
+                        slope_of(event, o, i, partial, incoming)
                     found.events.append(event)
                     if watcher is not None:
                         watcher(event)
-            elif bad is None and is_zero(bars[n]) and any(
-                bar is not None and not is_zero(bar) for bar in incoming.values()
+            elif (
+                bad is None
+                and is_zero(bars[n])
+                and any(bar is not None and not is_zero(bar) for bar in incoming.values())
             ):
                 found.zeros.append((step, n))
 

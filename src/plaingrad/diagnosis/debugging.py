@@ -16,7 +16,10 @@ def stop(event: Event) -> None:
     """Raise what an event is, if it concerns the derivative."""
     if event.what == "value" and not event.output:
         return
-    lines = [f"at {event.place}" if event.place else "in the cotangent that was given", f"  {event.sentence()}."]
+    lines = [
+        f"at {event.place}" if event.place else "in the cotangent that was given",
+        f"  {event.sentence()}.",
+    ]
     if event.place is not None and event.place.inside is not None:
         lines.insert(1, f"  It is computed at {event.place.inside}.")
     if event.what == "cotangent" and event.incoming is not None and event.incoming == 0:

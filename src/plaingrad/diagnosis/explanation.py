@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from plaingrad.api.leaves import active_positions, check_callable
+from plaingrad.api.leaves import Argnums, active_positions, check_callable, positions_in, positions_of
 from plaingrad.diagnosis.back import Event, pulled
 from plaingrad.diagnosis.finite import bad_in, is_number
 from plaingrad.diagnosis.hints import hint_of
@@ -22,6 +22,7 @@ from plaingrad.engine.forward.push import push
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import Tangent, ZeroTangent
+
 
 @dataclass
 class Explanation:
@@ -99,10 +100,20 @@ class Explanation:
 
     def _summary(self) -> str:
         if not self.events:
-            text = "all values and cotangents are finite" if self.inputs else "all values and tangents are finite"
+            text = (
+                "all values and cotangents are finite"
+                if self.inputs
+                else "all values and tangents are finite"
+            )
         else:
-            bad = [what for what, x in (("value", self.value), ("derivative", self.gradients)) if bad_inside(x)]
-            text = f"not finite: {' and '.join(bad)}" if bad else "value and derivative are finite, a step is not"
+            bad = [
+                what for what, x in (("value", self.value), ("derivative", self.gradients)) if bad_inside(x)
+            ]
+            text = (
+                f"not finite: {' and '.join(bad)}"
+                if bad
+                else "value and derivative are finite, a step is not"
+            )
         count = len(self.without_influence)
         if count:
             text += f"; {count} of {len(self.inputs)} inputs without influence"
@@ -158,7 +169,11 @@ def place_json(place: Place | None) -> Any:
 
 
 def explain(
-    f: Callable[..., Any], *args: Any, mode: Literal["reverse", "forward"] = "reverse", **kwargs: Any
+    f: Callable[..., Any],
+    *args: Any,
+    argnums: Argnums | None = None,
+    mode: Literal["reverse", "forward"] = "reverse",
+    **kwargs: Any,
 ) -> Explanation:
     """Where a derivative of `f` becomes nan or infinite, and which arguments have no influence on the result.
 
@@ -167,7 +182,8 @@ def explain(
 
     Args:
         f: a function; a function that Numba has compiled is run as the Python function that it was.
-        args: its arguments. All that have a tangent are differentiated.
+        args: its arguments.
+        argnums: which of them to differentiate; by default all that have a tangent, but for ints, which mostly count.
         mode: "reverse" looks at cotangents (for a cotangent of 1 of each number of the result), and at influence;
             "forward" at tangents, where each number among the arguments has the tangent 1.
         kwargs: its arguments by keyword.
@@ -187,24 +203,45 @@ def explain(
     """
     check_callable(f, "explain")
     if CURRENT.get() is not PLAIN:
-        raise ArgumentError("explain is called inside of a derivative.\n  To go on: explain the function itself.")
+        raise ArgumentError(
+            "explain is called inside of a derivative.\n  To go on: explain the function itself."
+        )
     active = active_positions(args)
     if not active:
-        raise ArgumentError("explain needs an argument that holds a real or complex number, to differentiate.")
+        raise ArgumentError(
+            "explain needs an argument that holds a real or complex number, to differentiate."
+        )
     name = getattr(f, "__qualname__", None) or repr(f)
     notes = []
     if getattr(f, "py_func", None) is not None:
         notes.append("Compiled by Numba: explained by running its Python source in the plain tier.")
     if mode == "forward":
         return explained_forward(f, args, active, kwargs, name, notes)
+    return explained_backward(f, args, active, kwargs, name, notes)
+
+
+def chosen_positions(args: tuple[Any, ...], argnums: Argnums | None) -> tuple[int, ...]:
+    """The positions of the arguments to differentiate."""
+    if argnums is not None:
+        return positions_in(positions_of(argnums), args)
+    active = active_positions(args)
+    if not active:
+        raise ArgumentError(
+            "there is no argument that holds a real or complex number.\n  See docs: errors#argument"
+        )
+    return tuple([n for n in active if not isinstance(args[n], int)]) or active
+
+
+def explained_backward(
+    f: Any, args: Any, active: Any, kwargs: Any, name: str, notes: list[str]
+) -> Explanation:
+    """`explain` by cotangents."""
     watch = Watch()
     recorded = Recorded(f, args, active, kwargs, watch, PLAIN)
     names = names_of(f, args)
     named = [leaf for n, node in zip(active, recorded.nodes) for leaf in leaves_of(node, names[n], set())]
     level = recorded.level
     back = pulled(level, recorded.slots, None, recorded.nodes, [node for _, node in named])
-    if recorded.slots is None:
-        notes.append("The result depends on no argument.")
     return Explanation(
         name,
         recorded.value,
@@ -217,7 +254,9 @@ def explain(
     )
 
 
-def explained_forward(f: Any, args: Any, active: Any, kwargs: Any, name: str, notes: list[str]) -> Explanation:
+def explained_forward(
+    f: Any, args: Any, active: Any, kwargs: Any, name: str, notes: list[str]
+) -> Explanation:
     """`explain` by tangents."""
     watch = Watch()
     dots = tuple([ones_like(x) if n in active else ZeroTangent for n, x in enumerate(args)])

@@ -25,7 +25,12 @@ HINT_ZERO = (
 def hint_of(back: Back, tape: Any) -> str:
     """What the first cotangent that is not finite comes from, if it is a known pattern."""
     for event in back.events:
-        if event.what != "cotangent" or event.incoming is None or event.incoming != 0 or event.bad.word != "nan":
+        if (
+            event.what != "cotangent"
+            or event.incoming is None
+            or event.incoming != 0
+            or event.bad.word != "nan"
+        ):
             continue
         seen = set(event.output)
         name = event.step.name

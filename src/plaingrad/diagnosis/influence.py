@@ -11,7 +11,14 @@ from plaingrad.diagnosis.back import Back, is_zero
 from plaingrad.diagnosis.finite import is_number
 from plaingrad.diagnosis.observed import Step
 from plaingrad.diagnosis.places import Place
-from plaingrad.engine.memory.structure import ArrayNode, FloatsNode, MappingNode, NumberNode, ObjectNode, SequenceNode
+from plaingrad.engine.memory.structure import (
+    ArrayNode,
+    FloatsNode,
+    MappingNode,
+    NumberNode,
+    ObjectNode,
+    SequenceNode,
+)
 
 SHOWN = 4  # cuts of one input
 
@@ -78,6 +85,8 @@ WORDS = {
 
 def why_cut(step: Step) -> str | None:
     """Why the derivative ends at a step, in words; None if it does not."""
+    if step.kind == "text" and step.consumed:  # the hook hands on what is to be written
+        return WORDS["text"]
     if not step.consumed or step.produced:
         return None
     result = step.result
@@ -95,14 +104,18 @@ def why_cut(step: Step) -> str | None:
         return f"`{step.name}` chose another argument"
     if isinstance(result, (bool, np.bool_)) or (isinstance(result, np.ndarray) and result.dtype.kind == "b"):
         return "a truth value has no derivative"
-    if isinstance(result, (int, np.integer)) or (isinstance(result, np.ndarray) and result.dtype.kind in "iu"):
+    if isinstance(result, (int, np.integer)) or (
+        isinstance(result, np.ndarray) and result.dtype.kind in "iu"
+    ):
         return f"`{step.name}` makes a whole number, which changes by jumps only"
     if is_number(result) or isinstance(result, (list, tuple)):
         return f"`{step.name}` has a derivative of zero, or none"
     return None
 
 
-def inputs_of(level: Any, named: list[tuple[str, Any]], cuts: list[tuple[Step, str]], back: Back) -> list[Input]:
+def inputs_of(
+    level: Any, named: list[tuple[str, Any]], cuts: list[tuple[Step, str]], back: Back
+) -> list[Input]:
     """What became of each input."""
     found = []
     for path, node in named:

@@ -24,7 +24,7 @@ _before: Any = None  # the observer that was there before
 
 
 class Looking:
-    """The observer of the engine while a call is looked at; other threads, and what is not looked at, are left alone."""
+    """The observer of the engine while a call is looked at. Other threads, and other calls, are left alone."""
 
     def recorded(self, run: Any, f: Any, args: Any, argnums: Any, kwargs: Any, result: Any) -> None:
         """A call in reverse mode."""
@@ -61,7 +61,13 @@ class Looking:
             return pushed(f, args, dots, kwargs, chunk, level_class)
         level = ObservedForward(PLAIN, chunk)
         level.observe(watch)
-        active = tuple([n for n, x_dot in enumerate(dots) if x_dot is not None and x_dot is not ZeroTangent and x_dot is not NoTangent])
+        active = tuple(
+            [
+                n
+                for n, x_dot in enumerate(dots)
+                if x_dot is not None and x_dot is not ZeroTangent and x_dot is not NoTangent
+            ]
+        )
         return pushing._pushed(level, f, args, active, dots, kwargs)
 
     def went_inside(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Step:
         produced: those of the result; empty where it does not depend on the inputs.
     """
 
-    __slots__ = ("at", "consumed", "had_bad", "kind", "name", "operands", "produced", "result")
+    __slots__ = ("at", "consumed", "f", "had_bad", "kind", "name", "operands", "produced", "result")
 
     def __init__(self, name: str, kind: str, at: Site | None, operands: tuple[Any, ...]) -> None:
         self.name = name
@@ -54,6 +54,7 @@ class Step:
         self.at = at
         self.operands = operands
         self.result: Any = None
+        self.f: Any = None  # the function that was called
         self.had_bad = False  # an operand was not finite
         self.consumed: tuple[Any, ...] = ()
         self.produced: tuple[Any, ...] = ()
@@ -166,9 +167,8 @@ class Observed:
     def _methods(self, inner: Callable[..., Any]) -> Callable[..., Any]:
         def method(o: Any, name: str) -> Any:
             found = inner(o, name)
-            if is_number(kind_of(type(o))):
-                return self._called(getattr(o, name), found, (o,))
-            return self._called(found, found)
+            bound = (o,) if is_number(kind_of(type(o))) else ()
+            return self._called(attribute(o, name, found), found, bound)
 
         return method
 
@@ -179,13 +179,14 @@ class Observed:
         return Seen(self, f, instead, bound)
 
     def step(
-        self, inner: Any, operands: tuple[Any, ...], kwargs: Any, name: str, kind: str, bound: Any = ()
+        self, inner: Any, operands: Any, kwargs: Any, name: str, kind: str, bound: Any = (), f: Any = None
     ) -> Any:
         """inner(*operands, **kwargs), as one step."""
         before = self.running
         made = Step(name, kind, site(), (*bound, *operands, *kwargs.values()))
+        made.f = f
         made.consumed = self.indices(made.operands)
-        made.had_bad = any([bad_in(x) is not None for x in made.operands])
+        made.had_bad = any(bad_in(x) is not None for x in made.operands)
         self.running = made
         try:
             result = inner(*operands, **kwargs)
@@ -230,12 +231,23 @@ class Seen:
         self.bound = bound
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.instead is self.f and is_mover(self.f):
+        """The call, as a step."""
+        if is_mover(self.f):
             return self.instead(*args, **kwargs)
-        return self.level.step(self.instead, args, kwargs, called(self.f), "call", self.bound)
+        return self.level.step(self.instead, args, kwargs, called(self.f), "call", self.bound, self.f)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.instead, name)
+
+
+def attribute(o: Any, name: str, found: Any) -> Any:
+    """What `o.name` is, found without running code of the program."""
+    if isinstance(o, ModuleType):
+        return vars(o).get(name, found)
+    for cls in (o, *getattr(o, "__mro__", ())) if isinstance(o, type) else type(o).__mro__:
+        if name in vars(cls):
+            return vars(cls)[name]
+    return found
 
 
 @functools.lru_cache(4096)
@@ -251,8 +263,31 @@ def called(f: Any) -> str:
         return name_of(f)
 
 
-MOVERS = ("append", "extend", "insert", "len", "id", "isinstance", "hash", "type", "hasattr", "getattr", "setattr")
-MOVERS += ("zeros_like", "ones_like", "empty_like", "shape", "ndim", "size", "print", "iter", "callable", "issubclass")
+MOVERS = (
+    "append",
+    "extend",
+    "insert",
+    "len",
+    "id",
+    "isinstance",
+    "hash",
+    "type",
+    "hasattr",
+    "getattr",
+    "setattr",
+)
+MOVERS += (
+    "zeros_like",
+    "ones_like",
+    "empty_like",
+    "shape",
+    "ndim",
+    "size",
+    "print",
+    "iter",
+    "callable",
+    "issubclass",
+)
 
 
 def is_mover(f: Any) -> bool:
@@ -269,7 +304,14 @@ class _LeftAlone:
     """Callables that look at who calls them, or that are asked what they are."""
 
     def __contains__(self, f: Any) -> bool:
-        return isinstance(f, type) or getattr(f, "__name__", "") in ("locals", "vars", "dir", "eval", "exec", "super")
+        return isinstance(f, type) or getattr(f, "__name__", "") in (
+            "locals",
+            "vars",
+            "dir",
+            "eval",
+            "exec",
+            "super",
+        )
 
 
 LEFT_ALONE = _LeftAlone()
@@ -280,7 +322,9 @@ def is_programs(f: Any) -> bool:
     if type(f) is MethodType:
         return is_programs(f.__func__)
     if type(f) is FunctionType:
-        return is_rewritten(f.__code__) or codes.runs_rewritten(f) or not f.__module__.startswith("plaingrad.")
+        return (
+            is_rewritten(f.__code__) or codes.runs_rewritten(f) or not f.__module__.startswith("plaingrad.")
+        )
     return False
 
 

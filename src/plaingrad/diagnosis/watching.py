@@ -32,19 +32,22 @@ class Watch:
         self.told = told
 
     def __call__(self, level: Any, step: Step) -> None:
+        """Look at a step."""
         if step.kind != "comparison":
             bad = None if step.had_bad or not any(map(is_number, step.operands)) else bad_in(step.result)
             if bad is not None:
                 self.note(Event("value", bad, step, output=step.produced))
             elif isinstance(level, ObservedForward) and step.produced:
                 self.look_at_tangent(level, step)
-        if step.consumed and not step.produced and (why := why_cut(step)) is not None:
+        if step.consumed and (why := why_cut(step)) is not None:
             self.cuts.append((step, why))
 
     def look_at_tangent(self, level: Any, step: Step) -> None:
         """Note the tangent of a result that is not finite, unless one of an operand is not."""
         bad = bad_in(tangent_at(level, step.result))
-        if bad is not None and not any([bad_in(tangent_at(level, x)) for x in step.operands if x is not step.result]):
+        if bad is not None and not any(
+            bad_in(tangent_at(level, x)) is not None for x in step.operands if x is not step.result
+        ):
             if not step.had_bad:
                 self.note(Event("tangent", bad, step, output=step.produced))
 
@@ -70,7 +73,9 @@ def tangent_at(level: Any, x: Any) -> Any:
 class Recorded:
     """A call that was recorded at an observed level."""
 
-    def __init__(self, f: Any, args: Any, argnums: tuple[int, ...], kwargs: Any, watch: Watch, outer: Any) -> None:
+    def __init__(
+        self, f: Any, args: Any, argnums: tuple[int, ...], kwargs: Any, watch: Watch, outer: Any
+    ) -> None:
         self.level = ObservedReverse(outer)
         self.level.observe(watch)
         self.slots: Any = None

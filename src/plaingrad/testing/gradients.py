@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from plaingrad.api import vjp
-from plaingrad.api.leaves import check_callable, described
+from plaingrad.api.leaves import active_positions, check_callable, described
 from plaingrad.copying import deep_copy
+from plaingrad.diagnosis import explain
 from plaingrad.errors import ArgumentError
 from plaingrad.testing.case import as_real
 from plaingrad.testing.differences import central, directions_in, refined, unit_direction
 from plaingrad.testing.structures import flat, leaf_inner, leaves_of, random_like, tangent_like
+from plaingrad.testing.suspects import suspects
 
 STEPS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # relative to the size of the entry
 ENTRIES = 64  # arguments with more numbers are compared along random directions as well as at some entries
@@ -68,8 +70,19 @@ def check_grads(
     if wrong:
         name = getattr(f, "__qualname__", repr(f))
         raise AssertionError(
-            f"the gradient of {name} disagrees with finite differences:\n" + "\n".join(wrong)
+            f"the gradient of {name} disagrees with finite differences:\n"
+            + "\n".join([*wrong, *causes(f, args)])
         )
+
+
+def causes(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+    """Lines that say which operation a wrong gradient comes from, as far as that can be seen."""
+    positions = active_positions(args)
+    found = [f"  {text}" for text in suspects(f, args, positions)]
+    event = explain(f, *deep_copy(args)).first
+    if event is not None:
+        found.append(f"  {event.place}: {event.sentence()}")
+    return found
 
 
 @dataclass(frozen=True)
