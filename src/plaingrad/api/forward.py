@@ -15,6 +15,8 @@ from plaingrad.api.jacobian_entries import check_holomorphic
 from plaingrad.api.leaves import (
     Leaf,
     check_callable,
+    check_has_numbers,
+    checked_order,
     described,
     filled,
     fitting_tangents,
@@ -304,22 +306,6 @@ def derivative(
         return (y, d) if value else d
 
     return derivative_of
-
-
-def check_has_numbers(y: Any, f: Any) -> None:
-    """Refuse a result without numbers."""
-    if not structure_of(y, as_real=True)[1]:
-        raise ArgumentError(
-            f"{getattr(f, '__name__', 'the function')} returned {described(y)}, which holds no real or complex "
-            "number.\n  See docs: errors#argument"
-        )
-
-
-def checked_order(order: Any) -> int:
-    """The order of a derivative, if it is a natural number."""
-    if not isinstance(order, (int, np.integer)) or isinstance(order, bool) or order < 0:
-        raise ArgumentError(f"order must be 0, 1, 2, ..., not {order!r}.\n  See docs: errors#argument")
-    return int(order)
 
 
 def as_number(x: Any) -> Any:
