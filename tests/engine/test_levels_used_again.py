@@ -1,6 +1,7 @@
 """Levels are used again: nothing of one derivative is left for the next, whatever the program did with it."""
 
 import functools
+import dataclasses
 import gc
 import math
 import threading
@@ -12,6 +13,7 @@ import pytest
 import plaingrad
 from plaingrad.engine.calls import reuse
 from plaingrad.engine.compiled import core
+from plaingrad.engine.reverse.reverse import ReverseLevel
 
 needs_core = pytest.mark.skipif(core is None, reason="levels that are not compiled are made anew")
 
@@ -250,3 +252,98 @@ def test_a_rule_that_is_entered_in_between():
     finally:
         plaingrad.remove_rule(double)
     assert plaingrad.jvp(f, (3.0,), (1.0,))[1] == 12.0
+
+
+def of_arrays(v):
+    a = np.array([v[0], v[1], 2.0])
+    total = float(np.sum(np.sin(a) * a)) + float(np.linalg.norm(a)) + a.sum() + sum(v)
+    for k in range(2):
+        total += math.hypot(v[k], 2.0) + float(np.outer(a, a)[0, k])
+    return total
+
+
+def slopes_of_arrays(x, y):
+    r = math.sqrt(x * x + y * y + 4.0)
+    return [
+        math.sin(x) + x * math.cos(x) + x / r + 2.0 + x / math.hypot(x, 2.0) + 2.0 * x + y,
+        math.sin(y) + y * math.cos(y) + y / r + 2.0 + y / math.hypot(y, 2.0) + x,
+    ]
+
+
+@needs_core
+def test_what_is_decided_for_functions_of_arrays_lasts():
+    for _ in range(3):
+        assert plaingrad.grad(of_arrays)([0.7, 1.3]) == pytest.approx(slopes_of_arrays(0.7, 1.3))
+    assert not made_during(lambda: plaingrad.grad(of_arrays)([0.7, 1.3]))
+    decided = reuse.free_levels[ReverseLevel][-1][1].calls.prepared  # to hold the level would be a reference to it
+    wanted = (np.sum, np.sin, np.array, np.outer, np.linalg.norm, math.hypot, sum, range, float)
+    assert [f for f in wanted if f not in decided] == []
+
+
+def test_a_rule_of_the_program_replaces_what_was_decided_for_a_function_of_arrays():
+    def f(x):
+        return float(np.sum(np.arctan(x)))
+
+    x = np.array([0.5, 2.0])
+    expected = 1.0 / (1.0 + x * x)
+    assert plaingrad.grad(f)(x) == pytest.approx(expected)
+    plaingrad.rrule(np.arctan)(lambda x: (np.arctan(x), lambda z_bar: (7.0 * z_bar,)))
+    try:
+        assert plaingrad.grad(f)(x) == pytest.approx([7.0, 7.0])
+    finally:
+        plaingrad.remove_rule(np.arctan)
+    assert plaingrad.grad(f)(x) == pytest.approx(expected)
+    assert plaingrad.grad(f)(x) == pytest.approx(expected)
+
+
+class Celsius:
+    def __init__(self, x):
+        self.x = x
+
+    def __float__(self):
+        return self.x * 2.0
+
+
+def test_float_of_whatever_there_is_keeps_the_derivative():
+    def f(x):
+        y = float(np.float64(3.0) * x)
+        y += float(y) * float(2) * float(" 0.5 ") * float(True) + float(np.array(x)) + float(Celsius(x))
+        return y + float(np.array([x]).sum()) + float()
+
+    # 3 x, 3 x, x, 2 x, x
+    for _ in range(2):
+        assert plaingrad.grad(f)(1.5) == pytest.approx(10.0)
+        assert plaingrad.jvp(f, (1.5,), (1.0,))[1] == pytest.approx(10.0)
+        assert plaingrad.hvp(lambda x: f(x) * x, (1.5,), (1.0,))[0] == pytest.approx(20.0)
+        assert plaingrad.jacobian(lambda v: [f(v[0]) * v[1]])([1.5, 2.0])[0] == pytest.approx([20.0, 15.0])
+    with pytest.raises(ValueError, match="could not convert"):
+        plaingrad.grad(lambda x: x * float("none"))(1.0)
+    with pytest.raises(TypeError):
+        plaingrad.grad(lambda x: x * float(1, 2))(1.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    x: float
+    names: dict
+
+    def moved(self, by):
+        return dataclasses.replace(self, x=self.x * by)
+
+
+def test_methods_of_builtin_classes_called_through_the_class():
+    def f(x):
+        total = 0.0
+        for k in range(3):
+            one = Frozen(x * k, dict.fromkeys("ab", x)).moved(x)
+            object.__setattr__(one, "x", one.x + x)
+            values = []
+            list.append(values, one.x)
+            total += values[0] + one.names["a"] + float.fromhex("0x1p1") * x
+        return total
+
+    # k x^2 + x + x + 2 x for k = 0, 1, 2
+    for _ in range(2):
+        assert plaingrad.grad(f)(1.5) == pytest.approx(2 * 3 * 1.5 + 12)
+        assert plaingrad.jvp(f, (1.5,), (1.0,))[1] == pytest.approx(2 * 3 * 1.5 + 12)
+        assert plaingrad.hvp(f, (1.5,), (1.0,))[0] == pytest.approx(6.0)

@@ -42,6 +42,10 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 
+ARRAY_FUNCTIONS = frozenset((np.ufunc, type(np.sum)))
+WITHOUT_ARITHMETIC = frozenset(("mover", "inspector", "no_tangent", "higher_order", "outside", "asks"))
+
+
 def applier(calls: Calls, rule: Rule, f: Any) -> Any:
     """What to call instead of `f`, which has `rule`."""
     recorder = calls.level.recorder
@@ -50,7 +54,20 @@ def applier(calls: Calls, rule: Rule, f: Any) -> Any:
     if is_of_one_number(rule, f) and calls.level.unary:  # the rest is made where it is called
         rest = core.Later(recorder, rule, f, in_general)
         return calls.level.unary(f, rule.partials[0], math, rest.call)
+    if is_of_numpy_or_pairs(rule, f):
+        return recorder.compiled(f, rule, core.Later(recorder, rule, f, wholly_in_general).call)
     return recorder.compiled(f, rule, applier_in_python(calls, rule, f))
+
+
+def is_of_numpy_or_pairs(rule: Rule, f: Any) -> bool:
+    """Whether `f` is a function of NumPy, of two numbers, or `sum`, with a derivative by a rule of plaingrad's own."""
+    if rule.users or rule.variants or rule.mutates or rule.kind in WITHOUT_ARITHMETIC:
+        return False
+    if rule.kind != "composed" and not (rule.own and rule.gives_derivative):
+        return False
+    if type(f) is BuiltinFunctionType:
+        return f is sum or f.__module__ == "numpy" or (f.__module__ == "math" and len(rule.partials) != 1)
+    return is_among(type(f), ARRAY_FUNCTIONS) or getattr(f, "__objclass__", None) is np.ndarray
 
 
 def is_of_one_number(rule: Rule, f: Any) -> bool:
@@ -59,7 +76,7 @@ def is_of_one_number(rule: Rule, f: Any) -> bool:
         rule.kind == "scalar"
         and rule.own
         and not rule.variants
-        and len(rule.partials) == 1
+        and (len(rule.partials) == 1 or f is math.log)
         and callable(rule.partials[0])
         and type(f) is BuiltinFunctionType
         and f.__module__ == "math"
@@ -124,6 +141,11 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) ->
         if callable(partial) and (len(rule.partials) == 1 or f is math.log):
             return level.unary(f, partial, math, apply_rule)
     return apply_rule
+
+
+def wholly_in_general(level: Level, rule: Rule, f: Any) -> Any:
+    """The same with anything."""
+    return applier_in_python(level.calls, rule, f)
 
 
 def by_types(calls: Calls, rule: Rule, f: Any) -> Any:

@@ -106,7 +106,7 @@ def iterating(calls: Calls, f: Any) -> Any:
         return over_elements
     texts = calls.level.texts
     lists = 0 if on_heap else 2 if moves else 1  # long heaps are not gone through each time
-    return core.PlainCall(f, over_elements, texts, True, on_heap, lists, calls if moves else None).call
+    return core.PlainCall(f, over_elements, texts, True, on_heap, lists, calls if moves else None, True).call
 
 
 def safe(calls: Calls, x: Any, only_functions: bool) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.calls.c_code import guarded
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import OBJECT, kind_of
 from plaingrad.engine.users_code import adopt
 from plaingrad.engine.users_code.class_attributes import has_own_method
@@ -55,34 +56,45 @@ def parser(f: Any) -> Callable[[Level], Callable[..., Any]]:
     """float(x), complex(x): the rule for numbers; a string is compared with what left as text."""
 
     def make(level: Level) -> Callable[..., Any]:
-        rule = rulebook.find(f)
-        of_numbers = level.calls.applier(rule, f) if rule is not None else guarded(level.calls, f)
-
-        def parsed(*args: Any, **kwargs: Any) -> Any:
-            if len(args) == 1 and not kwargs:
-                x = args[0]
-                if type(x) is float and f is float:
-                    return x
-                if isinstance(x, (str, bytes, bytearray)):
-                    result = f(x)
-                    if level.texts:
-                        texts.check(level, x)
-                        if "_" in texts.decoded(x):  # between digits
-                            texts.check_number(
-                                level, result.item() if isinstance(result, np.generic) else result
-                            )
-                    return result
-                if f is float and (
-                    has_own_method(type(x), "__float__")
-                    or (kind_of(type(x)) == OBJECT and not isinstance(x, np.generic))
-                ):
-                    level.meet(x)
-                    return f(x)  # through the object's own __float__
-            return of_numbers(*args, **kwargs)
-
-        return parsed
+        recorder = level.recorder
+        if f is float and recorder is not None and is_own(rulebook.find(float)):
+            return core.FloatMaker(recorder, core.Later(recorder, None, float, of_anything).call).call
+        return of_anything(level, None, f)
 
     return make
+
+
+def is_own(rule: Rule | None) -> bool:
+    """Whether a rule is plaingrad's alone."""
+    return rule is not None and rule.own and not rule.users and not rule.variants
+
+
+def of_anything(level: Level, rule: None, f: Any) -> Callable[..., Any]:
+    """`float` or `complex` of any argument."""
+    found = rulebook.find(f)
+    of_numbers = level.calls.applier(found, f) if found is not None else guarded(level.calls, f)
+
+    def parsed(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs:
+            x = args[0]
+            if type(x) is float and f is float:
+                return x
+            if isinstance(x, (str, bytes, bytearray)):
+                result = f(x)
+                if level.texts:
+                    texts.check(level, x)
+                    if "_" in texts.decoded(x):  # between digits
+                        texts.check_number(level, result.item() if isinstance(result, np.generic) else result)
+                return result
+            if f is float and (
+                has_own_method(type(x), "__float__")
+                or (kind_of(type(x)) == OBJECT and not isinstance(x, np.generic))
+            ):
+                level.meet(x)
+                return f(x)  # through the object's own __float__
+        return of_numbers(*args, **kwargs)
+
+    return parsed
 
 
 def reader(f: Any) -> Callable[[Level], Callable[..., Any]]:

@@ -149,7 +149,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 11  # what the Python side expects; see `engine.compiled`
+VERSION = 12  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -186,5 +186,5 @@ include "opening.pxi"
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
-    MappedRule, ArithmeticUfunc, Later
+    MappedRule, ArithmeticUfunc, Later, FloatMaker
 ))  # of these, bound methods run as they are

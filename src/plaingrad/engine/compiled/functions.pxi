@@ -84,9 +84,10 @@ cdef class Later:
 
     def call(self, *args, **kwargs):
         """f(*args, **kwargs)."""
-        if self.made is None:
-            self.made = self.make(self.recorder.level, self.rule, self.f)
-        return self.made(*args, **kwargs)
+        made = self.made  # which is let go of when the level is closed
+        if made is None:
+            made = self.made = self.make(self.recorder.level, self.rule, self.f)
+        return made(*args, **kwargs)
 
 
 cdef class ScalarRule:
@@ -135,6 +136,35 @@ cdef class ScalarRule:
                 self.arithmetic._along_both(z, x, slope, curvature_of(self.known, v, w))
                 return z
         return self.general(x)
+
+
+cdef class FloatMaker:
+    """`float` of a number; of anything else the general way."""
+
+    cdef Arithmetic arithmetic
+    cdef object general
+
+    def __init__(self, arithmetic, general):
+        self.arithmetic, self.general = arithmetic, general
+
+    def call(self, *args, **kwargs):
+        """float(x)."""
+        cdef Place* i
+        if len(args) != 1 or kwargs:
+            return self.general(*args, **kwargs)
+        x = args[0]
+        if PyFloat_CheckExact(x):
+            return x
+        if type(x) is not NUMBER64:
+            return self.general(x)
+        z = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x))
+        if self.arithmetic.outer is not None:
+            self.arithmetic._along_both(z, x, 1.0, 0.0)
+            return z
+        i = self.arithmetic.table.find(<PyObject*> x)
+        if i != NULL:
+            self.arithmetic._along(z, 1.0, i)
+        return z
 
 
 cdef inline bint is_moderate(double x) noexcept:

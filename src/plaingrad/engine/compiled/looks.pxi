@@ -18,31 +18,72 @@ def classes_dropped():
     epoch += 1
 
 
+cdef object UFUNC = np.ufunc, ARRAY_FUNCTION = type(np.sum)
+
+
 cdef bint lasts(object f, object instead) except -1:
     """Whether what to call instead of `f` is so in the next derivative at this level, and holds no reference to that."""
     cdef PyObject* owner
-    cdef object general
     if type(f) is TYPE:
-        return instead is f and not has_feature(<PyTypeObject*> <PyObject*> f, Py_TPFLAGS_HEAPTYPE)
-    if not PyCFunction_Check(f) or not PyCFunction_Check(instead):
+        if has_feature(<PyTypeObject*> <PyObject*> f, Py_TPFLAGS_HEAPTYPE):
+            return False
+    elif PyCFunction_Check(f):
+        owner = PyCFunction_GET_SELF(f)
+        if owner == NULL or not PyModule_CheckExact(<object> owner):
+            return False
+    elif type(f) is UFUNC or type(f) is ARRAY_FUNCTION:
+        return is_free(instead)
+    else:
         return False
-    owner = PyCFunction_GET_SELF(f)
-    if owner == NULL or not PyModule_CheckExact(<object> owner):
-        return False
-    if instead is f:
-        return True
-    owner = PyCFunction_GET_SELF(instead)
-    if owner == NULL:
-        return False
-    if type(<object> owner) is InspectingCall:
-        return True
-    if not isinstance(<object> owner, ScalarRule):
-        return False
-    general = (<ScalarRule> <object> owner).general
-    if not PyCFunction_Check(general) or PyCFunction_GET_SELF(general) == NULL:
-        return False
-    general = <object> PyCFunction_GET_SELF(general)
-    return type(general) is Later and (<Later> general).made is None
+    return instead is f or is_free(instead)
+
+
+cdef bint is_free(object instead) except -1:
+    """Whether what is called instead of something has no reference to the level, once general forms are let go of."""
+    cdef object owner
+    while PyCFunction_Check(instead) and PyCFunction_GET_SELF(instead) != NULL:
+        owner = <object> PyCFunction_GET_SELF(instead)
+        if type(owner) is InspectingCall:
+            return True
+        if type(owner) is PlainCall:
+            return (<PlainCall> owner).lasts
+        if type(owner) is Later:
+            (<Later> owner).made = None
+            return True
+        if isinstance(owner, ArrayRule):
+            instead = (<ArrayRule> owner).general
+        elif isinstance(owner, ScalarRule):
+            instead = (<ScalarRule> owner).general
+        elif type(owner) is QuietCall:
+            instead = (<QuietCall> owner).general
+        elif type(owner) is FloatMaker:
+            instead = (<FloatMaker> owner).general
+        elif type(owner) is SumRule:
+            instead = (<SumRule> owner).general
+        elif type(owner) is PairRule:
+            instead = (<PairRule> owner).general
+        else:
+            return False
+    return False
+
+
+cdef int forget_methods(dict methods) except -1:
+    """As `forget`, of what was decided for C methods, by class and name."""
+    cdef list classes = list(methods), gone
+    cdef dict known
+    for cls in classes:
+        if type(cls) is not TYPE or has_feature(<PyTypeObject*> <PyObject*> cls, Py_TPFLAGS_HEAPTYPE):
+            del methods[cls]
+            continue
+        known = methods[cls]
+        gone = [name for name, decision in known.items() if decision is not None and not is_free(decision)]
+        for name in gone:
+            del known[name]
+    return 0
+
+
+cdef enum:
+    METHODS = 3, BOUND = 5  # where these are in `Calls.seen`
 
 
 def forget(tuple seen):
@@ -64,7 +105,9 @@ def forget(tuple seen):
         for key in gone:
             prepared.pop(key)
     for k in range(2, len(seen)):
-        if seen[k]:
+        if k == METHODS or k == BOUND:
+            forget_methods(seen[k])
+        elif seen[k]:
             seen[k].clear()
 
 
@@ -189,6 +232,8 @@ cdef class Looks:
             return self.prep(<object> known)
         if self._is_settled(o) and has_feature(type_of(o), Py_TPFLAGS_HEAPTYPE) and not isinstance(o, type):
             return self._method_of_class(o, name)
+        if t is TYPE and not has_feature(<PyTypeObject*> <PyObject*> o, Py_TPFLAGS_HEAPTYPE):
+            return self.prep(PyObject_GetAttr(o, name))  # `object.__setattr__`, `dict.fromkeys`
         if PyModule_CheckExact(o):
             return self.prep(self.slow_attr(o, name))
         if type_of(t).tp_hash == hash_of_classes:
@@ -308,10 +353,11 @@ cdef class PlainCall:
     cdef bint floats, on_heap
     cdef int lists
     cdef object calls  # whose `made` is the iterator that `f` makes, or None
+    cdef bint lasts  # `general` holds no reference to the level
 
-    def __init__(self, f, general, texts, floats, on_heap=False, lists=NO_LISTS, calls=None):
+    def __init__(self, f, general, texts, floats, on_heap=False, lists=NO_LISTS, calls=None, lasts=False):
         self.f, self.general, self.texts, self.floats, self.on_heap = f, general, texts, floats, on_heap
-        self.lists, self.calls = lists, calls
+        self.lists, self.calls, self.lasts = lists, calls, lasts
 
     def call(self, *args, **kwargs):
         """f(*args, **kwargs)."""

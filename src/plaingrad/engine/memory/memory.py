@@ -100,7 +100,7 @@ def overlaps_itself(a: np.ndarray) -> bool:
     Sorted by stride, each axis must step beyond the whole extent of the smaller ones. May say True for
     exotic layouts that do not overlap; that costs time, never correctness.
     """
-    if a.size == 0:
+    if a.flags.forc or a.size == 0:  # contiguous, in one order or the other
         return False
     reach = a.itemsize
     for stride, n in sorted((abs(stride), n) for stride, n in zip(a.strides, a.shape, strict=True) if n > 1):
