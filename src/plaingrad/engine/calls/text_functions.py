@@ -23,6 +23,7 @@ from plaingrad.engine.values import text_into_c, texts, truncated
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
+    from plaingrad.rulebook import Rule
 
 
 def formatter(f: Any) -> Callable[[Level], Callable[..., Any]]:
