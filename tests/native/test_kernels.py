@@ -122,3 +122,18 @@ def test_a_vectorized_function_with_a_rule_goes_by_the_rule():
 
     plaingrad.scalar_rule(known, 10.0)
     assert grad(numba.njit(lambda x: known(x) * 1.0), tier="native")(2.0) == 10.0
+
+
+@numba.vectorize
+def cubed(x):
+    return wave(x) * x
+
+
+@numba.vectorize
+def halved(x):
+    return x * 0.5
+
+
+def test_two_of_them_in_one_function_are_two():
+    f = numba.njit(lambda x: (cubed(x) - halved(x) + halved(halved(x))).sum())
+    np.testing.assert_allclose(grad(f)(X), 3 * X**2 + np.sin(X) + X * np.cos(X) - 0.25, rtol=1e-13)

@@ -33,6 +33,7 @@ from plaingrad.native.lowering import (
     kernels,
     of_python,
     statistics,
+    stencil_kernels,
 )
 from plaingrad.native.lowering.composition import COMPOSED
 from plaingrad.native.program.dispatchers import identity, is_dispatcher, options_of, python_function
@@ -62,7 +63,7 @@ from plaingrad.native.program.value_types import has_tangent, is_array, settled,
 
 # the files that enter their functions into the table
 COMPOSITIONS = tuple(
-    file.__name__ for file in (decompositions, formulas_again, kernels, of_python, statistics)
+    file.__name__ for file in (decompositions, formulas_again, of_python, statistics, stencil_kernels)
 )
 SHORT = 12  # statements: a function this long is put in the place of every call
 ROOM = 300  # statements that the copies of one longer function may take in one caller, beyond the first copy

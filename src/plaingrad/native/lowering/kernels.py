@@ -13,7 +13,6 @@ from types import FunctionType
 from typing import Any
 
 import numba
-import numpy as np
 from numba.core import types
 from numba.np.numpy_support import as_dtype
 from numba.np.ufunc.dufunc import DUFunc
@@ -22,7 +21,7 @@ from plaingrad import rulebook
 from plaingrad.errors import NativeError
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
-from plaingrad.native.lowering.stencil_kernels import by_places, is_stencil
+from plaingrad.native.lowering.stencil_kernels import by_places, captured, is_stencil
 
 DIVISIONS = ("/", "//", "%", "/=", "//=", "%=")
 PASSED_ON = ("fastmath", "boundscheck")
@@ -81,7 +80,7 @@ def _compiled(kernel: FunctionType, options: tuple[tuple[str, Any], ...]) -> Any
 def _form(kernel: Any, ranks: tuple[int, ...], scalars: tuple[Any, ...], element: Any) -> Any:
     """A function of numbers and arrays of these ranks that calls `kernel` for every element of their broadcast."""
     names = [f"x{k}" for k in range(len(ranks))]
-    space: dict[str, Any] = {"np": np, "kernel": kernel, "element": element}
+    space: dict[str, Any] = {"kernel": kernel, "element": element}
     space.update({f"t{k}": t for k, t in enumerate(scalars)})
     rank = max(ranks, default=0)
     places = [f"i{d}" for d in range(rank)]
@@ -91,12 +90,12 @@ def _form(kernel: Any, ranks: tuple[int, ...], scalars: tuple[Any, ...], element
         given.append(f"t{k}({at})")
     call = f"kernel({', '.join(given)})"
     if not rank:
-        return _made(f"def form({', '.join(names)}):\n    return {call}\n", space)
+        return captured(f"def form({', '.join(names)}):\n    return {call}\n", space)
     arrays = [x for x, r in zip(names, ranks, strict=True) if r]
     lines = [f"def loop({', '.join(names)}):", f"    out = np.empty({arrays[0]}.shape, element)"]
     lines += [f"{'    ' * (d + 1)}for {i} in range(out.shape[{d}]):" for d, i in enumerate(places)]
     lines += [f"{'    ' * (rank + 1)}out[{', '.join(places)}] = {call}", "    return out"]
-    loop = _made("\n".join(lines) + "\n", space, "loop")
+    loop = captured("\n".join(lines) + "\n", space, "loop")
     if len(arrays) == 1:
         return loop
     alike = (
@@ -118,11 +117,4 @@ def _form(kernel: Any, ranks: tuple[int, ...], scalars: tuple[Any, ...], element
     shape = "".join(f"n{d}, " for d in range(rank))
     whole = [f"np.broadcast_to({x}, ({shape}))" if r else x for x, r in zip(names, ranks, strict=True)]
     lines.append(f"    return loop({', '.join(whole)})")
-    return _made("\n".join(lines) + "\n", {**space, "loop": numba.njit(loop)})
-
-
-def _made(source: str, space: dict[str, Any], name: str = "form") -> Any:
-    """The function `name` that `source` defines."""
-    space = {**space, "__name__": __name__}
-    exec(compile(source, f"<kernel {name}>", "exec"), space)
-    return space[name]
+    return captured("\n".join(lines) + "\n", {**space, "loop": numba.njit(loop)})

@@ -80,10 +80,21 @@ def _form(
     reach = around or tuple([(min(0, *o), max(0, *o)) if o else (0, 0) for o in moved.offsets])
     if len(reach) != rank:
         raise Unknown
-    space: dict[str, Any] = {"np": np, "element": element, "border": element(border), "__name__": __name__}
-    space["kernel"] = dispatcher_of(_with_cells(tree, kernel))
-    exec(compile(_loops(names, moved, reach, bool(border)), "<stencil>", "exec"), space)
-    return space["form"]
+    space = {
+        "element": element,
+        "border": element(border),
+        "kernel": dispatcher_of(_with_cells(tree, kernel)),
+    }
+    return captured(_loops(names, moved, reach, bool(border)), space)
+
+
+def captured(source: str, space: dict[str, Any], name: str = "form") -> Any:
+    """The function `name` that `source` defines; it captures what is in `space`, which tells it from others like it."""
+    inner = textwrap.indent(source, "    ")
+    made: dict[str, Any] = {}
+    exec(compile(f"def maker({', '.join(space)}):\n{inner}    return {name}\n", f"<{name}>", "exec"),
+         {"np": np, "__name__": __name__}, made)  # fmt: skip
+    return made["maker"](**space)
 
 
 def _loops(names: list[str], moved: _Moved, reach: tuple[tuple[int, int], ...], has_border: bool) -> str:
