@@ -93,9 +93,9 @@ from plaingrad.tangents import (
 )
 
 if _TYPE_CHECKING:
-    from plaingrad.diagnosis import explain
+    from plaingrad.diagnosis import explain, profile
 
-_OF_DIAGNOSIS = ("explain",)  # imported when they are asked for
+_OF_DIAGNOSIS = ("explain", "profile")  # imported when they are asked for
 
 __version__ = "0.1.0"
 
@@ -151,6 +151,7 @@ __all__ = [
     "nestlevel",
     "nondifferentiable",
     "prefer_mode",
+    "profile",
     "project_to",
     "ravel",
     "remove_rule",

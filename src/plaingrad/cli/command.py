@@ -36,6 +36,7 @@ examples:
   plaingrad grad model.py:loss --at '[[1, 2, 3]]' --array    lists of numbers become NumPy arrays
   plaingrad check model.py:loss --at '[1.5, 10]' --wrt 0     argument 1 is a count, not to be differentiated
   plaingrad why model.py:loss --at '[0.0]'                   which line makes it nan, which one cuts the gradient
+  plaingrad profile model.py:loss --at '[0.5]' --save p.html where time and memory go, by line
   plaingrad show model.py:loss                               the rewritten instructions beside the original
   plaingrad coverage scipy.linalg --refused                  what of a library has no derivative, and why
   plaingrad cache prune --age 30                             forget compiled derivatives unused for 30 days
@@ -127,6 +128,7 @@ def parser() -> argparse.ArgumentParser:
             why_command,
             "say where the derivative is not finite, and which inputs have no influence, by line",
         ),
+        ("profile", profile_command, "say where time and memory of the gradient go, by line"),
         ("why-not-native", why_not_native_command, "list what stands in the way of the native tier"),
     ):
         add_options(command(name, run, text), name)
@@ -159,12 +161,14 @@ def add_options(sub: argparse.ArgumentParser, name: str) -> None:
         action="append",
         help="differentiate this argument (name or position, repeatable); otherwise all with numbers",
     )
-    if name in ("check", "why"):
+    if name in ("check", "why", "profile"):
         sub.add_argument("--json", action="store_true", help="print JSON")
     if name == "why":
         sub.add_argument(
             "--mode", choices=("reverse", "forward"), default="reverse", help="cotangents, or tangents"
         )
+    if name == "profile":
+        sub.add_argument("--save", metavar="PAGE.html", help="write the annotated source as an HTML page")
     if name == "check":
         sub.add_argument(
             "--tolerance",
@@ -220,6 +224,18 @@ def why_command(options: argparse.Namespace) -> int:
     found = explain(call.f, *call.args, argnums=call.wrt, mode=options.mode)
     print(json.dumps(found.as_json()) if options.json else found)
     return int(bool(found.events))
+
+
+def profile_command(options: argparse.Namespace) -> int:
+    """`plaingrad profile`: the table of lines, and the page if it is asked for."""
+    from plaingrad.diagnosis import profile
+
+    call = Call.from_options(options)
+    found = profile(call.f, *call.args, argnums=call.wrt)
+    print(json.dumps(found.as_json()) if options.json else found)
+    if options.save:
+        found.save(options.save)
+    return 0
 
 
 def why_not_native_command(options: argparse.Namespace) -> int:

@@ -7,5 +7,6 @@ line, by `debug=True` of the operators, and by `testing`.
 
 from plaingrad.diagnosis.debugging import debugged
 from plaingrad.diagnosis.explanation import Explanation, explain
+from plaingrad.diagnosis.profiling import Profile, profile
 
-__all__ = ["Explanation", "debugged", "explain"]
+__all__ = ["Explanation", "Profile", "debugged", "explain", "profile"]

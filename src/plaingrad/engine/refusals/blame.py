@@ -18,7 +18,7 @@ from typing import Any
 
 ENGINE = "plaingrad."
 # Files that no one has written: they are made by packages, or by the interpreter.
-MADE = re.compile(r"<(frozen |string>|.*generated|decorator-gen|__array_function__|template)")
+MADE = re.compile(r"<(frozen |plaingrad |string>|.*generated|decorator-gen|__array_function__|template)")
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
