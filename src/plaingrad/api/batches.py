@@ -14,6 +14,7 @@ from plaingrad.critical import imported
 from plaingrad.engine.memory.entries import entries_of, has_fields
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.errors import ArgumentError
+from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import is_zero
 
 P = ParamSpec("P")
@@ -94,6 +95,7 @@ class Batch:
         self.sizes: dict[int, str] = {}
         pairs = enumerate(zip(args, axes, strict=True))
         self.structures = [self._structure(x, axis, f"argument {n}", {}) for n, (x, axis) in pairs]
+        self.is_flat = all(structure is None or type(structure) is Leaf for structure in self.structures)
         if not self.arrays:
             raise ArgumentError("no argument is mapped: in_axes has no axis.\n  See docs: errors#argument")
         if len(self.sizes) > 1:
@@ -109,7 +111,11 @@ class Batch:
 
     def row(self, k: int) -> list[Any]:
         """The arguments of example `k`."""
-        parts = here(recorded.entries_of_arrays, self.arrays, k)
+        plainly = CURRENT.get() is PLAIN
+        parts = [x[k] for x in self.arrays] if plainly else here(recorded.entries_of_arrays, self.arrays, k)
+        if self.is_flat:
+            pairs = zip(self.structures, self.args, strict=True)
+            return [x if structure is None else parts[structure.position] for structure, x in pairs]
         return [
             with_values(structure, x, parts) for structure, x in zip(self.structures, self.args, strict=True)
         ]
