@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.errors import CotangentError, MissingRuleError, RuleError
 from plaingrad.misfits import misfit
 from plaingrad.rule_data import Rule, name_of
@@ -97,6 +97,8 @@ def module_for(function: Any, args: tuple[Any, ...]) -> Any:
     for x in args:
         if isinstance(x, (np.ndarray, np.generic)):
             return np
+        if number_classes.is_own(x):
+            return number_classes.known[type(x)].functions(x)
     for x in args:
         if isinstance(x, complex):
             return cmath
@@ -132,11 +134,20 @@ def scaled(z_bar: Any, partial: Any, m: Any, args: tuple[Any, ...], z: Any) -> A
             return z_bar
         return -z_bar if partial == -1 else z_bar * partial
     slope = partial(m, *args, z)
-    if isinstance(slope, complex) or (
-        isinstance(slope, (np.ndarray, np.generic)) and slope.dtype.kind == "c"
+    if (
+        isinstance(slope, complex)
+        or (isinstance(slope, (np.ndarray, np.generic)) and slope.dtype.kind == "c")
+        or number_classes.known
+        and is_own_complex(slope)
     ):
         slope = slope.conjugate()
     return z_bar * slope
+
+
+def is_own_complex(x: Any) -> bool:
+    """Whether `x` is a complex number with arithmetic of its own."""
+    known = number_classes.of(x)
+    return known is not None and known.is_complex
 
 
 def linear(function: Any, adjoint: Callable[..., Any]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent
 from plaingrad.tangents.fields import parts_of
@@ -26,7 +27,7 @@ def misfit(d: Any, x: Any, summed: bool = True) -> str | None:
     """
     if d is None or d is NoTangent or d is ZeroTangent or isinstance(d, Thunk):
         return None
-    if is_instance(x, (float, complex, Fraction, Decimal, np.inexact)):
+    if is_instance(x, (float, complex, Fraction, Decimal, np.inexact)) or number_classes.is_own(x):
         is_number = _is_numeric(d) and (summed or np.shape(d) == ())
         return None if is_number else f"{_described(d)} for {_described(x)}"
     if isinstance(x, np.ndarray):
@@ -65,7 +66,11 @@ def _fields_misfit(d: Any, x: Any, summed: bool) -> str | None:
 
 
 def _is_numeric(d: Any) -> bool:
-    return is_instance(d, NUMERIC) or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
+    return (
+        is_instance(d, NUMERIC)
+        or number_classes.is_own(d)
+        or (isinstance(d, np.ndarray) and d.dtype.kind in "fciubO")
+    )
 
 
 def _broadcasts(shape: tuple[int, ...], other: tuple[int, ...], summed: bool) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.api import recorded
 from plaingrad.api.gradients import at_point, in_fastest, vjp
 from plaingrad.api.jacobian_entries import check_holomorphic
@@ -364,7 +365,8 @@ def first(f: Any, x: Any, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     args = (x, *others)
     held = (None,) * len(others)
     if not isinstance(x, (complex, np.complexfloating)):
-        y, y_dot = push(f, args, (type(x)(1), *held), kwargs)
+        one = number_classes.made(x, 1) if number_classes.is_own(x) else type(x)(1)
+        y, y_dot = push(f, args, (one, *held), kwargs)
         return y, mirrored(y, y_dot)
     seed = np.array([1, 1j], direction_type(x))
     y, y_dot = push(f, args, (seed, *held), kwargs, chunk=2)

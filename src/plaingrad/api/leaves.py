@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.api import recorded
 from plaingrad.api.information import TO_SAY, say_form
 from plaingrad.class_keys import all_among, is_instance
@@ -88,7 +89,7 @@ def may_have_tangent(x: Any, depth: int = 0) -> bool:
     if kind == NUMBER:
         return True
     if kind == ARRAY:
-        return x.dtype.kind in "fciu"
+        return x.dtype.kind in "fciuO"
     if depth > 20:
         return False
     if kind in (SEQUENCE, MAPPING):
@@ -188,7 +189,10 @@ class Fit:
             raise self.misfit(path, "a number", d)
         self._refuse_complex(path, d, x)
         if isinstance(d, int):
-            return type(x)(d) if is_instance(x, (Decimal, Fraction)) else float(d)
+            exact = is_instance(x, (Decimal, Fraction)) or number_classes.is_own(x)
+            return (
+                (number_classes.made(x, d) if number_classes.is_own(x) else type(x)(d)) if exact else float(d)
+            )
         return d
 
     def _array(self, d: Any, x: np.ndarray, path: str) -> Any:
@@ -198,6 +202,8 @@ class Fit:
             d = here(recorded.as_array, d)
         if d.shape != x.shape:
             raise self.misfit(path, f"an array of shape {x.shape}", d)
+        if x.dtype.kind == "O":
+            return d
         if d.dtype.kind not in "fciub":
             raise self.misfit(path, "an array of numbers", d)
         if x.dtype.kind != "c":

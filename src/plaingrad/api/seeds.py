@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.api.leaves import Leaf, described
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.errors import NonScalarOutputError
@@ -18,14 +19,21 @@ def unit_cotangent(y: Any, f: Any) -> Any:
         return 1.0
     kind = kind_of(type(y))
     name = getattr(f, "__name__", "the function")
-    if kind == NUMBER and not isinstance(y, (complex, np.complexfloating)):
+    own = number_classes.of(y)
+    if own is not None and not own.is_complex:
+        return own.made(y, 1)
+    if kind == NUMBER and own is None and not isinstance(y, (complex, np.complexfloating)):
         return 1.0 if isinstance(y, (float, np.floating)) else type(y)(1)
     if kind == ARRAY and y.shape == () and y.dtype.kind in "fiu":
         return np.ones((), y.dtype if y.dtype.kind == "f" else float)
     truth = isinstance(y, (bool, np.bool_)) or (kind == ARRAY and y.dtype.kind == "b")
     if isinstance(y, (int, np.integer)) and not truth:
         return 1.0
-    if isinstance(y, (complex, np.complexfloating)) or (kind == ARRAY and y.dtype.kind == "c"):
+    if (
+        own is not None
+        or isinstance(y, (complex, np.complexfloating))
+        or (kind == ARRAY and y.dtype.kind == "c")
+    ):
         hint = "return its real part or its absolute value, or use vjp with the cotangent you mean"
     elif y is None:
         hint = "is a `return` missing?"

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.api import choice, recorded
 from plaingrad.api.jacobian_entries import jacobian_entry
 from plaingrad.api.leaves import (
@@ -299,7 +300,10 @@ class Task:
 
     def _is_exact(self) -> bool:
         """Whether a number is of a type that no array of floats can hold: its tangents are of that type too."""
-        return any(is_instance(leaf.x, (Fraction, Decimal)) for leaf in self.x_leaves)
+        return any(
+            is_instance(leaf.x, (Fraction, Decimal)) or number_classes.is_own(leaf.x)
+            for leaf in self.x_leaves
+        )
 
     def _pushed(self, start: int, count: int) -> tuple[Any, Any]:
         """The value, and the tangents along `count` unit directions; of a single one, without a leading axis."""

@@ -12,6 +12,7 @@ from plaingrad.extend.doors import (
     stop_gradient,
 )
 from plaingrad.extend.listing import rules
+from plaingrad.extend.number_classes import number_class
 from plaingrad.rules import derivatives as _derivatives
 
 _derivatives.OPERATORS.update(rrule=rrule)
@@ -23,6 +24,7 @@ __all__ = [
     "frule",
     "linear_rule",
     "nondifferentiable",
+    "number_class",
     "remove_rule",
     "rrule",
     "rules",

@@ -2,6 +2,7 @@
 
 from plaingrad import rulebook
 from plaingrad.rules import bottleneck, concurrency, elementwise, internals, pydantic, special
+from plaingrad.rules import numbers as rules_of_numbers
 from plaingrad.rules import numpy as numpy_rules
 from plaingrad.rules import pandas as pandas_rules
 from plaingrad.rules import python as python_rules
@@ -13,6 +14,7 @@ rulebook.when_met("_asyncio", concurrency.rules_of_asyncio)
 bottleneck.wait()
 pandas_rules.wait()
 pydantic.wait()
+rules_of_numbers.wait()
 scipy_rules.wait()
 
 __all__ = ["bottleneck", "concurrency", "elementwise", "internals", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]

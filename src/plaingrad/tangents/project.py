@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance, is_own_key
 
 
@@ -36,7 +37,10 @@ def for_numpy(x: Any) -> Any:
 
 def is_complex(x: Any) -> bool:
     """Whether `x` is a complex number or array; NumPy is not asked about numbers, whose class may have no hash."""
-    return isinstance(x, complex) if isinstance(x, (float, complex)) else bool(np.iscomplexobj(x))
+    if isinstance(x, (float, complex)):
+        return isinstance(x, complex)
+    known = number_classes.of(x)
+    return bool(np.iscomplexobj(x)) if known is None else known.is_complex
 
 
 def project(x_bar: Any, x: Any) -> Any:
@@ -55,12 +59,25 @@ def project(x_bar: Any, x: Any) -> Any:
         return np.asarray(x_bar)
     if isinstance(x_bar, np.ndarray):
         x_bar = np.sum(x_bar) if x_bar.ndim else x_bar[()]
+    if number_classes.known:
+        x_bar = in_the_arithmetic_of(x, x_bar)
     if not isinstance(x, (complex, np.complexfloating)) and isinstance(x_bar, (complex, np.complexfloating)):
-        x_bar = x_bar.real
+        x_bar = x_bar if number_classes.is_own(x) else x_bar.real
     if isinstance(x, Decimal):  # Decimal mixes with no float
         return x_bar if isinstance(x_bar, Decimal) else as_decimal(x_bar)
     if isinstance(x_bar, Decimal) or (is_instance(x_bar, Fraction) and not is_instance(x, Fraction)):
         return float(x_bar)
+    return x_bar
+
+
+def in_the_arithmetic_of(x: Any, x_bar: Any) -> Any:
+    """`x_bar` in the class of `x`, if one of them is a number with arithmetic of its own."""
+    if number_classes.is_own(x):
+        return number_classes.made(x, x_bar)
+    if number_classes.is_own(x_bar):
+        if is_instance(x, (Decimal, Fraction)):
+            return type(x)(str(x_bar))
+        return number_classes.plain(x_bar, isinstance(x, (complex, np.complexfloating)))
     return x_bar
 
 

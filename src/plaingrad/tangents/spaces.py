@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance, is_subclass
 from plaingrad.errors import CotangentError
 from plaingrad.tangents.fields import parts_of
@@ -79,6 +80,8 @@ def _type_for(cls: type) -> type:
     for base in NUMBERS:
         if is_subclass(cls, base):
             return base
+    if number_classes.find(cls) is not None:
+        return cls
     if issubclass(cls, WITHOUT):
         return NoTangentType
     if issubclass(cls, np.ndarray):
@@ -108,7 +111,7 @@ def has_tangent_space(x: Any, as_real: bool = False) -> bool:
 
 def holds_number(x: Any, seen: set[int]) -> bool:
     """Whether a real or complex number is in `x`, leaving aside the objects whose ids are in `seen`."""
-    if is_instance(x, (*NUMBERS, np.inexact)):
+    if is_instance(x, (*NUMBERS, np.inexact)) or number_classes.find(type(x)) is not None:
         return True
     if isinstance(x, WITHOUT):
         return False
@@ -173,7 +176,7 @@ def _zero(x: Any, made: dict[int, Any]) -> Any:
         parts = [_zero(part, made) for part in x]
         return cls(*parts) if hasattr(cls, "_fields") else tuple(parts)
     else:
-        return cls(0)
+        return number_classes.made(x, 0) if number_classes.is_own(x) else cls(0)
     made[id(x)] = x, z
     return z
 
@@ -263,6 +266,8 @@ def _projection(x: Any, made: dict[int, Any]) -> Callable[[Any], Any]:
         entry_projections = [_projection(part, made) for part in x]
         found[:] = None, _postponable(functools.partial(_to_sequence, cls, entry_projections))
         return found[1]
+    if number_classes.is_own(x):
+        return _postponable(functools.partial(_to_own, x))
     return _postponable(functools.partial(_to_number, cls))
 
 
@@ -283,8 +288,18 @@ def _postponable(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return projected
 
 
+def _to_own(x: Any, tangent: Any) -> Any:
+    if not is_instance(tangent, (*NUMBERS, int, np.number, np.ndarray)) and not number_classes.is_own(
+        tangent
+    ):
+        raise _misfit(f"a number of type {type(x).__name__}", tangent)
+    return project(tangent, x)
+
+
 def _to_number(cls: type, tangent: Any) -> Any:
-    if not is_instance(tangent, (*NUMBERS, int, np.number, np.ndarray)):
+    if not is_instance(tangent, (*NUMBERS, int, np.number, np.ndarray)) and not number_classes.is_own(
+        tangent
+    ):
         raise _misfit(f"a number of type {cls.__name__}", tangent)
     number = project(tangent, cls(0))
     if type(number) is cls:

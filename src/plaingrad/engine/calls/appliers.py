@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import any_among, classes_of, is_among
 from plaingrad.critical import imported
 from plaingrad.engine.calls import specials
@@ -125,8 +125,11 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) ->
 
                 return subclasses.call(level, f, args, kwargs, write, True)
             return written(f, args, kwargs)
-        if in_floats and any_among(args, EXACT):  # which mix with no float
-            args = tuple([calls.prep(float)(x) if is_among(type(x), EXACT) else x for x in args])
+        if in_floats and (
+            any_among(args, EXACT) or any(map(number_classes.is_own, args))
+        ):  # which mix with no float
+            exact = EXACT.union(number_classes.known)
+            args = tuple([calls.prep(float)(x) if is_among(type(x), exact) else x for x in args])
         return level.apply(rule, f, args, kwargs)
 
     if type(f) is FunctionType and f.__closure__ and not rule.own:

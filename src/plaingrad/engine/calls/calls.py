@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key
-from plaingrad.engine.calls import elsewhere, rewritten_forms, specials, text_functions
+from plaingrad.engine.calls import elsewhere, own_numbers, rewritten_forms, specials, text_functions
 from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
@@ -192,7 +192,6 @@ class Calls(ObjectAccess):
         functions = self.functions
         prepared = self.prepared
         decide_function = self._decide_function
-        decide = self._decide
         code_is_watched = codes.is_watched  # by `code_changed`; f.__code__ is slow then
 
         def prep(f: Any) -> Any:
@@ -216,7 +215,7 @@ class Calls(ObjectAccess):
                         return instead
             except TypeError:  # a class without hash
                 pass
-            return decide(f)
+            return self._decide(f)
 
         return prep
 
@@ -339,6 +338,8 @@ class Calls(ObjectAccess):
         if is_among(cls, HARMLESS_CLASSES) or cls.__module__ == "types":
             return cls
         kind = kind_of(cls)
+        if kind == NUMBER and number_classes.find(cls) is not None:
+            return own_numbers.constructor(self.level, cls)
         if kind == NUMBER:
             base = next((c for c in cls.__mro__ if not is_heap(c)), object)
             rule = rulebook.find(lookup(base, "__new__"))

@@ -8,6 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance, is_own_key
 from plaingrad.engine.calls.meeting import NEEDS_NOTHING, is_holder
 from plaingrad.engine.fusion.hot_hooks import generated
@@ -59,7 +60,7 @@ def comparisons(level: Level) -> tuple[Callable[[Any, Any], Any], ...]:
 
     def unknown(f: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
         if kind_of(type(a)) == NUMBER or kind_of(type(b)) == NUMBER:
-            if is_instance(a, (Fraction, Decimal)) or is_instance(b, (Fraction, Decimal)):
+            if any(is_instance(x, (Fraction, Decimal)) or number_classes.is_own(x) for x in (a, b)):
                 return level.outside(f, a, b)  # they take each other apart to compare; no derivative is lost
         level.calls.meet_all(a)
         level.calls.meet_all(b)

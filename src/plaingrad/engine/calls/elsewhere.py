@@ -242,10 +242,27 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
 }
 
 
+#: Functions of mpmath branch on whether a number is whole: what is then computed depends on it no more.
+BRANCHING = "mpmath.functions."
+
+
+def _of_numbers(level: Level, f: FunctionType) -> Callable[..., Any]:
+    """A function of mpmath that has no rule; its first argument is the context."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if any(map(level.is_active, (*args[1:], *kwargs.values()))):
+            missing_rule(f, "It is computed in another way where a number is whole.")
+        return level.native(f, args, kwargs)
+
+    return call
+
+
 def special(f: Any, level: Level) -> Callable[..., Any] | None:
     """What to call instead of `f` if it hands work to code outside the level, else None."""
     module = getattr(f, "__module__", None) or getattr(getattr(f, "__objclass__", None), "__module__", None)
     if type(module) is not str:
         return None
     make = FUNCTIONS.get((module, getattr(f, "__qualname__", "")))
+    if make is None and module.startswith(BRANCHING) and type(f) is FunctionType:
+        return _of_numbers(level, f)
     return None if make is None else make(level, f)

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key, key_of
-from plaingrad.engine.calls import elsewhere, frames, specials
+from plaingrad.engine.calls import elsewhere, frames, own_numbers, specials
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.meeting import Meeting
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
@@ -148,6 +148,12 @@ class ObjectAccess(Meeting):
             missing_rule(lookup(t, name), "It hands out the address of differentiated numbers.")
         if name in specials.EXACT_PARTS and t is Fraction and id(o) in self.level.index:
             missing_rule(lookup(t, name), "It takes a differentiated number apart into whole numbers.")
+        own = number_classes.of(o) if number_classes.known else None
+        if own is not None and id(o) in self.level.index:
+            if name in own.inside or name in number_classes.REDUCED:
+                missing_rule(lookup(t, name), "It takes a differentiated number apart.")
+            if name in own_numbers.PARTS:
+                return own_numbers.part(self.level, own, o, name)
         result = getattr(o, name)
         if name == "base" and kind == ARRAY:
             self.level.borrowed.check_base(o, result)
@@ -156,7 +162,7 @@ class ObjectAccess(Meeting):
             and kind_of(type(result)) == NUMBER
             and result is not o
             and id(o) in self.level.index
-            and not is_heap(t)
+            and (own is not None or not is_heap(t))
         ):
             missing_rule(lookup(t, name), "It makes a new number from a differentiated one.")
         return result

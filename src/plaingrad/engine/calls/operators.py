@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
-from plaingrad.class_keys import is_among, is_subclass
+from plaingrad import number_classes, rulebook
+from plaingrad.class_keys import entry_for, is_among, is_subclass
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.operands import in_place_with_object, with_object
 from plaingrad.engine.compiled import core
@@ -27,6 +27,7 @@ from plaingrad.engine.values import array_classes, subclasses, texts, truncated
 from plaingrad.engine.values.users_numbers import constant
 from plaingrad.rewrite import PLAIN
 from plaingrad.rewrite.hooks import BINARY, IN_PLACE
+from plaingrad.rules import numbers
 from plaingrad.rules.numpy import objects
 
 
@@ -44,7 +45,13 @@ class Operators(Identities):
             if z is not None:
                 return z
         ka, kb = kind_of(ta), kind_of(tb)
-        if (ka != OBJECT and is_heap(ta)) or (kb != OBJECT and is_heap(tb)):
+        own = (
+            number_classes.known
+            and (is_among_known(ta) or is_among_known(tb))
+            and ka != OBJECT
+            and kb != OBJECT
+        )
+        if not own and ((ka != OBJECT and is_heap(ta)) or (kb != OBJECT and is_heap(tb))):
             z = self._own_operator(name, a, b)
             if z is not NotImplemented:
                 return z
@@ -95,6 +102,11 @@ class Operators(Identities):
             a = constant(self, a)
         if kb == NUMBER and type(b) is not float and type(b) is not int:
             b = constant(self, b)
+        if number_classes.known and (number_classes.is_own(a) or number_classes.is_own(b)):
+            if ARRAY not in (ka, kb):
+                return self._own_arithmetic(f, a, b)
+            if self.is_active(a) or self.is_active(b):
+                return self._elementwise(f, a, b)
         if ka == SEQUENCE and kb == ARRAY:
             a = self.prep(np.array)(a)
         elif kb == SEQUENCE and ka == ARRAY:
@@ -112,6 +124,15 @@ class Operators(Identities):
                 missing_rule(f, "One of its operands depends on the differentiated inputs.")
             return self.native(f, (a, b), {})
         return self.apply(rule, f, (a, b), {})
+
+    def _own_arithmetic(self, f: Any, *operands: Any) -> Any:
+        """An operator on numbers that have arithmetic of their own."""
+        rule = numbers.OPERATORS.get(f)
+        if rule is not None:
+            return self.apply(rule, f, operands, {})
+        if f is not operator.floordiv and any(map(self.is_active, operands)):
+            missing_rule(f, "One of its operands depends on the differentiated inputs.")
+        return self.native(f, operands, {})
 
     def in_place(self, name: str, a: Any, b: Any) -> Any:
         """a op= b."""
@@ -164,6 +185,11 @@ class Operators(Identities):
         raise NotImplementedError
 
 
+def is_among_known(cls: type) -> bool:
+    """Whether numbers of a class have arithmetic of their own."""
+    return entry_for(number_classes.known, cls) is not None
+
+
 def runs_natively(name: str, ta: type, tb: type) -> int | None:
     """Whether Python may do `a op b` of these classes by itself: 1 at any level, 2 where no level is around, else 0.
 
@@ -205,6 +231,8 @@ def unary_general(level: Operators, name: str) -> Callable[[Any], Any]:
 
     def unary(a: Any) -> Any:
         kind = kind_of(type(a))
+        if kind == NUMBER and number_classes.is_own(a):
+            return level._own_arithmetic(f, a)
         if kind != OBJECT and is_heap(type(a)):
             method = lookup(type(a), f"__{name}__")
             if is_own_method(method):

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.meeting import runs_code
+from plaingrad.engine.calls.own_numbers import holds_own, is_foreign, rule_for
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
 from plaingrad.engine.refusals.refuse import missing_rule
@@ -79,6 +80,8 @@ class RuleApplication(Identities):
                     args = by_value(self, f, args)
                     x = args[position]
                 if i is not None:
+                    if number_classes.known and number_classes.is_own(x):
+                        rule = rule_for(rule, f)
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING or is_heap(t):
                 numbers_only = False
@@ -151,6 +154,16 @@ class RuleApplication(Identities):
             make = self.prep(np.array)
             args = tuple([make(a) if kind_of(type(a)) == SEQUENCE else a for a in args])
             return self.apply(rule, f, args, kwargs)
+        if (
+            kind == SEQUENCE
+            and number_classes.known
+            and is_foreign(rule, f)
+            and f is not np.array
+            and holds_own(x)
+        ):
+            make = self.prep(np.array)
+            arrays = [make(a) if kind_of(type(a)) == SEQUENCE and holds_own(a) else a for a in args]
+            return self.apply(rule, f, tuple(arrays), kwargs)
         slot = self.slot_of(x)
         if slot is None and kind == OBJECT and rule.users and hides_active(self, x):
             missing_rule(
@@ -300,7 +313,12 @@ def any_exact(args: tuple[Any, ...]) -> bool:
     """Whether a fraction or a decimal number is among the arguments of a function."""
     for x in args:
         t = type(x)
-        if t is not np.ndarray and t is not float and t is not int and is_instance(x, (Fraction, Decimal)):
+        if (
+            t is not np.ndarray
+            and t is not float
+            and t is not int
+            and (is_instance(x, (Fraction, Decimal)) or number_classes.is_own(x))
+        ):
             return True
     return False
 

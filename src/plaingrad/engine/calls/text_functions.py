@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import OBJECT, kind_of
@@ -87,9 +87,13 @@ def of_anything(level: Level, rule: None, f: Any) -> Callable[..., Any]:
                     if "_" in texts.decoded(x):  # between digits
                         texts.check_number(level, result.item() if isinstance(result, np.generic) else result)
                 return result
-            if f is float and (
-                has_own_method(type(x), "__float__")
-                or (kind_of(type(x)) == OBJECT and not isinstance(x, np.generic))
+            if (
+                f is float
+                and not number_classes.is_own(x)
+                and (
+                    has_own_method(type(x), "__float__")
+                    or (kind_of(type(x)) == OBJECT and not isinstance(x, np.generic))
+                )
             ):
                 level.meet(x)
                 return f(x)  # through the object's own __float__

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance, is_own_key
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, unthunk
-from plaingrad.tangents.project import for_numpy, is_complex
+from plaingrad.tangents.project import for_numpy, in_the_arithmetic_of, is_complex
 from plaingrad.tangents.types import primal_type_of
 
 
@@ -30,7 +31,7 @@ def aligned(x_dot: Any, x: Any, ndim: int, lead: tuple[int, ...]) -> Any:
 
 def axes_of(x: Any) -> int:
     """The number of axes of a number or array; NumPy is not asked about numbers, whose class may have no hash."""
-    return 0 if isinstance(x, (float, int, complex)) else np.ndim(x)
+    return 0 if isinstance(x, (float, int, complex)) or number_classes.is_own(x) else np.ndim(x)
 
 
 def row(partials: Any, m: Any, args: tuple[Any, ...], z: Any, positions: Any, dots: Any, lead: Any) -> Any:
@@ -70,6 +71,8 @@ def linear(f: Callable[..., Any], x: Any, x_dot: Any, others: Any, options: dict
 
 def of_type(x_dot: Any, x: Any) -> Any:
     """`x_dot` as exactly the type of `x`: methods of a type take nothing else."""
+    if number_classes.is_own(x):
+        return number_classes.made(x, x_dot)
     if is_instance(x, (float, complex, np.inexact, Fraction, Decimal)) and type(x_dot) is not type(x):
         return type(x)(x_dot)
     if isinstance(x, np.ndarray) and not isinstance(x_dot, np.ndarray):
@@ -135,7 +138,13 @@ def number_tangent(x_dot: Any, x: Any, lead: Any) -> Any:
     """`x_dot` as a tangent of the number `x`: real where `x` is, a Python float for a Python float."""
     if isinstance(x_dot, np.ndarray) and not lead:
         x_dot = x_dot[()] if x_dot.ndim == 0 else np.sum(x_dot)
-    if not isinstance(x, (complex, np.complexfloating)) and is_complex(x_dot):
+    if number_classes.known and not lead:
+        x_dot = in_the_arithmetic_of(x, x_dot)
+    if (
+        not isinstance(x, (complex, np.complexfloating))
+        and not number_classes.is_own(x)
+        and is_complex(x_dot)
+    ):
         x_dot = np.real(x_dot) if lead else x_dot.real
     if lead:
         if np.shape(x_dot) != lead:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.engine.calls.level import Level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
@@ -163,7 +163,7 @@ class Tangents(Level):
         kind = kind_of(type(x))
         if slot is None:
             if kind == NUMBER:
-                return np.zeros(self.lead, type(x)) if self.lead else type(x)(0)
+                return np.zeros(self.lead, type(x)) if self.lead else number_classes.zero(x)
             if kind == ARRAY:
                 return np.zeros(self.lead + x.shape, x.dtype)
             if kind == NOTHING and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
@@ -200,6 +200,9 @@ class Tangents(Level):
             if is_zero:
                 x_dot = np.zeros(self.lead) if self.lead else 0.0
             self.index[id(x)] = self.computed(pushing.number_tangent, x_dot, x, self.lead)
+        elif kind == ARRAY and x.dtype.kind == "O":
+            for key, inner in node.entries.items():
+                self.seed(inner, x[key], x_dot if is_zero else x_dot[key])
         elif kind == ARRAY:
             if not is_zero:
                 region = self.index[id(owner_of(x))]
@@ -227,7 +230,7 @@ class Tangents(Level):
             y_dot = self.index.get(id(y))
             if y_dot is not None:
                 return y_dot
-            return np.zeros(self.lead, number_type(y)) if self.lead else type(y)(0)
+            return np.zeros(self.lead, number_type(y)) if self.lead else number_classes.zero(y)
         if kind == ARRAY:
             if y.dtype.kind == "O":
                 return made.setdefault(id(y), self._tangent_of_objects(y, made))

@@ -6,9 +6,11 @@ from collections import deque
 from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from plaingrad.class_keys import all_among
 from plaingrad.engine.compiled import core
-from plaingrad.engine.memory.kinds import MAPPING, SEQUENCE, is_heap, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, SEQUENCE, is_heap, kind_of
 from plaingrad.tangents.fields import fields_of, slot_names
 
 FLOATS = frozenset((float,))
@@ -40,22 +42,26 @@ def items_of(x: Any) -> list[tuple[Any, Any]]:
 
 
 def entries_of(container: Any) -> list[tuple[Any, Any]]:
-    """(key, value) of every entry of a list, dictionary or object."""
+    """(key, value) of every entry of a list, dictionary, array of objects or object."""
     kind = kind_of(type(container))
     if kind == SEQUENCE:
         return list(enumerate(container))
     if kind == MAPPING:
         return items_of(container)
+    if kind == ARRAY:
+        return list(np.ndenumerate(container))
     return list(fields_of(container).items())
 
 
 def put(container: Any, key: Any, value: Any) -> None:
-    """Replace one entry of a list, dictionary or object, past any method of its own."""
+    """Replace one entry of a list, dictionary, array of objects or object, past any method of its own."""
     kind = kind_of(type(container))
     if kind == SEQUENCE:
         (list if isinstance(container, list) else deque).__setitem__(container, key, value)
     elif kind == MAPPING:
         dict.__setitem__(container, key, value)
+    elif kind == ARRAY:
+        np.ndarray.__setitem__(container, key, value)
     else:
         fields = getattr(container, "__dict__", None)
         if type(fields) is dict and key in fields:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import entry_for, is_among, is_heap
 from plaingrad.engine.compiled import core
 
@@ -60,6 +61,15 @@ def holds_nothing(cls: type) -> None:
     _kinds[cls] = NOTHING
 
 
+def forget(cls: type) -> None:
+    """What is known of `cls` may have changed."""
+    _kinds.pop(cls, None)
+    if is_heap(cls):
+        type.__setattr__(
+            cls, "__module__", cls.__module__
+        )  # it gets another version, by which the core knows it
+
+
 def _kind_in_python(cls: type) -> int:
     """The kind of `cls`'s instances."""
     try:
@@ -76,7 +86,7 @@ def _classify(cls: type) -> int:
         if kind is not None:
             break
     else:
-        kind = OBJECT
+        kind = OBJECT if number_classes.find(cls) is None else NUMBER
     if not is_heap(cls):
         _kinds[cls] = kind
     return kind

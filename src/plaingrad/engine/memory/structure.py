@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, add_to
@@ -39,6 +40,8 @@ class NumberNode:
         """The cotangent of the number."""
         bar = shadow.bars[self.index]
         x = self.x
+        if number_classes.is_own(x):
+            return number_classes.made(x, 0 if bar is None else bar)
         if bar is None:
             return type(x)(0)
         if type(x) is float:
@@ -69,6 +72,23 @@ class ArrayNode:
             if getrefcount(bar) <= UNSHARED:  # nobody else holds it: hand it over
                 return bar
         return np.array(bar)
+
+
+class ObjectsNode:
+    """An array of Python objects, which is a container: its gradient is such an array."""
+
+    __slots__ = ("entries", "shape")
+
+    def __init__(self, shape: tuple[int, ...], entries: dict[tuple[int, ...], Any]) -> None:
+        self.shape = shape
+        self.entries = entries
+
+    def gradient(self, shadow: Shadow, made: dict[int, Any]) -> Any:
+        """The gradients of the elements."""
+        made[id(self)] = whole = np.empty(self.shape, object)
+        for place, node in self.entries.items():
+            whole[place] = entry_gradient(node, shadow, made)
+        return whole
 
 
 class PlaceNode(ArrayNode):

@@ -27,6 +27,7 @@ from plaingrad.engine.memory.structure import (
     MappingNode,
     NumberNode,
     ObjectNode,
+    ObjectsNode,
     SequenceNode,
 )
 from plaingrad.engine.refusals.refuse import users_frames
@@ -114,10 +115,12 @@ class Inputs:
             kind = NUMBER
         if kind == NUMBER:
             return self._fresh_number(x)
-        if kind == ARRAY:
+        if kind == ARRAY and x.dtype.kind != "O":
             return self._fresh_array(x, name, as_real)
         if id(x) in memo:
             return memo[id(x)]
+        if kind == ARRAY:
+            return fresh_objects(self, x, name, memo)
         if kind == SEQUENCE:
             return self._fresh_sequence(x, name, memo)
         if kind == MAPPING:
@@ -151,11 +154,6 @@ class Inputs:
 
     def _fresh_array(self, x: np.ndarray, name: str, as_real: bool) -> tuple[Any, Any]:
         level = self.level
-        if x.dtype.kind == "O":
-            raise ArgumentError(
-                f"{name} is an array of Python objects; pass a list, or an array of floats.\n"
-                "  See docs: errors#argument"
-            )
         if x.dtype.kind not in "fc" and not (as_real and x.dtype.kind in "iu"):
             return x, None
         copy = fresh_copy(level, x) if x.dtype.kind in "fc" else x.astype(float)
@@ -340,6 +338,25 @@ class Inputs:
                 if new is not value:
                     put(y, key, new)
         return y
+
+
+def fresh_objects(inputs: Inputs, x: np.ndarray, name: str, memo: dict[int, Any]) -> tuple[Any, Any]:
+    """An array of Python objects, which is a container: it keeps its identity, its elements are made fresh."""
+    if type(x) is not np.ndarray or not x.flags.writeable:
+        raise ArgumentError(
+            f"{name} is an array of Python objects that cannot be written, or of a class of its own; pass a list, "
+            "or an array of floats.\n  See docs: errors#argument"
+        )
+    leaves = inputs.leaves
+    entries: dict[tuple[int, ...], Any] = {}
+    memo[id(x)] = x, (node := ObjectsNode(x.shape, entries))
+    for key, value in list(np.ndenumerate(x)):
+        new, entries[key] = inputs._fresh(value, f"{name}[{', '.join(map(str, key))}]", memo, False)
+        if new is not value:
+            inputs._patch(x, key, value, new)
+    if inputs.leaves == leaves:
+        memo[id(x)] = x, None
+    return memo[id(x)] if inputs.leaves == leaves else (x, node)
 
 
 def inputs_of(level: Level, given: Any) -> Inputs:

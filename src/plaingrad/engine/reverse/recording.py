@@ -41,12 +41,13 @@ def pairs_compiled(outer: Any) -> bool:
 class Recording(Level):
     """A level whose table gives numbers and memory an index, under which the reverse pass keeps their cotangents."""
 
-    __slots__ = ("inputs", "new_index", "tape")
+    __slots__ = ("inputs", "new_index", "tape", "working")
 
     has_own_table: ClassVar[bool]
 
     def __init__(self, parent: Any) -> None:
         self.tape: Any = []
+        self.working: Any = None  # precisions of numbers with arithmetic of their own
         self.inputs = 0  # no argument has an index of this or above; of levels that are not compiled
         super().__init__(parent)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.define import module_for, pair_of
 from plaingrad.engine.calls.rule_application import argument_at
 from plaingrad.engine.memory.kinds import FLOAT64, NUMBER, is_heap, kind_of
@@ -160,6 +161,8 @@ class ReverseRules(Recording):
         z, pullback = self.outside(rule.rrule, *args)
         if id(z) in self.index:
             return z
+        if number_classes.known:
+            self.working = number_classes.note_precision(self.working, z)
         z, outputs = self.add_outputs(z)
         if outputs is not None:
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))

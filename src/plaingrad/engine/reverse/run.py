@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from plaingrad import critical
+from plaingrad import critical, number_classes
 from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine.calls import opening
 from plaingrad.engine.calls.reuse import give_back, new_level
@@ -119,6 +119,14 @@ class Run:
         return contextvars.copy_context().run(self._pull_quietly, y_bar)
 
     def _pull_quietly(self, y_bar: Any) -> tuple[Any, ...]:
+        working = self.level.working
+        if working is None:
+            return self._pull_with_cotangent(y_bar)
+        with number_classes.in_precision(working):
+            found = self._pull_with_cotangent(y_bar)
+        return number_classes.rounded(found) if CURRENT.get() is PLAIN else found
+
+    def _pull_with_cotangent(self, y_bar: Any) -> tuple[Any, ...]:
         outer = CURRENT.get()
         with np.errstate(all="ignore"):
             if outer is PLAIN:

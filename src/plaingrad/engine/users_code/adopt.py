@@ -25,7 +25,7 @@ from types import (
 )
 from typing import Any
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key, is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine.compiled import FOR_ANY_LEVEL, core
@@ -95,7 +95,7 @@ def _adopt(cls: type) -> None:
         _forget(cls)
     if _needs_nothing(key):
         return
-    if not is_heap(cls):
+    if not is_heap(cls) or is_among(cls, number_classes.known.keys()):  # nobody looks inside such a number
         if cls not in NEVER_KNOWN:
             known.add(cls)
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.engine.memory.kinds import MAPPING, is_heap
 from plaingrad.tangents.fields import fields_of
 
@@ -26,6 +27,8 @@ def fresh_number(y: Any) -> Any:
         for name, value in fields_of(y).items():
             object.__setattr__(copy, name, value)
         return copy
+    if number_classes.is_own(y):
+        return number_classes.copied(y)
     if isinstance(y, np.generic):
         return y.copy()
     if isinstance(y, Decimal):
@@ -35,7 +38,7 @@ def fresh_number(y: Any) -> Any:
 
 def is_users_number(t: type) -> bool:
     """Whether `t` is a subclass of a number that has attributes and operators of its own."""
-    return is_heap(t) and t is not Fraction and t is not Decimal
+    return is_heap(t) and t is not Fraction and t is not Decimal and number_classes.find(t) is None
 
 
 def has_attributes(x: Any) -> bool:

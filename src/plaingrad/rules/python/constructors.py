@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_instance
 from plaingrad.define import POSITIVE, REAL, as_callable, composed, frule, linear, no_tangent, rrule, scalar
 from plaingrad.rules.elementwise import REAL_TYPES, TRIPLE, dunders, exponent_slope, over, power_slope
@@ -83,7 +84,7 @@ def of_parts(x_dot: Any, y_dot: Any) -> Any:
 def _is_converted(real: Any, imag: Any) -> str:
     """The special method by which an object becomes a complex number; "" for a number."""
     cls = type(real)
-    if cls is float or cls is complex or imag is not None:
+    if cls is float or cls is complex or imag is not None or number_classes.is_own(real):
         return ""
     if is_instance(real, (complex, float, int, str, np.generic, np.ndarray, Decimal, Fraction)):
         return ""
