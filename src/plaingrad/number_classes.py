@@ -238,6 +238,11 @@ def zero(x: Any) -> Any:
     return made(x, 0) if is_own(x) else type(x)(0)
 
 
+def one(x: Any) -> Any:
+    """The one of the class of the number `x`."""
+    return made(x, 1) if is_own(x) else type(x)(1)
+
+
 def plain(number: Any, is_complex: bool) -> Any:
     """A number with arithmetic of its own as a float, or where complex numbers are meant as a complex number."""
     if is_complex:

@@ -365,8 +365,7 @@ def first(f: Any, x: Any, others: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     args = (x, *others)
     held = (None,) * len(others)
     if not isinstance(x, (complex, np.complexfloating)):
-        one = number_classes.made(x, 1) if number_classes.is_own(x) else type(x)(1)
-        y, y_dot = push(f, args, (one, *held), kwargs)
+        y, y_dot = push(f, args, (number_classes.one(x), *held), kwargs)
         return y, mirrored(y, y_dot)
     seed = np.array([1, 1j], direction_type(x))
     y, y_dot = push(f, args, (seed, *held), kwargs, chunk=2)

@@ -337,8 +337,7 @@ class Calls(ObjectAccess):
             adopt.adopt(cls)
         if is_among(cls, HARMLESS_CLASSES) or cls.__module__ == "types":
             return cls
-        kind = kind_of(cls)
-        if kind == NUMBER and number_classes.find(cls) is not None:
+        if (kind := kind_of(cls)) == NUMBER and number_classes.find(cls) is not None:
             return own_numbers.constructor(self.level, cls)
         if kind == NUMBER:
             base = next((c for c in cls.__mro__ if not is_heap(c)), object)

@@ -20,6 +20,7 @@ from plaingrad.engine.memory.kinds import OBJECT, kind_of
 from plaingrad.engine.users_code import adopt
 from plaingrad.engine.users_code.class_attributes import has_own_method
 from plaingrad.engine.values import text_into_c, texts, truncated
+from plaingrad.rulebook import Rule
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
