@@ -513,3 +513,19 @@ def test_an_argument_is_converted_as_the_declared_signature_says():
 
     y, bar = plaingrad.value_and_grad(numba.njit(f), tier="native")(7.5, 3)
     assert (y, bar) == ((1.0 + 1.0) * (2.5 + 3.0), 2.0 / 3.0)
+
+
+@numba.njit
+def shifted(x, w):
+    out = np.full_like(x, np.nan)
+    for i in range(1, x.size):
+        out[i] = x[i] * w + x[i - 1] ** 2
+    return out
+
+
+def test_a_function_with_fastmath_is_derived_without_it_where_what_it_calls_has_none():
+    f = numba.njit(fastmath=True)(lambda x, w: np.sum(shifted(x, w)[1:] * x[1:]))
+    x = np.array([0.3, 0.5, 0.7])
+    found = plaingrad.grad(f, (0, 1), tier="native")(x, 2.0)
+    np.testing.assert_allclose(found[0], [2 * x[0] * x[1], 4 * x[1] + x[0] ** 2 + 2 * x[1] * x[2], 4 * x[2] + x[1] ** 2])
+    assert found[1] == pytest.approx(x[1] ** 2 + x[2] ** 2)

@@ -247,6 +247,22 @@ def derived(
     return found
 
 
+def _with_less_freedom(
+    mode: str, function: Any, options: dict[str, Any], how: tuple[Any, ...]
+) -> Derived | None:
+    """What is derived of a function without its `fastmath`, which what it calls may not have; None if it is refused.
+
+    A function without that freedom cannot be put into one that has it; without it both can be compiled as one.
+    """
+    signature, active, _, zeros = how
+    fewer = {k: value for k, value in options.items() if k != "fastmath"}
+    strict = numba.njit(**fewer)(function)
+    try:
+        return seldom_collected(_derive, mode, strict, function, signature, active, fewer, {}, zeros)  # type: ignore[no-any-return]
+    except NativeError:
+        return None
+
+
 def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> Derived | NativeError:
     known = _built.of(function)
     found = known.get(key)
@@ -256,6 +272,8 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
             found = seldom_collected(_derive, mode, f, function, signature, active, options, {}, zeros)
         except NativeError as error:
             found = NativeError(str(error))  # without the frames of Numba that the other one holds
+            if "fastmath" in options:
+                found = _with_less_freedom(mode, function, options, how) or found
         known[key] = found
     return found  # type: ignore[no-any-return]
 
