@@ -8,6 +8,7 @@ by rewritten Python code or natively, or a refusal. Rewritten code calls the hoo
 `operators` (with `operands` and `comparisons`), items and elements (`access`). `calls` decides what is called
 instead of a function: `appliers` of rules, guards for C code (`c_code`, `search`), builtins of their own
 (`specials`, `frames`, `text_functions`, `caution`), work for threads and loops (`elsewhere`, `bound_to_level`) and
-for pools of processes (`other_processes`, `results_in_turn`), cached functions (`memo`), attributes and items of
-objects (`object_access`, `meeting`), numbers of other libraries (`own_numbers`). `stop` takes derivatives off values.
+for pools of processes (`other_processes`, `results_in_turn`), messages between ranks (`messages`,
+`collectives`), cached functions (`memo`), attributes and items of objects (`object_access`, `meeting`), numbers of
+other libraries (`own_numbers`). `stop` takes derivatives off values.
 """

@@ -274,7 +274,7 @@ class Calls(ObjectAccess):
         special = specials.special(f, self.level) if cacheable or t is ABCMeta else None
         if special is None and (t is types.MethodDescriptorType or t is types.WrapperDescriptorType):
             special = specials.special_method(f.__objclass__, f.__name__, f, self.level)
-        if special is None and cacheable:
+        if special is None and (cacheable or t.__name__.startswith("cython_")):  # of mpi4py
             special = elsewhere.special(f, self.level)
         if special is not None:
             return special

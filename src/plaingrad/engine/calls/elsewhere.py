@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.calls import other_processes
+from plaingrad.engine.calls import collectives, messages, other_processes
 from plaingrad.engine.calls.bound_to_level import at_level
 from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
@@ -239,6 +239,8 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("weakref", "ReferenceType"): _refer,
     ("_weakref", "proxy"): _refer,
     **other_processes.FUNCTIONS,
+    **messages.FUNCTIONS,
+    **collectives.FUNCTIONS,
 }
 
 

@@ -278,6 +278,18 @@ class RuleApplication(Identities):
         """
         raise NotImplementedError
 
+    def by_exchange(self, xs: list[Any], ys: list[Any], exchange: Any) -> list[Any]:
+        """The numbers and arrays ys that this rank has got, with derivatives, in an exchange to which it gave xs.
+
+        Args:
+            xs: numbers and arrays, active or not.
+            ys: fresh ones.
+            exchange: how derivatives are sent; see `rules.mpi.exchanges`.
+        """
+        missing_rule(
+            type(exchange), "Messages between ranks are differentiated in forward and reverse mode only."
+        )
+
     def elementwise(self, rule: Rule, f: np.ufunc, x: np.ndarray) -> Any:
         """f(x) of a float64 array by a scalar row; None if it is something else."""
         raise NotImplementedError

@@ -45,6 +45,16 @@ class ForwardRules(Tangents):
                 return self.push_bilinear(rule, f, args, kwargs, inputs)
         return self.push_full(rule, f, args, kwargs, inputs)
 
+    def by_exchange(self, xs: list[Any], ys: list[Any], exchange: Any) -> list[Any]:
+        """Tangents are exchanged, too, by every rank that took part."""
+        dots: list[Any] = []
+        for x in xs:
+            slot = self.slot_of(x)
+            x_dot = ZeroTangent if slot is None else self.dot_at(slot, x)
+            dots.append(None if x_dot is ZeroTangent else x_dot)
+        y_dots = self.outside(type(exchange).push, exchange, dots)
+        return [y if y_dot is None else self.file(y, y_dot) for y, y_dot in zip(ys, y_dots, strict=True)]
+
     def push_numbers(self, rule: Rule, f: Any, args: tuple[Any, ...], inputs: Any) -> Any:
         """A scalar row on numbers."""
         z = self.native(f, args, {})

@@ -21,6 +21,7 @@ from plaingrad.engine.memory.tape import (
     elementwise_back,
 )
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.reverse.exchange import ExchangeStep
 from plaingrad.engine.reverse.recording import Recording
 from plaingrad.engine.reverse.transpose import Recorder, pullback_of
 from plaingrad.rewrite import PLAIN
@@ -92,6 +93,14 @@ class ReverseRules(Recording):
         if outputs is not None:
             self.tape.extend((-1, STEP, RuleStep(outputs, tuple(inputs), pullback, rule)))
         return y
+
+    def by_exchange(self, xs: list[Any], ys: list[Any], exchange: Any) -> list[Any]:
+        """One step on the tape, which the way back always takes: other ranks wait for it."""
+        slots = [self.slot_of(x) for x in xs]
+        ys, outputs = self.add_outputs(ys)
+        places = [None] * len(ys) if outputs is None else list(outputs.slots.values())
+        self.tape.extend((-1, STEP, ExchangeStep(places, slots, exchange)))
+        return ys
 
     def _kept_arguments(
         self, rule: Rule, args: Any, kwargs: dict[str, Any], inputs: Any

@@ -1,0 +1,258 @@
+"""Programs of several ranks and the same in one process; run by `test_mpi.py` under mpiexec, which looks at the end code."""
+
+import sys
+
+import numpy as np
+from mpi4py import MPI
+
+import plaingrad
+
+world = MPI.COMM_WORLD
+rank, size = world.rank, world.size
+left, right = (rank - 1) % size, (rank + 1) % size
+inputs = np.random.default_rng(1).uniform(0.5, 1.5, (size, 4))
+mine = inputs[rank].copy()
+weights = np.array([0.3, -1.1, 0.7, 2.0])
+
+
+class Pair:
+    """Two numbers."""
+
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+# Each pair is a program of this rank, whose value is summed over the ranks, and the same sum in one process.
+
+
+def ring(x):
+    """Objects, blocking, with any tag."""
+    if rank % 2:
+        pair = world.recv(source=left)
+        world.send(Pair(x[0] * x[1], [x[2], x[2]]), dest=right, tag=5)
+    else:
+        world.send(Pair(x[0] * x[1], [x[2], x[2]]), right, 5)
+        pair = world.recv(source=left)
+    return pair.a * pair.b[0] * pair.b[1] * x[3]
+
+
+def ring_serial(X):
+    return sum(X[r - 1, 0] * X[r - 1, 1] * X[r - 1, 2] ** 2 * X[r, 3] for r in range(size))
+
+
+def stencil(x):
+    """Halo exchange on a ring, two steps, by requests and by Sendrecv, in place; nobody waits in the order of posting."""
+    u = np.zeros(6)
+    u[1:-1] = x
+    for _ in range(2):
+        requests = [
+            world.Irecv(u[:1], source=left, tag=1),
+            world.Irecv(u[-1:], source=right, tag=2),
+            world.Isend(u[1:2], dest=left, tag=2),
+            world.Isend(u[-2:-1], dest=right, tag=1),
+        ]
+        MPI.Request.Waitall(requests[::-1])
+        u[1:-1] = u[1:-1] + 0.1 * (u[:-2] - 2.0 * u[1:-1] ** 2 + u[2:])
+        world.Sendrecv(u[1:2], left, 3, u[-1:], right, 3)
+        world.Sendrecv(u[-2:-1], right, 4, u[:1], left, 4)
+        u[1:-1] = u[1:-1] * (1.0 + 0.1 * u[2:] * u[:-2])
+    return np.sum(u[1:-1] ** 2)
+
+
+def stencil_serial(X):
+    u = X.reshape(-1)
+    for _ in range(2):
+        u = u + 0.1 * (np.roll(u, 1) - 2.0 * u**2 + np.roll(u, -1))
+        u = u * (1.0 + 0.1 * np.roll(u, -1) * np.roll(u, 1))
+    return np.sum(u**2)
+
+
+def dot(x):
+    """A distributed dot product, by objects and by buffers, on every rank."""
+    total = np.zeros(2)
+    world.Allreduce(np.array([np.dot(x, weights), np.dot(x, x)]), total)
+    return total[0] ** 2 * world.allreduce(np.sum(x)) * total[1] / size
+
+
+def dot_serial(X):
+    return np.sum(X @ weights) ** 2 * np.sum(X) * np.sum(X * X)
+
+
+def server(x):
+    """A parameter server on rank 0, which serves whoever comes first; the others' parameters do not count."""
+    if rank == 0:
+        status = MPI.Status()
+        loss = x[0] * 0.0
+        for _ in range(size - 1):
+            world.recv(source=MPI.ANY_SOURCE, status=status)
+            world.send({"w": x}, dest=status.Get_source())
+        world.barrier()
+        for _ in range(size - 1):
+            loss = loss + world.recv(source=MPI.ANY_SOURCE, tag=9) ** 2
+        return loss
+    world.send("ready", dest=0)
+    w = world.recv(source=0)["w"]
+    world.barrier()
+    world.send(np.sum(np.sin(w) * inputs[rank]), dest=0, tag=9)
+    return 0.0
+
+
+def server_serial(X):
+    return sum(np.sum(np.sin(X[0]) * inputs[r]) ** 2 for r in range(1, size))
+
+
+def spread(x):
+    """bcast, scatter, gather, allgather and alltoall of objects."""
+    root = size - 1
+    a = world.bcast([x[0], x[0] * x[1]] if rank == root else None, root)
+    b = world.scatter([x[2] * k for k in range(size)] if rank == root else None, root)
+    every = world.allgather((x[1], x * b))
+    parts = world.alltoall([x[3] * (k + 1.0) for k in range(size)])
+    found = world.gather(a[0] * x[0] + every[right][0] * np.sum(every[left][1]) + parts[left] * parts[right] + a[1], 0)
+    return 0.0 if found is None else sum(y * y for y in found)
+
+
+def spread_serial(X):
+    last, value = X[size - 1], 0.0
+    for r in range(size):
+        a, b = (r + 1) % size, (r - 1) % size
+        y = last[0] * X[r, 0] + X[a, 1] * np.sum(X[b] * (last[2] * b))
+        y = y + X[b, 3] * (r + 1.0) * X[a, 3] * (r + 1.0) + last[0] * last[1]
+        value = value + y * y
+    return value
+
+
+def buffers(x):
+    """Bcast, Scatterv, Gatherv, Allgather and Alltoall of buffers."""
+    first = x * 2.0 if rank == 0 else np.empty(4)
+    world.Bcast(first, 0)
+    counts = [k + 1 for k in range(size)]
+    part = np.empty(rank + 1)
+    whole = np.concatenate([x, x**2, x**3])[: sum(counts)] if rank == 0 else None
+    world.Scatterv([whole, counts] if rank == 0 else None, part, 0)
+    every = np.empty((size, 4))
+    world.Allgather(x, every)
+    back = np.empty((size, 1))
+    world.Alltoall([np.repeat(x[0] * part[0], size), MPI.DOUBLE], back)
+    found = np.zeros(sum(counts)) if rank == 0 else None
+    world.Gatherv(part * first[1], [found, counts] if rank == 0 else None, 0)
+    value = np.sum(every[left] * every[right]) * back[right, 0]
+    return value if rank else value + np.sum(found**3)
+
+
+def buffers_serial(X):
+    counts = [k + 1 for k in range(size)]
+    whole = np.concatenate([X[0], X[0] ** 2, X[0] ** 3])[: sum(counts)]
+    starts = np.cumsum([0, *counts])[:-1]
+    value = np.sum((whole * 2.0 * X[0, 1]) ** 3)
+    for r in range(size):
+        a, b = (r + 1) % size, (r - 1) % size
+        value = value + np.sum(X[b] * X[a]) * X[a, 0] * whole[starts[a]]
+    return value
+
+
+def reductions(x):
+    """Largest, smallest, product, prefix sums, and sums at one rank."""
+    largest = np.empty(4)
+    world.Allreduce(x, largest, MPI.MAX)
+    smallest = world.allreduce(float(x[1]), MPI.MIN)
+    product = world.reduce(x[2], MPI.PROD, root=0)
+    before = world.exscan(x[3] ** 2)
+    until = np.empty(4)
+    world.Scan(x**2, until)
+    value = np.sum(largest) * smallest * x[0] + np.sum(until) * x[1]
+    value = value + product**2 if rank == 0 else value + before * x[0]
+    world.barrier()
+    return value
+
+
+def reductions_serial(X):
+    largest, smallest = np.sum(np.max(X, 0)), np.min(X[:, 1])
+    value = np.prod(X[:, 2]) ** 2
+    for r in range(size):
+        value = value + largest * smallest * X[r, 0] + np.sum(X[: r + 1] ** 2) * X[r, 1]
+        if r:
+            value = value + np.sum(X[:r, 3] ** 2) * X[r, 0]
+    return value
+
+
+def line(x):
+    """A Cartesian line without ends: what comes from nobody is as it was."""
+    cart = world.Create_cart([size], periods=[False])
+    source, dest = cart.Shift(0, 1)
+    halo = np.full(1, 0.5)
+    cart.Sendrecv(x[:1] ** 2, dest, 0, halo, source, 0)
+    value = np.sum(halo * x)
+    request = cart.irecv(source=dest, tag=7)
+    cart.isend(value, source, tag=7).wait()
+    nearby = request.wait()
+    return value * (1.0 if nearby is None else nearby)
+
+
+def line_serial(X):
+    values = [np.sum((X[r - 1, 0] ** 2 if r else 0.5) * X[r]) for r in range(size)]
+    return sum(values[r] * (values[r + 1] if r + 1 < size else 1.0) for r in range(size))
+
+
+PROGRAMS = [
+    (ring, ring_serial),
+    (stencil, stencil_serial),
+    (dot, dot_serial),
+    (server, server_serial),
+    (spread, spread_serial),
+    (buffers, buffers_serial),
+    (reductions, reductions_serial),
+    (line, line_serial),
+]
+
+
+def check(f, serial):
+    """Every mode, against the derivatives of the serial program."""
+    np.testing.assert_allclose(world.allreduce(f(mine.copy())), serial(inputs), rtol=1e-12, err_msg=f.__name__)
+    expected = plaingrad.grad(serial)(inputs)
+    for _ in range(2):
+        value, found = plaingrad.value_and_grad(f)(mine)
+        assert value == f(mine.copy()), f.__name__
+        np.testing.assert_allclose(found, expected[rank], rtol=1e-11, atol=1e-13, err_msg=f.__name__)
+    directions = np.random.default_rng(2).normal(size=inputs.shape)
+    dot = plaingrad.jvp(f, (mine,), (directions[rank],))[1]
+    along = np.sum(expected * directions)
+    np.testing.assert_allclose(world.allreduce(float(dot)), along, rtol=1e-11, err_msg=f"{f.__name__}, forward")
+    second = plaingrad.jvp(plaingrad.grad(serial), (inputs,), (directions,))[1]
+    found = plaingrad.jvp(plaingrad.grad(f), (mine,), (directions[rank],))[1]
+    np.testing.assert_allclose(found, second[rank], rtol=1e-9, atol=1e-12, err_msg=f"{f.__name__}, forward over reverse")
+    found = plaingrad.grad(lambda x: np.sum(plaingrad.grad(f)(x) * directions[rank]))(mine)
+    np.testing.assert_allclose(found, second[rank], rtol=1e-9, atol=1e-12, err_msg=f"{f.__name__}, reverse over reverse")
+
+
+def check_refusals():
+    """What is not followed is refused by name."""
+    buffer = np.zeros(4)
+    for name, call in [
+        ("Ibcast", lambda x: world.Ibcast(buffer, 0)),
+        ("irecv", lambda x: world.irecv(source=left)),
+        ("allreduce", lambda x: world.allreduce([x[0]])),
+        ("allreduce", lambda x: world.allreduce(x[0], MPI.MAXLOC)),
+        ("buffer", lambda x: world.Allgather(MPI.IN_PLACE, np.zeros((size, 4)))),
+    ]:
+        try:
+            plaingrad.grad(lambda x, call=call: call(x) and x[0])(mine)
+        except plaingrad.MissingRuleError as refusal:
+            assert name in str(refusal), refusal
+        else:
+            raise AssertionError(name)
+
+
+if __name__ == "__main__":
+    try:
+        for f, serial in PROGRAMS:
+            check(f, serial)
+        check_refusals()
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+        world.Abort(1)
+    else:
+        print("right")

@@ -1,0 +1,30 @@
+"""Messages between the ranks of an MPI program: its derivatives against those of the same program in one process."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("mpi4py")
+
+PROGRAMS = pathlib.Path(__file__).with_name("mpi_programs.py")
+
+
+def mpiexec():
+    """The launcher beside this Python, or the one on the path."""
+    return shutil.which("mpiexec", path=os.path.dirname(sys.executable)) or shutil.which("mpiexec")
+
+
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_programs_of_several_ranks(ranks):
+    launcher = mpiexec()
+    if launcher is None:
+        pytest.skip("mpiexec is not installed")
+    done = subprocess.run(
+        [launcher, "-n", str(ranks), sys.executable, str(PROGRAMS)], capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("right") == ranks
