@@ -273,9 +273,27 @@ def signature_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     Raises:
         NativeError: Numba has no type for one of them.
     """
-    return tuple([type_of(x, f"argument {k}") for k, x in enumerate(args)])
+    found = [type_of(x, f"argument {k}") for k, x in enumerate(args)]
+    key = tuple(map(id, found))
+    known = _signatures.get(key)
+    if known is None:
+        known = Signature(found)
+        if all(t is types.float64 or isinstance(t, types.Array) for t in found):
+            _signatures[key] = known  # it keeps the types alive whose ids are the key
+    return known
 
 
+class Signature(tuple[Any, ...]):
+    """Types of arguments, hashed once: Numba hashes types in Python, and a call is looked up by them in many tables."""
+
+    def __hash__(self) -> int:
+        known = self.__dict__.get("known")
+        if known is None:
+            self.__dict__["known"] = known = tuple.__hash__(self)
+        return known  # type: ignore[no-any-return]
+
+
+_signatures: dict[tuple[int, ...], Signature] = {}
 _array_types: dict[Any, Any] = {}  # (dtype, rank, flags) -> type: Numba takes ten times as long to find it
 
 

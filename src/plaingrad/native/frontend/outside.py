@@ -8,6 +8,7 @@ that Numba does not copy into machine code are read where they are, and need no 
 from __future__ import annotations
 
 import dis
+import operator
 import weakref
 from collections.abc import Iterator
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -100,13 +101,18 @@ class Snapshot:
     def is_current(self) -> bool:
         """Whether all is as it was."""
         root = self.root()
-        if root is None or not are_same(said_by(python_function(root), root), self.code):
+        if root is None:
+            return False
+        first = python_function(root)
+        if not says(first, self.code) and not are_same(said_by(first, root), self.code):
             return False
         for space, name, value in self.names:
             now = space.get(name, MISSING)
             if now is not value and not (value is ROOT and now is root) and not is_same(now, value):
                 return False
         for f, said in self.codes:
+            if says(f, said):  # at a third of the time of what follows
+                continue
             if not are_same(said_by(f, root), said):
                 return False
         for reference, forms in self.compiled:
@@ -114,6 +120,8 @@ class Snapshot:
             if f is None:
                 return False
             now = list(f.overloads.values())
+            if len(now) == len(forms) and all(map(operator.is_, now, forms)):
+                continue
             if any(form is not then for form, then in zip(now, forms, strict=False)) or len(now) < len(forms):
                 return False
             if len(now) > len(
@@ -123,6 +131,18 @@ class Snapshot:
                     return False
                 forms[:] = now
         return all(layout(a) == there and a.tobytes() == then for a, there, then in self.arrays)
+
+
+def says(f: Any, said: tuple[Any, ...]) -> bool:
+    """Whether a function that captures nothing has surely the code and defaults that were noted of it."""
+    return (
+        f.__code__ is said[0]
+        and f.__defaults__ is said[1]
+        and f.__closure__ is None
+        and f.__kwdefaults__ is None
+        and said[2] is None
+        and said[3] == ()
+    )
 
 
 def said_by(f: Any, root: Any) -> tuple[Any, ...]:
