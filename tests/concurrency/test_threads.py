@@ -217,7 +217,9 @@ def test_a_thread_pool_made_inside_maps_and_submits():
         with concurrent.futures.ThreadPoolExecutor(max_workers=3) as pool:
             squares = list(pool.map(lambda k: x * k * k, [1.0, 2.0, 3.0]))
             futures = {pool.submit(pow, x, k): k for k in (2, 3)}
-            powers = sum(future.result() * futures[future] for future in concurrent.futures.as_completed(futures))
+            powers = sum(
+                future.result() * futures[future] for future in concurrent.futures.as_completed(futures)
+            )
             failed = pool.submit(lambda: 1 / 0)
             assert isinstance(failed.exception(), ZeroDivisionError)
         return sum(squares) + powers
@@ -305,6 +307,69 @@ def test_an_exception_in_a_worker_carries_active_numbers_to_the_caller():
                 return error.args[0] * x
 
     check(f, 1.5, 18 * 0.5)
+
+
+class Cell:
+    def __init__(self, value):
+        self.value = value
+
+    def grown(self, by):
+        self.value = self.value * by + 0.5
+        return self.value
+
+
+def test_eight_threads_work_at_one_level_and_switch_at_every_step():
+    def part(x, k, table, shared, a):
+        own, cell = [], Cell(x * k)
+        for j in range(30):
+            table[k, j] = shared[0] * j + math.sin(x) * k
+            own.append((lambda v, j=j: v * v + j * x)(table[k, j]))
+            a[k] = a[k] + np.float64(x) * j
+            cell.grown(0.5)
+            if j % 10 == 0:
+                own.append(float(np.sum(np.array([x, x * k]))))
+        return sum(own) + cell.value + max(own) * 0.0
+
+    def f(x, in_threads):
+        table, shared, a, found = {}, [x], np.zeros(8) * x, [None] * 8
+
+        def work(k):
+            found[k] = part(x, k, table, shared, a)
+
+        if in_threads:
+            threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        else:
+            for k in range(8):
+                work(k)
+        return sum(found) + sum(table.values()) + float(a.sum())
+
+    def slope(x):
+        z = x + 1e-30j
+        total = 0
+        for k in range(8):
+            for j in range(30):
+                t = z * j + np.sin(z) * k
+                total += t * t + j * z + t + z * j
+            total += 3 * (z + z * k) + z * k * 0.5**30
+        return total.imag / 1e-30
+
+    old = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(2):
+            assert grad(f)(0.7, True) == pytest.approx(slope(0.7), rel=1e-12)
+            assert plaingrad.jvp(lambda x: f(x, True), (0.7,), (1.0,))[1] == pytest.approx(
+                slope(0.7), rel=1e-12
+            )
+    finally:
+        sys.setswitchinterval(old)
+    assert grad(f)(0.7, False) == pytest.approx(slope(0.7), rel=1e-12)
+    bend = plaingrad.hvp(lambda x: f(x, True), (0.7,), (1.0,))[0]
+    assert bend == pytest.approx(plaingrad.hvp(lambda x: f(x, False), (0.7,), (1.0,))[0], rel=1e-10)
 
 
 def test_nested_threads_and_gradients_inside_threads():

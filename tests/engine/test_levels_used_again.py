@@ -66,7 +66,12 @@ def test_levels_are_used_again(work):
 def test_different_programs_one_after_another():
     programs = [
         (lambda x: x**3, 1.3, 3 * 1.3**2, 6 * 1.3),
-        (lambda x: float(np.sum(np.array([x, x * x]))) * 0.0 + math.exp(x), 0.3, math.exp(0.3), math.exp(0.3)),
+        (
+            lambda x: float(np.sum(np.array([x, x * x]))) * 0.0 + math.exp(x),
+            0.3,
+            math.exp(0.3),
+            math.exp(0.3),
+        ),
         (lambda x: [x, x * x][1] * 2.0, 0.7, 4 * 0.7, 4.0),
         (lambda x: np.sum(np.array([x, 2.0]) * x), 0.7, 2 * 0.7 + 2.0, 2.0),
     ]
@@ -275,7 +280,9 @@ def test_what_is_decided_for_functions_of_arrays_lasts():
     for _ in range(3):
         assert plaingrad.grad(of_arrays)([0.7, 1.3]) == pytest.approx(slopes_of_arrays(0.7, 1.3))
     assert not made_during(lambda: plaingrad.grad(of_arrays)([0.7, 1.3]))
-    decided = reuse.free_levels[ReverseLevel][-1][1].calls.prepared  # to hold the level would be a reference to it
+    decided = reuse.free_levels[ReverseLevel][-1][
+        1
+    ].calls.prepared  # to hold the level would be a reference to it
     wanted = (np.sum, np.sin, np.array, np.outer, np.linalg.norm, math.hypot, sum, range, float)
     assert [f for f in wanted if f not in decided] == []
 
@@ -347,3 +354,73 @@ def test_methods_of_builtin_classes_called_through_the_class():
         assert plaingrad.grad(f)(1.5) == pytest.approx(2 * 3 * 1.5 + 12)
         assert plaingrad.jvp(f, (1.5,), (1.0,))[1] == pytest.approx(2 * 3 * 1.5 + 12)
         assert plaingrad.hvp(f, (1.5,), (1.0,))[0] == pytest.approx(6.0)
+
+
+def several(v):
+    a = np.array([v[0], v[1]])
+    return [v[0] * v[1] + math.sin(v[0]), float(np.sum(a * a)), math.hypot(v[0], v[1]) ** 2]
+
+
+def test_levels_with_chunks_of_tangents_and_coefficients_are_used_again():
+    x, y = 0.7, 1.3
+    rows = [[y + math.cos(x), x], [2 * x, 2 * y], [2 * x, 2 * y]]
+    works = {
+        "forward": lambda: (
+            plaingrad.jacobian(several, mode="forward")([x, y]) == [pytest.approx(r) for r in rows]
+        ),
+        "reverse": lambda: (
+            plaingrad.jacobian(several, mode="reverse")([x, y]) == [pytest.approx(r) for r in rows]
+        ),
+        "other size": lambda: (
+            plaingrad.jacobian(lambda v: v[0] * v[1] * v[2], mode="forward")([x, y, 2.0])
+            == pytest.approx([2 * y, 2 * x, x * y])
+        ),
+        "taylor": lambda: (
+            list(plaingrad.taylor(lambda t: math.sin(t) * t, x, 3))
+            == pytest.approx(
+                [
+                    math.sin(x) * x,
+                    math.sin(x) + x * math.cos(x),
+                    (2 * math.cos(x) - x * math.sin(x)) / 2,
+                    (-3 * math.sin(x) - x * math.cos(x)) / 6,
+                ]
+            )
+        ),
+        "hessian": lambda: (
+            plaingrad.hessian(lambda v: v[0] * v[0] * v[1])([x, y])
+            == [pytest.approx([2 * y, 2 * x]), pytest.approx([2 * x, 0.0])]
+        ),
+        "fails": lambda: raises_at_the_second(x, y),
+        "nested": lambda: (
+            plaingrad.jacobian(
+                lambda v: plaingrad.jacobian(lambda w: [w[0] * w[0] * w[1]], mode="forward")(v)[0],
+                mode="forward",
+            )([x, y])
+            == [pytest.approx([2 * y, 2 * x]), pytest.approx([2 * x, 0.0])]
+        ),
+    }
+    for name in [*works, *reversed(works), *works]:
+        assert works[name](), name
+    if core is not None:
+        for name in ("forward", "reverse", "taylor"):
+            works[name]()  # what came before may have used up the level
+            assert not made_during(works[name]), name
+
+
+def raises_at_the_second(x, y):
+    with pytest.raises(ZeroDivisionError):
+        plaingrad.jacobian(lambda v: [v[0] * v[1], v[0] / 0.0], mode="forward")([x, y])
+    return True
+
+
+@needs_core
+def test_the_memory_of_many_columns_is_not_kept():
+    def long(v):
+        kept = [v[0]]
+        for _ in range(3000):
+            kept.append(kept[-1] * 1.0001 + v[1])
+        return [kept[-1]]
+
+    for _ in range(2):
+        plaingrad.jacobian(long, mode="forward")([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert made_during(lambda: plaingrad.jacobian(long, mode="forward")([1.0, 2.0, 3.0, 4.0, 5.0]))

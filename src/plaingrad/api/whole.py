@@ -116,6 +116,7 @@ class Task:
                 self.push_all(chunk_size)
                 return
         self.pull_all(run)
+        run.let_go()
 
     def program(self) -> choice.Program | None:
         """What is known of the program, if it was called with as much to differentiate by."""
@@ -219,8 +220,7 @@ class Task:
         """One pullback for every output."""
         slots = leaf_values(self.y_structure, run.slots)
         for y in self.y_leaves:
-            slot = slots.get(y.position)
-            if slot is None:
+            if (slot := slots.get(y.position)) is None:
                 self._no_influence(y)
                 continue
             at_leaf = copy.copy(run)

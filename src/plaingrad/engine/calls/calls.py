@@ -234,7 +234,8 @@ class Calls(ObjectAccess):
                 rewritten_forms.keep(f, code, self.level.form, instead)
             # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
             reference = weakref.ref(f, functools.partial(functions.pop, key))
-            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, False
+            lasts = rule is None and f in _settled
+            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, lasts
         if f.__code__ is not code:  # by another thread
             functions.pop(key, None)
         return instead

@@ -149,7 +149,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 12  # what the Python side expects; see `engine.compiled`
+VERSION = 13  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"

@@ -1,5 +1,8 @@
 # -- chunks of tangents -------------------------------------------------------------------------------------------------
 
+cdef Py_ssize_t FEW_BLOCKS = 4  # of columns, which are at most half a megabyte
+
+
 cdef class ColumnPusher(Arithmetic):
     """Those of a forward level that carries a chunk of tangents: each number has a column of them."""
 
@@ -19,6 +22,11 @@ cdef class ColumnPusher(Arithmetic):
 
     def __dealloc__(self):
         PyMem_RawFree(self.scratch)
+
+    @property
+    def takes_much(self):
+        """Whether there were many numbers: their memory is not to be kept for another derivative."""
+        return len(self.columns.blocks) > FEW_BLOCKS
 
     def file(self, x, x_dot):
         """File the fresh number `x`, a float or NumPy's float64, with its tangents."""

@@ -60,7 +60,7 @@ cdef bint is_free(object instead) except -1:
             instead = (<FloatMaker> owner).general
         elif type(owner) is SumRule:
             instead = (<SumRule> owner).general
-        elif type(owner) is PairRule:
+        elif isinstance(owner, PairRule):
             instead = (<PairRule> owner).general
         else:
             return False

@@ -56,12 +56,13 @@ def unobserved(
         ]
     )
     outer = CURRENT.get()
-    if level_class is not ForwardLevel or chunk is not None:
+    if not isinstance(level_class, type):  # somebody asks the level later
         return _pushed(level_class(outer, chunk), f, args, active, dots, kwargs)
-    found = in_core(f, args, active, dots, kwargs)
-    if found is not None:
-        return found
-    held = [new_level(ForwardLevel, outer)]
+    if chunk is None and level_class is ForwardLevel:
+        found = in_core(f, args, active, dots, kwargs)
+        if found is not None:
+            return found
+    held = [new_level(level_class, outer, chunk)]
     pushed = _pushed(held[0], f, args, active, dots, kwargs)
     give_back(held)
     return pushed

@@ -95,10 +95,14 @@ class Run:
     def pull_once(self, y_bar: Any) -> tuple[Any, ...]:
         """The same where nobody else knows of this run, and nobody will pull back again."""
         found = self._pull(y_bar)
+        self.let_go()
+        return found
+
+    def let_go(self) -> None:
+        """Nobody will pull back again."""
         held = [self.level]
         self.level = None
         give_back(held)
-        return found
 
     def _own_lock(self) -> critical.Lock:
         return critical.Lock() if self.lock is None else self.lock

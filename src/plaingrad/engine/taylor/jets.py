@@ -58,6 +58,12 @@ class JetLevel(ForwardLevel):
         self.tokens: dict[int, Any] = {}
         super().__init__(parent, chunk)
 
+    def empty(self) -> None:
+        """As of any level, with what one derivative has asked for."""
+        super().empty()
+        self.known = self.shared = None
+        self.tokens = {}
+
     @property
     def order(self) -> int:
         """How many coefficients are carried."""
