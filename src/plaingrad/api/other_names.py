@@ -88,7 +88,7 @@ ADVICE: dict[str, str] = {
     "while_loop": _LOOPS,
     "withgradient": "use value_and_grad(f)",
 }
-MODULES = ("integrate", "optimize", "optimizers", "testing")  # imported when they are asked for
+MODULES = ("integrate", "optimize", "optimizers", "progress", "testing")  # imported when they are asked for
 
 
 def said_of(name: str) -> str:

@@ -29,6 +29,7 @@ from plaingrad.engine.sparsity.colouring import Colouring
 from plaingrad.engine.sparsity.index_sets import distinct
 from plaingrad.engine.sparsity.patterns import find_pattern
 from plaingrad.errors import ArgumentError, NativeError, PatternError
+from plaingrad.progress import told
 
 MOST = 64  # sweeps made together, unless their seeds need more room than a task gives them
 TOLERANCE = 1e-6  # relative: how far the check of a pattern that was given may be off
@@ -131,11 +132,14 @@ class Task:
         parts: list[Any] = []
         order = [np.zeros(0, np.int64)]
         for colouring in colourings:
+            done = 0
             by_rows = colouring.kind == "rows"
             sweeps = self.pulled(colouring, rows) if by_rows else self.pushed(colouring, chunk_size, rows)
             for products, entries, where in sweeps:
                 parts.append(here(chosen, products, where))
                 order.append(entries)
+                done += entries.size
+                told(f"sparse, by {colouring.kind}", done, None)
         where_to = np.empty(columns.size, np.int64)
         where_to[np.concatenate(order)] = np.arange(columns.size)
         data = here(in_order, parts, where_to)

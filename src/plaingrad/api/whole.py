@@ -35,6 +35,7 @@ from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.reverse.run import Run
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
+from plaingrad.progress import told
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import ZeroTangent
 
@@ -226,12 +227,13 @@ class Task:
             at_leaf = copy.copy(run)
             at_leaf.slots = slot
             rows: list[list[Any]] = [[] for _ in self.x_leaves]
-            for seed in seeds(y):
+            for done, seed in enumerate(seeds(y), 1):
                 found: dict[int, Any] = {}
                 for structure, x_bar in zip(self.x_structures, at_leaf.pull(seed), strict=True):
                     found.update(leaf_values(structure, x_bar))
                 for x in self.x_leaves:
                     rows[x.position].append(found[x.position])
+                told("jacobian, reverse", done, y.directions)
             for x in self.x_leaves:
                 if y.is_array or y.is_complex or x.is_complex:
                     pair = here(recorded.pair_of_rows, rows[x.position], y, x)
@@ -280,6 +282,7 @@ class Task:
             found = leaf_values(self.y_structure, y_dot)
             for leaf in self.y_leaves:
                 columns[leaf.position].append(column(found.get(leaf.position), leaf, count))
+            told("jacobian, forward", start, self.directions)
         for y in self.y_leaves:
             whole = here(recorded.joined, columns[y.position])
             start = 0

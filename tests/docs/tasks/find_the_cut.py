@@ -1,13 +1,13 @@
-"""Find the line where an argument loses its influence. Search: zero. Page: docs/how-to/zero-gradient.md."""
+"""Find the line that makes a gradient zero. Search: zero gradient. Page: docs/how-to/zero-gradient.md."""
 
 from plaingrad import explain, grad
 
 
-def cost(length, parts):
-    whole = int(length)
-    return whole * 2.0 + parts**2
+def price(amount, rate):
+    cents = round(amount * 100.0)
+    return cents / 100.0 * rate
 
 
-assert grad(cost, (0, 1))(3.7, 2.0) == (0.0, 4.0)
-said = str(explain(cost, 3.7, 2.0))
-assert "find_the_cut.py:7" in said and "int" in said, said
+assert grad(price)(2.5, 3.0) == 0.0
+(one,) = explain(price, 2.5, 3.0).without_influence
+assert one.path == "amount" and one.cuts[0].place.expression == "round(amount * 100.0)"

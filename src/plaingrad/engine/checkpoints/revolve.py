@@ -45,6 +45,7 @@ from plaingrad.engine.refusals.refuse import name_of, refuse
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.values.borrowed import refuse_gone
 from plaingrad.errors import CheckpointError, PlaingradError
+from plaingrad.progress import told
 from plaingrad.rewrite import CURRENT, in_force
 
 
@@ -365,6 +366,7 @@ class Chain:
         with np.errstate(**self.errors):
             for k in reversed(range(self.n - 1)):
                 bars, mark = self._step_back(segment, self._state_before(k), mark, shadow, bars)
+                told("checkpoint_sequence, back", self.n - k, self.n)
         return bars
 
     def _state_before(self, k: int) -> Any:

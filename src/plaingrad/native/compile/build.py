@@ -50,6 +50,7 @@ from plaingrad.native.reverse.cotangents import cotangents_program
 from plaingrad.native.reverse.reverse import enclosed_sweeps, pullback_program, pullback_sweeps
 from plaingrad.native.runtime import declare
 from plaingrad.native.runtime.workspace import Arena
+from plaingrad.progress import told
 
 WIDTHS = (2, 4, 8, 16)  # of chunks of tangents
 TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
@@ -268,6 +269,8 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
     found = known.get(key)
     if found is None:
         signature, active, options, zeros = how
+        name = f"{mode} of {getattr(f, '__name__', 'a function')}, natively"
+        told(name, 0, 1)
         try:
             found = seldom_collected(_derive, mode, f, function, signature, active, options, {}, zeros)
         except NativeError as error:
@@ -275,6 +278,7 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
             if "fastmath" in options:
                 found = _with_less_freedom(mode, function, options, how) or found
         known[key] = found
+        told(name, 1, 1)
     return found  # type: ignore[no-any-return]
 
 
