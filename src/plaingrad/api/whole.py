@@ -316,11 +316,7 @@ class Task:
             leaves = self.x_leaves
             dots = {n: dot[0] if leaves[n].is_array else type(leaves[n].x)(dot[0]) for n, dot in dots.items()}
             if self._is_exact():
-                dots = {
-                    leaf.position: dots.get(leaf.position, type(leaf.x)(0))
-                    for leaf in leaves
-                    if not leaf.is_array
-                }
+                dots = {x.position: dots.get(x.position, type(x.x)(0)) for x in leaves if not x.is_array}
         found: list[Any] = [None] * len(self.args)
         for structure, n in zip(self.x_structures, self.positions, strict=True):
             found[n] = filled(structure, lambda leaf: dots.get(leaf.position, ZeroTangent))
