@@ -89,24 +89,30 @@ def differences(f, x):
 
 
 def test_a_stencil_has_the_derivative_of_loops_around_its_kernel():
-    f = numba.njit(lambda a, k: (around(a, a * 2, k) * a).sum())  # a stencil by itself is compiled at every call
-    found = grad(f, (0, 1))(A, 0.3)
-    np.testing.assert_allclose(found[0], differences(lambda a: f(a, 0.3), A), rtol=1e-6)
-    assert found[1] == pytest.approx((f(A, 1.3) - f(A, 0.3)), rel=1e-10)
-    g = numba.njit(lambda a: (weighed(a, 2.0) * a).sum())
+    f = numba.njit(lambda a, w, k: (around(a, w, k) * a).sum())  # a stencil by itself is compiled at every call
+    w = np.cos(A)
+    found = grad(f, (0, 1, 2))(A, w, 0.3)
+    np.testing.assert_allclose(found[0], differences(lambda a: f(a, w, 0.3), A), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(found[1], differences(lambda w: f(A, w, 0.3), w), rtol=1e-6, atol=1e-7)
+    assert found[2] == pytest.approx((f(A, w, 1.3) - f(A, w, 0.3)), rel=1e-10)
+    with pytest.raises(ValueError, match="Secondary stencil array"):
+        f(A, w[:2], 0.3)
+    with pytest.raises(ValueError, match="Secondary stencil array"):
+        grad(f, (0, 1, 2))(A, w[:2], 0.3)
+
+
+def test_a_stencil_called_by_itself_with_a_neighbourhood_and_a_border():
     a = np.arange(7.0) ** 1.5
-    np.testing.assert_allclose(grad(g)(a), differences(g, a), rtol=1e-6, atol=1e-7)
     y, pullback = plaingrad.vjp(weighed, a, 2.0, tier="native")
     assert y.tobytes() == weighed(a, 2.0).tobytes()
-    np.testing.assert_allclose(pullback(a)[1], a[2:-2].sum(), rtol=1e-14)
-
-
-def test_stencils_of_arrays_that_do_not_fit_raise_as_in_the_plain_call():
-    f = numba.njit(lambda a, w: around(a, w, 0.5).sum())
-    with pytest.raises(ValueError, match="Secondary stencil array"):
-        f(A, A[:2])
-    with pytest.raises(ValueError, match="Secondary stencil array"):
-        grad(f)(A, A[:2])
+    found = pullback(a)
+    wanted = np.zeros(7)
+    for p in range(2, 5):  # y[p] = w + a[p] * sum of i * a[p + i]
+        i = np.arange(-2, 3)
+        wanted[p - 2 : p + 3] += a[p] * a[p] * i
+        wanted[p] += a[p] * (i * a[p - 2 : p + 3]).sum()
+    np.testing.assert_allclose(found[0], wanted, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(found[1], a[2:-2].sum(), rtol=1e-14)
 
 
 def test_a_stencil_in_another_form_is_refused_by_name():

@@ -80,7 +80,7 @@ def direction(a):
 @pytest.mark.filterwarnings("ignore:`rcond`")
 @pytest.mark.parametrize("f, args", [(f, args) for f, *args in CASES], ids=[case[0].__name__ for case in CASES])
 def test_a_product_with_the_hessian_is_that_of_differences(f, args):
-    if not ALL and f in (inverse, solved_matrix, fitted):
+    if not ALL and f in (gaussian, inverse, solved_matrix, fitted, decomposed):  # others here do the same
         pytest.skip("with PLAINGRAD_TEST_ALL=1")
     dots = tuple(map(direction, args))
     np.testing.assert_allclose(product(f, args, dots), differences(f, args, dots), rtol=1e-6, atol=1e-7)

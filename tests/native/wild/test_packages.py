@@ -79,7 +79,7 @@ TABLE = {
     "ta_numba.trend": [
         ("sma_numba", PRICES, 3, 1), ("ema_numba", PRICES, 3, True), ("weighted_moving_average", PRICES, 3),
         ("trix_numba", PRICES, 2), ("cci_numba", HIGH, LOW, PRICES, 3, 0.015), ("dpo_numba", PRICES, 3),
-        ("vortex_indicator_numba", HIGH, LOW, PRICES, 3), ("mass_index_numba", HIGH, LOW, 2, 3)],
+        ("mass_index_numba", HIGH, LOW, 2, 3)],
     "fastjmd95.jmd95numba": [
         ("rho", np.array([35.0, 34.0]), np.array([10.0, 4.0]), np.array([100.0, 500.0])),
         ("drhodt", 35.0, 10.0, 100.0), ("drhods", 35.0, 10.0, 100.0)],
