@@ -1,5 +1,6 @@
 """Gradients by parameters in globals, closures and objects, which are no arguments."""
 
+import concurrent.futures
 import threading
 
 import numpy as np
@@ -141,3 +142,57 @@ def test_gradients_of_tied_arrays_are_arrays_of_their_own_and_nest():
     assert slopes.tied[0] == 4.0
     twice = grad_wrt(lambda: np.sum(grad_wrt(lambda: np.sum(model.W**3), model)().tied ** 2), model)()
     np.testing.assert_allclose(twice.W, 36.0 * model.W**3)
+
+
+V = np.array([1.0, 2.0, 3.0])
+
+
+def in_threads():
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        return sum(pool.map(lambda k: float(V[k] ** 2), range(3)))
+
+
+def into_another_array():
+    out = np.empty(3)
+    np.multiply(V, V, out=out)
+    return out.sum()
+
+
+PROGRAMS = {
+    "a checkpoint": lambda: plaingrad.checkpoint(lambda t: np.sum(V**2) * t, 1.0),
+    "threads": in_threads,
+    "iteration": lambda: sum(v * v for v in V),
+    "out": into_another_array,
+    "a view": lambda: np.sum(V[::-1].reshape(3, 1) ** 2),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_parameters_are_followed_wherever_they_are_read(name):
+    np.testing.assert_array_equal(grad_wrt(PROGRAMS[name], V)(), 2.0 * V)
+
+
+def test_a_view_as_parameter_and_the_memory_behind_it():
+    B = np.arange(6.0).reshape(2, 3)
+    row = B[1]
+    np.testing.assert_array_equal(grad_wrt(lambda: np.sum(B**2), row)(), 2.0 * row)
+    np.testing.assert_array_equal(grad_wrt(lambda: np.sum(row**2), B)(), [[0.0] * 3, 2.0 * row])
+
+
+def test_derivatives_around_it_are_of_every_kind():
+    of = lambda t: np.sum(grad_wrt(lambda: np.sum(np.sin(V * t)), V)())
+    assert plaingrad.derivative(of)(1.0) == pytest.approx(np.sum(np.cos(V) - V * np.sin(V)))
+    assert plaingrad.derivative(of, order=2)(1.0) == pytest.approx(np.sum(-2 * V * np.sin(V) - V**2 * np.cos(V)))
+    np.testing.assert_array_equal(plaingrad.vmap(lambda t: grad_wrt(lambda: np.sum(V * t), V)())(np.array([1.0, 2.0])), [[1.0] * 3, [2.0] * 3])
+
+
+def test_an_exception_leaves_the_parameters_as_they_were():
+    model = Model()
+
+    def fails():
+        model.steps = [model.rate * 3.0]
+        raise KeyError("no")
+
+    with pytest.raises(KeyError):
+        grad_wrt(fails, [model])()
+    assert model.rate == 0.5 and model.steps == [1.5]
