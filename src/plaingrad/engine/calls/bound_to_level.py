@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.rewrite import in_force
+from plaingrad.engine.compiled import core
+from plaingrad.rewrite import PLAIN, in_force
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -18,6 +19,35 @@ def at_level(level: Level, f: Any) -> Callable[..., Any]:
         return in_force(level, level.prep(f), *args, **kwargs)
 
     return run
+
+
+def task_at_level(level: Level, f: Any) -> Callable[..., Any]:
+    """As `at_level`, of what is to run in another thread: each call is a task, with a stretch of tape of its own."""
+    run = at_level(level, f)
+    tapes = tapes_of(level)
+    if not tapes:
+        return run
+
+    def run_task(*args: Any, **kwargs: Any) -> Any:
+        entered = [(tape, tape.enter()) for tape in tapes]
+        try:
+            return run(*args, **kwargs)
+        finally:
+            for tape, before in entered:
+                tape.leave(before)
+
+    return run_task
+
+
+def tapes_of(level: Any) -> list[Any]:
+    """The compiled tapes of `level` and of those further out."""
+    found = []
+    while level is not PLAIN and level is not None:
+        tape = getattr(level, "tape", None)
+        if core is not None and type(tape) is core.Tape:
+            found.append(tape)
+        level = getattr(level, "parent", None)
+    return found
 
 
 class Stepped:

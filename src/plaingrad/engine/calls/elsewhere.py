@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
 from plaingrad.engine.calls import collectives, messages, other_processes
-from plaingrad.engine.calls.bound_to_level import at_level
+from plaingrad.engine.calls.bound_to_level import at_level, task_at_level
 from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.values import text_into_c
@@ -55,7 +55,7 @@ def _start_thread(level: Level, start: Any) -> Callable[..., Any]:
     """A thread begins at the level that starts it."""
 
     def start_thread(function: Any, /, *args: Any, **kwargs: Any) -> Any:
-        return start(at_level(level, function), *args, **kwargs)
+        return start(task_at_level(level, function), *args, **kwargs)
 
     return start_thread
 
@@ -81,7 +81,7 @@ def _submit(level: Level, submit: Any) -> Callable[..., Any]:
     def submit_at_level(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         if any(cls.__name__ == "InterpreterPoolExecutor" for cls in type(executor).__mro__):
             return other_processes.refused(level, submit)(executor, f, *args, **kwargs)
-        return submit(executor, at_level(level, f), *args, **kwargs)
+        return submit(executor, task_at_level(level, f), *args, **kwargs)
 
     return submit_at_level
 

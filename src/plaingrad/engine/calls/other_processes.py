@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.calls.bound_to_level import Stepped, at_level
+from plaingrad.engine.calls.bound_to_level import Stepped, at_level, task_at_level
 from plaingrad.engine.calls.results_in_turn import results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
@@ -297,7 +297,7 @@ def pool_work(level: Level, method: Any) -> Callable[..., Any]:
         for name in ("callback", "error_callback"):
             if call.get(name) is not None:
                 call[name] = at_level(level, call[name])
-        return level.calls.inside(method)(pool, at_level(level, f) if threads else f, **call)
+        return level.calls.inside(method)(pool, task_at_level(level, f) if threads else f, **call)
 
     return work
 

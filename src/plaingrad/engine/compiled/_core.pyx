@@ -182,6 +182,7 @@ include "looks.pxi"
 include "expressions.pxi"
 include "structured.pxi"
 include "opening.pxi"
+include "stretches.pxi"
 
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,

@@ -36,16 +36,25 @@ cdef class Tape:
     cdef list objects
     cdef ArrayPusher outer  # see `PairRecorder`
     cdef dict layouts  # region -> an array with the layout of its memory, whose elements mean nothing
+    cdef bint is_shared  # tasks of several threads have recorded: see `Stretches`
+    cdef unsigned long thread  # that has recorded last
+    cdef dict tasks  # thread -> the stretch that it records
+    cdef list marks  # (place, stretch, thread) where another stretch goes on
+    cdef int stretches
 
     def __cinit__(self):
         self.objects = []
         self.layouts = {}
+        self.tasks = {}
+        self.marks = []
 
     def __dealloc__(self):
         PyMem_RawFree(self.entries)
 
     cdef inline int push(self, int64_t output, int64_t input, double partial) except -1:
         cdef Entry* entry
+        if self.is_shared and PyThread_get_thread_ident() != self.thread:
+            self._mark()
         if self.count == self.room:
             self._grow()
         entry = &self.entries[self.count]
@@ -68,6 +77,38 @@ cdef class Tape:
         self.entries = entries
         self.room = room
         return 0
+
+    cdef int _mark(self) except -1:
+        """Another stretch goes on from here."""
+        cdef unsigned long thread = PyThread_get_thread_ident()
+        stretch = self.tasks.get(thread, 0)
+        while True:  # a collection of garbage may let other threads in while the mark is made
+            mark = self.count, stretch, thread
+            if self.count == <Py_ssize_t> mark[0]:
+                break
+        self.marks.append(mark)
+        self.thread = thread
+        return 0
+
+    def enter(self):
+        """What this thread records from now on is a stretch of its own; what `leave` is to be given."""
+        cdef dict tasks = self.tasks
+        self.is_shared = True
+        self.thread = 0
+        self.stretches += 1
+        thread = PyThread_get_thread_ident()
+        before = tasks.get(thread, 0)
+        tasks[thread] = self.stretches
+        return tasks, before
+
+    def leave(self, entered):
+        """The task is over; the tape may have been cleared meanwhile."""
+        entered[0][PyThread_get_thread_ident()] = entered[1]
+        self.thread = 0
+
+    def has_stretches(self):
+        """Whether tasks of several threads have recorded."""
+        return self.is_shared and len(self.marks) > 0
 
     def trim(self):
         """Give back the room for entries that will not come, before the way back needs its own."""
@@ -235,6 +276,11 @@ cdef class Tape:
         self.count = 0
         self.objects.clear()
         self.layouts.clear()
+        if self.is_shared:
+            self.is_shared = False
+            self.tasks = {}
+            self.marks = []
+            self.stretches = 0
 
     cdef tuple gradients(self, int64_t y, Py_ssize_t size, Py_ssize_t count):
         """The derivatives of number `y` by the first `count` of `size`, on a tape of numbers; None of any other.
@@ -307,18 +353,21 @@ cdef class Tape:
             partial_dot = 0.0
         return True
 
-    def reverse(self, shadow, undone):
-        """Carry the cotangents in `shadow` back; `memory.tape.reverse` for cotangents in `Bars`."""
+    def reverse(self, shadow, undone, Py_ssize_t start=0, Py_ssize_t end=-1):
+        """Carry the cotangents in `shadow` back; `memory.tape.reverse` for cotangents in `Bars`.
+
+        From before entry `end`, below 0 the last one, to entry `start`.
+        """
         cdef Bars bars = shadow.bars
         cdef Cell* cells = bars.cells
         cdef Entry* e
-        cdef Py_ssize_t k = self.count
+        cdef Py_ssize_t k = self.count if end < 0 else end
         cdef int32_t i
         cdef double x_bar
         cdef set owned = shadow.owned
         cdef Walk last
         last.data = NULL
-        while k > 0:
+        while k > start:
             k -= 1
             if k & 0xFFFF == 0:
                 PyErr_CheckSignals()

@@ -26,6 +26,7 @@ from plaingrad.engine.memory.memory import (
     whole_multiple_back,
     whole_sum_back,
 )
+from plaingrad.engine.memory.met import CALLS_MEET, met_by, span_of
 from plaingrad.engine.memory.regions import Region
 from plaingrad.engine.memory.tape import (
     ARRAY_ARITHMETIC,
@@ -66,6 +67,7 @@ __all__ = [
     "curvature_of_two",
     "curvatures",
     "frozen_key",
+    "met_by",
     "nothing",
     "nothing_here",
     "number_cotangent",
@@ -76,6 +78,7 @@ __all__ = [
     "read_number_back",
     "real_part_back",
     "rule_of",
+    "span_of",
     "square_slope",
     "unbroadcast",
     "what_is_read",
@@ -89,6 +92,9 @@ def real_part_back(shadow: Shadow, n: int, i: int, factor: Any) -> None:
     z_bar = shadow.bars[n]
     if z_bar is not None:
         shadow.add_number(i, (z_bar * factor).real)
+
+
+CALLS_MEET[real_part_back] = lambda n, i, factor: (n, None, [(i, None)])
 
 
 def nothing(shadow: Shadow) -> None:

@@ -34,6 +34,7 @@ from plaingrad.engine.reverse.inputs import Inputs, inputs_of, with_fresh
 from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
+from plaingrad.engine.reverse.side_by_side import reverse_side_by_side
 from plaingrad.errors import ChangedSinceError
 from plaingrad.rewrite import CURRENT, PLAIN
 
@@ -225,7 +226,7 @@ def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, node
     seed(shadow, slots, y_bar)
     if type(tape) is list:
         reverse(tape, shadow, undone)
-    else:
+    elif not tape.has_stretches() or not reverse_side_by_side(tape, shadow, undone):
         tape.reverse(shadow, undone)
     return gradients(nodes, shadow)
 
