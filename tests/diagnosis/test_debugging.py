@@ -137,3 +137,24 @@ def test_verifying_leaves_arguments_as_a_plain_call_does():
     x = np.array([1.0, 2.0])
     np.testing.assert_allclose(grad(f, verify=True)(x), [8.0, 16.0])
     assert x.tolist() == [2.0, 4.0]
+
+
+def test_a_program_that_swallows_the_error_does_not_go_on_with_another_derivative():
+    def f(x):
+        try:
+            y = np.log(x)
+            return y
+        except Exception:
+            return x
+
+    with pytest.raises(NotFiniteError):
+        grad(f, debug=True)(0.0)
+
+    def g(x):
+        try:
+            return np.log(x)
+        except Exception:
+            raise ValueError("something else") from None
+
+    with pytest.raises(NotFiniteError):
+        grad(g, debug=True)(0.0)

@@ -348,3 +348,45 @@ def test_it_refuses_what_it_cannot_explain():
         explain(math.sin, "text")
     with pytest.raises(plaingrad.ArgumentError, match="inside of a derivative"):
         plaingrad.grad(lambda x: explain(math.sin, x).value)(1.0)
+
+
+def test_what_was_written_over_is_not_shown_as_an_operand():
+    def f(x):
+        a = x * 1.0
+        a /= x - x
+        return a.sum()
+
+    event = check(explain(f, np.ones(2)), "value", f, "a /= x - x", "inf", "/")
+    assert event.operands.startswith("what was there before")
+
+
+def test_parts_of_a_definition_have_the_name_of_the_function_that_was_called():
+    (one,) = explain(lambda x: np.linalg.norm(x - x), np.ones(3)).inputs
+    assert one.influence == "zero" and "numpy.linalg.norm" in one.cuts[0].why
+
+
+def test_functions_compiled_by_numba_are_looked_at_as_python():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def f(x):
+        return math.sqrt(x) * 2.0
+
+    found = explain(f, 0.0)
+    check(found, "cotangent", f.py_func, "math.sqrt(x)", "inf", "math.sqrt")
+    assert any("Numba" in note for note in found.notes)
+    found = explain(lambda x: f(x) + x, 0.0)
+    check(found, "cotangent", f.py_func, "math.sqrt(x)", "inf", "math.sqrt")
+
+
+def test_awaited_code_and_recursion():
+    import asyncio
+
+    async def inner(x):
+        return math.sqrt(x)
+
+    def f(n, x):
+        return asyncio.run(inner(x)) if n == 0 else f(n - 1, x * 2.0)
+
+    event = check(explain(f, 2, 0.0), "cotangent", inner, "math.sqrt(x)", "inf", "math.sqrt")
+    assert event.incoming == 1.0

@@ -86,7 +86,9 @@ class Event:
                 break
         found = []
         for x in self.step.operands:
-            if is_number(x):
+            if x is self.step.result and isinstance(x, np.ndarray):
+                found.append("what was there before")  # it has been written over
+            elif is_number(x):
                 value = element(x, self.bad.index if self.bad.index else (), shape)
                 found.append("an array" if value is None else written(value))
         return ", ".join(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,10 +13,10 @@ from plaingrad.diagnosis.watching import Watch
 from plaingrad.errors import NotFiniteError
 
 
-def stop(event: Event) -> None:
-    """Raise what an event is, if it concerns the derivative."""
+def error_of(event: Event) -> NotFiniteError | None:
+    """What an event is to be raised as; None if it does not concern the derivative."""
     if event.what == "value" and not event.output:
-        return
+        return None
     lines = [
         f"at {event.place}" if event.place else "in the cotangent that was given",
         f"  {event.sentence()}.",
@@ -25,10 +26,25 @@ def stop(event: Event) -> None:
     if event.what == "cotangent" and event.incoming is not None and event.incoming == 0:
         lines.append("  " + ZERO_TIMES_INFINITY)
     lines.append("  plaingrad.explain(f, *args) says more.\n  See docs: errors#not-finite")
-    raise NotFiniteError("\n".join(lines))
+    return NotFiniteError("\n".join(lines))
 
 
 def debugged(derivative: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """derivative(*args, **kwargs), which stops where something is not finite."""
-    with looked_at(Watch(stop)):
-        return derivative(*args, **kwargs)
+    """derivative(*args, **kwargs), which stops where something is not finite.
+
+    A program that swallows the error goes on as a plain call does not, so the error is raised again in the end.
+    """
+    raised: list[NotFiniteError] = []
+
+    def stop(event: Event) -> None:
+        error = error_of(event)
+        if error is not None:
+            raised.append(error)
+            raise error
+
+    try:
+        with looked_at(Watch(stop)):
+            return derivative(*args, **kwargs)
+    finally:
+        if raised and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit, NotFiniteError)):
+            raise raised[0]
