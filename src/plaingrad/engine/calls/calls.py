@@ -140,8 +140,7 @@ class Calls(ObjectAccess):
         # id of f -> (code, defaults, kwdefaults, instead, a weak reference to f, whether that lasts)
         self.functions: Any = {} if core is None else core.DecidedFunctions()
         self.forced: dict[Any, Any] = {}
-        # other callables -> what to call instead
-        self.prepared: Any = {} if core is None else core.DecidedCallables()
+        self.prepared: Any = {} if core is None else core.DecidedCallables()  # others -> what to call instead
         self.methods = {}
         self.attributes = {}
         # class -> name of a C method bound to an object -> what to call with the object first, None: the method

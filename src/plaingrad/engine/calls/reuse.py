@@ -24,7 +24,7 @@ MOST_SIZES = 8  # of chunks
 free_levels: dict[type[Level], list[tuple[Any, Any, int, int]]] = {}
 # (class, how many tangents) -> the same, of levels with chunks.
 _free_chunks: dict[tuple[type[Level], int], list[tuple[Any, Any, int, int]]] = {}
-# (class of a level, of the one around it, whether it has no chunk) -> how many references it has to itself, and to that;
+# (class of a level, of the one around it, whether it has no chunk) -> how many references it has to itself, to that;
 # in which circumstances.
 _own_references: tuple[Any, dict[Any, tuple[int, int]]] = None, {}
 
