@@ -6,6 +6,7 @@ import numpy as np
 from mpi4py import MPI
 
 import plaingrad
+from plaingrad import distributed
 
 world = MPI.COMM_WORLD
 rank, size = world.rank, world.size
@@ -225,6 +226,21 @@ def check(f, serial):
     np.testing.assert_allclose(found, second[rank], rtol=1e-9, atol=1e-12, err_msg=f"{f.__name__}, reverse over reverse")
 
 
+def check_losses():
+    """A data-parallel loss, whose parts the ranks share out unevenly; one that fails is an error on every rank."""
+    parts = [inputs[r] for r in range(size) if r != 1] if rank == 0 else [inputs[1]] if rank == 1 else []
+    loss = distributed.value_and_grad(lambda w, part: np.sum(np.sin(w * part)), world, reduce="mean")
+    value, slope = loss(weights, parts)
+    np.testing.assert_allclose(value, np.sum(np.sin(weights * inputs)) / size, rtol=1e-13)
+    np.testing.assert_allclose(slope, np.sum(np.cos(weights * inputs) * inputs, 0) / size, rtol=1e-13)
+    try:
+        distributed.value_and_grad(lambda w, part: w / part, world)(1.0, [float(rank)])
+    except (ZeroDivisionError, RuntimeError) as error:
+        assert "rank 0" in str(error) + str(getattr(error, "__notes__", ""))
+    else:
+        raise AssertionError("nothing raised")
+
+
 def check_refusals():
     """What is not followed is refused by name."""
     buffer = np.zeros(4)
@@ -247,6 +263,7 @@ if __name__ == "__main__":
     try:
         for f, serial in PROGRAMS:
             check(f, serial)
+        check_losses()
         check_refusals()
     except BaseException:
         import traceback

@@ -1,0 +1,125 @@
+"""Data-parallel losses over the engines that are installed, against the gradient of the sum in this process."""
+
+import concurrent.futures
+import multiprocessing
+import os
+import sys
+import types
+
+import distributed_losses
+import numpy as np
+import pytest
+from distributed_losses import ending, ending_once, failing, from_file, logistic, slow
+
+import plaingrad
+from plaingrad import distributed
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+
+WEIGHTS = {"slope": np.array([0.2, -0.4, 0.1]), "offset": 0.3}
+
+
+@pytest.fixture
+def parts():
+    """Rows and labels, in three parts of different sizes."""
+    drawn = np.random.default_rng(3)
+    return [(drawn.normal(size=(n, 3)), np.sign(drawn.normal(size=n))) for n in (2, 5, 3)]
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers of Dask in processes of their own."""
+    dask_distributed = pytest.importorskip("distributed")
+    with (
+        dask_distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask_distributed.Client(cluster) as made,
+    ):
+        yield made
+
+
+def agrees(found, f, x, parts):
+    """Value and gradient are those of the sum here."""
+    value, slope = plaingrad.value_and_grad(lambda x: sum(f(x, part) for part in parts))(x)
+    assert found[0] == pytest.approx(value, rel=1e-14)
+    for name in x:
+        np.testing.assert_allclose(found[1][name], slope[name], rtol=1e-12)
+
+
+def test_over_an_executor(pool, parts, tmp_path):
+    seen = []
+    total = distributed.value_and_grad(logistic, pool, progress=lambda done, count: seen.append((done, count)))
+    found = total(WEIGHTS, parts)
+    agrees(found, logistic, WEIGHTS, parts)
+    assert seen == [(1, 3), (2, 3), (3, 3)]
+    again = total(WEIGHTS, parts)
+    assert again[0] == found[0] and again[1]["offset"] == found[1]["offset"]
+    mean = distributed.value_and_grad(logistic, pool, reduce="mean")(WEIGHTS, parts)
+    np.testing.assert_allclose(mean[1]["slope"], found[1]["slope"] / 3.0, rtol=1e-13)
+    files = []
+    for n, (rows, labels) in enumerate(parts):
+        files.append(tmp_path / f"{n}.npz")
+        np.savez(files[-1], rows=rows, labels=labels)
+    agrees(distributed.value_and_grad(from_file, pool)(WEIGHTS, files), logistic, WEIGHTS, parts)
+
+
+def test_over_pools_of_multiprocessing(parts):
+    with multiprocessing.get_context("fork").Pool(1) as made:
+        agrees(distributed.value_and_grad(logistic, made)(WEIGHTS, parts), logistic, WEIGHTS, parts)
+
+
+def test_errors_name_the_partition(pool):
+    with pytest.raises(ValueError, match="bad part") as failed:
+        distributed.value_and_grad(failing, pool)(2.0, [0, 1, 2])
+    notes = " ".join(failed.value.__notes__)
+    assert "partition 1 of 3" in notes and "in process" in notes
+    with pytest.raises(plaingrad.ArgumentError, match="'median'"):
+        distributed.value_and_grad(failing, pool, reduce="median")
+    with pytest.raises(plaingrad.ArgumentError, match="list"):
+        distributed.value_and_grad(failing, [])
+
+
+def test_a_process_that_ends_is_an_error_with_the_partition():
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as made:
+        with pytest.raises(concurrent.futures.process.BrokenProcessPool) as broken:
+            distributed.value_and_grad(ending, made)(2.0, [0, 1])
+    assert "for partition" in " ".join(broken.value.__notes__)
+
+
+def test_ranks_of_a_communicator():
+    """A communicator of one rank; `mpi_programs` has several."""
+    alone = types.SimpleNamespace(
+        Get_rank=lambda: 0, allreduce=lambda x, op=None: x, allgather=lambda x: [x]
+    )
+    assert distributed.value_and_grad(lambda x, part: x * x * part, alone)(3.0, [1.0, 2.0]) == (27.0, 18.0)
+    with pytest.raises(ValueError, match="bad part") as failed:
+        distributed.value_and_grad(failing, alone)(2.0, [0, 1])
+    assert "on rank 0" in " ".join(failed.value.__notes__)
+
+
+@pytest.mark.slow
+def test_over_dask(client, parts, tmp_path):
+    dask, arrays = pytest.importorskip("dask"), pytest.importorskip("dask.array")
+    client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))
+    agrees(distributed.value_and_grad(logistic, client)(WEIGHTS, parts), logistic, WEIGHTS, parts)
+    lazy = [dask.delayed(part) for part in parts]
+    agrees(distributed.value_and_grad(logistic, client)(WEIGHTS, lazy), logistic, WEIGHTS, parts)
+    rows = np.concatenate([rows for rows, _ in parts])
+    labels = np.concatenate([labels for _, labels in parts])
+    chunked = arrays.from_array(rows, chunks=(4, 2)), arrays.from_array(labels, chunks=4)
+    agrees(distributed.value_and_grad(logistic, client)(WEIGHTS, chunked), logistic, WEIGHTS, parts)
+    # a worker that is lost costs its parts once more
+    marked = [(number, str(tmp_path / "ended")) for number in range(4)]
+    assert distributed.value_and_grad(ending_once, client)(3.0, marked) == (54.0, 36.0)
+    assert (tmp_path / "ended").exists()
+    with pytest.raises(ValueError, match="bad part") as failed:
+        distributed.value_and_grad(failing, client)(2.0, [0, 1, 2])
+    assert "partition 1 of 3" in " ".join(failed.value.__notes__)
+    with pytest.raises(TimeoutError) as late:
+        distributed.value_and_grad(slow, client, timeout=1.0)(2.0, [0, 1])
+    assert "partition 1 of 2, on worker tcp://" in " ".join(late.value.__notes__)
