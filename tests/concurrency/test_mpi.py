@@ -28,3 +28,16 @@ def test_programs_of_several_ranks(ranks):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("right") == ranks
+
+
+def test_the_example_comes_to_rest():
+    launcher = mpiexec()
+    if launcher is None:
+        pytest.skip("mpiexec is not installed")
+    example = pathlib.Path(__file__).parents[2] / "examples" / "mpi_chain.py"
+    done = subprocess.run(
+        [launcher, "-n", "2", sys.executable, str(example)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = (float(word) for word in done.stdout.split() if word[0].isdigit())
+    assert after < 0.01 * before
