@@ -244,11 +244,14 @@ def check_losses():
 def check_refusals():
     """What is not followed is refused by name."""
     buffer = np.zeros(4)
+    group = world.Split(rank % 2)
+    between = group.Create_intercomm(0, world, 1 - rank % 2)
     for name, call in [
         ("Ibcast", lambda x: world.Ibcast(buffer, 0)),
         ("irecv", lambda x: world.irecv(source=left)),
         ("allreduce", lambda x: world.allreduce([x[0]])),
         ("allreduce", lambda x: world.allreduce(x[0], MPI.MAXLOC)),
+        ("Intercomm", lambda x: between.allgather(x)),
         ("buffer", lambda x: world.Allgather(MPI.IN_PLACE, np.zeros((size, 4)))),
     ]:
         try:

@@ -167,6 +167,22 @@ def copied(x: np.ndarray) -> np.ndarray:
     return x.copy()
 
 
+def in_one_group(make: Maker) -> Maker:
+    """The same, refused for a communicator between two groups, where a root is something else."""
+
+    def made(level: Level, f: Any) -> Callable[..., Any]:
+        at_level = make(level, f)
+
+        def checked(comm: Any, *args: Any, **kwargs: Any) -> Any:
+            if comm.Is_inter():
+                missing_rule(f, "It communicates between two groups (an Intercomm).")
+            return at_level(comm, *args, **kwargs)
+
+        return checked
+
+    return made
+
+
 _KINDS: dict[Maker, str] = {
     broadcast: "bcast",
     scatter: "scatter",
@@ -177,7 +193,7 @@ _KINDS: dict[Maker, str] = {
 }
 #: What to call instead, by module and qualified name.
 FUNCTIONS: dict[tuple[str, str], Maker] = {
-    ("mpi4py.MPI", f"{cls}.{name}"): make
+    ("mpi4py.MPI", f"{cls}.{name}"): in_one_group(make)
     for make, names in _KINDS.items()
     for cls in OWNERS
     for name in names.split()
