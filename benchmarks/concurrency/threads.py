@@ -4,6 +4,7 @@
     python -m benchmarks.concurrency --work arrays  # one
     python -m benchmarks.concurrency --check        # exit status 1 when a target is missed: for a quiet machine
 
+The reverse pass is that of `grad`: a pullback of `vjp` first looks whether the arrays that it reads have been changed.
 In alternation, the least of several turns. A speedup is the time in one thread by that in threads. That of the program
 alone is the control: the reverse pass cannot be expected to gain more. Processor time says what threads cost.
 
@@ -23,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import plaingrad
+from plaingrad.engine.reverse.run import Run
 
 TASKS, WORKERS = 4, 2
 TARGETS = {"arrays": 1.7, "native": 1.8, "waiting": 1.8}  # of the reverse pass
@@ -95,11 +97,11 @@ def measured(name, turns):
     work, size = work_of(name)
     serial, threaded = programs(work, size)
     a = np.linspace(0.1, 0.9, TASKS * size)
-    pullbacks = [plaingrad.vjp(f, a)[1] for f in (serial, threaded)]
+    pullbacks = [Run(f, (a,), (0,), {}).pull for f in (serial, threaded)]
     np.testing.assert_allclose(pullbacks[0](1.0)[0], pullbacks[1](1.0)[0], rtol=1e-12)
     kinds = {
         "program": [lambda: serial(a), lambda: threaded(a)],
-        "forward pass": [lambda: plaingrad.vjp(serial, a), lambda: plaingrad.vjp(threaded, a)],
+        "forward pass": [lambda: Run(serial, (a,), (0,), {}), lambda: Run(threaded, (a,), (0,), {})],
         "reverse pass": [lambda: pullbacks[0](1.0), lambda: pullbacks[1](1.0)],
     }
     least = {kind: [[float("inf")] * 2, [float("inf")] * 2] for kind in kinds}
