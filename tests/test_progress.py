@@ -85,3 +85,11 @@ def test_native_derivations():
     told = told_by(lambda: plaingrad.grad(lambda x: x * 3.0 + 1.0, tier="native")(2.0))
     assert told and all(how[0].endswith(" of <lambda>, natively") for how in told)
     assert [how[1:] for how in told] == [(0, 1), (1, 1)] * (len(told) // 2)
+
+
+def test_evaluations_of_minimize():
+    pytest.importorskip("scipy")
+    from plaingrad.optimize import minimize
+
+    told = told_by(lambda: minimize(lambda x: ((x - 1.0) ** 2).sum(), np.zeros(2)))
+    assert told and told == [("minimize", n, None) for n in range(1, len(told) + 1)]

@@ -1,7 +1,7 @@
 """Progress of long work: a callback that is told how far it is.
 
 Told of are chunked Jacobians, the sweeps of sparse Jacobians and Hessians, the way back over a checkpointed sequence,
-and native derivations with their compilation.
+native derivations with their compilation, and the evaluations of `plaingrad.optimize.minimize`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from scipy import optimize
 
 from plaingrad.api import hessian, hvp, jacobian, value_and_grad
 from plaingrad.optimize.packing import opened
+from plaingrad.progress import told
 
 WITHOUT_GRADIENT = ("nelder-mead", "powell", "cobyla", "cobyqa")
 WITH_HESSIAN = ("dogleg", "trust-exact")
@@ -71,9 +73,23 @@ def minimize(
     handed = {"args": more, "method": method, "bounds": bounds, "tol": tol, "options": options, **given}
     if callback is not None:
         handed["callback"] = unpacking(callback, unpack)
-    result = optimize.minimize(objective, start, constraints=with_jacobians(constraints, unpack), **handed)
+    result = optimize.minimize(
+        evaluated(objective), start, constraints=with_jacobians(constraints, unpack), **handed
+    )
     result.x = unpack(result.x)
     return result
+
+
+def evaluated(objective: Callable[..., Any]) -> Callable[..., Any]:
+    """`objective`, whose evaluations are told to who wants to know how far the work is."""
+    count = itertools.count(1)
+
+    def evaluate(*args: Any) -> Any:
+        found = objective(*args)
+        told("minimize", next(count), None)
+        return found
+
+    return evaluate
 
 
 def filled(method: Any, f: Any, given: dict[str, Any], tier: Any) -> tuple[Any, dict[str, Any]]:
