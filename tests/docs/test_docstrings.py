@@ -19,6 +19,8 @@ MODULES = ["plaingrad"] + [
 def test_docstring_examples_of(name, monkeypatch):
     if name.startswith("plaingrad.native."):
         pytest.importorskip("numba")
+    if name.startswith("plaingrad.jax"):
+        pytest.importorskip("jax")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     module = importlib.import_module(name)
     # For each docstring doctest has all files looked up whose lines were ever read.
