@@ -22,7 +22,7 @@ import numpy as np
 
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key
-from plaingrad.engine.calls import elsewhere, own_numbers, rewritten_forms, specials, text_functions
+from plaingrad.engine.calls import elsewhere, rewritten_forms, specials, text_functions
 from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
@@ -32,7 +32,7 @@ from plaingrad.engine.compiled import core, is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
-from plaingrad.engine.values import array_classes, subclasses
+from plaingrad.engine.values import array_classes, own_numbers, subclasses
 from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
 from plaingrad.rulebook import Rule
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key, key_of
-from plaingrad.engine.calls import elsewhere, frames, own_numbers, specials
+from plaingrad.engine.calls import elsewhere, frames, specials
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.meeting import Meeting
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
@@ -32,7 +32,7 @@ from plaingrad.engine.users_code.class_attributes import (
     is_python_attribute,
     lookup,
 )
-from plaingrad.engine.values import array_classes, layouts, texts
+from plaingrad.engine.values import array_classes, layouts, own_numbers, texts
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import fields
 

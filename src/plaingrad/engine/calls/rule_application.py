@@ -19,12 +19,12 @@ from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.meeting import runs_code
-from plaingrad.engine.calls.own_numbers import holds_own, is_foreign, rule_for
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.memory.tape import ArraySlot, NumberSlot, Tree, attach
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code.class_attributes import is_own_method, lookup
 from plaingrad.engine.values import array_classes, records, subclasses, texts, truncated
+from plaingrad.engine.values.own_numbers import holds_own, is_foreign, rule_for
 from plaingrad.engine.values.unfiled import hides_active, hides_numbers
 from plaingrad.engine.values.users_numbers import by_value, is_users
 from plaingrad.errors import RuleError

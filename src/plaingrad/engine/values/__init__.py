@@ -5,5 +5,5 @@ it, with its derivative kept, or a refusal where that would be lost. Called by `
 
 Subclasses of arrays: `array_classes`, `array_items`, `probes`, and the decision, `subclasses`. Text: `texts`,
 `text_into_c`, `truncated` (whole numbers). Memory: `borrowed`, `layouts`, `twins`, `records`. And `users_numbers`,
-`fresh` copies, `unfiled` streams, `nesting` (the levels around one).
+`own_numbers` of other libraries, `fresh` copies, `unfiled` streams, `nesting` (the levels around one).
 """
