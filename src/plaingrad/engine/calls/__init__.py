@@ -9,5 +9,6 @@ by rewritten Python code or natively, or a refusal. Rewritten code calls the hoo
 instead of a function: `appliers` of rules, guards for C code (`c_code`, `search`), builtins of their own
 (`specials`, `frames`, `text_functions`, `caution`), work for threads and loops (`elsewhere`, `bound_to_level`) and
 for pools of processes (`other_processes`, `results_in_turn`), messages between ranks (`messages`,
-`collectives`), cached functions (`memo`), attributes and items of objects (`object_access`, `meeting`). `stop` takes derivatives off values.
+`collectives`), cached functions (`memo`), attributes and items of objects (`object_access`,
+`meeting`). `stop` takes derivatives off values.
 """
