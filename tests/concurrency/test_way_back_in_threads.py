@@ -435,3 +435,73 @@ def test_a_level_that_is_used_again_forgets_its_tasks(passes):
     plain = functools.partial(lambda a: work(a))
     np.testing.assert_allclose(grad(plain)(a), np.cos(a) * a + np.sin(a), rtol=1e-13)
     assert passes == []
+
+
+def test_a_thread_that_outlives_the_function_may_end_an_operation_on_the_way_back(monkeypatch):
+    begun, go = threading.Event(), threading.Event()
+
+    def late(x):
+        return x * x
+
+    def rule(x):
+        begun.set()
+        go.wait()
+        return x * x, lambda z_bar: (2.0 * x * z_bar,)
+
+    plaingrad.rrule(late)(rule)
+    shadow_of = run.Shadow
+    a = np.linspace(0.1, 2.0, 40)
+    for program in (by_map, work):
+
+        def f(a, program=program):
+            threads.append(threading.Thread(target=late, args=(a * 2.0,)))
+            threads[0].start()
+            begun.wait()
+            return program(a)
+
+        def shadow(*given):  # once it is known how many indices there are
+            found = shadow_of(*given)
+            go.set()
+            for thread in threads:
+                thread.join()
+            return found
+
+        monkeypatch.setattr(run, "Shadow", shadow)
+        threads = []
+        np.testing.assert_allclose(grad(f)(a), np.cos(a) * a + np.sin(a), rtol=1e-13)
+        begun.clear()
+        go.clear()
+
+
+def test_a_pullback_that_undoes_writes_is_called_by_two_threads():
+    """One thread is not told that memory was changed, because the other has undone writes just then."""
+    found = []
+
+    def middle(x):
+        return x * x
+
+    def rule(x):
+        def pullback(z_bar):
+            if not found:
+                found.append(None)
+                threads.append(threading.Thread(target=lambda: found.append(pull(1.0))))
+                threads[0].start()
+                threads[0].join(0.1)  # it waits for this one
+            return (2.0 * x * z_bar,)
+
+        return x * x, pullback
+
+    plaingrad.rrule(middle)(rule)
+
+    def f(a):
+        held = np.ones(3)
+        y = (a * held).sum()
+        z = middle(y)
+        held[0] = 5.0
+        return z + (a * held).sum()
+
+    threads = []
+    _, pull = plaingrad.vjp(f, np.array([1.0, 2.0, 3.0]))
+    assert pull(1.0)[0].tolist() == [17.0, 13.0, 13.0]
+    threads[0].join()
+    assert len(found) == 2 and found[1][0].tolist() == [17.0, 13.0, 13.0]

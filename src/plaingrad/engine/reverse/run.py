@@ -88,10 +88,13 @@ class Run:
 
     def pull(self, y_bar: Any) -> tuple[Any, ...]:
         """The gradients of the differentiated arguments for cotangent `y_bar` of the value."""
-        self._check_unchanged()
         if self.lock is None:
             self.lock = exclusively(_lock, self._own_lock)
-        return self.lock.hold(self._pull, y_bar)
+        return self.lock.hold(self._pull_unchanged, y_bar)
+
+    def _pull_unchanged(self, y_bar: Any) -> tuple[Any, ...]:
+        self._check_unchanged()  # not while another thread pulls back, which undoes writes on its way
+        return self._pull(y_bar)
 
     def pull_once(self, y_bar: Any) -> tuple[Any, ...]:
         """The same where nobody else knows of this run, and nobody will pull back again."""
@@ -118,8 +121,9 @@ class Run:
             and CURRENT.get() is PLAIN
         ):  # nothing that NumPy could warn of, or that is to be undone
             level.tape.trim()
+            end = len(level.tape) // 3
             size = level.new_index()
-            return _pulled(level.tape, Shadow(size, core.Bars(size)), [], self.slots, y_bar, self.nodes)
+            return _pulled(level.tape, end, Shadow(size, core.Bars(size)), [], self.slots, y_bar, self.nodes)
         # In a copy of the context, so that NumPy's error handling is as before however this ends.
         return contextvars.copy_context().run(self._pull_quietly, y_bar)
 
@@ -135,7 +139,7 @@ class Run:
         outer = CURRENT.get()
         with np.errstate(all="ignore"):
             if outer is PLAIN:
-                return pull_back(self.level.tape, self.level.new_index(), self.slots, y_bar, self.nodes)
+                return pull_back(self.level, self.slots, y_bar, self.nodes)
             if watch.observer is not None:
                 watch.observer.went_inside()
             return pull_back_inside(outer, self.level, self.slots, y_bar, self.nodes)
@@ -213,21 +217,27 @@ def refuse_changed(array: np.ndarray) -> NoReturn:
     )
 
 
-def pull_back(tape: list[Any], size: int, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
+def pull_back(level: Any, slots: Any, y_bar: Any, nodes: list[Any]) -> tuple[Any, ...]:
     """Seed, reverse, read off the gradients; memory is left as it was found."""
+    tape = level.tape
     if type(tape) is not list:
         tape.trim()
+    # A thread that outlives the function may end an operation now, and record it: under an index without cotangent.
+    end = len(tape) // 3
+    size = level.new_index()
     shadow = Shadow(size, None if type(tape) is list else core.Bars(size))
     undone: list[Any] = []
-    return closing(_pulled, lambda: redo(undone), tape, shadow, undone, slots, y_bar, nodes)
+    return closing(_pulled, lambda: redo(undone), tape, end, shadow, undone, slots, y_bar, nodes)
 
 
-def _pulled(tape: Any, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any) -> tuple[Any, ...]:
+def _pulled(
+    tape: Any, end: int, shadow: Shadow, undone: Any, slots: Any, y_bar: Any, nodes: Any
+) -> tuple[Any, ...]:
     seed(shadow, slots, y_bar)
     if type(tape) is list:
-        reverse(tape, shadow, undone)
-    elif not tape.has_stretches() or not reverse_side_by_side(tape, shadow, undone):
-        tape.reverse(shadow, undone)
+        reverse(tape if len(tape) == 3 * end else tape[: 3 * end], shadow, undone)
+    elif not tape.has_stretches() or len(tape) != 3 * end or not reverse_side_by_side(tape, shadow, undone):
+        tape.reverse(shadow, undone, 0, end)
     return gradients(nodes, shadow)
 
 
