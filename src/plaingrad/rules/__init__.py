@@ -1,7 +1,15 @@
 """Facts about functions, as rows. Importing this package enters them into the rulebook."""
 
 from plaingrad import rulebook
-from plaingrad.rules import bottleneck, concurrency, elementwise, internals, pydantic, special
+from plaingrad.rules import (
+    bottleneck,
+    concurrency,
+    elementwise,
+    internals,
+    mpmath_matrices,
+    pydantic,
+    special,
+)
 from plaingrad.rules import numbers as rules_of_numbers
 from plaingrad.rules import numpy as numpy_rules
 from plaingrad.rules import pandas as pandas_rules
@@ -12,9 +20,10 @@ from plaingrad.rules import scipy as scipy_rules
 # half as long as to import NumPy.
 rulebook.when_met("_asyncio", concurrency.rules_of_asyncio)
 bottleneck.wait()
+mpmath_matrices.wait()
 pandas_rules.wait()
 pydantic.wait()
 rules_of_numbers.wait()
 scipy_rules.wait()
 
-__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]
+__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "mpmath_matrices", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]

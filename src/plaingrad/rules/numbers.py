@@ -100,7 +100,64 @@ def _pi(m: Any) -> Any:
 
 
 def _zeta_slope(m: Any, s: Any, *others: Any) -> Any:
-    return m.zeta(s, *(others[:-1] or (1,)), 1)
+    """Of the derivative of order n of zeta(s, a) by s, as mpmath calls it: zeta(s, a, n)."""
+    a, n = (*others[:-1], *(1, 0)[len(others) - 1 :])[:2]
+    return m.zeta(s, a, n + 1)
+
+
+def _hurwitz_slope(m: Any, s: Any, a: Any, *others: Any) -> Any:
+    """Of zeta(s, a, n) by a: the derivative of order n, by s, of -s zeta(s + 1, a)."""
+    n = others[0] if len(others) > 1 else 0
+    slope = -s * m.zeta(s + 1, a, n)
+    return slope - n * m.zeta(s + 1, a, n - 1) if n else slope
+
+
+def _bessel(name: str, before: int, after: int) -> tuple[Any, ...]:
+    """A row of a Bessel function by its argument. mpmath also takes the order of a derivative by it."""
+
+    def slope(m: Any, n: Any, x: Any, *others: Any) -> Any:
+        f = getattr(m, name)
+        if len(others) > 1 and others[0]:
+            return f(n, x, others[0] + 1)
+        return (before * f(n - 1, x) + after * f(n + 1, x)) / 2
+
+    return None, slope, None
+
+
+def _normal(m: Any, x: Any, others: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+    """(the density of a normal distribution at x, (x - mean) / width, width), from what follows x in the call."""
+    mean, width = (*others[:-1], *(0, 1)[len(others) - 1 :])[:2]
+    return m.npdf(x, mean, width), (x - mean) / width, width
+
+
+def _ncdf_rows() -> tuple[Any, ...]:
+    def by_x(m: Any, x: Any, *others: Any) -> Any:
+        return _normal(m, x, others)[0]
+
+    def by_mean(m: Any, x: Any, *others: Any) -> Any:
+        return -_normal(m, x, others)[0]
+
+    def by_width(m: Any, x: Any, *others: Any) -> Any:
+        density, t, _ = _normal(m, x, others)
+        return -t * density
+
+    return by_x, by_mean, by_width
+
+
+def _npdf_rows() -> tuple[Any, ...]:
+    def by_x(m: Any, x: Any, *others: Any) -> Any:
+        density, t, width = _normal(m, x, others)
+        return -t * density / width
+
+    def by_mean(m: Any, x: Any, *others: Any) -> Any:
+        density, t, width = _normal(m, x, others)
+        return t * density / width
+
+    def by_width(m: Any, x: Any, *others: Any) -> Any:
+        density, t, width = _normal(m, x, others)
+        return (t * t - 1) * density / width
+
+    return by_x, by_mean, by_width
 
 
 def _log_slope(m: Any, x: Any, *base_and_z: Any) -> Any:
@@ -227,10 +284,10 @@ def _definition(name: str) -> Callable[..., Any]:
 OF_MPMATH: dict[str, tuple[Any, ...]] = {
     "convert": (1,),
     "psi": (None, lambda m, n, x, z: m.psi(n + 1, x)),
-    "besselj": (None, lambda m, n, x, z: (m.besselj(n - 1, x) - m.besselj(n + 1, x)) / 2),
-    "bessely": (None, lambda m, n, x, z: (m.bessely(n - 1, x) - m.bessely(n + 1, x)) / 2),
-    "besseli": (None, lambda m, n, x, z: (m.besseli(n - 1, x) + m.besseli(n + 1, x)) / 2),
-    "besselk": (None, lambda m, n, x, z: -(m.besselk(n - 1, x) + m.besselk(n + 1, x)) / 2),
+    "besselj": _bessel("besselj", 1, -1),
+    "bessely": _bessel("bessely", 1, -1),
+    "besseli": _bessel("besseli", 1, 1),
+    "besselk": _bessel("besselk", -1, -1),
     "lambertw": (lambda m, x, *k_and_z: 1 / (m.exp(k_and_z[-1]) * (1 + k_and_z[-1])), None),
     "ei": (lambda m, x, z: m.exp(x) / x,),
     "e1": (lambda m, x, z: -m.exp(-x) / x,),
@@ -238,8 +295,9 @@ OF_MPMATH: dict[str, tuple[Any, ...]] = {
     "ci": (lambda m, x, z: m.cos(x) / x,),
     "root": (lambda m, x, n, *k_and_z: k_and_z[-1] / (n * x), None, None),
     "erfinv": (lambda m, x, z: m.sqrt(_pi(m)) * m.exp(z * z) / 2,),
-    "ncdf": (lambda m, x, *others: m.npdf(x), None, None),
-    "zeta": (lambda m, s, *others: _zeta_slope(m, s, *others), lambda m, s, a, *others: -s * m.zeta(s + 1, a), None),
+    "ncdf": _ncdf_rows(),
+    "npdf": _npdf_rows(),
+    "zeta": (_zeta_slope, _hurwitz_slope, None, None),
     "arg": (lambda m, x, z: -1j / x if _is_complex(x) else 0,),
     "re": (1,),
     "im": (lambda m, x, z: -1j if _is_complex(x) else 0,),
@@ -357,6 +415,7 @@ def rules_of_mpmath() -> Iterator[Rule]:
     yield Rule(context.fsum.__func__, "composed", definition=_fsum, source=SOURCE)
     yield Rule(context.fdot.__func__, "composed", definition=_fdot, source=SOURCE)
     yield Rule(context.conj.__func__, "composed", definition=lambda context, x: conjugated(context.convert(x)), source=SOURCE)
+    yield Rule(vars(context.mpc.__mro__[1])["conjugate"], "composed", definition=lambda x: conjugate(x), source=SOURCE)
     for cls in (context.mpf.__mro__[1], context.mpc.__mro__[1]):
         for name in ("__float__", "__complex__"):
             if name in vars(cls):
@@ -388,7 +447,8 @@ def rules_of_gmpy2() -> Iterator[Rule]:
 def wait() -> None:
     """Have the rules entered when a program first calls a function of these libraries."""
     for module in ("mpmath.ctx_mp_python", "mpmath.ctx_mp", "mpmath.functions.functions",
-                   "mpmath.functions.expintegrals", "mpmath.functions.factorials", "mpmath.ctx_base"):  # fmt: skip
+                   "mpmath.functions.expintegrals", "mpmath.functions.factorials", "mpmath.functions.zeta",
+                   "mpmath.functions.bessel", "mpmath.ctx_base"):  # fmt: skip
         rulebook.when_met(module, rules_of_mpmath)
     for module in ("gmpy2", "gmpy2.gmpy2"):
         rulebook.when_met(module, rules_of_gmpy2)

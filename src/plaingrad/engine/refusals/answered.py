@@ -12,10 +12,11 @@ from types import CodeType, FrameType
 from typing import Any
 
 from plaingrad import errors
-from plaingrad.engine.refusals.blame import is_engine_frame
+from plaingrad.engine.refusals.blame import is_engine_frame, is_users
 from plaingrad.errors import AliasError, MissingRuleError, PlaingradError, RoundTripError
 
-# The names by which an `except` of the program may speak of an error.
+# The names by which an `except` of the program may speak of an error. A package that catches NotImplementedError means
+# what its own functions have not implemented, and knows nothing of derivatives.
 NAMES = {
     RoundTripError: (RoundTripError.__name__, PlaingradError.__name__),
     MissingRuleError: (MissingRuleError.__name__, PlaingradError.__name__, NotImplementedError.__name__),
@@ -53,7 +54,10 @@ def found(names: tuple[str, ...]) -> tuple[Any, bool]:
     while frame is not None:
         code = frame.f_code
         if not is_engine_frame(frame):
-            is_named = is_named or any(name in code.co_names for name in names)
+            is_named = is_named or any(
+                name in code.co_names and (name != NotImplementedError.__name__ or is_users(frame))
+                for name in names
+            )
         elif code.co_name == "run" and ("CURRENT" in code.co_names or any(code is one for one in running)):
             level = frame.f_locals.get(
                 "self"
