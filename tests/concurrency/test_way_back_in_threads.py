@@ -505,3 +505,49 @@ def test_a_pullback_that_undoes_writes_is_called_by_two_threads():
     assert pull(1.0)[0].tolist() == [17.0, 13.0, 13.0]
     threads[0].join()
     assert len(found) == 2 and found[1][0].tolist() == [17.0, 13.0, 13.0]
+
+
+@needs_core
+def test_an_interrupt_while_workers_are_started_stops_those_that_have_begun(monkeypatch):
+    start = side_by_side._thread.start_new_thread
+    begun, running, slow = threading.Event(), [], [False]
+
+    def middle(x):
+        return x * x
+
+    def rule(x):
+        def pullback(z_bar):
+            if slow[0]:
+                running.append(1)
+                begun.set()
+                time.sleep(0.02)
+                running.pop()
+            return (2.0 * x * z_bar,)
+
+        return x * x, pullback
+
+    plaingrad.rrule(middle)(rule)
+    held = np.ones(3)
+
+    def f(a):
+        held[:] = 1.0
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            total = sum(pool.map(lambda k: middle((a * held * k).sum()), (1.0, 2.0, 3.0)))
+            held[0] = 5.0
+            return total + sum(pool.map(lambda k: middle((a * held * k).sum()), (1.0, 2.0, 3.0)))
+
+    def interrupted(*given):
+        start(*given)
+        if slow[0]:
+            begun.wait()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(side_by_side._thread, "start_new_thread", interrupted)
+    _, pull = plaingrad.vjp(f, np.array([1.0, 2.0, 3.0]))
+    expected = pull(1.0)[0]
+    slow[0] = True
+    with pytest.raises(KeyboardInterrupt):
+        pull(1.0)
+    assert not running and held.tolist() == [5.0, 1.0, 1.0]
+    slow[0] = False
+    assert np.array_equal(pull(1.0)[0], expected)

@@ -54,6 +54,8 @@ class WayBack:
         self.over: SimpleQueue[None] = SimpleQueue()
         self.lock = _thread.allocate_lock()
         self.errors: list[tuple[int, BaseException]] = []
+        self.working = 0
+        self.is_given_up = False
 
     def go(self, threads: int) -> None:
         """Go back over all pieces; an error is the one that is latest on the tape of those that came up."""
@@ -67,6 +69,9 @@ class WayBack:
                 started += 1
         except RuntimeError:  # no more threads are to be had
             pass
+        except BaseException as interrupt:
+            self._give_up(interrupt)
+            raise
         if started:
             self._wait(started)
         else:
@@ -89,7 +94,19 @@ class WayBack:
         if error is not None:
             raise error
 
+    def _give_up(self, error: BaseException) -> None:
+        """Stop the workers that have begun; who has not does nothing."""
+        self.errors.append((-1, error))
+        self.ready.put(None)
+        with self.lock:
+            self.is_given_up = True
+        self._wait(self.working)
+
     def _work_quietly(self) -> None:
+        with self.lock:
+            if self.is_given_up:
+                return
+            self.working += 1
         try:
             with np.errstate(all="ignore"):
                 self._work()
@@ -221,8 +238,11 @@ def parts(a: Any, b: np.ndarray, span: tuple[int, int]) -> tuple[np.ndarray, np.
 def reverse_side_by_side(tape: Any, shadow: Shadow, undone: list[Any]) -> bool:
     """Carry the cotangents in `shadow` back over a compiled tape; False where that is for one thread, and not done."""
     size = len(shadow.bars)
-    found = core.Stretches(tape, size)
-    if not found.scan(shadow.bars, min(MOST_STRETCHES, MOST_ROOM // (8 * size + 1))):
+    try:
+        found = core.Stretches(tape, size)
+        if not found.scan(shadow.bars, min(MOST_STRETCHES, MOST_ROOM // (8 * size + 1))):
+            return False
+    except MemoryError:  # one thread needs less
         return False
     if len(found.is_heavy) < 2:  # numbers only: threads would wait for each other
         return False
