@@ -7,8 +7,6 @@ by rewritten Python code or natively, or a refusal. Rewritten code calls the hoo
 `level` is one derivative being taken: its table (`identities`), rules applied to arguments (`rule_application`),
 `operators` (with `operands` and `comparisons`), items and elements (`access`). `calls` decides what is called
 instead of a function: `appliers` of rules, guards for C code (`c_code`, `search`), builtins of their own
-(`specials`, `frames`, `text_functions`, `caution`), work for threads and loops (`elsewhere`, `bound_to_level`) and
-for pools of processes (`other_processes`, `results_in_turn`), messages between ranks (`messages`,
-`collectives`), cached functions (`memo`), attributes and items of objects (`object_access`,
-`meeting`). `stop` takes derivatives off values.
+(`specials`, `frames`, `text_functions`, `caution`), work for threads, loops, pools and ranks (`elsewhere`), cached
+functions (`memo`), attributes and items of objects (`object_access`, `meeting`). `stop` takes derivatives off values.
 """

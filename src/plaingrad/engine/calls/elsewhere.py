@@ -15,8 +15,8 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.calls import collectives, messages, other_processes
-from plaingrad.engine.calls.bound_to_level import at_level, task_at_level
+from plaingrad.engine.communication import collectives, messages, other_processes
+from plaingrad.engine.communication.bound_to_level import at_level, task_at_level
 from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.values import text_into_c

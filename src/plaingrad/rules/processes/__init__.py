@@ -5,5 +5,5 @@ go two steps: `fork` where the arguments leave, `join` where the result arrives.
 cotangent of the result to a worker, which runs the task again as a derivative of its own, and `fork` waits for what
 comes of that; so tasks that ran side by side are gone back over side by side, too. `transfer` takes apart what goes by
 pickle, `workers` begins tasks, `steps` has the two steps and the functions that a worker runs. Imported when the first
-differentiated number leaves for another process; called by `engine.calls.other_processes`.
+differentiated number leaves for another process; called by `engine.communication.other_processes`.
 """

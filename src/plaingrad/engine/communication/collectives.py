@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.calls.messages import OWNERS, Maker, exchanges, given, got, written
-from plaingrad.engine.calls.other_processes import further_out
+from plaingrad.engine.communication.messages import OWNERS, Maker, exchanges, given, got, written
+from plaingrad.engine.communication.other_processes import further_out
 from plaingrad.engine.refusals.refuse import missing_rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.calls.other_processes import active_in, further_out, refuse_text
+from plaingrad.engine.communication.other_processes import active_in, further_out, refuse_text
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.rewrite import PLAIN
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.critical import imported
-from plaingrad.engine.calls.bound_to_level import at_level
+from plaingrad.engine.communication.bound_to_level import at_level
 from plaingrad.rewrite import in_force
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.calls.bound_to_level import Stepped, at_level, task_at_level
-from plaingrad.engine.calls.results_in_turn import results_in_turn
+from plaingrad.engine.communication.bound_to_level import Stepped, at_level, task_at_level
+from plaingrad.engine.communication.results_in_turn import results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import Tree
