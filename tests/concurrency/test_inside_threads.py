@@ -571,8 +571,25 @@ def processes():
 
 
 def test_a_value_that_goes_to_a_multiprocessing_pool_by_iterators_comes_back(processes):
-    check(lambda x: sum(processes.imap(double, (x * k for k in range(2)))), 3.0, 2.0)
-    check(lambda x: sum(processes.imap_unordered(double, [x])), 3.0, 2.0)
+    def f(x):
+        in_order = sum(processes.imap(double, (x * k for k in range(2))))
+        return x * in_order + x * x * sum(processes.imap_unordered(double, [x]))  # 2 x^2 + 2 x^3
+
+    value, pullback = plaingrad.vjp(f, 3.0)
+    assert (value, pullback(1.0), pullback(1.0)) == (72.0, (66.0,), (66.0,))
+    assert plaingrad.jvp(f, (3.0,), (1.0,)) == (72.0, 66.0)
+    assert plaingrad.hvp(f, (3.0,), (1.0,)) == (40.0,)
+
+
+def test_taylor_coefficients_do_not_go_to_other_processes(processes):
+    """They would be taken for tangents, each of which is pushed by itself; and nothing hangs."""
+    for f in (
+        lambda x: sum(processes.imap(double, [x])),
+        lambda x: processes.apply_async(double, (x,)).get(),
+    ):
+        with pytest.raises(plaingrad.MissingRuleError, match="Taylor coefficients"):
+            plaingrad.taylor(f, 3.0, 2)
+    check(lambda x: x * sum(processes.imap(double, [1.0])), 3.0, 2.0)
 
 
 def test_other_values_go_to_other_processes_and_come_back(processes):

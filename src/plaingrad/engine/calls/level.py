@@ -49,6 +49,7 @@ class Level(RuleApplication, Operators, Access):
     # Levels inside this one that are used again, and how many references each has to this one; see `reuse`.
     spare: list[tuple[Any, Level, int, int]]
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
+    follows_processes: ClassVar[bool] = True  # tasks of other processes are steps
     follows_shapes: ClassVar[bool] = False  # `a.shape = ...` has a derivative; see `shape_changes`
 
     def __init__(self, parent: Any) -> None:

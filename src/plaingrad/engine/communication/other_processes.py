@@ -14,11 +14,11 @@ import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.communication.bound_to_level import Stepped, at_level, task_at_level
-from plaingrad.engine.communication.results_in_turn import results_in_turn
+from plaingrad.engine.communication.results_in_turn import Arrival, results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import Tree
-from plaingrad.engine.refusals.refuse import refuse, where
+from plaingrad.engine.refusals.refuse import missing_rule, refuse, where
 from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.engine.values import text_into_c, texts
 from plaingrad.errors import RoundTripError
@@ -103,6 +103,8 @@ def begin_task(
         found |= active_in(level.slot_of(x))
     if not found:
         return None
+    if not level.follows_processes:
+        missing_rule(method, "Taylor coefficients do not pass through work for other processes.")
     steps = imported("plaingrad.rules.processes.steps")
     holds_nothing(steps.Task)  # its arguments are the business of the two steps
     workers = imported("plaingrad.rules.processes.workers").workers_of(pool)
@@ -327,7 +329,8 @@ def work_for_processes(level: Level, method: Any, pool: Any, f: Any, call: dict[
     if call.get("callback") is not None:
         call["callback"] = taking_in(level, entry, call["callback"])
     if call.get("error_callback") is not None:
-        call["error_callback"] = at_level(level, call["error_callback"])
+        failed = call["error_callback"]
+        call["error_callback"] = failed if type(failed) is Arrival else at_level(level, failed)
     result = further_out(level, method, pool, f, **call)
     file_tasks(result, entry)
     return result
@@ -335,6 +338,8 @@ def work_for_processes(level: Level, method: Any, pool: Any, f: Any, call: dict[
 
 def taking_in(level: Level, entry: Any, callback: Any) -> Callable[[Any], None]:
     """A callback for a result that it gets with its derivative."""
+    if type(callback) is Arrival:
+        return callback  # type: ignore[no-any-return]
     run = at_level(level, callback)
 
     def called(value: Any) -> None:

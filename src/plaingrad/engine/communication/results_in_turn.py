@@ -89,10 +89,7 @@ class ResultsInTurn:
 
     def begun(self, parcel: list[Any], number: int) -> Any:
         """What `apply_async` gives for a parcel."""
-
-        def arrived(_: Any) -> None:
-            self.finished.put(number)
-
+        arrived = Arrival(self.finished, number)
         mapped = imported("plaingrad.rules.processes.steps").mapped
         begin = self.level.prep(self.pool.apply_async)
         return in_force(self.level, begin, mapped, (self.f, False, parcel), {}, arrived, arrived)
@@ -121,6 +118,21 @@ class ResultsInTurn:
         except Exception:
             self.has_failed = self.size > 1
             raise
+
+
+class Arrival:
+    """Tells that the result of a parcel has arrived, of which it takes nothing.
+
+    It runs in the thread that handles the pool's results, where an exception would leave all others waiting.
+    """
+
+    __slots__ = ("finished", "number")
+
+    def __init__(self, finished: queue.SimpleQueue[int], number: int) -> None:
+        self.finished, self.number = finished, number
+
+    def __call__(self, _: Any) -> None:
+        self.finished.put(self.number)
 
 
 def timed_out(pool: Any) -> Exception:

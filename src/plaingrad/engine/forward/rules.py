@@ -47,6 +47,8 @@ class ForwardRules(Tangents):
 
     def by_exchange(self, xs: list[Any], ys: list[Any], exchange: Any) -> list[Any]:
         """Tangents are exchanged, too, by every rank that took part."""
+        if not self.follows_processes and getattr(exchange, "weight", None) is not None:
+            missing_rule(type(exchange), "Taylor coefficients pass through reductions of ranks by sums only.")
         dots: list[Any] = []
         for x in xs:
             slot = self.slot_of(x)

@@ -51,6 +51,7 @@ class JetLevel(ForwardLevel):
 
     has_hot_hooks = False  # those of tangents
     takes_native_rules = False  # their tangents are no derivatives
+    follows_processes = False  # a coefficient depends on all before it
 
     def __init__(self, parent: Any, chunk: int | None = None) -> None:
         self.known: Any = None
