@@ -132,6 +132,7 @@ class Arrival:
         self.finished, self.number = finished, number
 
     def __call__(self, _: Any) -> None:
+        """The parcel is there."""
         self.finished.put(self.number)
 
 
