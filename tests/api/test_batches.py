@@ -87,6 +87,25 @@ def test_arguments_by_name_are_the_same_for_all():
     np.testing.assert_array_equal(vmap(lambda x, by: x * by)(Y, by=3.0), 3.0 * Y)
 
 
+def test_a_function_may_return_an_array_that_it_writes_into_again():
+    Pair = namedtuple("Pair", "a b")
+    weights = np.array([[1.0], [2.0], [3.0]])
+
+    def in_a_buffer(x, buffer):
+        buffer[0] = x * x
+        return buffer
+
+    def in_structures(x, buffer):
+        return {"l": [in_a_buffer(x, buffer)], "p": Pair(buffer, (buffer,))}
+
+    batched = vmap(in_a_buffer, (0, None))
+    np.testing.assert_array_equal(batched(Y, np.zeros(1)), Y[:, None] ** 2)
+    np.testing.assert_array_equal(grad(lambda y: np.sum(batched(y, np.zeros(1)) * weights))(Y), 2 * Y * [1, 2, 3])
+    found = vmap(in_structures, (0, None))(Y, np.zeros(1))
+    for part in (found["l"][0], found["p"].a, found["p"].b[0]):
+        np.testing.assert_array_equal(part, Y[:, None] ** 2)
+
+
 @pytest.mark.parametrize(
     "call, word",
     [

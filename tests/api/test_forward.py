@@ -110,6 +110,23 @@ def test_tangents_of_nested_structures_may_leave_parts_out():
     assert jvp(f, (p,), ({"w": [np.array([1.0, 0.0]), None], "b": 1.0, "n": None},)) == (60.0, 30.0 + 12.0)
 
 
+def test_what_holds_itself_has_tangents_that_do():
+    class Node:
+        def __init__(self, x):
+            self.x, self.me, self.listed = x, self, [self]
+
+    def cube(node):
+        return node.x**2 * node.me.listed[0].x
+
+    node = Node(2.0)
+    slope = grad(cube)(node)
+    assert slope.x == 12.0
+    assert jvp(cube, (node,), (slope,)) == (8.0, 144.0)
+    both = {"node": node}
+    node.both = both
+    assert jvp(lambda d: cube(d["node"]), (both,), (grad(lambda d: cube(d["node"]))(both),)) == (8.0, 144.0)
+
+
 def test_ints_among_the_arguments_are_real_numbers():
     assert jvp(lambda x: x * x, (3,), (1,)) == (9.0, 6.0)
     y, y_dot = jvp(lambda x: x * x, (np.array([1, 2]),), (np.array([1, 1]),))

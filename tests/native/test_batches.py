@@ -15,6 +15,15 @@ def loss(w, x, y):
     return (w[0] * x[0] + w[1] * x[1] - y) ** 2
 
 
+def test_a_compiled_function_may_return_an_array_that_it_writes_into_again():
+    @numba.njit
+    def in_a_buffer(x, buffer):
+        buffer[0] = x
+        return buffer
+
+    np.testing.assert_array_equal(vmap(in_a_buffer, (0, None))(np.arange(3.0), np.ones(1)), [[0.0], [1.0], [2.0]])
+
+
 def test_a_compiled_function_runs_in_a_compiled_loop():
     batched = vmap(loss, in_axes=(None, 0, None))
     np.testing.assert_allclose(batched(w, X, 1.0), (X @ w - 1.0) ** 2)

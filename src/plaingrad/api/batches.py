@@ -59,7 +59,7 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
 
     def batched(*args: Any, **kwargs: Any) -> Any:
         batch = Batch(in_axes, args)
-        first = here(f, *batch.row(0), **kwargs)
+        first = here(recorded.of_one, f, batch.row(0), kwargs)
         if type(f).__module__.startswith("numba.") and not kwargs and batch.size > 1:
             rest = compiled_rest(programs, f, batch, first)
             if rest is not None:

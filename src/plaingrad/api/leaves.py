@@ -137,11 +137,12 @@ class Fit:
             f"  See docs: errors#{self.noun}"
         )
 
-    def of(self, d: Any, x: Any, path: str, as_real: bool = False) -> Any:
+    def of(self, d: Any, x: Any, path: str, as_real: bool = False, seen: dict[Any, Any] | None = None) -> Any:
         """`d`, checked to be a derivative of `x`; `ZeroTangent` for None.
 
         Args:
             as_real: `x` is an argument itself, where an int counts as a real number.
+            seen: what was made already of objects, which may hold themselves.
         """
         if isinstance(d, Thunk):
             d = here(unthunk, d)
@@ -152,35 +153,47 @@ class Fit:
             return self._number(d, x, path)
         if kind == ARRAY:
             return self._array(d, x, path)
+        seen = {} if seen is None else seen
         if kind == SEQUENCE:
             if not isinstance(d, (list, tuple, deque)) or len(d) != len(x):
                 raise self.misfit(path, f"a sequence of {len(x)} entries", d)
             if is_of_floats(d) and is_of_floats(x):
                 return list(d)
-            return [self.of(part, of, f"{path}[{k}]") for k, (part, of) in enumerate(zip(d, x, strict=True))]
+            pairs = enumerate(zip(d, x, strict=True))
+            return [self.of(part, of, f"{path}[{k}]", False, seen) for k, (part, of) in pairs]
         if kind == MAPPING:
             if not is_instance(d, Mapping) or set(d) - set(x):
                 raise self.misfit(path, f"a mapping with keys among {list(x)}", d)
-            return {
-                key: self.of(d[key], x[key], f"{path}[{key!r}]") if key in d else ZeroTangent for key in x
-            }
+            return self._entries(d, x, x, path, seen)
         if type(x) is Tangent:  # of an object: the engine knows it as an object with a dictionary
             d = d["_fields"] if is_instance(d, Mapping) and set(d) == {"_fields"} else d
-            return {"_fields": self.of(d, fields_in(x), path)}
+            return {"_fields": self.of(d, fields_in(x), path, False, seen)}
         if kind != NOTHING and has_fields(x):
             fields = fields_of(x)
             if not is_instance(d, Mapping) or set(d) - set(fields):
                 raise self.misfit(path, f"a Tangent or a dict with fields among {list(fields)}", d)
-            return {
-                name: self.of(d[name], value, f"{path}.{name}") if name in d else ZeroTangent
-                for name, value in fields.items()
-            }
+            return self._entries(d, x, fields, path, seen)
         if isinstance(x, (int, np.integer)) and self.noun == "cotangent":
             return ZeroTangent
         raise self.error(
             f"{path} is given for {described(x)}, which has no tangent; pass None there.\n"
             f"  See docs: errors#{self.noun}"
         )
+
+    def _entries(
+        self, d: Any, x: Any, parts: Mapping[Any, Any], path: str, seen: dict[Any, Any]
+    ) -> dict[Any, Any]:
+        """Of each of `parts`, which are the entries or fields of `x`."""
+        found = seen.get((id(d), id(x)))
+        if found is not None:
+            return found[0]  # type: ignore[no-any-return]
+        whole: dict[Any, Any] = {}
+        if parts is not x:
+            seen[id(d), id(x)] = whole, d, x
+        for key, part in parts.items():
+            at = f"{path}[{key!r}]" if parts is x else f"{path}.{key}"
+            whole[key] = self.of(d[key], part, at, False, seen) if key in d else ZeroTangent
+        return whole
 
     def _number(self, d: Any, x: Any, path: str) -> Any:
         if isinstance(d, np.ndarray) and d.shape == ():

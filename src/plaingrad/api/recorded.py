@@ -256,7 +256,25 @@ def stepped(values: list[Any], steps: list[Any], scale: Any) -> list[Any]:
 
 def of_each(f: Callable[..., Any], rows: list[Any], kwargs: dict[str, Any]) -> list[Any]:
     """f(*row) for each row."""
-    return [f(*row, **kwargs) for row in rows]
+    return [of_one(f, row, kwargs) for row in rows]
+
+
+def of_one(f: Callable[..., Any], row: list[Any], kwargs: dict[str, Any]) -> Any:
+    """f(*row), in memory of its own: a function may return an array that it writes into again in its next call."""
+    return apart(f(*row, **kwargs))
+
+
+def apart(y: Any) -> Any:
+    """`y`, with copies of its arrays."""
+    if isinstance(y, np.ndarray):
+        return np.array(y)
+    if type(y) is tuple or type(y) is list:
+        return type(y)([apart(part) for part in y])
+    if isinstance(y, tuple) and hasattr(y, "_fields"):
+        return type(y)(*[apart(part) for part in y])
+    if type(y) is dict:
+        return {key: apart(part) for key, part in y.items()}
+    return y
 
 
 def entries_of_arrays(arrays: list[Any], k: int) -> list[Any]:

@@ -187,8 +187,12 @@ class Tangents(Level):
         with np.errstate(**QUIET):
             return f(*args) if self.parent is PLAIN else self.outside(f, *args)
 
-    def seed(self, node: Any, x: Any, x_dot: Any) -> None:
-        """Give a differentiated argument its tangent. `node` mirrors it, `x_dot` has its structure."""
+    def seed(self, node: Any, x: Any, x_dot: Any, seen: set[Any] | None = None) -> None:
+        """Give a differentiated argument its tangent. `node` mirrors it, `x_dot` has its structure.
+
+        Args:
+            seen: which nodes have their tangents: a list, dictionary or object may hold itself.
+        """
         if node is None:
             return
         kind = kind_of(type(x))
@@ -216,11 +220,15 @@ class Tangents(Level):
                 elif is_of_floats(x_dot):
                     self.recorder.seed(x, x_dot)
                     return
+            seen = set() if seen is None else seen
+            if (id(node), id(x_dot)) in seen:
+                return
+            seen.add((id(node), id(x_dot)))
             entries = node.entries
             parts = fields_of(x) if kind == OBJECT else x
             for key in range(len(entries)) if kind == SEQUENCE else entries:
                 if entries[key] is not None:
-                    self.seed(entries[key], parts[key], entry_of(x_dot, key))
+                    self.seed(entries[key], parts[key], entry_of(x_dot, key), seen)
 
     def tangent_of(self, y: Any, made: dict[int, Any] | None = None) -> Any:
         """The tangent of a result, with its structure; None for what has none."""
