@@ -424,3 +424,26 @@ def test_the_memory_of_many_columns_is_not_kept():
     for _ in range(2):
         plaingrad.jacobian(long, mode="forward")([1.0, 2.0, 3.0, 4.0, 5.0])
     assert made_during(lambda: plaingrad.jacobian(long, mode="forward")([1.0, 2.0, 3.0, 4.0, 5.0]))
+
+
+@needs_core
+def test_a_hessian_leaves_no_level_with_its_arrays_to_the_collector():
+    refs = []
+
+    def f(v):
+        held = np.ones(50)
+        refs.append(weakref.ref(held))
+        held[0] = v[1]
+        return np.sum(held * v[0] * v[0])
+
+    v = np.array([0.3, 0.4])
+    expected = [[2 * (49 + 0.4), 2 * 0.3], [2 * 0.3, 0.0]]
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            assert plaingrad.hessian(f)(v) == pytest.approx(np.array(expected))
+        assert len(refs) > 2 and not any(ref() is not None for ref in refs)
+        assert not made_during(lambda: plaingrad.hessian(f)(v))
+    finally:
+        gc.enable()

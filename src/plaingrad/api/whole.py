@@ -30,6 +30,7 @@ from plaingrad.api.tiers import Tier
 from plaingrad.class_keys import is_instance
 from plaingrad.critical import imported
 from plaingrad.engine.calls.memo import several_runs
+from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.forward.push import push
@@ -274,8 +275,9 @@ class Task:
             if not start:
                 self._note(y)
                 columns = [[] for _ in self.y_leaves]
-                if tries and not self._is_exact() and not self._is_quicker_one_by_one():
+                if tries and not self._is_exact() and not is_quicker_one_by_one(self):
                     size = good_chunk(self)
+                let_go_of_level(self)
             start += count
             if self.has_aux:
                 y_dot = y_dot[0] if type(y_dot) is tuple else None
@@ -293,13 +295,6 @@ class Task:
                     pair = whole[start], None
                 self.table[y.position, x.position] = pair
                 start += x.directions
-
-    def _is_quicker_one_by_one(self) -> bool:
-        """Whether the directions that are left cost less singly, by what the first one has met."""
-        met = None if self.level is None else self.level.recorder
-        if met is None or not met.together:
-            return False
-        return (self.directions - 1) * (ONE_PRODUCT + met.one_by_one) < ONE_CHUNK + met.together
 
     def _is_exact(self) -> bool:
         """Whether a number is of a type that no array of floats can hold: its tangents are of that type too."""
@@ -324,8 +319,10 @@ class Task:
         return push(self.f, self.args, tuple(found), self.kwargs, chunk, level_class)
 
     def _level(self, parent: Any, chunk: int | None) -> ForwardLevel:
-        self.level = ForwardLevel(parent, chunk)
-        return self.level
+        self.level = level = new_level(ForwardLevel, parent, chunk)
+        if level.recorder is not None:
+            level.recorder.one_by_one = level.recorder.together = 0.0
+        return level
 
     # -- the result ------------------------------------------------------------------------------------------------
 
@@ -381,3 +378,18 @@ def pushed_gradient(
     unit_cotangent(task.y, f)
     gradients = task.assembled(jacobian_entry, True)
     return (task.y, task.aux) if has_aux else task.y, gradients
+
+
+def is_quicker_one_by_one(task: Task) -> bool:
+    """Whether the directions that are left cost less singly, by what the first one has met."""
+    met = None if task.level is None else task.level.recorder
+    if met is None or not met.together:
+        return False
+    return (task.directions - 1) * (ONE_PRODUCT + met.one_by_one) < ONE_CHUNK + met.together
+
+
+def let_go_of_level(task: Task) -> None:
+    """Nobody asks any more what the run along the first direction has met."""
+    held, task.level = [task.level], None
+    if held[0] is not None:
+        give_back(held)
