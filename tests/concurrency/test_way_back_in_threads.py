@@ -551,3 +551,18 @@ def test_an_interrupt_while_workers_are_started_stops_those_that_have_begun(monk
     assert not running and held.tolist() == [5.0, 1.0, 1.0]
     slow[0] = False
     assert np.array_equal(pull(1.0)[0], expected)
+
+
+@needs_core
+def test_entries_of_indices_that_came_later_are_for_one_thread(monkeypatch):
+    seen = []
+
+    def looked_at(tape, shadow, undone):
+        for size in (1, 3, len(shadow.bars) - 1):
+            seen.append(core.Stretches(tape, size).scan(core.Bars(size), 64))
+        return False
+
+    monkeypatch.setattr(run, "reverse_side_by_side", looked_at)
+    a = np.linspace(0.1, 2.0, 40)
+    np.testing.assert_allclose(grad(by_map)(a), np.cos(a) * a + np.sin(a), rtol=1e-13)
+    assert seen[:2] == [False, False]

@@ -74,9 +74,10 @@ cdef class Stretches:
         cdef int n
         cdef bint orders
         cdef int barrier = -1
+        cdef Entry e
         self.bars = [None] * (self.tape.stretches + 1)
         self.bars[0] = seeded
-        marks = self.tape.marks
+        marks = list(self.tape.marks)
         self.threads = len({mark[2] for mark in marks if mark[1]})
         places = [0, *[mark[0] for mark in marks], self.tape.count]
         stretches = [0, *[mark[1] for mark in marks]]
@@ -107,7 +108,8 @@ cdef class Stretches:
             orders = False
             for k in range(first, end):
                 self.at = k
-                if not self._entry(&self.tape.entries[k], &orders):
+                e = self.tape.entries[k]  # a thread that outlives the function may make the tape grow meanwhile
+                if not self._entry(&e, &orders):
                     return False
             if barrier >= 0:
                 self.needs[barrier].add(n)
@@ -190,8 +192,12 @@ cdef class Stretches:
 
     cdef bint _read(self, int64_t i, object x) except -1:
         """An entry reads index `i`: operand `x`, None for all of it, or (first, end) in elements of the region."""
-        cdef int32_t at = self.place[i]
-        cdef int owner = 0 if at < 0 else <int> self.owner[at]
+        cdef int32_t at
+        cdef int owner
+        if i >= self.room:  # of such a thread
+            return False
+        at = self.place[i]
+        owner = 0 if at < 0 else <int> self.owner[at]
         self._meet(i)
         if owner != self.stretch:
             if at >= 0:
@@ -218,7 +224,7 @@ cdef class Stretches:
 
     cdef bint _change(self, int64_t i, bint is_new) except -1:
         """An entry makes index `i`, or changes its memory: False where another stretch has met it before."""
-        if self.seen[i] != NOBODY and self.seen[i] != self.stretch:
+        if i >= self.room or (self.seen[i] != NOBODY and self.seen[i] != self.stretch):
             return False
         self._meet(i)
         self.seen[i] = self.stretch
