@@ -232,6 +232,19 @@ def test_zero_slopes_are_told_from_cuts():
     assert found["y"].cuts[0].place.expression == "y * 0.0"
 
 
+def test_what_cancels_and_what_is_written_over_is_not_called_a_zero_slope():
+    def written_over(x, y):
+        a = np.zeros(2)
+        a[0] = x
+        a[0] = y
+        return a.sum()
+
+    (one,) = explain(lambda x: x - x, 2.0).inputs
+    assert one.influence == "zero" and "cancels" in one.cuts[0].why
+    x = explain(written_over, 1.0, 2.0).inputs[0]
+    assert x.influence == "zero" and "written over" in x.cuts[0].why
+
+
 def test_comparisons_of_arrays_and_indices():
     def f(x, table):
         k = np.argmax(x)

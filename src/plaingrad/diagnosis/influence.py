@@ -160,7 +160,9 @@ def zero_words(step: Step) -> str:
         return "`where` takes the other argument in every element"
     if short in ("maximum", "minimum", "clip", "max", "min"):
         return f"`{step.name}` takes another argument there"
-    return f"the slope of `{step.name}` is zero there"
+    if step.kind == "write" or short == "setitem":
+        return "what is written there is written over, or is not read"
+    return f"`{step.name}` passes back zero: its slope is zero there, or what it passes back cancels"
 
 
 def closure(tape: Any, index: int) -> tuple[set[int], Step | None]:
