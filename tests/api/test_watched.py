@@ -1,12 +1,13 @@
 """Gradients by parameters in globals, closures and objects, which are no arguments."""
 
 import concurrent.futures
+import itertools
 import threading
 
 import numpy as np
 import plaingrad
 import pytest
-from plaingrad import ArgumentError, grad, grad_wrt, jvp
+from plaingrad import ArgumentError, MissingRuleError, grad, grad_wrt, jvp
 
 W = np.array([[1.0, 2.0]])
 b = np.array([0.5])
@@ -196,3 +197,20 @@ def test_an_exception_leaves_the_parameters_as_they_were():
     with pytest.raises(KeyError):
         grad_wrt(fails, [model])()
     assert model.rate == 0.5 and model.steps == [1.5]
+
+
+@pytest.mark.parametrize("make", [iter, reversed, zip, enumerate, itertools.cycle, itertools.chain])
+def test_an_iterator_that_was_made_before_is_refused(make):
+    """It takes numbers out of the vector natively, of which nobody would know."""
+    w = np.array([1.0, 2.0, 3.0])
+    by_next, by_loop = make(w), make(w)
+
+    def of_first(it):
+        for found in it:
+            return np.sum(found) * 2.0
+
+    for f in (lambda: np.sum(next(by_next)) * 2.0, lambda: of_first(by_loop)):
+        with pytest.raises(MissingRuleError, match="made outside"):
+            grad_wrt(f, w)()
+    rows = iter(w[:, None])  # these are views
+    assert grad_wrt(lambda: np.sum(next(rows) ** 2), w)().tolist() == [2.0, 0.0, 0.0]

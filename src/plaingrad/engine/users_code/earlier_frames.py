@@ -40,7 +40,10 @@ CALLED_BY_C = frozenset((BuiltinFunctionType, MethodDescriptorType, WrapperDescr
 _CALLING = (map, filter, zip, enumerate, reversed, type(iter(int, 1)))
 _ITERTOOLS = tuple(v for v in vars(itertools).values() if isinstance(v, type))
 GROUPING = frozenset((itertools.groupby, *[t for t in _ITERTOOLS if t.__name__ == "_grouper"]))
-ITERATORS = frozenset((*_CALLING, *_ITERTOOLS))  # C iterators that call functions or step other iterators
+BY_INDEX = type(iter(np.zeros(1)))  # of arrays, and of what has __getitem__ and no __iter__
+ITERATORS = frozenset(
+    (*_CALLING, *_ITERTOOLS, BY_INDEX)
+)  # C iterators that call functions or step other iterators
 
 
 def is_generator(cls: type) -> bool:
@@ -86,7 +89,7 @@ def check(level: Level, it: Any) -> None:
     for part in parts:
         if any(level.calls.finds_active(value) for value in itertools.chain(_world(part), items)):
             missing_rule(
-                part,
+                it if isinstance(part, np.ndarray) else part,
                 "It was made outside the differentiated call, so it is not rewritten, and sees differentiated values.",
             )
 
@@ -105,7 +108,10 @@ def checked(level: Level, it: Any) -> Iterator[Any]:
 
 
 def _parts(it: Any) -> Iterator[Any]:
-    """The generators and functions in iterator `it` that are not rewritten, and accumulators of whatever."""
+    """The generators and functions in iterator `it` that are not rewritten, and accumulators of whatever.
+
+    Also vectors that it takes elements out of: those are new numbers, of which nothing is known.
+    """
     seen: set[int] = set()
     todo = [it]
     while todo:
@@ -135,6 +141,8 @@ def _parts(it: Any) -> Iterator[Any]:
             todo += [part for part in _inside(x) if type(part) is not type]
         elif is_iterator(t) or t is MethodType or t is functools.partial or t is tuple:
             todo += _inside(x)
+            if t is BY_INDEX or t is reversed or t is itertools.chain:
+                yield from [a for a in _data_behind(x) if isinstance(a, np.ndarray) and a.ndim == 1]
 
 
 def only_looks(f: Any) -> bool:
@@ -171,6 +179,8 @@ def _world(part: Any) -> list[Any]:
             except ValueError:
                 continue
         return seen + _named(part.__code__, part.__globals__)
+    if isinstance(part, np.ndarray):
+        return [part]
     return _data_behind(part) if t is itertools.accumulate else []
 
 
