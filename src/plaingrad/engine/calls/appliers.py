@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import math
+from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from plaingrad.class_keys import any_among, classes_of, is_among
 from plaingrad.critical import imported
 from plaingrad.engine.calls import specials
 from plaingrad.engine.calls.c_code import guarded, inspecting, integer_part, iterating
+from plaingrad.engine.calls.stop import stopped_if_active
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import (
     ARRAY,
@@ -103,7 +105,9 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) ->
     if kind == "no_tangent":
         if f in specials.INTEGER_PARTS:
             return integer_part(calls, f)
-        return f if type(f) is FunctionType or isinstance(f, type) and f is not bool else inspecting(calls, f)
+        is_met = type(f) is FunctionType or isinstance(f, type) and f is not bool
+        without = f if is_met else inspecting(calls, f)
+        return without_derivative(without) if rule.users else without
     if kind == "higher_order":
         return iterating(calls, f)
     if kind == "composed":
@@ -186,6 +190,15 @@ def of_closure(calls: Calls, rule: Rule, f: FunctionType, apply_rule: Any) -> An
     return apply_to_closure
 
 
+def without_derivative(f: Callable[..., Any]) -> Callable[..., Any]:
+    """What to call instead of a function that the program calls nondifferentiable: it may return its argument."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return stopped_if_active(f(*args, **kwargs))
+
+    return call
+
+
 def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
     """A ufunc: by its rule, or with keywords or `out` by the definition that all ufuncs share."""
     level = calls.level
@@ -203,10 +216,11 @@ def ufunc(calls: Calls, rule: Rule | None, f: np.ufunc) -> Any:
             return plain(*args)
         if by_definition is not None:
             return by_definition(*args)
-        if not rule.gives_derivative:
+        if not rule.gives_derivative or rule.kind == "no_tangent":
             for x in args:
                 calls.meet_all(x)
-            return level.native_with_code(f, args, {})
+            z = level.native_with_code(f, args, {})
+            return stopped_if_active(z) if rule.users else z
         if operands == 1 and rule.kind == "scalar" and type(args[0]) is np.ndarray:
             z = level.elementwise(rule, f, args[0])
             if z is not None:

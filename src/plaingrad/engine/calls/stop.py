@@ -18,6 +18,11 @@ def stopped(x: Any) -> Any:
     return _stopped(x, {})
 
 
+def stopped_if_active(x: Any) -> Any:
+    """`x` itself where nothing in it depends on the inputs of a derivative, else `x` without its derivative."""
+    return stopped(x) if _is_active(x) else x
+
+
 def _stopped(x: Any, made: dict[int, Any]) -> Any:
     kind = kind_of(type(x))
     if kind == NUMBER:
