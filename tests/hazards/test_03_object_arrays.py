@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pytest
 from cases_b import check, check_or_refuse
 
 X = np.array([1.5, -0.5, 2.0])
@@ -144,3 +145,53 @@ def test_where_choose_and_concatenate_on_object_arrays():
 
     # b = x, 2x, 2x, x; c = x + 2x; plus 2xx
     check_or_refuse(f, 1.5, 3 + 4 * 1.5)
+
+
+def of_floats(x):
+    return np.array([x, x * x])
+
+
+def constants():
+    return np.array([1.5, 2.0], dtype=object)
+
+
+def written(write):
+    """The program that lets `write` change an array of constants, and weighs its elements."""
+
+    def f(x):
+        a = constants()
+        write(a, x)
+        return a[0] * 1.0 + a[1] * 2.0
+
+    return f
+
+
+# array of objects and array of floats, the program, its derivative
+MIXED = {
+    "a number by ufunc": (lambda x: np.add(constants(), x).sum(), lambda x: 2),
+    "by ufunc": (lambda x: np.multiply(constants(), of_floats(x)).sum(), lambda x: 1.5 + 4 * x),
+    "objects second": (lambda x: np.divide(of_floats(x), constants()).sum(), lambda x: 1 / 1.5 + x),
+    "outer": (lambda x: np.multiply.outer(constants(), of_floats(x)).sum(), lambda x: 3.5 * (1 + 2 * x)),
+    "joined": (lambda x: np.concatenate([of_floats(x), np.array([x], object)]).sum(), lambda x: 2 + 2 * x),
+    "appended": (lambda x: np.append(constants(), x).sum() * x, lambda x: 3.5 + 2 * x),
+    "stacked": (lambda x: np.stack([constants(), of_floats(x)])[1, 1], lambda x: 2 * x),
+    "chosen": (lambda x: np.where(np.array([True, False]), of_floats(x), constants()).sum(), lambda x: 1),
+    "a number chosen": (lambda x: np.where(np.array([True, False]), x, constants()).sum(), lambda x: 1),
+    "made like": (lambda x: np.full_like(constants(), x).sum(), lambda x: 2),
+    "slice": (written(lambda a, x: a.__setitem__(slice(None), of_floats(x))), lambda x: 1 + 4 * x),
+    "list of places": (written(lambda a, x: a.__setitem__([1, 0], of_floats(x))), lambda x: 2 + 2 * x),
+    "out": (written(lambda a, x: np.add(of_floats(x), 1.0, out=a)), lambda x: 1 + 4 * x),
+    "copyto": (written(lambda a, x: np.copyto(a, of_floats(x))), lambda x: 1 + 4 * x),
+    "put": (written(lambda a, x: a.put([1], x)), lambda x: 2),
+    "flat": (written(lambda a, x: a.flat.__setitem__(slice(None), of_floats(x))), lambda x: 1 + 4 * x),
+    "added at": (written(lambda a, x: np.add.at(a, [0, 0], x)), lambda x: 2),
+    "made of arrays": (lambda x: np.array([of_floats(x), of_floats(x)], object).sum(), lambda x: 2 + 4 * x),
+    "filled with an array": (lambda x: np.full(2, of_floats(x), object).sum(), lambda x: 1 + 2 * x),
+}
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_floats_that_go_into_arrays_of_objects_keep_their_derivatives(name):
+    f, slope = MIXED[name]
+    refused = ("added at", "made of arrays", "filled with an array")
+    (check_or_refuse if name in refused else check)(f, 1.3, slope(1.3))

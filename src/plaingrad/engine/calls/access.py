@@ -83,7 +83,9 @@ class Access(Identities):
         if self.write_number(region, v, a, k):
             return
         kind = kind_of(type(v))
-        if kind == SEQUENCE and a.dtype.kind != "O":
+        if a.dtype.kind == "O":
+            v = v if is_of_one_element(a, k) else self.of_objects(v)
+        elif kind == SEQUENCE:
             v, kind = records.elements(self, v, a), ARRAY
         self.write_value(region, kind, v, a, k)
 
@@ -229,3 +231,9 @@ class Access(Identities):
     def _text(self, o: Any) -> Any:
         texts.remember(self, o)
         return o
+
+
+def is_of_one_element(a: np.ndarray, k: Any) -> bool:
+    """Whether a[k] is one element, which in an array of objects may be an array itself."""
+    parts = k if type(k) is tuple else (k,)
+    return len(parts) == a.ndim and all(isinstance(part, (int, np.integer)) for part in parts)

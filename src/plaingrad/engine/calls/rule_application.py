@@ -65,6 +65,7 @@ class RuleApplication(Identities):
         inputs = []
         numbers_only = not kwargs
         enters_code = bool(kwargs)
+        has_objects = False
         for position, x in enumerate(args):
             t = type(x)
             if t is np.ndarray and x.dtype.kind in "fcbiu":
@@ -87,6 +88,7 @@ class RuleApplication(Identities):
                 numbers_only = False
                 enters_code = True
                 self.calls.meet_all(x)
+                has_objects = has_objects or (kind in (ARRAY, SEQUENCE) and holds_object_array(x))
                 z = self._other_input(rule, f, args, kwargs, position, kind, inputs)
                 if z is not LOOKED_AT:
                     return z
@@ -104,7 +106,17 @@ class RuleApplication(Identities):
             if self.texts.truncated and (rule.kind != "scalar" or f in truncated.SUMS):
                 truncated.check_times(self, y, args)
             return y
+        if (has_objects or (kwargs and any(map(holds_object_array, kwargs.values())))) and rule.own:
+            return self._apply_to_objects(rule, f, args, kwargs)
         y = self.by_rule(rule, f, args, kwargs, inputs, numbers_only)
+        return self._checked(rule, f, y)
+
+    def _checked(self, rule: Rule, f: Any, y: Any) -> Any:
+        """`y`, what a rule gave for differentiated arguments, if nothing was lost."""
+        if type(y) is np.ndarray and y.dtype.kind == "O" and rule.own and y.size:
+            self.calls.meet_all(y)
+            if not self.is_active(y):
+                missing_rule(f, "It puts copies of differentiated numbers into an array of Python objects.")
         if y is None and rule.users:
             raise RuleError(
                 f"the rule for {rule.name} was applied to differentiated values and returned None, which has no "
@@ -237,6 +249,9 @@ class RuleApplication(Identities):
 
     def _apply_to_objects(self, rule: Rule, f: Any, args: Any, kwargs: Any) -> Any:
         """A function of an array of Python objects: references are moved natively, the rest is done one by one."""
+        args = tuple([self.of_objects(x) for x in args])
+        if any(map(holds_object_array, kwargs.values())):
+            missing_rule(f, "One of its arguments by name is an array of Python objects.")
         definition = objects.DEFINITIONS.get(f)
         if definition is not None:
             return self.calls.inside(definition)(*args, **kwargs)
@@ -246,11 +261,22 @@ class RuleApplication(Identities):
             for x in args:
                 if type(x) is np.ndarray and x.dtype.kind == "O":
                     self.calls.meet_elements(list(x.ravel()))
-            y = f(*args, **kwargs)
+            y = f(*[objects.as_objects(x) if self._is_active_number(x) else x for x in args], **kwargs)
             if isinstance(y, np.ndarray) and y.dtype.kind in "fc":  # numbers out of objects
                 return self.prep(np.array)(list(args[0].ravel()), dtype=y.dtype).reshape(y.shape)
             return y
         missing_rule(f, "One of its arguments is an array of Python objects with differentiated numbers.")
+
+    def of_objects(self, x: Any) -> Any:
+        """`x`, with arrays of objects for active arrays: there numbers are known by their identity."""
+        if type(x) is np.ndarray:
+            return self.to_objects(x) if x.dtype.kind in "fc" and self.is_active(x) else x
+        if type(x) in (list, tuple) and any(type(part) is np.ndarray for part in x):
+            return type(x)([self.of_objects(part) for part in x])
+        return x
+
+    def _is_active_number(self, x: Any) -> bool:
+        return kind_of(type(x)) == NUMBER and id(x) in self.index
 
     def _elementwise(self, op: Any, *operands: Any) -> Any:
         return self.calls.inside(objects.elementwise)(op, *operands)
@@ -338,3 +364,10 @@ def any_exact(args: tuple[Any, ...]) -> bool:
 def argument_at(rule: Rule, position: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The argument that a rule knows by `position`."""
     return args[position] if position < len(args) else kwargs[rule.parameters[position]]
+
+
+def holds_object_array(x: Any) -> bool:
+    """Whether `x` is an array of Python objects, or a list or tuple with one in it."""
+    if type(x) is np.ndarray:
+        return x.dtype.kind == "O"
+    return type(x) in (list, tuple) and any(type(part) is np.ndarray and part.dtype.kind == "O" for part in x)

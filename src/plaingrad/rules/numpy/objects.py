@@ -31,6 +31,8 @@ MOVES = frozenset(
     (np.sort, np.argsort, np.max, np.min, np.amax, np.amin, np.argmax, np.argmin, np.ndarray.sort, np.ndarray.argsort)
     + (np.ndarray.max, np.ndarray.min, np.ndarray.argmax, np.ndarray.argmin, np.partition, np.ndarray.partition)
 )
+JOINING = (np.concatenate, np.stack, np.hstack, np.vstack, np.dstack, np.column_stack, np.append)
+MOVES |= frozenset(JOINING)
 MOVING_MODULES = ("shapes.py", "indexing.py", "creation.py", "sorting.py")
 
 
