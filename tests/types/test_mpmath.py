@@ -86,6 +86,17 @@ def test_extrapolation_by_differences_of_terms_is_refused():
     assert agrees(grad(lambda x: mp.nsum(lambda k: x / k**2, [1, mp.inf]))(x), mp.pi**2 / 6)
 
 
+def test_bisection_is_refused_as_it_only_looks_at_signs():
+    def root(c, **options):
+        return mp.findroot(lambda s: s * s - c, (1, 2), **options)
+
+    assert agrees(grad(lambda c: root(c, solver="anderson"))(mpf(2)), 1 / (2 * mp.sqrt(2)))
+    for derive in (grad(root), lambda c, **options: jvp(lambda c: root(c, **options), (c,), (mpf(1),))):
+        with pytest.raises(MissingRuleError, match="only looks at signs"):
+            derive(mpf(2), solver="bisect")
+    assert agrees(grad(lambda c: c * root(mpf(2), solver="bisect"))(mpf(3)), mp.sqrt(2))
+
+
 def test_what_a_package_catches_as_not_implemented_is_raised_in_the_end():
     code = compile(
         "def package(f, g):\n    try:\n        return f()\n    except NotImplementedError:\n        return g()",

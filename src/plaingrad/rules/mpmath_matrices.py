@@ -17,6 +17,7 @@ from plaingrad.errors import MissingRuleError
 from plaingrad.rule_data import Rule
 
 SOURCE = "plaingrad/rules/mpmath_matrices.py:1"
+BY_SIGNS = "It only looks at signs, so its result does not depend on the numbers in the function."
 BY_DIFFERENCES = "It extrapolates from differences of terms, of which rounding errors are left where they converge."
 
 
@@ -89,6 +90,30 @@ def extrapolation(as_it_is: Callable[..., Any]) -> Callable[..., Any]:
     return shanks
 
 
+def compared(y: Any) -> None:
+    """A value of a function, whose sign alone says how a bracket is halved."""
+
+
+def _bisection_refused(y: Any) -> Any:
+    raise MissingRuleError(
+        f"findroot with solver='bisect' has no derivative: {BY_SIGNS}\n  To go on: another solver, or one step of "
+        "Newton's method from its result.\n  See docs: errors#missing-rule"
+    )
+
+
+rulebook.add(Rule(compared, "full", _bisection_refused, source=SOURCE, refuses=BY_SIGNS))
+
+
+def bisection(as_it_is: Callable[..., Any]) -> Callable[..., Any]:
+    """The steps of a bisection; `as_it_is` is mpmath's own."""
+
+    def steps(solver: Any) -> Any:
+        compared(solver.f(solver.a))
+        return as_it_is(solver)
+
+    return steps
+
+
 def copy_of(function: FunctionType) -> FunctionType:
     """A function of the same code, which is not found by the rule of `function`."""
     return FunctionType(
@@ -108,6 +133,10 @@ def rules() -> Iterator[Rule]:
         function = vars(cls).get(name) if cls is not None else None
         if isinstance(function, FunctionType):
             yield Rule(function, "composed", definition=definition(copy_of(function)), source=SOURCE)
+    solver = getattr(sys.modules.get("mpmath.calculus.optimization"), "Bisection", None)
+    iterate = vars(solver).get("__iter__") if solver is not None else None
+    if isinstance(iterate, FunctionType):
+        yield Rule(iterate, "composed", definition=bisection(copy_of(iterate)), source=SOURCE)
     context = getattr(sys.modules.get("mpmath"), "mp", None)
     shanks = getattr(getattr(context, "shanks", None), "__func__", None)
     if isinstance(shanks, FunctionType):
@@ -116,5 +145,5 @@ def rules() -> Iterator[Rule]:
 
 def wait() -> None:
     """Have the rules entered when a program first calls a function of these modules."""
-    for module in ("mpmath.matrices.matrices", "mpmath.calculus.extrapolation"):
+    for module in ("mpmath.matrices.matrices", "mpmath.calculus.extrapolation", "mpmath.calculus.optimization"):
         rulebook.when_met(module, rules)
