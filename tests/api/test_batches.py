@@ -120,6 +120,8 @@ def test_a_function_may_return_an_array_that_it_writes_into_again():
         (lambda: vmap(lambda x: [1.0] * int(x + 1))(Y), "different entries"),
         (lambda: vmap(lambda x: None if x < 1 else 1.0)(Y), "differ|types"),
         (lambda: vmap(np.sum, ({"a": 0},))({"b": X}), "not like"),
+        (lambda: vmap(np.sum)(np.ma.masked_less(X, 1.0)), "argument 0 is an array with a mask"),
+        (lambda: vmap(lambda x: np.ma.masked_less(x, 1.0))(X), "a result is an array with a mask"),
     ],
 )
 def test_what_is_no_batch_is_refused(call, word):

@@ -125,6 +125,7 @@ class Batch:
         if axis is None:
             return None
         kind = kind_of(type(x))
+        check_unmasked(x, name)
         if kind == ARRAY:
             axis = checked_axis(axis, x.ndim, f"in_axes of {name}")
             self.sizes.setdefault(x.shape[axis], name)
@@ -156,6 +157,15 @@ class Batch:
         return branch
 
 
+def check_unmasked(x: Any, name: str) -> None:
+    """Refuse an array with a mask, which would be lost."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise ArgumentError(
+            f"{name} is an array with a mask, which vmap does not keep.\n"
+            "  To go on: filled() values, and the mask beside them.\n  See docs: errors#argument"
+        )
+
+
 def branch_of(x: Any) -> Branch:
     """`x` and its keys."""
     return Branch(x, dict(entries_of(x)))
@@ -174,6 +184,8 @@ def stacked(results: Sequence[Any], axis: Any) -> Any:
     """One result from those of all examples: arrays for numbers, arrays with one more axis for arrays."""
     first = results[0]
     kind = kind_of(type(first))
+    for x in results:
+        check_unmasked(x, "a result")
     if all(map(is_number_or_array, results)):
         shapes = {np.shape(x) for x in results}
         if len(shapes) > 1:

@@ -267,7 +267,7 @@ def of_one(f: Callable[..., Any], row: list[Any], kwargs: dict[str, Any]) -> Any
 def apart(y: Any) -> Any:
     """`y`, with copies of its arrays."""
     if isinstance(y, np.ndarray):
-        return np.array(y)
+        return np.array(y) if type(y) is np.ndarray else y.copy()
     if type(y) is tuple or type(y) is list:
         return type(y)([apart(part) for part in y])
     if isinstance(y, tuple) and hasattr(y, "_fields"):
