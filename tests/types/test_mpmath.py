@@ -108,3 +108,16 @@ def test_what_a_package_catches_as_not_implemented_is_raised_in_the_end():
     package = space["package"]
     with pytest.raises(MissingRuleError, match="airyai"):
         grad(lambda x: package(lambda: mp.airyai(x), lambda: 2 * x))(mpf("1.3"))
+
+
+def test_a_context_that_is_made_later_leaves_the_rules_of_functions():
+    """It wraps mpmath's functions anew, for all contexts."""
+    other = mp.clone()
+    other.prec = mp.prec
+    for context in (mp, other):
+        x = context.mpf("0.3")
+        assert agrees(grad(lambda x, m=context: m.ncdf(x))(x), mp.npdf(mpf("0.3")))
+        assert agrees(
+            grad(lambda x, m=context: m.expm1(x) * x)(x),
+            mp.expm1(mpf("0.3")) + mp.exp(mpf("0.3")) * mpf("0.3"),
+        )

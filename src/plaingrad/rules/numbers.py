@@ -411,6 +411,9 @@ def rules_of_mpmath() -> Iterator[Rule]:
             yield _row(function, partials)
         else:
             yield Rule(method, "composed", definition=_definition(name), source=SOURCE)
+            inner = context.defined_functions.get(name, (method,))[0]
+            if inner is not method:  # each new context wraps it anew
+                yield Rule(inner, "composed", definition=_definition(name), source=SOURCE)
     yield _row(context.digamma, (lambda m, x, z: m.psi(1, x),))
     yield Rule(context.fsum.__func__, "composed", definition=_fsum, source=SOURCE)
     yield Rule(context.fdot.__func__, "composed", definition=_fdot, source=SOURCE)
