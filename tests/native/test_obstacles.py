@@ -72,9 +72,9 @@ def as_numba_takes_it(x):
 
 
 def without_rules(x):
-    y = np.linalg.eig(np.outer(x, x))[0]
-    z = np.linalg.eig(np.outer(x, 2.0 * x))[1]
-    return y.sum() + z.sum()
+    y = np.roots(x)
+    z = np.roots(2.0 * x)
+    return np.abs(y).sum() + np.abs(z).sum()
 
 
 def test_what_numba_has_no_type_for_is_listed():
@@ -85,7 +85,7 @@ def test_what_numba_has_no_type_for_is_listed():
 
 def test_what_has_no_rule_is_listed():
     found = plaingrad.why_not_native(without_rules, np.ones(3))
-    assert [o.why for o in found] == ["`eig` of arrays has no native derivative rule"] * 2
+    assert [o.why for o in found] == ["`roots` has no native derivative rule"] * 2
     assert found[1].line == found[0].line + 1
 
 

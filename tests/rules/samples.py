@@ -40,9 +40,10 @@ TABLE: dict[Any, list[Sample]] = {}
 
 
 def is_of_scipy(rule):
-    """Whether a rule is about SciPy or another package, or a helper of such rules: tests/rules/scipy, tests/wild."""
+    """Whether a rule is about SciPy or another package, or a helper of such rules, which are tested
+    with it: tests/rules/scipy, tests/wild, tests/types, tests/concurrency."""
     source = rule.source.replace("\\", "/")
-    elsewhere = ("scipy/", "pandas/", "bottleneck.py", "pydantic.py", "processes/")
+    elsewhere = ("scipy/", "pandas/", "bottleneck.py", "pydantic.py", "numbers.py", "mpmath_matrices.py", "mpi/", "processes/")
     return any(f"/rules/{part}" in source for part in elsewhere)
 
 

@@ -13,6 +13,7 @@ import warnings
 from _thread import _count as running_threads
 from _thread import get_ident
 from collections.abc import Callable, Collection
+from inspect import CO_GENERATOR
 from types import (
     AsyncGeneratorType,
     CodeType,
@@ -344,7 +345,9 @@ def _through(f: FunctionType, code: CodeType, inside: Callable[..., Any]) -> Cod
 
     captured = code.co_freevars  # the code must have as many free variables as the function has cells
     source = f"def outer({', '.join(captured)}):\n def method(*args, **kwargs):\n"
-    source += f"  if 0: ({', '.join([*captured, ''])})\n  return 'call'(args, kwargs)\n return method"
+    # A function keeps its kind, generator or not: CPython deprecates to exchange them.
+    result = "(yield from 'call'(args, kwargs))" if code.co_flags & CO_GENERATOR else "'call'(args, kwargs)"
+    source += f"  if 0: ({', '.join([*captured, ''])})\n  return {result}\n return method"
     names: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a text is called, for now

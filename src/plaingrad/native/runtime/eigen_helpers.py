@@ -91,7 +91,7 @@ def eig_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.linalg.eig(a) of a real matrix with real eigenvalues."""
     w, v = z
     v = np.ascontiguousarray(v)
-    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot), v))
+    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot).astype(v.dtype), v))
     return np.diag(p).copy(), off_direction(v, np.dot(v, gaps(w) * p))
 
 
@@ -127,7 +127,7 @@ def eigvals_dot(a_dot, z, a):  # type: ignore[no-untyped-def]
     """np.linalg.eigvals(a) of a real matrix with real eigenvalues."""
     w, v = np.linalg.eig(np.ascontiguousarray(a))
     v = np.ascontiguousarray(v)
-    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot), v))
+    p = np.linalg.solve(v, np.dot(np.ascontiguousarray(a_dot).astype(v.dtype), v))
     places = matching(z, w)
     found = np.zeros_like(w)
     for i in range(w.size):
