@@ -2,6 +2,9 @@
 
 import copy
 import math
+import subprocess
+import sys
+import textwrap
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -283,36 +286,40 @@ def test_a_float_is_no_class_to_be_declared():
         number_class(Own)
 
 
+def in_a_new_process(program):
+    """Run a program whose declarations, or first meetings with classes, would stay in this process."""
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=120)
+
+
 def test_a_number_with_an_uncertainty_has_a_derivative_with_one():
-    uncertainties = pytest.importorskip("uncertainties")
-    from uncertainties import umath
+    pytest.importorskip("uncertainties")
+    in_a_new_process("""
+        import uncertainties
+        from uncertainties import umath
+        from plaingrad import grad, number_class
 
-    kind = uncertainties.core.AffineScalarFunc
-    code = (
-        "class Uncertain(kind):\n    pass\n"  # a class of our own: other tests know the library's as objects
-    )
-    names = {"kind": kind}
-    exec(code, names)
-    assert issubclass(names["Uncertain"], kind)
-    u = uncertainties.ufloat(3.67, 0.02)
-    from plaingrad import number_classes
-
-    try:
+        kind = uncertainties.core.AffineScalarFunc
         number_class(
             kind,
             functions=umath,
             copy=lambda u: u * 1.0,
             made=lambda x, n: n if isinstance(n, kind) else x * 0.0 + n,
         )
+        u = uncertainties.ufloat(3.67, 0.02)
         slope = grad(lambda x: 3 * x**2 + umath.sin(x))(u)
         difference = slope - (6 * u + umath.cos(u))  # correlated: no uncertainty is left
         assert abs(difference.n) < 1e-13 and difference.s < 1e-15
         assert abs(grad(grad(lambda x: x**3))(u).s - 0.12) < 1e-12
-    finally:
-        for cls in [c for c in number_classes.known if issubclass(c, kind)]:
-            number_classes.known.pop(cls, None)
-            number_classes.declared.pop(cls, None)
-            plaingrad.engine.memory.kinds.forget(cls)
+    """)
+
+
+def test_a_class_may_first_be_met_in_a_derivative():
+    in_a_new_process("""
+        from mpmath import mpf
+        from plaingrad import grad
+
+        assert grad(lambda x: float(mpf(x)) * x)(1.5) == 3.0
+    """)
 
 
 def test_fractions_to_fractional_powers_are_floats():

@@ -96,7 +96,7 @@ def _adopt(cls: type) -> None:
         _forget(cls)
     if _needs_nothing(key):
         return
-    if not is_heap(cls) or is_among(cls, number_classes.known.keys()):  # nobody looks inside such a number
+    if not is_heap(cls) or number_classes.find(cls) is not None:  # nobody looks inside such a number
         if cls not in NEVER_KNOWN:
             known.add(cls)
             if kind_of(cls) not in (NUMBER, ARRAY) and cls not in UNSETTLED:
