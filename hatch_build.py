@@ -31,6 +31,11 @@ if (
     OPTIONS += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]  # loops over arrays, in `arrays.pxi`
 
 
+def flags() -> list[str]:
+    """What the environment adds to the compiler's options, and has the last word."""
+    return os.environ.get("PLAINGRAD_CORE_FLAGS", "").split()
+
+
 def build(place: Path) -> Path:
     """Build the extension in folder `place`; the file."""
     import numpy as np
@@ -39,7 +44,7 @@ def build(place: Path) -> Path:
     from setuptools.command.build_ext import build_ext
 
     extension = Extension(
-        NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=OPTIONS, include_dirs=[np.get_include()]
+        NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=[*OPTIONS, *flags()], include_dirs=[np.get_include()]
     )
     modules = cythonize([extension], build_dir=str(place / "c"), language_level=3, quiet=True)
     command = build_ext(Distribution({"name": "plaingrad", "ext_modules": modules}))
@@ -55,7 +60,8 @@ def origin() -> str:
     import numpy as np
 
     digest = hashlib.sha256(repr((sys.version, Cython.__version__, np.__version__)).encode())
-    digest.update(repr([os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]).encode())
+    of_environment = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
+    digest.update(repr([*of_environment, *flags()]).encode())
     for file in [Path(__file__), *sorted((ROOT / FOLDER).glob("*.p[yx][xi]"))]:
         digest.update(f"{file.name} {file.stat().st_size}\n".encode() + file.read_bytes())
     return digest.hexdigest()

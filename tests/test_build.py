@@ -119,3 +119,10 @@ def test_wheels_are_built_for_every_cpython_that_is_supported():
     for version in versions:
         assert fnmatch.fnmatch(f"cp3{version}-win_amd64", pattern)
         assert not fnmatch.fnmatch(f"cp3{version}t-win_amd64", pattern)
+
+
+def test_the_environment_may_add_to_the_options_of_the_compiler(build, monkeypatch):
+    plain = build.origin()
+    monkeypatch.setenv("PLAINGRAD_CORE_FLAGS", "-O1  -g")
+    assert build.flags() == ["-O1", "-g"]
+    assert build.origin() != plain  # so another core is built
