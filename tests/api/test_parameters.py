@@ -186,7 +186,7 @@ def test_a_tangent_completes_its_fields_and_is_a_table_in_notebooks():
     assert {"W", "b", "width", "primal_type"} <= set(dir(slopes))
     assert slopes._ipython_key_completions_() == ["W", "b", "width", "name"]
     table = slopes._repr_html_()
-    assert "<caption>Tangent of Layer</caption>" in table and "array([0.5, 0.5])" in table
+    assert "<caption>Tangent of Layer</caption>" in table and repr(slopes.W) in table
     nested = grad(lambda x: x.u.b)(Slotted(Layer(np.ones(1), 2.0), 1.0))
     assert nested._repr_html_().count("<table>") == 2
     assert "&lt;" in plaingrad.Tangent(Layer, {"<b>": 1.0})._repr_html_()
