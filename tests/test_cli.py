@@ -59,6 +59,19 @@ def pair(x):
 def fails(x):
     return [x][3]
 
+def curve(a, w):
+    return {"products": [a * v for v in w], "name": "curve", "square": a * a}
+
+def scaled(a, w):
+    return a * w
+
+def cubic(p, label):
+    return p["x"] ** 2 * p["y"][0]
+
+class Box:
+    def __init__(self, x):
+        self.x = x
+
 def unused(x, label):
     return 2.0 * x
 
@@ -496,6 +509,81 @@ def test_info_prints_a_line_a_package_and_the_form_of_the_core(capsys):
     lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
     assert lines["numpy"] == np.__version__
     assert lines["core"].startswith(("compiled", "python: "))
+
+
+def test_info_the_cache_and_obstacles_are_data_too(tmp_path, capsys, monkeypatch):
+    import plaingrad
+
+    assert json.loads(run(capsys, "info", "--json")[1]) == plaingrad.info()
+    pytest.importorskip("numba")
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", str(tmp_path))
+    (tmp_path / f"plaingrad_native_{0:040x}.py").write_bytes(b"x" * 10)
+    found = json.loads(run(capsys, "cache", "--json")[1])
+    assert [entry["bytes"] for entry in found["entries"]] == [10] and found["folder"] == str(tmp_path)
+    assert json.loads(run(capsys, "cache", "clear", "--json")[1])["deleted"] == 1
+    monkeypatch.setenv("PLAINGRAD_CACHE_DIR", "")
+    assert json.loads(run(capsys, "cache", "--json")[1])["folder"] is None
+    assert run(capsys, "why-not-native", "model.py:area", "--at", "[3.0, 4.0]", "--json")[:2] == (0, "[]\n")
+
+
+# --- jacobian and hessian ---
+
+
+def test_jacobian_has_a_gradient_in_place_of_each_number_returned(capsys):
+    assert json.loads(run(capsys, "jacobian", "model.py:curve", "--at", "[2.0, [3.0, 5.0]]")[1]) == {
+        "products": [[3.0, [2.0, 0.0]], [5.0, [0.0, 2.0]]],
+        "name": None,
+        "square": [4.0, [0.0, 0.0]],
+    }
+    by_name = run(capsys, "jacobian", "model.py:curve", "--at", '{"w": [3.0, 5.0], "a": 2.0}', "--wrt", "a")[1]
+    assert json.loads(by_name)["products"][1] == {"w": None, "a": 5.0}
+    assert json.loads(run(capsys, "jacobian", "model.py:quadratic", "--at", "[[1, 2]]", "--array")[1]) == [[2.0, 4.0]]
+
+
+def test_jacobian_of_arrays_has_their_axes(capsys):
+    status, out, _ = run(capsys, "jacobian", "model.py:scaled", "--at", "[2.0, [3.0, 5.0]]", "--array")
+    assert (status, json.loads(out)) == (0, [[3.0, 5.0], [[2.0, 0.0], [0.0, 2.0]]])
+    table = run(capsys, "jacobian", "model.py:scaled", "--at", "[2.0, [3.0, 5.0]]", "--array", "--table")[1]
+    assert [line.split() for line in table.splitlines()] == [
+        ["a", "w[0]", "w[1]"],
+        ["result[0]", "3", "2", "0"],
+        ["result[1]", "5", "0", "2"],
+    ]
+
+
+def test_hessian_has_a_gradient_in_place_of_each_number_of_the_point(capsys):
+    status, out, _ = run(capsys, "hessian", "model.py:area", "--at", "[3.0, 4.0]")
+    assert (status, out) == (0, "[[0.0, 1.0], [1.0, 0.0]]\n")
+    by_name = run(capsys, "hessian", "model.py:cubic", "--at", '{"p": {"x": 2.0, "y": [3.0]}, "label": "n"}')[1]
+    assert json.loads(by_name) == {
+        "p": {
+            "x": {"p": {"x": 6.0, "y": [4.0]}, "label": None},
+            "y": [{"p": {"x": 4.0, "y": [0.0]}, "label": None}],
+        },
+        "label": None,
+    }
+    table = run(capsys, "hessian", "model.py:cubic", "--at", '[{"x": 2.0, "y": [3.0]}, "n"]', "--table")[1]
+    assert [line.split() for line in table.splitlines()] == [
+        ["p['x']", "p['y'][0]"],
+        ["p['x']", "6", "4"],
+        ["p['y'][0]", "4", "0"],
+    ]
+
+
+def test_a_gradient_as_a_table(capsys):
+    status, out, _ = run(capsys, "grad", "model.py:cubic", "--at", '[{"x": 2.0, "y": [3.0]}, "n"]', "--table")
+    assert status == 0
+    assert [line.split() for line in out.splitlines()] == [
+        ["path", "value", "derivative"],
+        ["p['x']", "2", "12"],
+        ["p['y'][0]", "3", "4"],
+    ]
+
+
+def test_matrices_without_numbers_or_words_are_refused(capsys):
+    assert "holds no number" in refused(capsys, "hessian", "model.py:unused", "--at", '["n", "m"]')
+    assert "holds no number" in refused(capsys, "jacobian", "model.py:unused", "--at", '["n", "m"]')
+    assert "returned Box" in refused(capsys, "jacobian", "model.py:Box", "--at", "[1.0]")
 
 
 def test_why_names_the_line_and_prints_data(tmp_path, capsys):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from plaingrad import api
 from plaingrad.cli import coverage
 from plaingrad.cli.call import Call, load
+from plaingrad.cli.matrices import grad_command, hessian_command, jacobian_command, path
 from plaingrad.cli.points import leaves, plain
 from plaingrad.cli.usage import UsageError
 from plaingrad.errors import PlaingradError
@@ -34,6 +35,7 @@ examples:
   plaingrad grad model.py:loss --at '[1.5, [0.2, 0.3]]'      a list: one entry a positional argument
   plaingrad grad model.py:loss --at '{"rate": 1.5}'          an object: one entry a parameter, by name
   plaingrad grad model.py:loss --at '[[1, 2, 3]]' --array    lists of numbers become NumPy arrays
+  plaingrad jacobian model.py:curve --at '[0.5]' --table     of each number that is returned, as a table
   plaingrad check model.py:loss --at '[1.5, 10]' --wrt 0     argument 1 is a count, not to be differentiated
   plaingrad why model.py:loss --at '[0.0]'                   which line makes it nan, which one cuts the gradient
   plaingrad profile model.py:loss --at '[0.5]' --save p.html where time and memory go, by line
@@ -122,6 +124,8 @@ def parser() -> argparse.ArgumentParser:
 
     for name, run, text in (
         ("grad", grad_command, "print the gradient at a point, as JSON of the same structure"),
+        ("jacobian", jacobian_command, "print the derivatives of every number that the function returns"),
+        ("hessian", hessian_command, "print the second derivatives at a point"),
         ("check", check_command, "compare the gradient with central differences, leaf by leaf"),
         (
             "why",
@@ -145,7 +149,10 @@ def parser() -> argparse.ArgumentParser:
     )
     coverage.add_to(commands)
     text = "print the versions in use, and whether the compiled core is"
-    commands.add_parser("info", help=text, description=text).set_defaults(command=info_command)
+    about = commands.add_parser("info", help=text, description=text)
+    about.set_defaults(command=info_command)
+    for sub in (cache, about):
+        sub.add_argument("--json", action="store_true", help="print JSON")
     return top
 
 
@@ -161,7 +168,9 @@ def add_options(sub: argparse.ArgumentParser, name: str) -> None:
         action="append",
         help="differentiate this argument (name or position, repeatable); otherwise all with numbers",
     )
-    if name in ("check", "why", "profile"):
+    if name in ("grad", "jacobian", "hessian"):
+        sub.add_argument("--table", action="store_true", help="print a table, a line a number, not JSON")
+    if name in ("check", "why", "profile", "why-not-native"):
         sub.add_argument("--json", action="store_true", help="print JSON")
     if name == "why":
         sub.add_argument(
@@ -189,13 +198,6 @@ def positive(text: str) -> float:
 # --- the commands ---
 
 
-def grad_command(options: argparse.Namespace) -> int:
-    """`plaingrad grad`: JSON of the structure of `--at`, null where there is no derivative."""
-    call = Call.from_options(options)
-    print(json.dumps(call.mirrored(call.gradient()), allow_nan=False))
-    return 0
-
-
 def check_command(options: argparse.Namespace) -> int:
     """`plaingrad check`: a table with one line a number, and 1 if one of them is not confirmed."""
     from plaingrad.testing.slopes import SUMMARY, compare
@@ -204,9 +206,9 @@ def check_command(options: argparse.Namespace) -> int:
     comparisons = []
     for argument, x_bar in zip(call.wrt, call.gradient()):
         for keys, x, ours in leaves(call.args[argument], x_bar):
-            path = call.names[argument] + "".join(f"[{key!r}]" for key in keys)
             along = functools.partial(call.value_with, argument, keys)
-            comparisons.append(compare(along, x, ours, path, options.tolerance))
+            name = path(call.names[argument], keys)
+            comparisons.append(compare(along, x, ours, name, options.tolerance))
     counts = {verdict: sum(c.verdict == verdict for c in comparisons) for verdict in SUMMARY}
     if options.json:
         print(json.dumps([plain(dataclasses.asdict(c)) for c in comparisons], allow_nan=False))
@@ -242,7 +244,7 @@ def why_not_native_command(options: argparse.Namespace) -> int:
     """`plaingrad why-not-native`: each obstacle with its place, and 1 if there is one."""
     call = Call.from_options(options)
     found = api.why_not_native(call.f, *call.args)
-    print(found)
+    print(json.dumps([dataclasses.asdict(obstacle) for obstacle in found]) if options.json else found)
     return int(bool(found))
 
 
@@ -254,7 +256,11 @@ def show_command(options: argparse.Namespace) -> int:
 
 def info_command(options: argparse.Namespace) -> int:
     """`plaingrad info`: one line a package, and the form of the core."""
-    print(aligned([[name, value or "not installed"] for name, value in api.info().items()]))
+    about = api.info()
+    if options.json:
+        print(json.dumps(about))
+    else:
+        print(aligned([[name, value or "not installed"] for name, value in about.items()]))
     return 0
 
 
@@ -266,8 +272,12 @@ def cache_command(options: argparse.Namespace) -> int:
         raise UsageError("the native tier is not installed: pip install 'plaingrad[native]'") from None
     where = folder.place()
     if where is None:
-        print("nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home")
+        said = "nothing is kept: PLAINGRAD_CACHE_DIR is empty, or there is no home"
+        print(
+            json.dumps({"folder": None, "entries": [], "deleted": 0, "why": said}) if options.json else said
+        )
         return 0
+    deleted = []
     if options.action == "prune":
         try:
             size = folder.limit() if options.size is None else folder.bytes_of(options.size)
@@ -277,20 +287,28 @@ def cache_command(options: argparse.Namespace) -> int:
         deleted = folder.prune(where, size, age)
     elif options.action == "clear":
         deleted = folder.clear(where)
-    else:
-        deleted = []
-        for entry in sorted(folder.entries(where), key=lambda entry: -entry.used):
-            used = time.strftime("%Y-%m-%d", time.localtime(entry.used))
-            print(f"{used}  {entry.size:>10,}  {entry.name}")
-    if options.action != "list":
-        print(f"deleted {len(deleted)} of {sum(entry.size for entry in deleted):,} bytes")
-    kept = folder.entries(where)
-    print(f"{where}: {len(kept)} kept, {sum(entry.size for entry in kept):,} bytes")
+    kept = sorted(folder.entries(where), key=lambda entry: -entry.used)
+    reason = None
     with contextlib.suppress(OSError):
         reason = folder.why_not(where)
-        if reason is not None:
-            print(f"nothing is read from it: {reason}")
+    if options.json:
+        entries = [{"name": entry.name, "bytes": entry.size, "used": day(entry.used)} for entry in kept]
+        print(json.dumps({"folder": str(where), "entries": entries, "deleted": len(deleted), "why": reason}))
+        return 0
+    if options.action == "list":
+        for entry in kept:
+            print(f"{day(entry.used)}  {entry.size:>10,}  {entry.name}")
+    else:
+        print(f"deleted {len(deleted)} of {sum(entry.size for entry in deleted):,} bytes")
+    print(f"{where}: {len(kept)} kept, {sum(entry.size for entry in kept):,} bytes")
+    if reason is not None:
+        print(f"nothing is read from it: {reason}")
     return 0
+
+
+def day(used: float) -> str:
+    """The date of a time of the clock."""
+    return time.strftime("%Y-%m-%d", time.localtime(used))
 
 
 def user_traceback(error: Exception) -> str:
