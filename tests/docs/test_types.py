@@ -2,6 +2,7 @@
 
 import json
 import pydoc
+import re
 import shutil
 import subprocess
 import sys
@@ -14,19 +15,32 @@ from plaingrad import grad, value_and_grad, vmap
 PROGRAM = Path(__file__).with_name("typed_program.py")
 
 
-def test_a_users_program_is_typed(tmp_path):
-    pytest.importorskip("pyright")
-    shutil.copy(PROGRAM, tmp_path)
+def by_pyright(folder):
     settings = {"typeCheckingMode": "standard", "pythonVersion": "3.11", "extraPaths": [str(PROGRAM.parents[2] / "src")]}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
-    command = [sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", sys.executable, "--outputjson"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    report = json.loads(done.stdout)
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    command = [sys.executable, "-m", "pyright", "-p", str(folder), "--pythonpath", sys.executable, "--outputjson"]
+    report = json.loads(subprocess.run(command, capture_output=True, text=True, cwd=folder).stdout)
     assert report["summary"]["filesAnalyzed"] == 1
-    found = {d["range"]["start"]["line"] + 1: d["message"] for d in report["generalDiagnostics"] if d["severity"] == "error"}
+    return {d["range"]["start"]["line"] + 1: d["message"] for d in report["generalDiagnostics"] if d["severity"] == "error"}
+
+
+def by_mypy(folder):
+    kept = Path(sys.prefix) / "mypy"  # what it knows of NumPy takes longest
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-version", "3.11", "--cache-dir", str(kept), PROGRAM.name]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert "checked 1 source file" in done.stdout, done.stdout + done.stderr
+    said = (re.match(r"typed_program\.py:(\d+): error: (.*)", line) for line in done.stdout.splitlines())
+    return {int(found[1]): found[2] for found in said if found}
+
+
+@pytest.mark.parametrize("checker, check", [("pyright", by_pyright), ("mypy", by_mypy)])
+def test_a_users_program_is_typed(checker, check, tmp_path):
+    pytest.importorskip(checker)
+    shutil.copy(PROGRAM, tmp_path)
+    found = check(tmp_path)
     lines = PROGRAM.read_text(encoding="utf-8").splitlines()
     expected = {n for n, line in enumerate(lines, 1) if "# error: " in line}
-    assert set(found) == expected, found
+    assert len(expected) == 7 and set(found) == expected, found
 
 
 def test_help_of_a_gradient_says_that_it_is_one():

@@ -1,4 +1,4 @@
-"""A user's program as type checkers see it: tests/docs/test_types.py runs pyright on it, and CPython.
+"""A user's program as type checkers see it: tests/docs/test_types.py runs pyright and mypy on it, and CPython.
 
 Lines with `error` in a comment must be refused by the checker, all others accepted.
 """
@@ -56,7 +56,9 @@ slopes: Callable[[Line, float], Any] = grad(misfit)
 second = grad(lambda x: grad(lambda y: y * y * x)(x))(3.0)
 rows = vmap(grad(lambda w, x: np.sum(w * x)), in_axes=(None, 0))(np.ones(2), np.ones((3, 2)))
 
-if not isinstance(line, Line):  # never run: what must be refused
+
+def refused() -> None:
+    """Never called: what must be refused."""
     grad(misfit)(line)  # error: an argument is missing
     grad(misfit)(line, "three")  # error: a string
     grad(misfit)(line, 3.0, size=2.0)  # error: no such argument
