@@ -32,14 +32,20 @@ $(VENV)/.made:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# One stamp an extra: `$(VENV)/.test` says that the extra `test` of this pyproject.toml is installed.
-$(VENV)/.%: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
-	$(PIP_INSTALL) -e '.[$*]'
+# One stamp a dependency group: `$(VENV)/.test` says that the group `test` of this pyproject.toml is installed.
+SOURCES := pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx)
+$(VENV)/.%: $(SOURCES) $(VENV)/.made
+	$(PIP_INSTALL) $$($(PY) .ci/groups.py $*)
+	@touch $@
+
+# The extra that users have, too.
+$(VENV)/.demo: $(SOURCES) $(VENV)/.made
+	$(PIP_INSTALL) -e '.[demo]'
 	@touch $@
 
 # What .ci/run needs of its own interpreter: one look at the registry for all of it.
-$(VENV)/.checks: pyproject.toml hatch_build.py $(wildcard src/plaingrad/engine/compiled/*.px? src/plaingrad/engine/compiled/*.pyx) $(VENV)/.made
-	$(PIP_INSTALL) -e '.[test,lint,docs]'
+$(VENV)/.checks: $(SOURCES) $(VENV)/.made
+	$(PIP_INSTALL) $$($(PY) .ci/groups.py test lint docs)
 	@touch $(VENV)/.test $(VENV)/.lint $(VENV)/.docs $@
 
 # Modules are compiled once, not in each worker and each process that a test starts, whatever the environment says.

@@ -1,4 +1,4 @@
-"""Install into the environment of this interpreter, by uv where it can be had: `python .ci/install.py -e '.[test]'`.
+"""Install into the environment of this interpreter, by uv where it can be had: `python .ci/install.py -e . pytest`.
 
 uv asks the registry for everything at once and keeps what it got for the next environment, so that the five
 environments of CI take a minute and not ten. It does not read pip's configuration: what that says is handed over.

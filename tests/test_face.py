@@ -44,3 +44,14 @@ def test_the_command_completes_in_the_shell(tmp_path):
 def test_completion_is_an_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "argcomplete" in project["optional-dependencies"]["completion"][0]
+
+
+def test_dependency_groups_are_for_those_who_work_on_it_and_extras_for_users():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+    assert set(extras) == {"scipy", "native", "completion", "mpi", "dask", "demo"}
+    assert not any("pytest" in requirement for extra in extras.values() for requirement in extra)
+    program = [sys.executable, str(ROOT / ".ci" / "groups.py")]
+    said = subprocess.run([*program, "test", "docs"], capture_output=True, text=True, check=True).stdout.split()
+    assert said[:2] == ["-e", ".[scipy,native]"] and len(said) == len(set(said))
+    assert {r for name in ("wild", "test", "docs") for r in groups[name] if isinstance(r, str)} <= {*said, "plaingrad[scipy,native]", "plaingrad[scipy]"}
