@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import functools
+import math
 import multiprocessing.pool
 import queue
 import sys
@@ -477,6 +478,54 @@ def test_a_thread_that_outlives_the_function_may_end_an_operation_on_the_way_bac
         np.testing.assert_allclose(grad(f)(a), np.cos(a) * a + np.sin(a), rtol=1e-13)
         begun.clear()
         go.clear()
+
+
+NESTED = {
+    "grad of grad": lambda f, a: grad(lambda a: grad(f)(a).sum())(a),
+    "forward over reverse": lambda f, a: plaingrad.hvp(f, (a,), (np.ones_like(a),))[0],
+    "forward over reverse over reverse": lambda f, a: jvp(
+        lambda a: grad(lambda a: grad(f)(a).sum())(a), (a,), (np.ones_like(a),)
+    )[0],
+}
+
+
+@pytest.mark.parametrize("way", NESTED)
+@pytest.mark.parametrize("kind", ["arrays", "numbers"])
+def test_a_thread_that_outlives_the_function_may_end_an_operation_while_a_nested_derivative_goes_back(
+    way, kind, monkeypatch
+):
+    """What it records has an index that came after those of the way back."""
+    begun, go = threading.Event(), threading.Event()
+    threads = []
+
+    def late(x):
+        return x * x
+
+    def rule(x):
+        begun.set()
+        go.wait()
+        return x * x, lambda z_bar: (2.0 * x * z_bar,)
+
+    def f(a):
+        if not threads:
+            threads.append(threading.Thread(target=late, args=(a * 2.0 if kind == "arrays" else a[0] * 2.0,)))
+            threads[0].start()
+            begun.wait()
+        return work(a) if kind == "arrays" else sum(v * math.sin(v) for v in a)
+
+    def shadow(*given):  # once it is known how many indices there are
+        found = shadow_of(*given)
+        go.set()
+        for thread in threads:
+            thread.join()
+        return found
+
+    shadow_of = run.Shadow
+    monkeypatch.setattr(run, "Shadow", shadow)
+    plaingrad.rrule(late)(rule)
+    a = np.linspace(0.1, 2.0, 4)
+    np.testing.assert_allclose(NESTED[way](f, a), 2.0 * np.cos(a) - a * np.sin(a), rtol=1e-12)
+    assert len(threads) == 1
 
 
 def test_a_pullback_that_undoes_writes_is_called_by_two_threads():

@@ -306,16 +306,17 @@ cdef int price(Tape tape, ArrayPusher outer) except -1:
     return 0
 
 
-def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back, add_array):
-    """Carry the cotangents in `shadow`, which has `PairBars`, back at level `outer`."""
+def reverse_pairs(Tape tape, Py_ssize_t end, outer, shadow, undone, called_back, step_back, add_array):
+    """Carry the cotangents in `shadow`, which has `PairBars`, back at level `outer`, from before entry `end`."""
     cdef PairsBack way = PairsBack(shadow, outer, undone, called_back, step_back, add_array)
     cdef PairBars bars = shadow.bars
     cdef Cell* cells = bars.cells
     cdef double* dots = bars.dots
+    cdef Entry here  # by value: another thread may make the tape grow while a step runs
     cdef Entry* e
-    cdef Py_ssize_t k = tape.count
+    cdef Py_ssize_t k = end
     cdef int32_t i, o
-    cdef double z_bar, partial_dot = 0.0, x_dot
+    cdef double z_bar, partial, partial_dot = 0.0, x_dot
     price(tape, bars.outer)
     while k > 0:
         k -= 1
@@ -343,13 +344,19 @@ def reverse_pairs(Tape tape, outer, shadow, undone, called_back, step_back, add_
                 else:
                     bars._put(i, cells[i].number + z_bar)
                     dots[i] += x_dot
-            elif not way.complex_back(o, i, PyFloat_FromDouble(e.partial), partial_dot):
-                slope = PyFloat_FromDouble(e.partial)
+            else:
+                partial = e.partial
+                if way.complex_back(o, i, PyFloat_FromDouble(partial), partial_dot):
+                    partial_dot = 0.0
+                    continue
+                slope = PyFloat_FromDouble(partial)
                 if partial_dot != 0.0:
                     bars.outer._file(slope, partial_dot)
                 add_term(outer, bars, i, outer.mul(bars[o], slope))
             partial_dot = 0.0
             continue
+        here = e[0]
+        e = &here
         if i == READ or i == WRITE:
             if not way.element_back(tape, e):
                 way.element_region = -1

@@ -240,7 +240,11 @@ cdef class Tape:
             yield from self._triple(k)
 
     def __reversed__(self):
-        cdef Py_ssize_t k = self.count
+        yield from self.reversed_from(3 * self.count)
+
+    def reversed_from(self, Py_ssize_t end):
+        """The list of triples before place `end`, last first."""
+        cdef Py_ssize_t k = end // 3
         while k > 0:
             k -= 1
             o, i, what = self._triple(k)
@@ -360,6 +364,7 @@ cdef class Tape:
         """
         cdef Bars bars = shadow.bars
         cdef Cell* cells = bars.cells
+        cdef Entry here  # by value: another thread may make the tape grow while a step runs
         cdef Entry* e
         cdef Py_ssize_t k = self.count if end < 0 else end
         cdef int32_t i
@@ -382,6 +387,8 @@ cdef class Tape:
                 else:
                     bars.add(i, bars[e.output] * e.partial)
                 continue
+            here = e[0]
+            e = &here
             if i == READ or i == WRITE:
                 self._element_back(shadow, bars, owned, e, &last)
                 continue

@@ -7,7 +7,9 @@ called for the arithmetic.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,15 @@ from plaingrad.engine.memory.tape import (
     elementwise_back,
 )
 from plaingrad.tangents import NoTangent, Thunk, ZeroTangent, unthunk
+
+
+def reversed_from(tape: Any, end: int) -> Iterator[Any]:
+    """The list of triples before place `end`, last first: a thread that outlives the function may add more."""
+    if type(tape) is not list:
+        return tape.reversed_from(end)  # type: ignore[no-any-return]
+    back = reversed(tape)
+    later = operator.length_hint(back) - end
+    return islice(back, later, None) if later else back
 
 
 def called_back(outer: Any, f: Callable[..., None], shadow: Shadow, arguments: tuple[Any, ...]) -> None:

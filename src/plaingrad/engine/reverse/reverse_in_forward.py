@@ -22,11 +22,11 @@ from plaingrad.engine.fusion.straight import SPACE, Straight
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.regions import Region
 from plaingrad.engine.memory.tape import CALLED, PAIRED, read_number_back
-from plaingrad.engine.reverse.nested_reverse import called_back, step_back
+from plaingrad.engine.reverse.nested_reverse import called_back, reversed_from, step_back
 from plaingrad.rewrite.fusion import FUNCTIONS
 
 
-def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
+def reverse_pairs(outer: Any, level: Any, end: int, shadow: Shadow, undone: list[Any]) -> None:
     """The reverse pass at level `outer`, a forward level around `level`: cotangents go beside their tangents.
 
     The tangents of cotangents are kept in `dots` by index, and filed at `outer` before any other step is taken.
@@ -40,7 +40,7 @@ def reverse_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> 
             file_tangent(outer, bars[k], x_dot)
         dots.clear()
 
-    back = reversed(level.tape)
+    back = reversed_from(level.tape, end)
     for partial, i, o in zip(back, back, back, strict=True):
         if i >= 0:
             z_bar = bars[o]

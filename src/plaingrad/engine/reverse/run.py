@@ -31,7 +31,7 @@ from plaingrad.engine.memory.tape import CALLED, STEP, redo, reverse
 from plaingrad.engine.refusals import watch
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.inputs import Inputs, inputs_of, with_fresh
-from plaingrad.engine.reverse.nested_reverse import add_array, called_back, step_back
+from plaingrad.engine.reverse.nested_reverse import add_array, called_back, reversed_from, step_back
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.reverse.reverse_in_forward import file_tangent, reverse_pairs
 from plaingrad.engine.reverse.side_by_side import reverse_side_by_side
@@ -247,6 +247,7 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     The loop itself moves numbers only.
     """
     inside = outer.calls.inside
+    end = len(level.tape)  # before an index is made, as in `pull_back`
     size = level.new_index()
     undone: list[Any] = []
     bars = None
@@ -261,7 +262,7 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     def pulled() -> tuple[Any, ...]:
         if not seeded(shadow, slots, y_bar):
             inside(seed)(shadow, slots, y_bar)
-        reverse_numbers(outer, level, shadow, undone)
+        reverse_numbers(outer, level, end, shadow, undone)
         arrays: dict[int, Any] = {}
         if all_moved(nodes, shadow, arrays, set()):
             return moved(nodes, shadow, arrays)
@@ -270,16 +271,16 @@ def pull_back_inside(outer: Any, level: Any, slots: Any, y_bar: Any, nodes: list
     return closing(pulled, lambda: inside(redo)(undone))
 
 
-def reverse_compiled_pairs(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
+def reverse_compiled_pairs(outer: Any, level: Any, end: int, shadow: Shadow, undone: list[Any]) -> None:
     """The reverse pass at level `outer`, a compiled forward level around `level`, which is compiled, too."""
-    core.reverse_pairs(level.tape, outer, shadow, undone, called_back, step_back, add_array)
+    core.reverse_pairs(level.tape, end // 3, outer, shadow, undone, called_back, step_back, add_array)
 
 
-def reverse_inside(outer: Any, level: Any, shadow: Shadow, undone: list[Any]) -> None:
+def reverse_inside(outer: Any, level: Any, end: int, shadow: Shadow, undone: list[Any]) -> None:
     """The reverse pass at level `outer`, whose hooks do the arithmetic of a triple."""
     inside = outer.calls.inside
     bars = shadow.bars
-    back = reversed(level.tape)
+    back = reversed_from(level.tape, end)
     for partial, i, o in zip(back, back, back, strict=True):
         if i >= 0:
             z_bar = bars[o]
