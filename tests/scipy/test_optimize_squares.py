@@ -3,6 +3,7 @@
 import numpy as np
 import plaingrad
 import pytest
+from tests.scipy.agreement import agrees
 
 so = pytest.importorskip("scipy.optimize")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -101,6 +102,32 @@ def test_nnls_is_the_unbounded_solution_in_what_is_not_zero():
     np.testing.assert_allclose(plaingrad.grad(lambda b: so.nnls(M, b)[0].sum())(b), np.linalg.pinv(free).sum(0), atol=1e-9)
     residual = free @ (np.linalg.pinv(free) @ b) - b
     np.testing.assert_allclose(plaingrad.grad(lambda b: so.nnls(M, b)[1])(b), -residual / np.linalg.norm(residual), atol=1e-8)
+
+
+def test_nnls_moves_with_the_matrix_too_in_every_mode_and_order():
+    random = np.random.default_rng(7)
+    a, b = np.abs(random.normal(size=(9, 4))), random.normal(size=9) + 0.5
+
+    def f(z):
+        x, norm = so.nnls(a * z[:4] + 0.1 * z[4], b * z[5] + z[6:])
+        return np.append(x, norm)
+
+    assert 0 < np.count_nonzero(f(np.ones(15))[:4]) < 4
+    agrees(f, np.ones(15) + 0.01 * np.arange(15), 1e-6)
+    agrees(lambda z: so.nnls(A=[[z[0], 1.0], [0.2, z[1]], [1.0, 1.0]], b=[z[2], 5.0, 1.0])[0], np.array([1.0, 2.0, 3.0]), 1e-6)
+    series = plaingrad.taylor(lambda t: so.nnls(a * t, b + t * t)[0].sum(), 1.0, 2)
+    values = [so.nnls(a * t, b + t * t)[0].sum() for t in (1 - 1e-3, 1.0, 1 + 1e-3)]
+    assert series[1] == pytest.approx((values[2] - values[0]) / 2e-3, rel=1e-5)
+    assert series[2] == pytest.approx((values[2] - 2 * values[1] + values[0]) / 2e-6, rel=1e-3)
+
+
+def test_nnls_is_refused_where_its_solution_has_no_derivative():
+    with pytest.raises(plaingrad.MissingRuleError, match="does not hold it"):
+        plaingrad.grad(lambda b: so.nnls(np.eye(3), b)[0].sum())(np.array([1.0, 0.0, 1.0]))
+    close = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-9], [1.0, 1.0], [0.0, 0.0]])
+    right = np.array([2.0, 2.0 + 1e-9, 2.0, 1.0])
+    with pytest.raises(plaingrad.MissingRuleError, match="depend on each other|does not hold it"):
+        plaingrad.grad(lambda b: so.nnls(close, b)[0].sum())(right)
 
 
 def test_lsq_linear():

@@ -160,19 +160,6 @@ def curve_fit(function: Any, call: Any, given: dict[str, Any]) -> Any:
 # -- linear ------------------------------------------------------------------------------------------------------------
 
 
-@RULES.defined(find("nnls"))
-def nnls(function: Any, call: Any, given: dict[str, Any]) -> Any:
-    """|Ax - b| with x >= 0."""
-    outcome = called(function, call)
-    a, b = np.asarray(given["A"]), np.reshape(np.asarray(given["b"]), (-1,))
-    x = fresh(outcome[0])
-    z = linear_least(function, a, b, x, np.zeros(x.size), np.full(x.size, np.inf))
-    r = np.dot(a, z) - b
-    if not is_active(r):
-        return outcome
-    return z, carrying(fresh(outcome[1]), np.sqrt(np.dot(r, r)))
-
-
 def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> Any:
     """min |ax - b| within bounds, x the solution."""
 
