@@ -9,8 +9,9 @@ PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
-# Of folders with many tests that are alike (HALVED in tests/conftest.py) one half runs here, the other in CI on 3.12.
-HALF ?= first
+# Of folders with many tests that are alike (PARTED in tests/conftest.py) one third runs here, the others in CI on 3.12
+# and 3.13.
+PART ?= 1/3
 
 # Tests and figures use one BLAS thread.
 export OMP_NUM_THREADS ?= 1
@@ -62,7 +63,7 @@ optimised: $(VENV)/.test
 	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml $(OPTIMISED_TESTS)
 
 suite: $(VENV)/.test
-	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --half $(HALF) --junitxml $(VENV)/suite.xml
+	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --part $(PART) --junitxml $(VENV)/suite.xml
 
 slow: $(VENV)/.test
 	@test -f $(VENV)/suite.xml || $(MAKE) --no-print-directory test

@@ -16,7 +16,9 @@ from tests.sampling import ALL, number_of  # noqa: E402
 
 OWN_THRESHOLDS = gc.get_threshold()
 if not ALL:
-    gc.set_threshold(5000, 10, 10)  # searching for garbage is a tenth of the time of tests, after each 700 objects
+    gc.set_threshold(
+        5000, 10, 10
+    )  # searching for garbage is a tenth of the time of tests, after each 700 objects
 
 # No deadline: a busy neighbour must not fail a law. Under CI the examples are the same in every run.
 hypothesis.settings.register_profile(
@@ -26,7 +28,11 @@ hypothesis.settings.load_profile("plaingrad")
 
 # What the version of CPython decides in the native tier is in VERSIONED; the rest is LLVM's. Rules are formulas, and the
 # derivative operators, what extends them and the pages stand on the engine, which is tested whole.
-SAMPLED = ("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate")
+SAMPLED = (
+    *("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate"),
+    *("test_house.py", "test_examples.py", "test_gallery.py", "test_benchmarks.py", "test_cli_coverage.py"),
+    *("test_testing.py", "test_testing_of_cotangents.py", "test_singular_points.py", "test_optimizers.py"),
+)
 VERSIONED = (
     "test_frontend.py",
     "test_hazards.py",
@@ -35,9 +41,9 @@ VERSIONED = (
     "test_cache.py",
 )
 
-# Folders of many tests that are alike: `make test` runs one half of each, CI the other half on another CPython.
-HALVED = ("native", "rules", "api", "scipy")
-HALVES = {"first": (1,), "second": (0,), "both": (0, 1)}
+# Folders of many tests that are alike: `make test` runs one third of each, CI the others on other CPythons.
+PARTED = ("native", "rules", "api", "scipy")
+PARTS = ("1/3", "2/3", "3/3")
 
 
 def pytest_addoption(parser):
@@ -49,10 +55,10 @@ def pytest_addoption(parser):
         help="of the tests of what does not depend on the version of CPython, native code and rules say, run one in N",
     )
     parser.addoption(
-        "--half",
-        choices=HALVES,
-        default="both",
-        help="which half of the tests of HALVED folders (tests/conftest.py) runs; --one-in then leaves the second whole",
+        "--part",
+        choices=(*PARTS, "all"),
+        default="all",
+        help="which third of the tests of PARTED folders (tests/conftest.py) runs; --one-in then leaves it whole",
     )
 
 
@@ -136,8 +142,8 @@ def pytest_collection_modifyitems(config, items):
     """
     if any("::" in named for named in config.args):
         return
-    n, half = config.getoption("--one-in"), config.getoption("--half")
-    left_out = [is_left_out(item, n, "both" if ALL else half) for item in items]
+    n, part = config.getoption("--one-in"), config.getoption("--part")
+    left_out = [is_left_out(item, n, "all" if ALL else part) for item in items]
     config.hook.pytest_deselected(items=[item for item, out in zip(items, left_out) if out])
     items[:] = [item for item, out in zip(items, left_out) if not out]
 
@@ -149,17 +155,16 @@ def folder_of(path):
     return path.relative_to(here).parts[0] if here in path.parents else ""
 
 
-def is_left_out(item, n, half):
-    """Whether a test is in no sample of this run: one of halves, and one in n of what every version gives alike.
+def is_left_out(item, n, part):
+    """Whether a test is in no sample of this run: its part of some folders, and one in n of what all versions give alike.
 
-    A half that only this run has is run whole. Tests of optimised code are few, and all run in each half.
+    Tests of optimised code are few, and all run in each part.
     """
     folder = folder_of(item.path)
-    is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
-    if folder in HALVED and not item.get_closest_marker("optimised"):
-        parity = number_of(f"{item.nodeid}, which half") % 2
-        if half == "second" and parity == 0:
+    if part != "all" and folder in PARTED and not item.get_closest_marker("optimised"):
+        if PARTS[number_of(f"{item.nodeid}, which part") % len(PARTS)] == part:
             return False
         if n == 1:
-            return parity not in HALVES[half]
+            return True
+    is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
     return is_sampled and number_of(item.nodeid) % n != 0
