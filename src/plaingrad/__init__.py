@@ -41,6 +41,7 @@ from plaingrad.api import (
     vhp,
     vjp,
     vmap,
+    watch,
     why_not_native,
     wirtinger,
 )
@@ -63,6 +64,7 @@ from plaingrad.errors import (
     RoundTripError,
     RuleError,
     TangentError,
+    TapeMemoryError,
     UnsupportedPythonError,
     VerificationError,
 )
@@ -94,9 +96,9 @@ from plaingrad.tangents import (
 )
 
 if _TYPE_CHECKING:
-    from plaingrad.diagnosis import explain, profile
+    from plaingrad.diagnosis import explain, profile, tape_size
 
-_OF_DIAGNOSIS = ("explain", "profile")  # imported when they are asked for
+_OF_DIAGNOSIS = ("explain", "profile", "tape_size")  # imported when they are asked for
 
 __version__ = "0.1.0"
 
@@ -120,6 +122,7 @@ __all__ = [
     "RuleError",
     "Tangent",
     "TangentError",
+    "TapeMemoryError",
     "Thunk",
     "UnsupportedPythonError",
     "VerificationError",
@@ -166,6 +169,7 @@ __all__ = [
     "sparsity",
     "stop_gradient",
     "tangent_type",
+    "tape_size",
     "taylor",
     "tiers_chosen",
     "tree_leaves",
@@ -176,6 +180,7 @@ __all__ = [
     "vhp",
     "vjp",
     "vmap",
+    "watch",
     "why_not_native",
     "wirtinger",
     "zero_tangent",

@@ -128,6 +128,10 @@ class NotFiniteError(PlaingradError, ArithmeticError):
     """With `debug=True`: a value, tangent or cotangent became nan or infinite at this line."""
 
 
+class TapeMemoryError(PlaingradError, MemoryError):
+    """With `max_memory=`: the tape takes more than that at this line."""
+
+
 class VerificationError(PlaingradError, AssertionError):
     """With `verify=True`: a gradient and differences along a random direction do not agree."""
 

@@ -20,7 +20,6 @@ from plaingrad.api.other_names import ADVICE, MODULES
         ("jit", "numba"),
         ("no_grad", "stop_gradient"),
         ("backward", "value_and_grad"),
-        ("watch", "grad_wrt"),
     ],
 )
 def test_a_name_typed_by_habit_says_what_it_is_called_here(name, word):

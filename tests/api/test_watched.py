@@ -214,3 +214,83 @@ def test_an_iterator_that_was_made_before_is_refused(make):
             grad_wrt(f, w)()
     rows = iter(w[:, None])  # these are views
     assert grad_wrt(lambda: np.sum(next(rows) ** 2), w)().tolist() == [2.0, 0.0, 0.0]
+
+
+# -- watch ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_block_records_one_call_by_globals_closures_and_objects():
+    model, scale = Model(), {"s": 2.0}
+
+    def f(x):
+        return np.sum((W @ x + b) ** 2) * scale["s"] + model(x)
+
+    with plaingrad.watch([W, scale, model]) as watched:
+        y = watched(f, x)
+        found = watched.gradient(y)
+    assert y == f(x)
+    expected = grad_wrt(f, [W, scale, model])(x)
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[1:] == expected[1:]
+    assert found[1] == {"s": 12.25} and found[2].rate == 25.0
+    np.testing.assert_array_equal(watched.gradient(y)[0], expected[0])  # after the block, too
+
+
+def test_a_cotangent_of_any_structure():
+    with plaingrad.watch({"W": W, "b": b}) as watched:
+        y = watched(lambda x: {"z": W @ x + b, "name": "affine"}, x)
+        found = watched.gradient(y, {"z": np.array([3.0]), "name": None})
+    np.testing.assert_array_equal(found["W"], [[3.0, 3.0]])
+    np.testing.assert_array_equal(found["b"], [3.0])
+    with plaingrad.watch(W) as watched:
+        y = watched(lambda: W * W)
+        with pytest.raises(plaingrad.NonScalarOutputError):
+            watched.gradient(y)
+        with pytest.raises(plaingrad.CotangentError):
+            watched.gradient(y, np.ones(7))
+
+
+def test_what_a_block_computes_is_refused():
+    with plaingrad.watch(W) as watched:
+        with pytest.raises(ArgumentError, match="nothing was called yet"):
+            watched.gradient(1.0)
+        y = watched(loss, x)
+        z = 2.0 * y
+        with pytest.raises(ArgumentError, match="what a block computes is not watched"):
+            watched.gradient(z)
+        with pytest.raises(ArgumentError, match="one watch is for one call"):
+            watched(lambda y: W.sum() * y, z)
+    with pytest.raises(ArgumentError, match="the block of watch is over"):
+        plaingrad.watch(W)(loss, x)
+    with pytest.raises(ArgumentError, match="cannot be a parameter by itself"):
+        plaingrad.watch([1.0])
+
+
+def test_a_parameter_that_changes_before_the_gradient_is_noticed():
+    w = np.array([1.0, 2.0])
+    with plaingrad.watch(w) as watched:
+        y = watched(lambda: np.sum(w**2))
+        w += 1.0
+        with pytest.raises(plaingrad.ChangedSinceError):
+            watched.gradient(y)
+
+
+def test_a_block_inside_of_another_derivative():
+    def slope(t):
+        with plaingrad.watch(W) as watched:
+            y = watched(lambda: np.sum(W**2) * t**3)
+            return watched.gradient(y)[0, 1]
+
+    assert grad(slope)(2.0) == pytest.approx(2.0 * W[0, 1] * 3.0 * 4.0)
+    assert jvp(slope, (2.0,), (1.0,))[1] == pytest.approx(48.0)
+
+
+def test_blocks_in_threads():
+    def work(k):
+        own = np.array([float(k)])
+        with plaingrad.watch([W, own]) as watched:
+            y = watched(lambda: np.sum(W) * own[0] ** 2)
+            return watched.gradient(y)[1][0]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(work, range(8))) == [6.0 * k for k in range(8)]

@@ -31,6 +31,14 @@ OPERATORS = [
     lambda f, x: plaingrad.jvp(f, (x,), (1.0,), debug=True),
     lambda f, x: plaingrad.vjp(f, x, debug=True)[1](1.0),
     lambda f, x: plaingrad.hvp(f, (x,), (1.0,), debug=True),
+    lambda f, x: plaingrad.vhp(f, (x,), (1.0,), debug=True),
+    lambda f, x: plaingrad.linearize(f, x, debug=True)[1](1.0),
+    lambda f, x: plaingrad.taylor(f, x, 1, debug=True),
+    lambda f, x: plaingrad.taylor(f, x, 3, debug=True),
+    lambda f, x: plaingrad.wirtinger(f, debug=True)(complex(x)),
+    lambda f, x: plaingrad.sparse_jacobian(f, np.array([x]), debug=True),
+    lambda f, x: plaingrad.sparse_jacobian(f, np.array([x]), mode="reverse", debug=True),
+    lambda f, x: plaingrad.sparse_hessian(lambda x: f(x).sum(), np.array([x]), debug=True),
 ]
 
 
@@ -51,6 +59,32 @@ def test_values_are_those_without_debug():
     assert plaingrad.vjp(f, x, debug=True)[0] == f(x)
     twice = grad(lambda t: grad(lambda s: s**3, debug=True)(t), debug=True)
     assert twice(2.0) == pytest.approx(12.0)
+
+
+def test_values_of_other_operators_are_those_without_debug():
+    x, v = np.array([0.5, 1.5]), np.array([1.0, 2.0])
+    f = lambda x: (np.sin(x) * x).sum()
+    g = lambda x: x[1:] * np.exp(x[:-1])
+    assert_close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-13)
+    assert_close(plaingrad.vhp(f, (x,), (v,), debug=True)[0], plaingrad.vhp(f, (x,), (v,))[0])
+    y, f_jvp = plaingrad.linearize(f, x, debug=True)
+    assert y == f(x)
+    assert_close(f_jvp(v), plaingrad.jvp(f, (x,), (v,))[1])
+    assert_close(plaingrad.taylor(f, x, 4, v, debug=True), plaingrad.taylor(f, x, 4, v))
+    assert_close(plaingrad.wirtinger(abs, debug=True)(1.0 + 2.0j), plaingrad.wirtinger(abs)(1.0 + 2.0j))
+    sparse, dense = plaingrad.sparse_jacobian(g, x, debug=True), plaingrad.jacobian(g)(x)
+    assert_close(sparse.toarray(), dense)
+    assert_close(plaingrad.sparse_hessian(f, x, debug=True).toarray(), plaingrad.hessian(f)(x))
+
+
+def test_a_higher_coefficient_that_is_not_finite_is_named():
+    def f(x):
+        y = 1.0 + x
+        return y + x**1.5
+
+    assert np.isfinite(plaingrad.taylor(f, 0.0, 1)).all()
+    with pytest.raises(NotFiniteError, match=r"x\*\*1\.5"):
+        plaingrad.taylor(f, 0.0, 3, debug=True)
 
 
 def test_the_value_is_named_before_the_cotangent():

@@ -18,7 +18,7 @@ from plaingrad.api.leaves import (
     positions_of,
     structure_of,
 )
-from plaingrad.api.looked_at import debugged, looked_at
+from plaingrad.api.looked_at import bounded, debugged, looked_at
 from plaingrad.api.operator_objects import Derivative, derives
 from plaingrad.api.seeds import unit_cotangent
 from plaingrad.api.tiers import Tier, check_tier, chosen, fastest, in_tier, natively
@@ -44,6 +44,7 @@ def grad(
     tier: Tier = "auto",
     debug: bool = False,
     verify: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def grad(
@@ -53,6 +54,7 @@ def grad(
     tier: Tier = "auto",
     debug: bool = False,
     verify: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def grad(
@@ -62,6 +64,7 @@ def grad(
     tier: Tier = "auto",
     debug: bool = False,
     verify: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, Any]: ...
 def grad(
     f: Callable[..., Any],
@@ -70,6 +73,7 @@ def grad(
     tier: Tier = "auto",
     debug: bool = False,
     verify: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[..., Any]:
     """The function that returns df/d(argument).
 
@@ -85,6 +89,7 @@ def grad(
         debug: stop at the line where a value that depends on the arguments, or a cotangent, becomes nan or infinite;
             slow, and in the plain tier.
         verify: compare each gradient with differences along one random direction.
+        max_memory: stop at the line where the tape takes more than so many bytes; in the plain tier. See `tape_size`.
 
     Returns:
         A function of the same arguments as `f`. It returns the gradient, with the structure of the argument: an
@@ -99,6 +104,7 @@ def grad(
         NativeError: with `tier="native"`: Numba cannot compile `f`, or something in it has no native rule.
         NotFiniteError: with `debug`: something is nan or infinite.
         VerificationError: with `verify`: the gradient and differences do not agree.
+        TapeMemoryError: with `max_memory`: the tape takes more than that.
 
     Examples:
         >>> import math
@@ -108,8 +114,8 @@ def grad(
         {'a': 4.0, 'b': 3.0}
     """
     check_callable(f, "grad")
-    if debug or verify:
-        return looked_at(grad, f, (argnums, has_aux), debug, verify)
+    if debug or verify or max_memory is not None:
+        return looked_at(grad, f, (argnums, has_aux), debug, verify, max_memory)
     return gradient_operator(grad, f, argnums, has_aux, tier)
 
 
@@ -120,6 +126,7 @@ def value_and_grad(
     tier: Tier = "auto",
     debug: bool = False,
     verify: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, tuple[Y, Any]]:
     """The function that returns `(f(*args), gradient)`; see `grad`.
 
@@ -130,8 +137,8 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     check_callable(f, "value_and_grad")
-    if debug or verify:
-        return looked_at(value_and_grad, f, (argnums, has_aux), debug, verify)
+    if debug or verify or max_memory is not None:
+        return looked_at(value_and_grad, f, (argnums, has_aux), debug, verify, max_memory)
     return gradient_operator(value_and_grad, f, argnums, has_aux, tier)
 
 
@@ -249,7 +256,11 @@ def recorded_gradients(
 
 
 def vjp(
-    f: Callable[..., Y], *args: Any, tier: Tier = "auto", debug: bool = False
+    f: Callable[..., Y],
+    *args: Any,
+    tier: Tier = "auto",
+    debug: bool = False,
+    max_memory: float | None = None,
 ) -> tuple[Y, Callable[[Any], tuple[Any, ...]]]:
     """`(y, pullback)`: the value `f(*args)` and the map from a cotangent of it to cotangents of the arguments.
 
@@ -262,6 +273,7 @@ def vjp(
         args: its arguments.
         tier: as for `grad`.
         debug: as for `grad`; of cotangents when `pullback` is called.
+        max_memory: as for `grad`.
 
     Raises:
         CotangentError: `y_bar` does not fit `y`.
@@ -273,6 +285,8 @@ def vjp(
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     check_callable(f, "vjp")
+    if max_memory is not None:
+        return bounded(vjp, max_memory, f, *args, tier="plain", debug=debug)  # type: ignore[no-any-return]
     if debug:
         return debugged(vjp, f, *args, tier="plain")  # type: ignore[no-any-return]
     check_tier(tier)

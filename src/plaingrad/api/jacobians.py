@@ -49,6 +49,7 @@ def jacobian(
     has_aux: Literal[True],
     tier: Tier = "auto",
     debug: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, tuple[Any, A]]: ...
 @overload
 def jacobian(
@@ -59,6 +60,7 @@ def jacobian(
     has_aux: bool = False,
     tier: Tier = "auto",
     debug: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[P, Any]: ...
 def jacobian(
     f: Callable[..., Any],
@@ -68,6 +70,7 @@ def jacobian(
     has_aux: bool = False,
     tier: Tier = "auto",
     debug: bool = False,
+    max_memory: float | None = None,
 ) -> Callable[..., Any]:
     """The function that returns all partial derivatives of f's result: dy[i]/dx[j].
 
@@ -79,6 +82,7 @@ def jacobian(
         chunk_size: how many directions are pushed together in forward mode. `f` is called once for each chunk.
         has_aux: `f` returns `(y, aux)`; `aux` is not differentiated and is returned beside the Jacobian.
         tier: as for `grad`. Natively, up to 16 columns are one sweep, at once or twice the cost of a loop over numbers.
+        debug, max_memory: as for `grad`.
 
     Returns:
         A function of the same arguments as `f`. It returns the structure of the result; each leaf of it holds the
@@ -93,16 +97,14 @@ def jacobian(
         MissingRuleError: the result depends on the argument through C code that has no rule.
 
     Examples:
-        >>> import numpy as np
-        >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
-        array([[2., 0.],
-               [0., 4.]])
+        >>> jacobian(lambda x: [x[0] ** 2, x[1]])([3.0, 1.0])
+        [[6.0, 0.0], [0.0, 1.0]]
         >>> jacobian(lambda p: [p["a"] * p["b"], p["a"]])({"a": 3.0, "b": 4.0})
         [{'a': 4.0, 'b': 3.0}, {'a': 1.0, 'b': 0.0}]
     """
     check_callable(f, "jacobian")
-    if debug:
-        return looked_at(jacobian, f, (argnums, mode, chunk_size, has_aux), debug)
+    if debug or max_memory is not None:
+        return looked_at(jacobian, f, (argnums, mode, chunk_size, has_aux), debug, False, max_memory)
     positions = positions_of(argnums)
     _check_options(mode, chunk_size, tier)
     if tier == "fastest":
@@ -289,7 +291,11 @@ def hvp_in_core(f: Any, primals: tuple[Any, ...], dots: Any, tier: Tier) -> Any:
 
 
 def vhp(
-    f: Callable[..., Any], primals: Sequence[Any], cotangents: Sequence[Any], tier: Tier = "auto"
+    f: Callable[..., Any],
+    primals: Sequence[Any],
+    cotangents: Sequence[Any],
+    tier: Tier = "auto",
+    debug: bool = False,
 ) -> tuple[Any, ...]:
     """A weight times the Hessian of `f`, without the Hessian: the gradient, pulled back.
 
@@ -301,6 +307,7 @@ def vhp(
         primals: its arguments, a tuple.
         cotangents: a weight for each, of the same structure and shapes; None for an argument held fixed, as for `hvp`.
         tier: as for `grad`; natively it is what `hvp` is.
+        debug: as for `grad`.
 
     Returns:
         A tuple with one entry for each argument, of its structure; None for an argument without tangent, and for
@@ -316,6 +323,8 @@ def vhp(
         (array([6., 2.]),)
     """
     check_callable(f, "vhp")
+    if debug:
+        return debugged(vhp, f, primals, cotangents, "plain")  # type: ignore[no-any-return]
     check_tier(tier)
     if tier == "fastest":
         words = f"vhp(fixed={moving(primals, cotangents)[1]})"
@@ -340,7 +349,9 @@ def vhp(
     return tuple([by_position.get(n) for n in range(len(args))])
 
 
-def wirtinger(f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto") -> Callable[P, tuple[Any, Any]]:
+def wirtinger(
+    f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto", debug: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """The function that returns (df/dz, df/dz*): the derivatives by a complex argument and by its conjugate.
 
     With z = x + iy they are (df/dx - i df/dy) / 2 and (df/dx + i df/dy) / 2. For a holomorphic `f` the second is
@@ -350,6 +361,7 @@ def wirtinger(f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto") -> 
         f: any Python callable; its first argument is complex: a number, an array, or a structure of these.
         mode: as for `jacobian`.
         tier: as for `grad`.
+        debug: as for `grad`.
 
     Returns:
         A function of the same arguments as `f`. It returns a pair, each of the structure and shapes that `jacobian`
@@ -363,6 +375,8 @@ def wirtinger(f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto") -> 
         ((3-4j), (3+4j))
     """
     check_callable(f, "wirtinger")
+    if debug:
+        return looked_at(wirtinger, f, (mode,), debug)
     _check_mode(mode)
     check_tier(tier)
     if tier == "fastest":

@@ -32,11 +32,14 @@ class Derivative:
 
     __plaingrad_derivative__ = True  # derivatives of it are not Numba's business
 
-    def __init__(self, function: Callable[..., Any], operator: Any, f: Any, options: tuple[Any, ...]) -> None:
+    def __init__(
+        self, function: Callable[..., Any], operator: Any, f: Any, options: tuple[Any, ...], marks: Any = ()
+    ) -> None:
         self.function = wraps(f)(
             function
         )  # with the module of `f` it runs rewritten inside of another derivative
         self._made_by = operator, f, options
+        self._marks: tuple[tuple[str, Any], ...] = tuple(marks)  # options by keyword
         wraps(f)(self)
         what = WORDS.get(operator.__name__, operator.__name__)
         about = f"{what} of {getattr(f, '__name__', repr(f))}, by plaingrad.{operator.__name__}."
@@ -51,23 +54,30 @@ class Derivative:
 
     def __reduce__(self) -> Any:
         operator, f, options = self._made_by
-        return operator, (f, *options)
+        return made_again, (operator, (f, *options), self._marks)
 
     def __eq__(self, other: Any) -> Any:
-        return self._made_by == other._made_by if type(other) is Derivative else NotImplemented
+        if type(other) is not Derivative:
+            return NotImplemented
+        return self._made_by == other._made_by and self._marks == other._marks
 
     def __hash__(self) -> int:
-        return hash(self._made_by)
+        return hash((self._made_by, self._marks))
 
     def __repr__(self) -> str:
         operator, f, _ = self._made_by
         return f"<plaingrad.{operator.__name__} of {f!r}>"
 
 
-def derives(operator: Any, f: Any, *options: Any) -> Callable[[Callable[..., Any]], Derivative]:
-    """Decorate a function that computes derivatives of `f`, for `operator(f, *options)` to return."""
+def made_again(operator: Any, given: tuple[Any, ...], marks: tuple[tuple[str, Any], ...]) -> Any:
+    """What `operator` returns for these arguments, and these by keyword."""
+    return operator(*given, **dict(marks))
+
+
+def derives(operator: Any, f: Any, *options: Any, **marks: Any) -> Callable[[Callable[..., Any]], Derivative]:
+    """Decorate a function that computes derivatives of `f`, for `operator(f, *options, **marks)` to return."""
 
     def decorate(function: Callable[..., Any]) -> Derivative:
-        return Derivative(function, operator, f, options)
+        return Derivative(function, operator, f, options, marks.items())
 
     return decorate

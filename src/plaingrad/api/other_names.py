@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 _LOOPS = "Python's own loops and ifs are differentiated as they are"
-_MARKS = "nothing is marked: grad(f)(x) is by the arguments, grad_wrt(f, [W, b]) by what f reads from outside"
+_MARKS = (
+    "nothing is marked: grad(f)(x) is by the arguments, grad_wrt(f, [W, b]) by what f reads from outside, and `with "
+    "watch([W, b])` records one call"
+)
 _RULE = "write @plaingrad.rrule(f): y, pullback"
 _STOP = "use stop_gradient(x), or nondifferentiable(f)"
 _TREES = "use ravel, tree_map, tree_leaves or updated; classes need no registration"
@@ -169,8 +172,6 @@ ADVICE: dict[str, str] = {
     "value_and_gradient": "use value_and_grad(f)",
     "value_and_jacobian": "use jacobian(f)(x); has_aux=True returns the value beside it",
     "vector_jacobian_product": "use vjp(f, *args)",
-    "watch": "statements of a block that already runs cannot be differentiated: put them into a function f, and use "
-    "grad_wrt(f, [W, b])",
     "while_loop": _LOOPS,
     "withgradient": "use value_and_grad(f)",
     "withjacobian": "use jacobian(f)(x); has_aux=True returns the value beside it",

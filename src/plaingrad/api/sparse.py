@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from plaingrad.api.leaves import check_callable
+from plaingrad.api.looked_at import debugged
 from plaingrad.api.tiers import Tier, check_tier
 from plaingrad.critical import imported
 from plaingrad.errors import ArgumentError
@@ -71,6 +72,7 @@ def sparse_jacobian(
     chunk_size: int | None = None,
     check: bool | None = None,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> Any:
     """The Jacobian of `f` at `x` as a sparse array.
 
@@ -88,6 +90,7 @@ def sparse_jacobian(
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given,
             or a rule that is not plaingrad's own took part.
         tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
+        debug: as for `grad`.
 
     Returns:
         A `scipy.sparse.csr_array` of shape (numbers in the result, numbers in x), with sorted indices. Entries that
@@ -112,6 +115,8 @@ def sparse_jacobian(
     if mode == "auto":
         mode = getattr(f, "__plaingrad_mode__", "auto")
     kind = {"auto": "cheapest", "forward": "columns", "reverse": "rows"}[mode]
+    if debug:
+        return debugged(sparse_jacobian, f, x, pattern, mode, chunk_size, check, "plain")
     check_tier(tier)
     return sparse_tasks().Task(f, x, tier).solve(pattern, kind, chunk_size, check)
 
@@ -123,6 +128,7 @@ def sparse_hessian(
     chunk_size: int | None = None,
     check: bool | None = None,
     tier: Tier = "auto",
+    debug: bool = False,
 ) -> Any:
     """The Hessian of `f` at `x` as a sparse array: products of the Hessian with few directions, chosen by symmetry.
 
@@ -137,6 +143,7 @@ def sparse_hessian(
         check: whether to compare the result with one more product in a random direction. None: if a pattern was given,
             or a rule that is not plaingrad's own took part.
         tier: as for `grad`. Natively every group is a compiled sweep; the pattern is found by running Python.
+        debug: as for `grad`.
 
     Returns:
         A `scipy.sparse.csr_array` of shape (n, n), with sorted indices, symmetric to the last bit.
@@ -154,5 +161,7 @@ def sparse_hessian(
                [ 0., -4.,  2.]])
     """
     check_callable(f, "sparse_hessian")
+    if debug:
+        return debugged(sparse_hessian, f, x, pattern, chunk_size, check, "plain")
     check_tier(tier)
     return sparse_tasks().HessianTask(f, x, tier).solve(pattern, "symmetric", chunk_size, check)

@@ -7,15 +7,21 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.api.forward import jvp
 from plaingrad.api.leaves import TANGENT, check_callable, described, filled, here, leaf_values, structure_of
+from plaingrad.api.looked_at import debugged
+from plaingrad.api.operator_objects import wraps
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.taylor import jet_rows
 from plaingrad.engine.taylor.jets import JetLevel
-from plaingrad.errors import ArgumentError
+from plaingrad.errors import ArgumentError, NotFiniteError
+from plaingrad.rewrite import CURRENT, PLAIN
+
+MOST_NESTED = 6  # derivatives of derivatives, each of which takes twice as long as the one before
 
 
-def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -> Any:
+def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None, debug: bool = False) -> Any:
     """The Taylor coefficients c_0, ..., c_order of t -> f(x + t direction) at t = 0.
 
     They are normalised, c_k = f^(k) / k!, so that f(x + t) = c_0 + c_1 t + c_2 t**2 + ..., and c_50 is no larger than
@@ -30,6 +36,7 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
             1 unless given, for an array an array of ones: an elementwise function is expanded at every element.
             Structures need one. The parameter t is real: for complex `x` and holomorphic `f` the coefficients are
             those of the complex derivatives.
+        debug: stop at the line where a coefficient becomes nan or infinite; `f` runs again, with nested derivatives.
 
     Returns:
         The structure of the result of `f`, with an array of order + 1 coefficients for each number, and for each array
@@ -47,11 +54,10 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
         array([1.        , 1.        , 0.5       , 0.16666667, 0.04166667])
         >>> taylor(lambda p: p["a"] * p["b"], {"a": 3.0, "b": 4.0}, 2, {"a": 1.0, "b": 2.0})
         array([12., 10.,  2.])
-        >>> taylor(lambda t: np.array([t, t**3]), 2.0, 3)
+        >>> taylor(lambda t: np.array([t, t**3]), 2.0, 2)
         array([[ 2.,  8.],
                [ 1., 12.],
-               [ 0.,  6.],
-               [ 0.,  1.]])
+               [ 0.,  6.]])
 
     References:
         Griewank and Walther, Evaluating Derivatives, 2nd edition (2008), chapter 13.
@@ -65,6 +71,8 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
         x = x.astype(float)
     if direction is None:
         direction = _default_direction(x)
+    if debug:
+        return looked_through(f, x, int(order), direction)
     count = max(int(order), 1)
     seed = _seeds(TANGENT.of(direction, x, "direction", as_real=True), x, count)
     y, y_dot = push(f, (x,), (seed,), {}, count, JetLevel)
@@ -73,6 +81,35 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None) -
     return filled(
         structure, lambda leaf: here(jet_rows.expansion, leaf.x, found.get(leaf.position), int(order) + 1)
     )
+
+
+def looked_through(f: Callable[[Any], Any], x: Any, order: int, direction: Any) -> Any:
+    """`taylor`, which stops where the first coefficient that is not finite becomes so: seen in derivatives, nested."""
+    found = taylor(f, x, order, direction)
+    leaves = [np.reshape(leaf.x, (order + 1, -1)) for leaf in structure_of(found)[1]]
+    firsts = [int(np.argmin(np.isfinite(c).all(1))) for c in leaves if not np.isfinite(c).all()]
+    if CURRENT.get() is not PLAIN or not firsts:
+        return found
+    first = min(firsts)
+
+    nested = f
+    for _ in range(min(first, MOST_NESTED) - 1):
+        nested = tangent_of(f, nested, direction)
+    debugged(jvp, nested, (x,), (direction,), False, "plain")
+    raise NotFiniteError(
+        f"coefficient {first} of taylor is not finite.\n  Derivatives up to order {min(first, MOST_NESTED)}, which "
+        "were looked at, are.\n  See docs: errors#not-finite"
+    )
+
+
+def tangent_of(f: Callable[[Any], Any], g: Callable[[Any], Any], direction: Any) -> Callable[[Any], Any]:
+    """The function that returns g's derivative along `direction`; it belongs to the module of `f`, so is looked at."""
+
+    @wraps(f)
+    def tangent(x: Any) -> Any:
+        return jvp(g, (x,), (direction,))[1]
+
+    return tangent
 
 
 def _default_direction(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from plaingrad.api.gradients import checked_pair, first_of
-from plaingrad.api.leaves import check_callable, described, is_int, structure_of
+from plaingrad.api.leaves import COTANGENT, check_callable, described, is_int, kept, structure_of
 from plaingrad.api.seeds import unit_cotangent
 from plaingrad.engine.memory.kinds import MAPPING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.reverse.watched import WatchedRun
@@ -60,12 +60,7 @@ def grad_wrt(
         [array([[7., 7.]]), array([7.])]
     """
     check_callable(f, "grad_wrt")
-    if type(f).__module__.startswith("numba."):
-        raise ArgumentError(
-            "Numba reads globals and closures once, when it compiles, as constants: there is no gradient by them.\n"
-            "  To go on: pass the parameters as arguments, or differentiate the Python function (`f.py_func`).\n"
-            "  See docs: errors#argument"
-        )
+    refuse_compiled(f)
     check_places(parameters)
 
     def gradient_by_parameters(*args: Any, **kwargs: Any) -> Any:
@@ -84,6 +79,107 @@ def grad_wrt(
         "plaingrad.grad_wrt."
     )
     return gradient_by_parameters
+
+
+class Watched:
+    """A call, by parameters that it reads from outside; what `watch` gives.
+
+    It is called with a function and its arguments, once, and returns what the function returns.
+    """
+
+    def __init__(self, parameters: Any) -> None:
+        check_places(parameters)
+        self.parameters = parameters
+        self.is_open = False
+        self.f: Any = None
+        self.run: WatchedRun | None = None
+        self.value: Any = None
+
+    def __enter__(self) -> Watched:
+        self.is_open = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.is_open = False
+
+    def __call__(self, f: Callable[P, Y], *args: P.args, **kwargs: P.kwargs) -> Y:
+        """f(*args, **kwargs), recorded."""
+        check_callable(f, "watch")
+        refuse_compiled(f)
+        if not self.is_open:
+            raise ArgumentError(
+                "the block of watch is over, or has not begun.\n  To go on: call it in the block, `with "
+                "plaingrad.watch(parameters) as watched: y = watched(f, x)`.\n  See docs: errors#argument"
+            )
+        if self.f is not None:
+            raise ArgumentError(
+                "one watch is for one call: a second call could use what the first one returned, and what the block "
+                "computed of it, which nobody has seen.\n  To go on: make one function of both, or open another "
+                "block.\n  See docs: errors#argument"
+            )
+        self.f = f
+        self.run = run = WatchedRun(f, self.parameters, args, kwargs, lambda y: y)
+        run.watch()
+        self.value = kept(run.value)
+        return run.value  # type: ignore[no-any-return]
+
+    def gradient(self, y: Any, y_bar: Any = None) -> Any:
+        """The gradient of `y`, which the call returned, by the parameters: with their structure.
+
+        Args:
+            y: the very object that the call returned. What the block computes of it is not watched.
+            y_bar: a cotangent of it, of its structure; without one `y` must be a real number.
+
+        Raises:
+            ArgumentError: `y` is something else than the call returned.
+            CotangentError: `y_bar` does not fit `y`.
+            ChangedSinceError: an array that was read has changed since the call.
+        """
+        run = self.run
+        if run is None or y is not run.value:
+            what = (
+                "nothing was called yet" if run is None else f"{described(y)} is not what the call returned"
+            )
+            raise ArgumentError(
+                f"{what}, and what a block computes is not watched.\n  To go on: put all that is to be differentiated "
+                "into the function that watch calls, or give its value and a cotangent.\n  See docs: errors#argument"
+            )
+        seed = unit_cotangent(y, self.f) if y_bar is None else COTANGENT.of(y_bar, self.value, "y_bar")
+        return run.pull(seed)[0]
+
+
+def watch(parameters: Any) -> Watched:
+    """A block in which one call is recorded, to be differentiated by `parameters`, which it reads from outside.
+
+    As `grad_wrt`, of which this is the pullback: `watched(f, *args)` calls `f`, and `watched.gradient(y)` is the
+    gradient of what it returned. Statements of the block itself cannot be recorded, for they are running already: what
+    is to be differentiated belongs into `f`. The gradient may be asked for more than once, in the block and after it.
+
+    Args:
+        parameters: as for `grad_wrt`.
+
+    Raises:
+        ArgumentError: as for `grad_wrt`.
+
+    Examples:
+        >>> import numpy as np
+        >>> W, b = np.array([[1.0, 2.0]]), np.array([0.5])
+        >>> with watch({"W": W, "b": b}) as watched:
+        ...     y = watched(lambda x: np.sum((W @ x + b) ** 2), np.array([1.0, 1.0]))
+        >>> float(y), watched.gradient(y)
+        (12.25, {'W': array([[7., 7.]]), 'b': array([7.])})
+    """
+    return Watched(parameters)
+
+
+def refuse_compiled(f: Any) -> None:
+    """Refuse what Numba compiles."""
+    if type(f).__module__.startswith("numba."):
+        raise ArgumentError(
+            "Numba reads globals and closures once, when it compiles, as constants: there is no gradient by them.\n"
+            "  To go on: pass the parameters as arguments, or differentiate the Python function (`f.py_func`).\n"
+            "  See docs: errors#argument"
+        )
 
 
 def check_places(parameters: Any) -> None:

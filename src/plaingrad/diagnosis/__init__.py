@@ -8,5 +8,6 @@ line, by `debug=True` of the operators, and by `testing`.
 from plaingrad.diagnosis.debugging import debugged
 from plaingrad.diagnosis.explanation import Explanation, explain
 from plaingrad.diagnosis.profiling import Profile, profile
+from plaingrad.diagnosis.tape_memory import TapeSize, tape_size
 
-__all__ = ["Explanation", "Profile", "debugged", "explain", "profile"]
+__all__ = ["Explanation", "Profile", "TapeSize", "debugged", "explain", "profile", "tape_size"]
