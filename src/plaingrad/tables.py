@@ -16,3 +16,13 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def as_html(rows: Sequence[Sequence[str]], before: str = "") -> str:
+    """The rows as a table of HTML, the first one being its head; `before` is put in front of them as it is."""
+    import html  # for notebooks only
+
+    head, *body = [[html.escape(cell) for cell in row] for row in rows]
+    align = ' style="text-align:left"'
+    lines = [f"<tr>{''.join(f'<td{align}>{cell}</td>' for cell in row)}</tr>" for row in body]
+    return f"<table>{before}<tr>{''.join(f'<th{align}>{cell}</th>' for cell in head)}</tr>{''.join(lines)}</table>"

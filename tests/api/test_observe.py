@@ -188,3 +188,11 @@ def test_nestlevel_in_a_rule_counts_the_levels_outside_it():
     grad(tripled)(1.0)
     grad(grad(lambda x: tripled(x) * x))(1.0)
     assert seen == [0, 1]
+
+
+def test_a_notebook_and_a_prompt_do_not_print_again_what_show_has_printed(capsys):
+    text = plaingrad.show(lambda x: x + 1.0)
+    printed = capsys.readouterr().out
+    assert text + "\n" == printed and isinstance(text, str)
+    assert text._ipython_display_() is None and capsys.readouterr().out == ""
+    assert repr(text) == f"<{len(printed.splitlines())} lines of text, as printed>"

@@ -64,3 +64,11 @@ def test_rules_for_methods_are_found_by_the_bound_ones():
     assert rules(Model().step)[0].kind == rules(Model.step)[0].kind == "no_tangent"
     assert rules(np.sin)[0].modes == rules(math.sin)[0].modes == ("reverse", "forward")
     assert plaingrad.rules is rules
+
+
+def test_the_table_is_one_in_a_notebook():
+    found = rules(math.erf)._repr_html_()
+    assert found.startswith("<table><tr><th") and "<td style=\"text-align:left\">math.erf</td>" in found
+    everything = rules()._repr_html_()
+    assert everything.count("<tr>") == 41 and f"the last 40 of {len(rules())} rules" in everything
+    assert "<lambda>" not in everything

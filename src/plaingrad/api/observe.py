@@ -204,7 +204,19 @@ def show(f: Callable[..., Any], *args: Any, tier: Tier = "auto") -> str:
             raise ArgumentError(f"{f!r} has no Python bytecode to show")
         text = describe(code)
     print(text)
-    return text
+    return Printed(text)
+
+
+class Printed(str):
+    """Text that was printed already: a notebook or prompt, which show a result, do not show it again."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.count(chr(10)) + 1} lines of text, as printed>"
+
+    def _ipython_display_(self) -> None:
+        """Nothing: it has been printed."""
 
 
 def _code_of(f: Any) -> CodeType | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, overload
 
 from plaingrad import rulebook
 from plaingrad.rulebook import Rule
-from plaingrad.tables import aligned
+from plaingrad.tables import aligned, as_html
 
 SHOWN = 40  # rows that `repr` shows
 
@@ -72,6 +72,12 @@ class RuleTable(Sequence[RuleInfo]):
     def __str__(self) -> str:
         return _table(self.rows)
 
+    def _repr_html_(self) -> str:
+        """The last rows, for notebooks."""
+        more = len(self.rows) - SHOWN
+        said = f"<caption>the last {SHOWN} of {len(self.rows)} rules</caption>" if more > 0 else ""
+        return as_html(_cells(self.rows[-SHOWN:]), said)
+
 
 def rules(f: Callable[..., Any] | None = None) -> RuleTable:
     """Every rule, plaingrad's own and those of the program; with `f` those for that function.
@@ -113,6 +119,10 @@ def _info(rule: Rule) -> RuleInfo:
 
 
 def _table(rows: Sequence[RuleInfo]) -> str:
+    return aligned(_cells(rows))
+
+
+def _cells(rows: Sequence[RuleInfo]) -> list[tuple[str, ...]]:
     cells = [("function", "given as", "for", "modes", "source")]
     for row in rows:
         cells.append(
@@ -124,7 +134,7 @@ def _table(rows: Sequence[RuleInfo]) -> str:
                 row.source.rsplit("/", 1)[-1],
             )
         )
-    return aligned(cells)
+    return cells
 
 
 def full_name(function: Any) -> str:
