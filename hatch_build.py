@@ -44,7 +44,10 @@ def build(place: Path) -> Path:
     from setuptools.command.build_ext import build_ext
 
     extension = Extension(
-        NAME, [f"{FOLDER}/_core.pyx"], extra_compile_args=[*OPTIONS, *flags()], include_dirs=[np.get_include()]
+        NAME,
+        [f"{FOLDER}/_core.pyx"],
+        extra_compile_args=[*OPTIONS, *flags()],
+        include_dirs=[np.get_include()],
     )
     modules = cythonize([extension], build_dir=str(place / "c"), language_level=3, quiet=True)
     command = build_ext(Distribution({"name": "plaingrad", "ext_modules": modules}))
