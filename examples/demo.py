@@ -14,7 +14,7 @@ import lynx_hare
 NEXT = """
 What to try next:
   python -c "import plaingrad; print(plaingrad.grad(lambda x: x**3)(2.0))"   12.0; go on in docs/tutorial/
-  python examples/gallery.py                                                 six more problems with real data
+  python examples/gallery.py                                                 eleven more problems with real data
   plaingrad check your_file.py:loss --at '[1.5, 2.0]'                        is a gradient of your own code right?
 """
 

@@ -109,6 +109,87 @@ def test_shares_and_their_slopes_solve_the_equations_of_the_bounds_that_hold(exa
     assert slopes == pytest.approx(np.transpose(differences), abs=1e-4)
 
 
+def test_the_rings_have_the_curve_of_dalal_fowlkes_and_hoadley(example):
+    from scipy.optimize import minimize
+
+    challenger = example("challenger")
+    fahrenheit, damaged = np.loadtxt(EXAMPLES / "data" / "challenger.csv", delimiter=",", skiprows=1).T
+    assert len(fahrenheit) == 23 and damaged.sum() == 9
+    minus = lambda p: -challenger.log_density(p, fahrenheit, damaged)
+    challenger.SPREAD = 1e6
+    found = minimize(plaingrad.value_and_grad(minus), np.array([-2.0, -1.0]), jac=True).x
+    assert found[1] / 10.0 == pytest.approx(-0.1156, abs=1e-4)
+    assert found[0] - 7.0 * found[1] == pytest.approx(5.085, abs=1e-3)
+
+
+def test_the_sampler_finds_the_moments_of_a_normal_density(example):
+    challenger = example("challenger")
+    precision = np.array([[2.0, 0.6], [0.6, 1.0]])
+    samples, taken = challenger.sampled(lambda x: -0.5 * x @ precision @ x, np.zeros(2), (), 400, step=0.4, jumps=5)
+    assert taken > 0.8
+    assert np.cov(samples.T) == pytest.approx(np.linalg.inv(precision), abs=0.3)
+
+
+def test_longleys_coefficients_are_the_certified_ones(example):
+    longley = example("longley")
+    table = np.loadtxt(EXAMPLES / "data" / "longley.csv", delimiter=",", skiprows=1)
+    found = longley.coefficients(table[:, [2, 3, 4, 5, 6, 0]], table[:, 1])
+    certified = [-3482258.63459582, 15.0618722713733, -0.358191792925910e-1, -2.02022980381683, -1.03322686717359,
+                 -0.511041056535807e-1, 1829.15146461355]
+    assert found == pytest.approx(certified, rel=1e-8)
+
+
+def test_the_risk_by_age_is_that_of_statsmodels(example):
+    models = pytest.importorskip("statsmodels.duration.hazard_regression")
+    transplants = example("transplants")
+    days, died, age = data = transplants.read()
+    beta, hessian = transplants.newton(np.zeros(2), data)
+    theirs = models.PHReg(days, transplants.covariates(age), status=died, ties="breslow").fit()
+    assert beta == pytest.approx(theirs.params, rel=1e-6)
+    assert np.sqrt(np.diag(np.linalg.inv(hessian))) == pytest.approx(theirs.bse, rel=1e-5)
+
+
+def test_sunspots_have_the_likelihood_of_their_covariance(example):
+    pytest.importorskip("numba")
+    from scipy.stats import multivariate_normal
+
+    sunspots = example("sunspots")
+    p, n = sunspots.START, 8
+    turn, keep = 2 * np.pi / np.exp(p[0]), 1 / (1 + np.exp(-p[1]))
+    apart = np.abs(np.subtract.outer(range(n), range(n)))
+    covariance = np.exp(p[2]) / (1 - keep**2) * keep**apart * np.cos(turn * apart) + np.exp(p[3]) * np.eye(n)
+    roots = 6.0 + np.sin(np.arange(n))
+    density = multivariate_normal(np.full(n, p[4]), covariance).logpdf(roots)
+    sunspots.filtered = sunspots.filtered.py_func  # nothing is compiled
+    assert sunspots.misfit.py_func(p, roots) == pytest.approx(-density, rel=1e-9)
+
+
+def test_a_small_network_reads_digits(example):
+    pytest.importorskip("sklearn")
+    from sklearn.datasets import load_digits
+
+    digits = example("digits")
+    x, digit = load_digits(return_X_y=True)
+    x, rng = x / 8.0 - 1.0, np.random.default_rng(3)
+    net, losses = digits.trained(digits.fresh(rng, 64, 16, 10), x[:600], digit[:600], 120, rng)
+    assert np.mean(net(x[600:]).argmax(axis=1) == digit[600:]) > 0.8
+    one = plaingrad.grad(digits.loss)(net, x[700], digit[700])
+    length = np.sqrt(sum(np.sum(part**2) for part in plaingrad.tree_leaves(one)))
+    assert digits.lengths(net, x[699:702], digit[699:702])[1] == pytest.approx(length)
+
+
+def test_a_later_perigee_moves_the_station_as_its_anomaly_does(example):
+    """The orbit is nearly a circle, along which both are angles; a turn of the plane moves it by the cosine of its tilt."""
+    pytest.importorskip("sgp4")
+    satellite = example("satellite")
+    moves = satellite.of_last_digits(satellite.elements(), np.array([90.0]))[0]
+    radius = np.linalg.norm(satellite.position(satellite.elements(), 90.0))
+    along = dict(zip(satellite.NAMES, moves[0]))
+    assert along["perigee"] == pytest.approx(radius * 1e-4 * np.pi / 180, rel=2e-3)
+    assert along["anomaly"] == pytest.approx(along["perigee"], rel=5e-3)
+    assert along["node"] == pytest.approx(along["perigee"] * np.cos(np.radians(51.6439)), rel=1e-2)
+
+
 def test_small_forms_are_drawn(example, drawn, capsys):
     found = drawn(example("deblurring"), still=3, free=2)
     assert found["image"].shape == (155, 265)
