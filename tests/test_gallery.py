@@ -149,21 +149,6 @@ def test_the_risk_by_age_is_that_of_statsmodels(example):
     assert np.sqrt(np.diag(np.linalg.inv(hessian))) == pytest.approx(theirs.bse, rel=1e-5)
 
 
-def test_sunspots_have_the_likelihood_of_their_covariance(example):
-    pytest.importorskip("numba")
-    from scipy.stats import multivariate_normal
-
-    sunspots = example("sunspots")
-    p, n = sunspots.START, 8
-    turn, keep = 2 * np.pi / np.exp(p[0]), 1 / (1 + np.exp(-p[1]))
-    apart = np.abs(np.subtract.outer(range(n), range(n)))
-    covariance = np.exp(p[2]) / (1 - keep**2) * keep**apart * np.cos(turn * apart) + np.exp(p[3]) * np.eye(n)
-    roots = 6.0 + np.sin(np.arange(n))
-    density = multivariate_normal(np.full(n, p[4]), covariance).logpdf(roots)
-    sunspots.filtered = sunspots.filtered.py_func  # nothing is compiled
-    assert sunspots.misfit.py_func(p, roots) == pytest.approx(-density, rel=1e-9)
-
-
 def test_a_small_network_reads_digits(example):
     pytest.importorskip("sklearn")
     from sklearn.datasets import load_digits
