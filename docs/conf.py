@@ -13,11 +13,16 @@ author = "The plaingrad authors"
 project_copyright = "2026, The plaingrad authors"
 version = release = version_of("plaingrad")
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "reference/rule-table.md", "decisions/template.md"]
 html_theme = "furo"
+html_static_path = ["static"]
+html_search_scorer = str(HERE / "search_scores.js")
+html_css_files = ["pages.css"]
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # what is copied has neither prompts nor output
+copybutton_prompt_is_regexp = True
 html_title = f"plaingrad {version}"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"

@@ -59,3 +59,33 @@ def test_a_file_as_topic_is_seen(checker):
         "has a file as topic: rules/elementwise.py",
         "lists plaingrad.rules.special.digamma",
     ]
+
+
+def test_a_link_that_leads_nowhere_is_seen(checker, tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#there">b</a> <a href="#top">up</a> <a href="https://x.org/y">x</a>')
+    (tmp_path / "b.html").write_text('<p id="there"></p>')
+    files = {path.name: path for path in tmp_path.glob("*.html")}
+    assert checker.faults_of_links(tmp_path, files) == ["a.html: has a link that leads nowhere: #top"]
+    (tmp_path / "b.html").write_text("")
+    assert "a.html: has a link that leads nowhere: b.html#there" in checker.faults_of_links(tmp_path, files)
+
+
+def test_searches_give_pages_as_the_site_does(checker):
+    pytest.importorskip("snowballstemmer")
+    names = ["decisions/0001", "how-to/fit", "how-to/speed"]
+    index = {
+        "docnames": names,
+        "titles": ["Fitting, a decision", "Fit a model", "Speed"],
+        "terms": {"fit": [1, 2], "ode": 2, "model": [0, 1]},
+        "titleterms": {"fit": [0, 1], "model": 1},
+    }
+    assert checker.results_of(index, "fitting") == ["how-to/fit", "how-to/speed", "decisions/0001"]
+    assert checker.results_of(index, "fit ODE") == ["how-to/fit", "how-to/speed"]  # for there is "ode" in "model"
+    assert checker.results_of(index, "fit pandas") == []
+    assert "nan" in dict(checker.sought()) and ("how-to/find-a-nan",) in dict(checker.sought()).values()
+
+
+def test_pages_are_not_too_long(checker, tmp_path):
+    assert checker.too_long(ROOT / "docs") == []
+    (tmp_path / "long.md").write_text("word " * 1501 + "\n```python\n" + "code " * 9 + "\n```\n| a table | of words |\n")
+    assert checker.too_long(tmp_path) == ["long.md: has 1501 words; 1500 are enough for a page"]

@@ -12,12 +12,12 @@ from plaingrad.native.finish import pipeline
 from plaingrad.native.lowering import prepare
 
 FORMS = (*LOOP_FORMS.loops, *LOOP_FORMS.runs)
-PAGE = pathlib.Path(__file__).parents[2] / "docs" / "explanation" / "native-tier.md"
+PAGES = pathlib.Path(__file__).parents[2] / "docs" / "explanation"
 
 
 def documented(heading):
     """(function, file) in the first two columns of the table under a heading of the page, in order."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = (PAGES / "native-tier.md").read_text(encoding="utf-8")
     section = text[text.index(heading) :].split("\n### ")[0].split("\n## ")[0]
     return re.findall(r"^\| `(\w+)` \| `(\w+/\w+)\.py` \|", section, re.MULTILINE)
 
@@ -40,7 +40,7 @@ def test_the_page_lists_the_passes_in_the_order_of_the_code(heading, passes):
 
 
 def test_the_page_lists_the_forms_of_loops_with_what_they_need_and_save():
-    text = PAGE.read_text(encoding="utf-8")
+    text = (PAGES / "native-loops.md").read_text(encoding="utf-8")
     section = text[text.index("### Special forms of loops") :]
     rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| ([^|]+) \|", section, re.MULTILINE)[1 : 1 + len(FORMS)]
     assert rows == [(form.name, form.needs, form.saves) for form in FORMS]
