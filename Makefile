@@ -9,9 +9,9 @@ PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
-# Of folders with many tests that are alike (PARTED in tests/conftest.py) one third runs here, the others in CI on 3.12
-# and 3.13.
-PART ?= 1/3
+# Of folders with many tests that are alike (PARTED in tests/conftest.py) one quarter runs here, the others in CI on
+# 3.12 to 3.14.
+PART ?= 1/4
 
 # Tests and figures use one BLAS thread.
 export OMP_NUM_THREADS ?= 1

@@ -41,9 +41,9 @@ VERSIONED = (
     "test_cache.py",
 )
 
-# Folders of many tests that are alike: `make test` runs one third of each, CI the others on other CPythons.
-PARTED = ("native", "rules", "api", "scipy")
-PARTS = ("1/3", "2/3", "3/3")
+# Folders of many tests that are alike: `make test` runs one quarter of each, CI each of the others on another CPython.
+PARTED = ("native", "rules", "api", "scipy", "docs", "wild")
+PARTS = ("1/4", "2/4", "3/4", "4/4")
 
 
 def pytest_addoption(parser):
@@ -58,7 +58,7 @@ def pytest_addoption(parser):
         "--part",
         choices=(*PARTS, "all"),
         default="all",
-        help="which third of the tests of PARTED folders (tests/conftest.py) runs; --one-in then leaves it whole",
+        help="which quarter of the tests of PARTED folders (tests/conftest.py) runs; --one-in then leaves it whole",
     )
 
 
