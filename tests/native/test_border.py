@@ -252,12 +252,18 @@ def test_keys_that_are_known_may_be_asked_for():
 
 @pytest.mark.parametrize(
     ("f", "x"),
-    [(changes, {"a": 1.0, "b": 1}), (appends, [1.0]), (sets, layer())],
+    [(changes, {"a": 1.0, "b": 1}), (sets, layer())],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_what_numba_does_not_do_with_them_is_refused(f, x):
     with pytest.raises(plaingrad.NativeError, match=r"test_border.py"):
         plaingrad.grad(f, tier="native")(x)
+
+
+def test_a_list_that_is_appended_to_is_longer_afterwards():
+    parts = [2.0]
+    assert plaingrad.grad(appends, tier="native")(parts) == [1.0]
+    assert parts == [2.0, 1.0]
 
 
 @pytest.mark.parametrize("x", ["text", True, None, (1, 2), {"a": 1}, [1, 2]])

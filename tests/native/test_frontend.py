@@ -540,7 +540,6 @@ def in_python(v):
 
 
 REFUSED = (
-    of_a_generator,
     of_a_set,
     of_a_try,
     of_an_iterator,
@@ -557,7 +556,7 @@ def test_what_the_front_end_does_not_take_is_refused_with_the_line(f):
     assert lines & set(range(first, first + 9)), str(refused.value)
 
 
-@pytest.mark.parametrize("f", [of_a_generator_expression, of_a_dictionary, of_starred_names])
+@pytest.mark.parametrize("f", [of_a_generator, of_a_generator_expression, of_a_dictionary, of_starred_names])
 def test_what_numba_does_not_take_is_taken_apart_before(f):
     native, plain = (plaingrad.grad(f, tier=tier)(V.copy()) for tier in ("native", "plain"))
     np.testing.assert_allclose(native, plain, rtol=1e-13)

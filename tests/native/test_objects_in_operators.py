@@ -148,11 +148,6 @@ def twice(m):
     return v, v
 
 
-def scaled(m):
-    m.count = 4
-    return m.speed.x
-
-
 def makes_a_function(m):
     return lambda x: m.speed.x * x
 
@@ -161,7 +156,6 @@ def makes_a_function(m):
     (grows, "a list of unknown length is returned", vectors(), 100),
     (hands_back, "returned that is an argument", model()),
     (twice, "an object is returned twice", model()),
-    (scaled, "an object is changed that is an argument", model()),
     (makes_a_function, "a function", model()),
 ], ids=lambda p: p[0].__name__)  # fmt: skip
 def test_what_cannot_be_put_together_is_refused_with_its_place(program):

@@ -23,15 +23,16 @@ def careful(spring, x):
         return 0.0
 
 
-def numbered(n):
+def numbered(n, x):
+    if x < 0.0:
+        return
     yield n
 
 
 def with_many_obstacles(spring, x):
     a = careful(spring, x) + TABLE[0]
-    b = np.maximum.accumulate(np.array([x, x]))
-    spring.length = x
-    for k in numbered(3):
+    b = np.gradient(np.array([x, x]))
+    for k in numbered(3, x):
         a += k
     for k in range(3):
         some = {1.0, x}
@@ -43,9 +44,8 @@ def with_many_obstacles(spring, x):
 MANY = {
     "try:": "`try`",
     "TABLE": "which may change",
-    "b = np.maximum.accumulate(np.array([x, x]))": "accumulate",
-    "spring.length = x": "an object is changed",
-    "def numbered(n):": "is a generator",
+    "b = np.gradient(np.array([x, x]))": "gradient",
+    "return": "in a generator",
     "{1.0, x}": "a set",
     "with open('x') as file:": "`with`",
     "{x: len(f'{x}')}": "key that is not known",
@@ -66,7 +66,7 @@ def test_all_obstacles_are_listed_with_their_places():
 
 
 def as_numba_takes_it(x):
-    a = np.maximum.accumulate(x)
+    a = np.add.accumulate(x)
     b = x.hello
     return a[0] + b
 
@@ -79,7 +79,7 @@ def without_rules(x):
 
 def test_what_numba_has_no_type_for_is_listed():
     found = plaingrad.why_not_native(as_numba_takes_it, np.ones(3))
-    assert [o.expression for o in found] == ["a = np.maximum.accumulate(x)", "b = x.hello"]
+    assert [o.expression for o in found] == ["np.add.accumulate(x)", "b = x.hello"]
     assert all(o.function == "as_numba_takes_it" for o in found)
 
 

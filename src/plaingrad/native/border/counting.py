@@ -51,10 +51,10 @@ def taken_as_real(
     known, key = _reals.of(python_function(call.f)), (call.signature, whole)
     if key not in known:
         found = whole
-        if not is_typed(taken(f, args, tuple(sorted((*able, *whole))), {})):
+        if not are_real(f, args, (*able, *whole)):
             found = ()
             for k in whole if len(whole) > 1 else ():
-                if is_typed(taken(f, args, tuple(sorted((*able, *found, k))), {})):
+                if are_real(f, args, (*able, *found, k)):
                     found = (*found, k)
         known[key] = found
     positions = tuple(sorted((*able, *known[key])))
@@ -64,6 +64,15 @@ def taken_as_real(
             "  See docs: errors#argument"
         )
     return taken(f, args, positions, {}), positions
+
+
+def are_real(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> bool:
+    """Whether the arguments at these positions may all be real numbers: none is counted with, or declared whole."""
+    try:
+        call = taken(f, args, tuple(sorted(positions)), {})
+    except NativeError:
+        return False
+    return is_typed(call)
 
 
 def is_typed(call: Taken) -> bool:

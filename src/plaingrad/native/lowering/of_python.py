@@ -78,6 +78,24 @@ def asarray_of(x: Any, *others: Any) -> Any:
 COMPOSED[np.asarray] = asarray_of
 
 
+def real_part(x):  # type: ignore[no-untyped-def]
+    """The real part of a number."""
+    return x.real
+
+
+def imaginary_part(x):  # type: ignore[no-untyped-def]
+    """The imaginary part of a number."""
+    return x.imag
+
+
+def of_number(part: Any) -> Any:
+    """np.real or np.imag of a complex number."""
+    return lambda x: part if isinstance(types.unliteral(x), types.Complex) else None
+
+
+COMPOSED[np.real], COMPOSED[np.imag] = of_number(real_part), of_number(imaginary_part)
+
+
 def cross_of_parts(a, b):  # type: ignore[no-untyped-def]
     """np.cross of two vectors, lists or tuples, of two or three numbers."""
     m, n = len(a), len(b)

@@ -6,5 +6,6 @@ for the rest, `fastest` chooses between tiers, `obstacles` says what stands in t
 statement by statement (`statements`, `expressions`, `loops`), with an abstract value for every variable (`values`): a
 number or array is a variable of the program that is made, everything else exists at that time only. Where ways meet,
 what is known is merged (`merging`). Functions that are called are made once for each structure of their arguments
-(`calls`).
+(`calls`), generators followed in the place of the loops that go through them (`generators`). What is left in arguments
+that are changed is returned, and put there after the call (`writing`).
 """

@@ -9,6 +9,7 @@ from typing import Any
 
 from plaingrad.native.objects import outside
 from plaingrad.native.objects.engine import MISSING, Frame
+from plaingrad.native.objects.jitclasses import FIELDS, field_value
 from plaingrad.native.objects.values import (
     Bound,
     Instance,
@@ -153,6 +154,9 @@ def set_attribute(f: Frame, x: Any, name: str, value: Any) -> None:
     if setter is not object.__setattr__ or not plain:
         raise f.refuse(f"`.{name} = ...`, which a {thing.cls.__name__} does in a way of its own")
     assert isinstance(x, Ref)
+    fields = vars(thing.cls).get(FIELDS)
+    if fields is not None:
+        value = field_value(f, fields, name, value)
     f.change(x).fields[name] = value
 
 

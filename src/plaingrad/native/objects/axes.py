@@ -29,6 +29,42 @@ def is_wanted(name: str, args: list[Any], named: dict[str, Any]) -> bool:
     return known and len(args) <= 1 and set(named) <= {"axis", "keepdims"} and not (args and "axis" in named)
 
 
+def name_of(function: Any) -> str:
+    """The name of a function that is a reduction; "" of others."""
+    return next((name for name, known in REDUCTIONS.items() if known is function), "")
+
+
+ACCUMULATED = """
+def {name}(x):
+    out = x.copy()
+    for k in range(1, len(x)):
+        out[k] = {function}(out[k - 1], out[k])
+    return out
+"""
+
+
+def accumulated(f: Frame, ufunc: Any, args: list[Any], named: dict[str, Any]) -> Any:
+    """np.maximum.accumulate(x), or np.minimum: along the first axis."""
+    if ufunc not in (np.maximum, np.minimum) or named or len(args) != 1 or not isinstance(args[0], Leaf):
+        raise f.refuse(f"`{ufunc.__name__}.accumulate`")
+    key = ("axes", ufunc.__name__)
+    if key not in f.whole.made:
+        function = f.whole.outside(ufunc, ufunc.__name__)
+        assert isinstance(function, ast.Name)
+        f.whole.made[key] = _defined(f, ufunc.__name__, ACCUMULATED, function=function.id)
+    return f.leaf(ast.Call(load(f.whole.made[key]), [load(args[0].name)], []))
+
+
+def _defined(f: Frame, base: str, text: str, **parts: str) -> str:
+    """The name of a function of this text, defined now."""
+    whole, made = f.whole, f.whole.fresh(base)
+    place_of: dict[str, Any] = {}
+    exec(compile(text.format(name=made, **parts), f.home.file, "exec"), whole.space, place_of)
+    whole.space[made] = place_of[made]
+    whole.mine.add(made)
+    return made
+
+
 def reduced(f: Frame, x: Leaf, name: str, args: list[Any], named: dict[str, Any]) -> Any:
     """x.max(axis=1, keepdims=True): a loop over rows or columns of a matrix; what is no matrix, Numba refuses."""
     along_rows = (args[0] if args else named["axis"]).value == 0
@@ -36,23 +72,19 @@ def reduced(f: Frame, x: Leaf, name: str, args: list[Any], named: dict[str, Any]
     whole = f.whole
     key = ("axes", name, along_rows, kept)
     if key not in whole.made:
-        made = whole.fresh(name)
         reduction, array = whole.outside(REDUCTIONS[name], name), whole.outside(np.array, "array")
         assert isinstance(reduction, ast.Name) and isinstance(array, ast.Name)
-        text = TEXT.format(
-            name=made,
+        whole.made[key] = _defined(
+            f,
+            name,
+            TEXT,
             function=reduction.id,
             array=array.id,
             index=":, k" if along_rows else "k, :",
             count="columns" if along_rows else "rows",
             kept=(".reshape((1, columns))" if along_rows else ".reshape((rows, 1))") if kept else "",
         )
-        place_of: dict[str, Any] = {}
-        exec(compile(text, f.home.file, "exec"), whole.space, place_of)
-        whole.space[made] = place_of[made]
-        whole.mine.add(made)
-        whole.made[key] = made
     return f.leaf(ast.Call(load(whole.made[key]), [load(x.name)], []))
 
 
-__all__ = ["DTYPES", "REDUCTIONS", "is_wanted", "reduced"]
+__all__ = ["DTYPES", "REDUCTIONS", "accumulated", "is_wanted", "name_of", "reduced"]

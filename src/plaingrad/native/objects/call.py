@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any
 
@@ -10,19 +11,22 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.errors import NativeError
+from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.border import call as border
 from plaingrad.native.border.conversion import bound, opened, signature_of, taken
 from plaingrad.native.border.directions import shadows_of
 from plaingrad.native.border.records import as_real
-from plaingrad.native.objects import calls, expressions, results, statements, structure
+from plaingrad.native.frontend.meaning import refuse_source
+from plaingrad.native.objects import calls, compiled, expressions, results, statements, structure
 from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
 from plaingrad.native.objects.values import UNKNOWN, Leaf, Refused, State
-from plaingrad.native.program.dispatchers import bounds_are_checked
+from plaingrad.native.objects.writing import Change, changes, put
+from plaingrad.native.program.dispatchers import bounds_are_checked, is_dispatcher, python_function
 from plaingrad.native.program.per_function import PerFunction
 from plaingrad.rewrite import PLAIN, in_force
 
-STEPS = Steps(expressions.evaluate, calls.call, statements.body)
+STEPS = Steps(expressions.evaluate, calls.call, statements.body, statements.follow)
 _made = PerFunction()  # of functions: the structure of the arguments -> `Flat`
 
 
@@ -36,7 +40,12 @@ class Flat:
         results: the function that returns all numbers and arrays in the result, a tuple if these are not one; or None.
         returned: the structure of the result: see `results`.
         count: how many numbers and arrays are in it.
+        changes: what is left in the objects of the arguments.
+        extra: how many numbers and arrays that is. Then `run` returns a pair, with a tuple of these, and `results` has
+            them last.
         refusal: what stands in the way: (what, the file, the line, the function).
+        refused: types and positions -> why Numba takes it not.
+        compared: the types for which the value was compared with that of the user's compiled function.
         plans: types of numbers and arrays, and the positions of those that are differentiated -> what `planned` finds.
     """
 
@@ -45,8 +54,12 @@ class Flat:
     results: Any = None
     returned: Any = None
     count: int = 0
+    changes: tuple[Change, ...] = ()
+    extra: int = 0
     refusal: tuple[Any, ...] = ()
     plans: dict[Any, Any] = field(default_factory=dict)
+    refused: dict[Any, str] = field(default_factory=dict)
+    compared: set[Any] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,7 @@ class Call:
 
     Attributes:
         function: the Python function.
+        compiled: the dispatcher that it is of, or None.
         given: its arguments by parameter.
         kind: what is known of them.
         leaves: the numbers and arrays in them.
@@ -63,6 +77,7 @@ class Call:
         starts: where the numbers and arrays of every parameter begin, and where the last ones end.
         first: how many parameters come before the arguments: of the object of a method.
         rows: whether long lists are arrays, one for each field of their entries.
+        enters: whether functions that the user compiled are followed too.
     """
 
     function: FunctionType
@@ -74,6 +89,8 @@ class Call:
     starts: tuple[int, ...]
     first: int
     rows: bool
+    compiled: Any = None
+    enters: bool = False
 
     def ranges(self, count: int) -> list[tuple[int, int]]:
         """Where the numbers and arrays of each of so many arguments begin and end."""
@@ -101,9 +118,15 @@ def call_of(
         raise structure.refused("an array of whole numbers is differentiated by")
     args = tuple([as_real(x) if k in positions else x for k, x in enumerate(args)])
     function, first, more = opened(f)
+    dispatcher = function if is_dispatcher(function) else None
+    function = python_function(function)
     if not isinstance(function, FunctionType) or function.__code__.co_flags & 0x0C:
         raise structure.refused("what is called is no Python function with parameters that are known")
     given = bound(function, (*first, *args), {**more, **kwargs})
+    if dispatcher is not None:
+        if has_own_rule(dispatcher):
+            raise NativeError(f"`{dispatcher.__name__}` has a rule of its own.\n  See docs: errors#native")
+        refuse_source(dispatcher, signature_of(given))
     wanted = tuple([k + len(first) for k in positions])
     leaves: list[Any] = []
     at: list[int] = []
@@ -128,15 +151,25 @@ def call_of(
         tuple(starts),
         len(first),
         rows,
+        dispatcher,
+        dispatcher is not None,
     )
 
 
 def flat_of(call: Call) -> Flat:
-    """The function of numbers and arrays for a call, made once for every structure of arguments."""
+    """The function of numbers and arrays for a call, made once for every structure of arguments.
+
+    Raises:
+        NativeError: the call changes what it also reads from outside.
+    """
     known = _made.of(call.function)
-    found = known.get(call.kind)
+    key = call.kind, call.enters, tuple(sorted(compiled.options_of(call.compiled).items(), key=repr))
+    found = known.get(key)
     if found is None or not found.whole.is_current():
-        found = known[call.kind] = followed(call)
+        found = known[key] = followed(call)
+    if found.changes and found.whole.tables:
+        if any(x is table for x in objects_of(call) for table in found.whole.tables):
+            raise structure.refused("something is changed that the function also reads from outside")
     return found  # type: ignore[no-any-return]
 
 
@@ -146,7 +179,7 @@ def followed(call: Call, to_the_end: bool = False) -> Flat:
 
 
 def _followed(call: Call, to_the_end: bool) -> Flat:
-    f, whole = call.function, Whole(steps=STEPS)
+    f, whole = call.function, Whole(steps=STEPS, enters=call.enters)
     if to_the_end:
         whole.obstacles, whole.space[UNKNOWN.name] = [], None
     whole.space.update({k: f.__globals__[k] for k in ("__name__", "__builtins__") if k in f.__globals__})
@@ -170,17 +203,37 @@ def _followed(call: Call, to_the_end: bool) -> Flat:
         if made.state is None:
             raise frame.refuse("the function never returns")
         ends = made.state
-        returned, leaves_of = results.returned(frame, ends.names["return"], ends, set(made.held))
+        returned, leaves_of, tests = results.returned(frame, ends.names["return"], ends, set(made.held))
         if not any(isinstance(x, Leaf) for x in leaves_of):
             raise frame.refuse("what is returned has no number or array that depends on an argument")
-        run = results.with_results(frame, made, leaves_of, node.lineno)
+        extra: list[Any] = []
+        left = tuple(changes(frame, made, places_of(frame, given, made), extra))
+        is_number = isinstance(returned, results.Part)
+        all_of = results.with_results(frame, made, [*leaves_of, *extra], node.lineno, None, tests)
+        run = results.with_results(frame, made, leaves_of, node.lineno, extra, tests) if extra else all_of
+        run, all_of = (compiled.like(call.compiled, x) for x in (run, all_of))
     except Refused as error:
         return Flat(whole, refusal=error.args)
     except RecursionError:
         return Flat(whole, refusal=("the program is too deep", home.file, frame.line, home.name))
-    is_number = isinstance(returned, results.Part)
     why = () if is_number else ("what is returned is no number or array", home.file, frame.line, home.name)
-    return Flat(whole, run if is_number else None, run, returned, len(leaves_of), why)
+    return Flat(whole, run if is_number else None, all_of, returned, len(leaves_of), left, len(extra), why)
+
+
+def places_of(frame: Frame, given: dict[str, Any], made: Any) -> dict[int, int]:
+    """The objects of the arguments in the function that was made, each with its place among them."""
+    outside = calls.things_in(frame.state.heap, given)
+    inside = dict(zip(outside, made.things, strict=True))
+    return {inside[at]: k for k, at in enumerate(frame.whole.given) if at in inside}
+
+
+def attempts(call: Call) -> Iterator[tuple[Call, Flat]]:
+    """The ways of taking a call apart: functions that the user compiled as they are, then followed too."""
+    found = flat_of(call)
+    yield call, found
+    if found.whole.compiled and not call.enters:
+        call = replace(call, enters=True)
+        yield call, flat_of(call)
 
 
 def refusal_of(found: Flat) -> str:
@@ -197,8 +250,9 @@ def value_and_gradient(
     Raises:
         NativeError: neither is possible.
     """
-    function = opened(f)[0]
-    if not (isinstance(function, FunctionType) and _made.of(function)):
+    function = python_function(opened(f)[0])
+    is_apart = isinstance(function, FunctionType) and _made.of(function)
+    if not is_apart:
         try:
             return border.value_and_gradient(f, args, positions, kwargs, has_aux)
         except NativeError as error:
@@ -209,41 +263,81 @@ def value_and_gradient(
         if refusal is None:
             return border.value_and_gradient(f, args, positions, kwargs, has_aux)
         raise refusal
+    reason = ""
     try:
-        call = call_of(f, args, positions, kwargs)
-        found = flat_of(call)
-    except NativeError:
-        found = None
-    if found is None or found.run is None:
-        reason = "" if found is None else f"\n  Taken apart, it is refused too: {refusal_of(found)}."
-    else:
-        try:
-            return _run(f, args, kwargs, call, found)
-        except NativeError as error:
-            reason = f"\n  Taken apart, it is refused too: {error}"
+        for call, found in attempts(call_of(f, args, positions, kwargs)):
+            key = signature_of(call.leaves), call.positions
+            if found.run is None:
+                reason = f"\n  Taken apart, it is refused too: {refusal_of(found)}."
+            elif key in found.refused:
+                reason = found.refused[key]
+            else:
+                try:
+                    return _run(f, args, kwargs, call, found)
+                except NativeError as error:
+                    reason = f"\n  Taken apart, it is refused too: {error}"
+                    if found.whole.compiled:  # it is tried in another way, now and the next time
+                        found.refused[key] = reason
+    except NativeError as error:  # the arguments are nothing that can be taken apart
+        reason = f"\n  Taken apart, it is refused too: {error}"
     if refusal is None:
-        return border.value_and_gradient(f, args, positions, kwargs)
+        try:
+            return border.value_and_gradient(f, args, positions, kwargs)
+        except NativeError as error:
+            refusal = error
     raise NativeError(f"{refusal}{reason}") from refusal
 
 
 def _run(
     f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, found: Flat
 ) -> tuple[Any, tuple[Any, ...]]:
+    restore: Callable[[], None] = lambda: None
     try:
         plan = planned(call, found)
         if plan is None:
-            y, bars = border.value_and_gradient(found.run, call.leaves, call.positions, {})
-            return y, call.gradients(bars)
+            restore = restoring(call, found)
+            own = compiled.own_value(call.compiled, call.given, found.compared)
+            y, bars = border.value_and_gradient(found.run, call.leaves, call.positions, {}, bool(found.extra))
+            y, parts = y if found.extra else (y, ())
+            compiled.compare(call.compiled, own, y)
+            gradients = call.gradients(bars)
+            leave(call, found, parts)
+            return y, gradients
         shadows = shadows_of(call.leaves, call.positions)
         y, *numbers = border.plainly(plan, *call.leaves, 1.0, *shadows)
     except NativeError:
+        restore()
         raise
     except Exception:
+        restore()
         f(*args, **kwargs)  # which raises what Python raises, and says what Python says
         raise
     arrays, rest = iter(shadows), iter(numbers)
     bars = tuple([next(arrays if isinstance(call.leaves[k], np.ndarray) else rest) for k in call.positions])
     return y, call.gradients(bars)
+
+
+def restoring(call: Call, found: Flat) -> Callable[[], None]:
+    """A function that writes what the arrays among the arguments hold now into them again."""
+    effects = border.plainly(effects_of, found.results, signature_of(call.leaves))
+    before = [(x, x.copy()) for x in call.leaves if isinstance(x, np.ndarray)] if effects.writes else []
+
+    def restore() -> None:
+        for x, was in before:
+            x[...] = was
+
+    return restore
+
+
+def leave(call: Call, found: Flat, parts: Any) -> None:
+    """Leave in the arguments what the function leaves there."""
+    if found.changes:
+        put(list(found.changes), objects_of(call), call.leaves, parts)
+
+
+def objects_of(call: Call) -> list[Any]:
+    """The objects of the arguments."""
+    return [x for arg in call.given for x in structure.objects_in(arg, call.rows)]
 
 
 def planned(call: Call, found: Flat) -> Any:
@@ -259,7 +353,7 @@ def planned(call: Call, found: Flat) -> Any:
 
 
 def _plan(call: Call, found: Flat) -> Any:
-    if not found.whole.is_closed():
+    if not found.whole.is_closed() or found.changes or call.compiled is not None:
         return None
     of = taken(found.run, call.leaves, call.positions, {})
     if any(x is not y for x, y in zip(of.args, call.leaves, strict=True)):

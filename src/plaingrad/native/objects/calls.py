@@ -9,13 +9,24 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numba
 import numpy as np
+from numba.core import types
 
 from plaingrad.native.analysis.users_functions import has_own_rule
-from plaingrad.native.objects import attributes, classes, knowns, lists, outside
+from plaingrad.native.objects import (
+    attributes,
+    classes,
+    compiled,
+    generators,
+    knowns,
+    lists,
+    of_numba,
+    outside,
+)
 from plaingrad.native.objects.engine import NO_DEEPER, Frame, Home, Whole, function_home, placed
 from plaingrad.native.objects.merging import Merged, shape
-from plaingrad.native.objects.sources import tree_of
+from plaingrad.native.objects.sources import names_read, names_set, tree_of
 from plaingrad.native.objects.values import (
     UNKNOWN,
     UNSET,
@@ -51,6 +62,7 @@ class Made:
         things: the objects that its arguments hold, in the order of `shape`.
         outs: the variables that it returns.
         held: the objects that its arguments hold, in `state`.
+        entry: what these objects are where it begins.
     """
 
     name: str
@@ -59,6 +71,7 @@ class Made:
     things: list[int]
     outs: list[str]
     held: list[int]
+    entry: dict[int, Any]
 
 
 def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
@@ -82,7 +95,9 @@ def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any
     of = function.value
     rule = knowns.KNOWN.get(of) if is_hashable(of) else None
     if rule is not None:
-        return rule(f, args, named)
+        return rule(f, [f.sure(x) for x in args], {name: f.sure(x) for name, x in named.items()})
+    if isinstance(of, types.Number):
+        return of_numba.as_type(f, of, args)
     if isinstance(of, type):
         return classes.made_object(f, of, args, named)
     if isinstance(of, functools.partial):
@@ -92,10 +107,34 @@ def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any
     if isinstance(of, FunctionType) and not str(of.__module__).startswith(LIBRARIES):
         if has_own_rule(of):
             raise f.refuse(f"`{of.__name__}` has a rule of its own")
+        compiled.refuse_replaced(f, of)
         return made_call(f, function, args, named)
-    if is_dispatcher(of) or isinstance(of, (BuiltinFunctionType, np.ufunc, FunctionType)) or callable(of):
+    if is_dispatcher(of):
+        return compiled_call(f, function, args, named)
+    if isinstance(of, (BuiltinFunctionType, np.ufunc, FunctionType)) or callable(of):
         return outside.outside_call(f, function, args, named)
     raise f.refuse("a call of what is no function")
+
+
+def compiled_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
+    """A call of a function that the user compiled: followed, where that is wanted and possible, else left to Numba."""
+    of = function.value
+    f.whole.compiled = True
+    if not f.whole.enters:
+        return outside.outside_call(f, function, args, named)
+    before, block, size, pins = f.state.copy(), f.block, len(f.block), len(f.pins)
+    try:
+        if has_own_rule(of) or has_own_rule(of.py_func):
+            raise f.refuse(f"`{of.__name__}` has a rule of its own")
+        compiled.refuse_other(f, of)
+        return made_call(f, Static(of.py_func), args, named, compiled.options_of(of))
+    except Refused as refusal:
+        f.state, f.block = before, block
+        del f.block[size:], f.pins[pins:]
+        try:
+            return outside.outside_call(f, function, args, named)
+        except Refused:
+            raise refusal from None
 
 
 def is_hashable(x: Any) -> bool:
@@ -109,8 +148,10 @@ def is_hashable(x: Any) -> bool:
 # -- users' functions -----------------------------------------------------------------------------------------------
 
 
-def made_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:
-    """A call of a function that is made for the structure of its arguments."""
+def made_call(
+    f: Frame, function: Any, args: list[Any], named: dict[str, Any], options: dict[str, Any] | None = None
+) -> Any:
+    """A call of a function that is made for the structure of its arguments, and compiled with these options."""
     if isinstance(function, Closure):
         node, home = function.node, inner_home(function)
         defaults: Any = function.defaults
@@ -126,12 +167,14 @@ def made_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -
     for x in (*args, *named.values()):
         f.storable(x)
     values = arguments(f, node.args, args, named, list(defaults), keywords)
+    if generators.is_one(node):
+        return generators.made(node, home, values)
     cells = dict(function.cells) if isinstance(function, Closure) else {}
     names = {**values, **{f"<{name}>": cell for name, cell in cells.items()}}
     names = {name: as_variable(f, x) for name, x in names.items()}
     kind, _, things = shape(f.state, list(names.values()), lambda _: True)
     leaves = every_leaf(f.state, list(names.values()))
-    key = (id(node), kind, tuple(names), id(home.space), cells_key(home))
+    key = (id(node), kind, tuple(names), id(home.space), cells_key(home), repr(options))
     made = f.whole.made.get(key)
     if made is BEGUN:
         raise f.refuse(f"`{home.name}` calls itself")
@@ -142,6 +185,8 @@ def made_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -
             made = make(f, node, home, names)
         finally:
             del f.whole.made[key]
+        if options:
+            f.whole.space[made.name] = numba.njit(**options)(f.whole.space[made.name])
         f.whole.made[key] = made
     return taken_over(f, made, leaves, things)
 
@@ -210,35 +255,6 @@ def arguments(
     return values
 
 
-def names_read(node: Any) -> set[str]:
-    """The names in a function's text, at any depth."""
-    body = node.body if isinstance(node.body, list) else [node.body]
-    found = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name)}
-    return found | {
-        name for part in body for n in ast.walk(part) if isinstance(n, ast.Nonlocal) for name in n.names
-    }
-
-
-def names_set(node: Any) -> set[str]:
-    """The local variables of a function."""
-    a = node.args
-    found = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
-    found |= {p.arg for p in (a.vararg, a.kwarg) if p is not None}
-    free: set[str] = set()
-    todo = list(node.body) if isinstance(node.body, list) else [node.body]
-    while todo:
-        n = todo.pop()
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
-            found.add(n.id)
-        if isinstance(n, (ast.Nonlocal, ast.Global)):
-            free |= set(n.names)
-        if isinstance(n, ast.FunctionDef):
-            found.add(n.name)
-        elif not isinstance(n, ast.Lambda):
-            todo += ast.iter_child_nodes(n)
-    return found - free
-
-
 def shared_names(node: Any, own: set[str]) -> frozenset[str]:
     """The local variables that functions defined inside read."""
     inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.Lambda)) and n is not node]
@@ -302,23 +318,24 @@ def finished(frame: Frame, node: Any, names: dict[str, Any], params: list[str]) 
     whole = frame.whole
     name = whole.fresh(frame.home.name)
     roots = [key if key.startswith("<") else f"<{key}>" for key in names]
+    things = things_in(frame.entry, names)
+    whole_things = {f"<{at}>": Ref(at) for at in things}  # also those that the arguments hold no longer
     ends = []
     for value, state, _ in frame.returns:
-        ends.append(State({"return": value, **{key: state.names[key] for key in roots}}, state.heap))
+        held_by = {key: state.names[key] for key in roots}
+        ends.append(State({"return": value, **held_by, **whole_things}, state.heap))
     merged: Merged | None = None
     outs: list[str] = []
     held: list[int] = []
     if ends:
         merged = frame.merge(ends)
-        _, outs, _ = shape(
-            merged.target, [merged.target.names[k] for k in ("return", *roots)], lambda n: n not in params
-        )
+        wanted = [merged.target.names[k] for k in ("return", *roots, *whole_things)]
+        _, outs, _ = shape(merged.target, wanted, lambda n: n not in params)
         outs = list(dict.fromkeys(outs))
-        held = things_in(merged.target.heap, {key: merged.target.names[key] for key in roots})
+        held = things_in(merged.target.heap, {k: merged.target.names[k] for k in (*roots, *whole_things)})
     moves = dict(merged.moves) if merged is not None else {}
     for k, (_, _, slot) in enumerate(frame.returns):
         slot += returned(frame, moves, outs, k)
-    things = things_in(frame.entry, names)
     statement = ast.FunctionDef(
         name=name,
         args=ast.arguments([], [ast.arg(p) for p in params], None, [], [], None, []),
@@ -336,7 +353,7 @@ def finished(frame: Frame, node: Any, names: dict[str, Any], params: list[str]) 
     whole.space[name] = place[name]
     whole.mine.add(name)
     whole.texts.append(module)
-    return Made(name, merged.target if merged is not None else None, params, things, outs, held)
+    return Made(name, merged.target if merged is not None else None, params, things, outs, held, frame.entry)
 
 
 def things_in(heap: dict[int, Any], names: dict[str, Any]) -> list[int]:
@@ -453,4 +470,4 @@ def parameters_of(f: Frame, function: Any) -> int | None:
     return None if of.__code__.co_kwonlyargcount else of.__code__.co_argcount
 
 
-__all__ = ["Refused", "call", "made_call", "names_read"]
+__all__ = ["Refused", "call", "made_call"]

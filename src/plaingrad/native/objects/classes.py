@@ -6,7 +6,7 @@ import dataclasses
 from types import FunctionType
 from typing import Any
 
-from plaingrad.native.objects import attributes, outside
+from plaingrad.native.objects import attributes, jitclasses, outside
 from plaingrad.native.objects.engine import MISSING, Frame
 from plaingrad.native.objects.values import UNSET, Instance, Ref, Static, Tup
 
@@ -22,6 +22,7 @@ def made_object(f: Frame, cls: type, args: list[Any], named: dict[str, Any]) -> 
             return Tup(tuple([given[n] if n in given else defaults[n] for n in cls._fields]), cls)
         except KeyError as error:
             raise f.refuse(f"a {cls.__name__} without `{error.args[0]}`") from None
+    cls = jitclasses.class_like(cls) or cls
     if cls.__module__.split(".")[0] in ("builtins", "numpy", "numba"):
         return outside.outside_call(f, Static(cls), args, named)
     if type(cls) is not type and type(cls).__name__ != "ABCMeta":

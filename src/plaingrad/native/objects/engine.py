@@ -13,10 +13,12 @@ import numpy as np
 
 from plaingrad.native.objects.merging import Merged, atom
 from plaingrad.native.objects.values import (
+    GIVEN,
     ONCE,
     UNKNOWN,
     Items,
     Leaf,
+    Maybe,
     NotKnown,
     Ref,
     Refused,
@@ -43,11 +45,13 @@ class Steps:
         evaluate: (frame, expression) -> value.
         call: (frame, function, arguments, keywords) -> value.
         body: (frame, node of a function): follow it.
+        follow: (frame, statements): follow them.
     """
 
     evaluate: Callable[..., Any]
     call: Callable[..., Any]
     body: Callable[..., None]
+    follow: Callable[..., None]
 
 
 @dataclass(slots=True)
@@ -67,6 +71,10 @@ class Whole:
         attempts: how many loops are being followed in a way that another one is known for.
         obstacles: all that was refused so far, if all of it is wanted: (the error, the node it is about); else None.
         unknowns: how many values were not known because of that.
+        tables: the lists and dictionaries from outside that are read.
+        given: the objects in the arguments.
+        enters: whether functions that the user compiled are followed too.
+        compiled: whether one is called.
         steps: see `Steps`.
     """
 
@@ -82,6 +90,10 @@ class Whole:
     attempts: int = 0
     obstacles: list[tuple[Refused, ast.AST]] | None = None
     unknowns: int = 0
+    tables: list[Any] = field(default_factory=list)
+    given: list[int] = field(default_factory=list)
+    enters: bool = False
+    compiled: bool = False
     steps: Any = None
 
     def fresh(self, base: str) -> str:
@@ -189,6 +201,8 @@ class Frame:
     entry: dict[int, Any] = field(default_factory=dict)
     pins: list[Any] = field(default_factory=list)
     node: Any = None
+    yields: list[Any] = field(default_factory=list)
+    generates: bool = False
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression."""
@@ -269,11 +283,15 @@ class Frame:
         """An object that is about to be changed.
 
         Raises:
-            Refused: it is an argument of the whole, or may have another name that is not followed.
+            Refused: it may have another name that is not followed.
         """
         thing = self.state.heap[x.at]
+        if thing.frozen == GIVEN and not isinstance(thing, Rows):
+            thing.frozen = False
         if thing.frozen:
-            raise self.refuse("an object is changed that is an argument, or that may have a second name")
+            raise self.refuse(
+                "an object is changed that may have a second name, or is a list that is gone through"
+            )
         return thing
 
     def merge(self, states: list[State]) -> Merged:
@@ -288,12 +306,25 @@ class Frame:
             del merged.target.names[f"#{k}"]
         return merged
 
+    def sure(self, x: Any) -> Any:
+        """A value that is used as what it is when it is not None; a program that uses None so raises."""
+        while isinstance(x, Maybe):
+            if isinstance(x.is_none, Static):
+                if x.is_none.value:
+                    raise self.refuse("None is used")
+            else:
+                error = ast.Call(self.whole.outside(TypeError, "TypeError"), [], [])
+                self.emit(ast.If(self.expression(x.is_none), [ast.Raise(error, None)], []))
+            x = x.value
+        return x
+
     def expression(self, x: Any) -> ast.expr:
         """A value as an expression of the program that is made.
 
         Raises:
             Refused: there is none.
         """
+        x = self.sure(x)
         if isinstance(x, Leaf) or is_number(x):
             return atom(x)
         if isinstance(x, Static):

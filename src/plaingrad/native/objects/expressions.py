@@ -9,6 +9,7 @@ from typing import Any
 
 from plaingrad.native.objects import attributes, calls, lists, loops, operators, outside
 from plaingrad.native.objects.engine import MISSING, Frame
+from plaingrad.native.objects.sources import names_read
 from plaingrad.native.objects.values import (
     CLASH,
     UNKNOWN,
@@ -83,7 +84,8 @@ def constant(f: Frame, node: ast.Constant) -> Any:
 
 def binary(f: Frame, node: ast.BinOp) -> Any:
     left = f.evaluate(node.left)
-    return operators.operation(f, node.op, left, f.after([left], node.right), node)
+    right = f.after([left], node.right)
+    return operators.operation(f, node.op, f.sure(left), f.sure(right), node)
 
 
 def unary(f: Frame, node: ast.UnaryOp) -> Any:
@@ -93,6 +95,7 @@ def unary(f: Frame, node: ast.UnaryOp) -> Any:
         if isinstance(test, Static):
             return Static(not test.value)
         return f.leaf(ast.UnaryOp(node.op, f.expression(test)))
+    x = f.sure(x)
     word, function = operators.UNARY[type(node.op)]
     if is_number(x):
         return Static(function(x.value))
@@ -172,11 +175,11 @@ def dictionary(f: Frame, node: ast.Dict) -> Any:
 
 
 def attribute(f: Frame, node: ast.Attribute) -> Any:
-    return attributes.attribute(f, f.evaluate(node.value), node.attr)
+    return attributes.attribute(f, f.sure(f.evaluate(node.value)), node.attr)
 
 
 def subscript(f: Frame, node: ast.Subscript) -> Any:
-    x = f.evaluate(node.value)
+    x = f.sure(f.evaluate(node.value))
     return lists.item(f, x, lists.index_of(f, node.slice))
 
 
@@ -189,7 +192,7 @@ def called(f: Frame, node: ast.Call) -> Any:
         if owner is None:
             raise f.refuse("`super()` outside of a method")
         return Several("super", (Static(f.whole.check(outside.content_of, owner)), f.first))
-    function = f.evaluate(node.func)
+    function = f.sure(f.evaluate(node.func))
     if (
         isinstance(function, Static)
         and calls.is_hashable(function.value)
@@ -240,7 +243,7 @@ def function(f: Frame, node: Any) -> Closure:
     pairs = zip(a.kwonlyargs, a.kw_defaults, strict=True)
     named = tuple([(p.arg, f.evaluate(d)) for p, d in pairs if d is not None])
     cells = []
-    for free in sorted(calls.names_read(node)):
+    for free in sorted(names_read(node)):
         if free in f.cells:
             if free not in f.state.names:
                 f.state.names[free] = f.object(Cell(UNSET))
@@ -248,6 +251,18 @@ def function(f: Frame, node: Any) -> Closure:
         elif isinstance(f.home.captured.get(free), Ref):
             cells.append((free, f.home.captured[free]))
     return Closure(node, tuple(cells), defaults, named, f.home)
+
+
+def yielded(f: Frame, node: ast.Yield | ast.YieldFrom) -> Any:
+    """What a generator gives to the loop that goes through it."""
+    if not f.generates:
+        raise f.refuse(WORDS[type(node)])
+    value = Static(None) if node.value is None else f.evaluate(node.value)
+    if isinstance(node, ast.YieldFrom):
+        loops.over(f, value, f.yields[-1])
+    else:
+        f.yields[-1](value)
+    return Static(None)
 
 
 def named_expression(f: Frame, node: ast.NamedExpr) -> Any:
@@ -275,6 +290,8 @@ RULES: dict[type, Callable[..., Any]] = {
     ast.GeneratorExp: lambda f, node: Several("once", (loops.comprehension(f, node),)),
     ast.DictComp: lambda f, node: loops.comprehension(f, node),
     ast.NamedExpr: named_expression,
+    ast.Yield: yielded,
+    ast.YieldFrom: yielded,
 }
 
 __all__ = ["evaluate"]

@@ -202,7 +202,7 @@ def facts(task: Task) -> bool:
     except NativeError:
         call = call_of(task.f, task.args, task.positions, task.kwargs)
         flat = flat_of(call)
-        if flat.results is None:
+        if flat.results is None or flat.changes:
             raise
         call = taken(flat.results, call.leaves, call.positions, {})
         f, signature = call.f, call.signature

@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from plaingrad.native.objects import attributes, lists, loops, operators, outside
 from plaingrad.native.objects.engine import MISSING, Frame
 from plaingrad.native.objects.values import (
@@ -276,6 +278,17 @@ def prod_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
     return loops.folded(f, args[0], start, lambda a, b: operators.operation(f, ast.Mult(), a, b, ast.Pass()))
 
 
+def select_(f: Frame, args: list[Any], named: dict[str, Any]) -> Any:
+    """np.select: a choice for each condition, the first one last."""
+    tests, choices = lists.all_of(f, args[0]), lists.all_of(f, args[1])
+    if len(tests) != len(choices) or not set(named) <= {"default"}:
+        raise f.refuse("`select` of as many conditions as choices is wanted")
+    found = args[2] if len(args) > 2 else named.get("default", Static(0))
+    for test, choice in zip(reversed(tests), reversed(choices), strict=True):
+        found = usual(f, np.where, [test, choice, found], {})
+    return found
+
+
 def by_operator(op: ast.operator) -> Callable[..., Any]:
     return lambda f, args, named: operators.operation(f, op, args[0], args[1], ast.Pass())
 
@@ -307,6 +320,7 @@ KNOWN: dict[Any, Callable[..., Any]] = {
     bool: converted(bool),
     functools.reduce: reduce_,
     math.prod: prod_,
+    np.select: select_,
     **{function: by_operator(op()) for op, (_, function) in operators.BINARY.items()},
 }
 __all__ = ["KNOWN", "Ref"]

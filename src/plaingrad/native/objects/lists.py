@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from plaingrad.native.objects import attributes, axes
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.merging import agreed, atom, instance_of, leaves_in, pattern_of
@@ -140,7 +142,7 @@ def item(f: Frame, x: Any, index: Any, known_to_be_inside: bool = False) -> Any:
     if isinstance(thing, Rows):
         if isinstance(index, Several):
             place = slice_of(f, index)
-            frozen = thing.given or (thing.frozen and not isinstance(thing.pattern, Leaf))
+            frozen = thing.given or (bool(thing.frozen) and not isinstance(thing.pattern, Leaf))
             columns = [f.leaf(ast.Subscript(f.expression(c), place, ast.Load())) for c in thing.columns]
             return f.object(Rows(thing.pattern, columns, frozen, thing.given))
         place = f.expression(index)
@@ -234,7 +236,8 @@ def set_item(f: Frame, x: Any, index: Any, value: Any) -> None:
             thing.items[index.value] = value
             return
         if isinstance(index, Several):
-            raise f.refuse("a slice of a list is assigned")
+            _set_part(f, thing, index, value)
+            return
         thing = as_rows(f, x)
     if isinstance(thing, Rows):
         f.change(x)
@@ -255,8 +258,18 @@ def set_item(f: Frame, x: Any, index: Any, value: Any) -> None:
     f.emit(ast.Assign([ast.Subscript(f.expression(x), slice_of(f, index), ast.Store())], f.expression(value)))
 
 
-def contains(f: Frame, x: Any, key: Any) -> Static:
-    """key in x."""
+def _set_part(f: Frame, thing: Items, index: Several, value: Any) -> None:
+    """xs[a:b] = value, of which all is known but the entries."""
+    if not all(isinstance(p, Static) for p in index.parts):
+        raise NotKnown("a slice is not known", f.home.file, f.line, f.home.name)
+    try:
+        thing.items[slice(*[p.value for p in index.parts])] = all_of(f, value)
+    except ValueError:
+        raise f.refuse("as many entries as there are places are wanted") from None
+
+
+def contains(f: Frame, x: Any, key: Any) -> Any:
+    """key in x, as a known value or a leaf."""
     thing = f.thing(x)
     if isinstance(thing, Keys):
         return Static(key_of(f, key) in thing.items)
@@ -265,6 +278,12 @@ def contains(f: Frame, x: Any, key: Any) -> Static:
             return Static(key.value in [v.value for v in thing.items])
     if isinstance(x, Static) and isinstance(key, Static):
         return Static(key.value in x.value)
+    if isinstance(thing, (Items, Tup)) and all(isinstance(v, Leaf) or is_number(v) for v in thing.items):
+        if not thing.items:
+            return Static(False)
+        if isinstance(key, Leaf) or is_number(key):
+            tests = [ast.Compare(f.expression(key), [ast.Eq()], [f.expression(v)]) for v in thing.items]
+            return f.leaf(tests[0] if len(tests) == 1 else ast.BoolOp(ast.Or(), tests))
     raise f.refuse("`in` of what is not known")
 
 
@@ -329,6 +348,8 @@ def method(f: Frame, m: Method, args: list[Any], named: dict[str, Any]) -> Any:
         raise f.refuse(f"`.{m.name}()` of a {type(thing).__name__.lower()}")
     if isinstance(thing, Leaf) and m.name in axes.REDUCTIONS and axes.is_wanted(m.name, args, named):
         return axes.reduced(f, thing, m.name, args, named)
+    if m.name == "accumulate" and isinstance(thing, Static) and isinstance(thing.value, np.ufunc):
+        return axes.accumulated(f, thing.value, args, named)
     if m.name == "astype" and len(args) == 1 and isinstance(args[0], Static):
         args = [Static(axes.DTYPES.get(args[0].value, args[0].value))]
     callee = ast.Attribute(f.expression(thing), m.name, ast.Load())

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.native.objects import attributes, lists, operators
+from plaingrad.native.objects import attributes, generators, lists, operators
 from plaingrad.native.objects.engine import Frame, LoopOf
 from plaingrad.native.objects.lists import LONGEST
 from plaingrad.native.objects.merging import shape
 from plaingrad.native.objects.values import (
+    FROZEN,
     UNKNOWN,
     UNSET,
     Cell,
@@ -52,13 +53,14 @@ def bind(f: Frame, target: ast.expr, value: Any) -> None:
         else:
             f.state.names[target.id] = value
     elif isinstance(target, (ast.Tuple, ast.List)):
+        value = f.sure(value)
         for part, each in zip(target.elts, taken_apart(f, target, value), strict=True):
             bind(f, part.value if isinstance(part, ast.Starred) else part, each)
     elif isinstance(target, ast.Attribute):
-        of = f.after([value], target.value)
+        of = f.sure(f.after([value], target.value))
         attributes.set_attribute(f, of, target.attr, value)
     elif isinstance(target, ast.Subscript):
-        of = f.after([value], target.value)
+        of = f.sure(f.after([value], target.value))
         count = len(f.pins)
         f.pins += [value, of]
         index = lists.index_of(f, target.slice)
@@ -95,11 +97,17 @@ def over(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any = None)
     thing = f.thing(iterable)
     if isinstance(thing, Static) and not isinstance(thing.value, str):
         raise f.refuse("a loop over what is no list")
+    if generators.is_generator(thing):
+        generators.gone_through(f, thing, body)
+        return
+    if isinstance(thing, Several) and thing.kind == "enumerate" and generators.is_generator(thing.parts[0]):
+        numbered(f, thing, body)
+        return
     entries = lists.entries(f, iterable)
     if entries is not None and len(entries) <= LONGEST and not is_range(thing) and len(entries) <= FEW:
-        attempt = [lambda: unrolled(f, entries, body), lambda: counted(f, iterable, body, node)]
+        attempt = [lambda: unrolled(f, iterable, entries, body), lambda: counted(f, iterable, body, node)]
     elif entries is not None and len(entries) <= LONGEST:
-        attempt = [lambda: counted(f, iterable, body, node), lambda: unrolled(f, entries, body)]
+        attempt = [lambda: counted(f, iterable, body, node), lambda: unrolled(f, iterable, entries, body)]
     else:
         attempt = [lambda: counted(f, iterable, body, node)]
     before, block, size = f.state.copy(), f.block, len(f.block)
@@ -119,6 +127,21 @@ def over(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any = None)
             f.whole.attempts -= not is_last
 
 
+def numbered(f: Frame, x: Several, body: Callable[[Any], None]) -> None:
+    """Follow `body` for what a generator gives, with numbers."""
+    count = f"$count{f.whole.new()}"
+    f.state.names[count] = x.parts[1]
+
+    def both(value: Any) -> None:
+        k = f.state.names[count]
+        f.state.names[count] = operators.operation(f, ast.Add(), k, Static(1), ast.Pass())
+        body(Tup((k, value)))
+
+    generators.gone_through(f, x.parts[0], both)
+    if f.state is not None:
+        del f.state.names[count]
+
+
 def is_range(x: Any) -> bool:
     return (
         isinstance(x, Several)
@@ -127,9 +150,10 @@ def is_range(x: Any) -> bool:
     )
 
 
-def unrolled(f: Frame, entries: list[Any], body: Callable[[Any], None]) -> None:
+def unrolled(f: Frame, iterable: Any, entries: list[Any], body: Callable[[Any], None]) -> None:
     """The loop entry by entry."""
     f.pins.append(Tup(tuple(entries)))
+    held = watched(f, iterable)
     for x in entries:
         loop = LoopOf(unrolled=True)
         f.loops.append(loop)
@@ -148,6 +172,7 @@ def unrolled(f: Frame, entries: list[Any], body: Callable[[Any], None]) -> None:
         if loop.breaks or f.state is None:
             break
     f.pins.pop()
+    let_go(f, held)
 
 
 def counted(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any) -> None:
@@ -173,19 +198,25 @@ def counted(f: Frame, iterable: Any, body: Callable[[Any], None], node: Any) -> 
 
     followed(f, loop, go, node)
     f.pins.pop()
-    for x in held:
+    let_go(f, held)
+
+
+def let_go(f: Frame, held: list[tuple[int, int]]) -> None:
+    """The lists that a loop went through may be changed again."""
+    for x, before in held:
         if f.state is not None and x in f.state.heap:
-            f.state.heap[x].frozen = False
+            f.state.heap[x].frozen = before
 
 
-def watched(f: Frame, x: Any) -> list[int]:
-    """The lists that a loop goes through, which must not change meanwhile: they are frozen."""
+def watched(f: Frame, x: Any) -> list[tuple[int, int]]:
+    """The lists that a loop goes through, which must not change meanwhile: they are frozen; what they were."""
     thing = f.thing(x)
     if isinstance(thing, Several):
         return [k for part in thing.parts for k in watched(f, part)]
-    if isinstance(x, Ref) and not thing.frozen:
-        thing.frozen = True
-        return [x.at]
+    if isinstance(x, Ref) and not thing.frozen & FROZEN:
+        before = thing.frozen
+        thing.frozen |= FROZEN
+        return [(x.at, before)]
     return []
 
 

@@ -8,16 +8,20 @@ from typing import Any
 
 from plaingrad.native.objects.values import (
     CLASH,
+    FROZEN,
+    GIVEN,
     UNKNOWN,
     UNSET,
     Instance,
     Items,
     Leaf,
+    Maybe,
     Ref,
     Refused,
     Rows,
     State,
     Static,
+    Tup,
     assign,
     contents,
     is_number,
@@ -84,10 +88,27 @@ class Merged:
             return self.leaf(values, name)
         if all(isinstance(v, Ref) for v in known):
             return Ref(self.thing([v.at if isinstance(v, Ref) else None for v in values], name))
+        if any(isinstance(v, Maybe) or is_nothing(v) for v in known):
+            return self.maybe(values, name)
         if all(label(v) == label(first) for v in known) and not isinstance(first, (Leaf, Static, Ref)):
             return with_contents(first, self.columns(values, len(contents(first)), name))
         what = sorted({described(v) for v in known})
         raise Refused(f"`{name}` is {' or '.join(what)}, depending on which way is taken")
+
+    def maybe(self, values: list[Any], name: str) -> Any:
+        """None in some of the states, or what may be None there."""
+        tests: list[Any] = []
+        inside: list[Any] = []
+        for v in values:
+            if isinstance(v, Maybe):
+                tests.append(v.is_none)
+                inside.append(v.value)
+            else:
+                tests.append(UNSET if v is UNSET else Static(is_nothing(v)))
+                inside.append(UNSET if is_nothing(v) else v)
+        some = next((v for v in inside if v is not UNSET), UNSET)
+        inside = [stand_in(some) if is_nothing(v) else x for v, x in zip(values, inside, strict=True)]
+        return Maybe(self.value(tests, name), self.value(inside, name))
 
     def leaf(self, values: list[Any], name: str) -> Leaf:
         """A new variable."""
@@ -111,7 +132,7 @@ class Merged:
         made = self.things[key] = one if one is not None and len(set(at)) == 1 else self.new()
         things = [UNSET if k is None else s.heap[k] for k, s in zip(at, self.states, strict=True)]
         known = [x for x in things if x is not UNSET]
-        frozen = any(x.frozen for x in known)
+        frozen = frozen_as(known)
         if all(label(x) == label(known[0]) for x in known):
             self.target.heap[made] = known[0]  # for objects that refer to themselves
             new = with_contents(known[0], self.columns(things, len(contents(known[0])), name))
@@ -164,7 +185,8 @@ class Merged:
                 other = seen.setdefault(mine, made)
                 if other != made:
                     if not isinstance(self.states[k].heap[mine], Rows):  # else both are the same lists
-                        self.target.heap[other].frozen = self.target.heap[made].frozen = True
+                        for one in (other, made):
+                            self.target.heap[one].frozen |= FROZEN
 
     def assignments(self, k: int, names: dict[str, str] | None = None) -> list[ast.stmt]:
         """What the way of state `k` assigns at its end; `names` are other names for variables."""
@@ -184,6 +206,24 @@ class Merged:
             else:
                 last.append(assign(name, atom(v)))
         return first + last
+
+
+def stand_in(x: Any) -> Any:
+    """What a variable that is None holds, for Numba to have a type for it: zeros in the place of numbers."""
+    if isinstance(x, Leaf) or is_number(x):
+        return Static(0)
+    return with_contents(x, list(map(stand_in, contents(x)))) if isinstance(x, Tup) else UNSET
+
+
+def is_nothing(x: Any) -> bool:
+    """Whether a value is None."""
+    return isinstance(x, Static) and x.value is None
+
+
+def frozen_as(known: list[Any]) -> int:
+    """What is known of changes to what stands for several things."""
+    given = GIVEN if all(x.frozen & GIVEN for x in known) else 0
+    return given | max(x.frozen & FROZEN for x in known)
 
 
 def described(x: Any) -> str:
@@ -215,10 +255,13 @@ def pattern_of(v: Any, s: State) -> tuple[Any, list[Any]]:
         thing = s.heap[v.at]
         if isinstance(thing, Rows):
             raise Refused("a list of unknown length is an entry of another one")
-        thing.frozen = True
+        thing.frozen |= FROZEN
         v = thing
     inside = [pattern_of(x, s) for x in contents(v)]
-    return with_contents(v, [p for p, _ in inside]), [leaf for _, leaves in inside for leaf in leaves]
+    made = with_contents(v, [p for p, _ in inside])
+    if hasattr(made, "frozen"):
+        made.frozen = FROZEN  # patterns are compared
+    return made, [leaf for _, leaves in inside for leaf in leaves]
 
 
 def agreed(x: Any, y: Any, name: str) -> Any:

@@ -10,12 +10,13 @@ from typing import Any
 from plaingrad.errors import PlaingradError
 from plaingrad.native.border.conversion import opened
 from plaingrad.native.border.obstacles import Obstacle, Obstacles, of_error, of_numbers, text_at
-from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, followed
+from plaingrad.native.objects.call import Call, Flat, attempts, call_of, followed
 from plaingrad.native.objects.values import UNKNOWN, Refused
+from plaingrad.native.program.dispatchers import python_function
 
 LONGEST = 100  # characters of an expression
 ADVICE = (  # (words in what is refused, what to do)
-    ("is an argument, or that may have a second name", "change an object made inside, or return a new one"),
+    ("that may have a second name", "change an object made inside, or return a new one"),
     ("which may change", "pass it as an argument, or make it a tuple"),
     ("from outside the function, is an object", "pass it as an argument"),
     ("from outside the function, is assigned", "return the value"),
@@ -24,7 +25,9 @@ ADVICE = (  # (words in what is refused, what to do)
     ("calls itself", "write a loop"),
     ("`try`", "test for what may go wrong before it does"),
     ("`with`", "do without it in what is differentiated"),
+    ("in a generator", "return a list"),
     ("is a generator", "return a list"),
+    ("over a generator", "return a list"),
     ("an iterator", "make a list of it"),
     ("`else` of a loop", "use a variable that says how the loop ended"),
     ("a set", "use a tuple or a list"),
@@ -44,13 +47,18 @@ def why_not(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: d
     """All that stands in the way of a native gradient of f(*args); nothing where there is one. It is not called."""
     direct = of_numbers(f, args, positions, kwargs)
     function = opened(f)[0]
-    if not direct or not isinstance(function, FunctionType):
+    if not direct or not isinstance(python_function(function), FunctionType):
         return Obstacles(direct)
     try:
         call = call_of(f, args, positions, kwargs)
     except PlaingradError as error:
         return Obstacles([*direct, of_error(function, error)])
-    found = flat_of(call)
+    ways = []
+    for way in attempts(call):
+        if way[1].results is not None and not of_flat(*way):
+            return Obstacles()
+        ways.append(way)
+    call, found = ways[-1]
     if found.results is None:
         found = followed(call, True)
     if found.results is None:

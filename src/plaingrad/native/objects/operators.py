@@ -10,12 +10,15 @@ from typing import Any
 from plaingrad.native.objects import attributes, lists
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.values import (
+    FROZEN,
     UNSET,
     Instance,
     Items,
     Keys,
     Leaf,
+    Maybe,
     Ref,
+    Refused,
     Rows,
     Static,
     Tup,
@@ -58,7 +61,12 @@ def operation(f: Frame, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Any:
     word, function = BINARY[type(op)]
     if isinstance(x, Static) and isinstance(y, Static):
         try:
-            return Static(function(x.value, y.value))
+            found = function(x.value, y.value)
+            if f.whole.enters and is_otherwise_compiled(op, x.value, y.value, found):
+                raise f.refuse("an operation of constants that compiled code does in another way")
+            return Static(found)
+        except Refused:
+            raise
         except Exception:
             if not (is_number(x) and is_number(y)):
                 raise f.refuse("an operation that raises") from None
@@ -69,6 +77,13 @@ def operation(f: Frame, op: ast.operator, x: Any, y: Any, node: ast.AST) -> Any:
     if both is not None:
         return both
     return f.leaf(ast.BinOp(f.expression(x), op, f.expression(y)))
+
+
+def is_otherwise_compiled(op: ast.operator, x: Any, y: Any, found: Any) -> bool:
+    """Whether compiled code may have another result: whole numbers of 64 bits, powers of them."""
+    if not (isinstance(x, int) and isinstance(y, int)):
+        return False
+    return (isinstance(op, ast.Pow) and y < 0) or (isinstance(found, int) and abs(found) >= 2**63)
 
 
 def of_users(f: Frame, name: str, reflected: str, x: Any, y: Any) -> Any:
@@ -98,6 +113,8 @@ def truth(f: Frame, x: Any) -> Any:
     thing = f.thing(x)
     if isinstance(x, Leaf):
         return x
+    if isinstance(x, Maybe):
+        return truth_of_some(f, x)
     if isinstance(x, Static):
         return Static(bool(x.value))
     if isinstance(thing, (Items, Keys)):
@@ -114,6 +131,16 @@ def truth(f: Frame, x: Any) -> Any:
     return Static(True)
 
 
+def truth_of_some(f: Frame, x: Any) -> Any:
+    """bool(x) of what may be None."""
+    there = Static(not x.is_none.value) if isinstance(x.is_none, Static) else None
+    if there is None:
+        there = f.leaf(ast.UnaryOp(ast.Not(), f.expression(x.is_none)))
+    if isinstance(there, Static):
+        return truth(f, x.value) if there.value else there
+    return truth(f, chosen(f, there, lambda: truth(f, x.value), lambda: Static(False)))
+
+
 def both(f: Frame, a: Any, b: Any) -> Any:
     """a and b, of truth values."""
     for one, other in ((a, b), (b, a)):
@@ -125,11 +152,22 @@ def both(f: Frame, a: Any, b: Any) -> Any:
 def compared(f: Frame, op: ast.cmpop, x: Any, y: Any) -> Any:
     """The truth of x op y."""
     if isinstance(op, (ast.Is, ast.IsNot)):
+        test = none_test(x, y)
+        if isinstance(test, Leaf):
+            return test if isinstance(op, ast.Is) else f.leaf(ast.UnaryOp(ast.Not(), f.expression(test)))
+        if test is not None:
+            return test if isinstance(op, ast.Is) else Static(not test.value)
+        x, y = f.sure(x), f.sure(y)
         found = is_one(f, x, y)
         return Static(found if isinstance(op, ast.Is) else not found)
     if isinstance(op, (ast.In, ast.NotIn)):
         found = lists.contains(f, y, x)
-        return found if isinstance(op, ast.In) else Static(not found.value)
+        if isinstance(op, ast.In):
+            return found
+        if isinstance(found, Leaf):
+            return f.leaf(ast.UnaryOp(ast.Not(), f.expression(found)))
+        return Static(not found.value)
+    x, y = f.sure(x), f.sure(y)
     word, reflected, function = COMPARE[type(op)]
     if isinstance(x, Static) and isinstance(y, Static):
         try:
@@ -141,10 +179,18 @@ def compared(f: Frame, op: ast.cmpop, x: Any, y: Any) -> Any:
     return f.leaf(ast.Compare(f.expression(x), [op], [f.expression(y)]))
 
 
+def none_test(x: Any, y: Any) -> Any:
+    """The test of `x is None`, of what may be None; None where it is another question."""
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Maybe) and isinstance(other, Static) and other.value is None:
+            return one.is_none
+    return None
+
+
 def is_one(f: Frame, x: Any, y: Any) -> bool:
     """Whether two values are one object."""
     if isinstance(x, Ref) and isinstance(y, Ref):
-        if x.at != y.at and (f.thing(x).frozen or f.thing(y).frozen):
+        if x.at != y.at and (is_shared(f, x) or is_shared(f, y)):
             raise f.refuse("`is` of objects that may be one")
         return x.at == y.at
     if isinstance(x, Static) and isinstance(y, Static):
@@ -153,6 +199,11 @@ def is_one(f: Frame, x: Any, y: Any) -> bool:
     if unlike:
         return False
     raise f.refuse("`is` of numbers")
+
+
+def is_shared(f: Frame, x: Any) -> bool:
+    """Whether an object may have a second name."""
+    return bool(f.thing(x).frozen & FROZEN)
 
 
 def chosen(f: Frame, test: Any, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:

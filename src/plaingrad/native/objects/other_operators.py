@@ -15,7 +15,7 @@ from plaingrad.native.border import call as border
 from plaingrad.native.border import operators
 from plaingrad.native.border.operators import Whole
 from plaingrad.native.objects import structure
-from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, refusal_of
+from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, leave, refusal_of
 from plaingrad.native.objects.results import built, parts_of, tangent_of
 from plaingrad.tangents import ZeroTangent
 
@@ -44,6 +44,7 @@ def apart(
     positions: tuple[int, ...] = (),
     kwargs: Any = None,
     is_number: bool = False,
+    may_write: bool = False,
 ) -> tuple[Call, Flat]:
     """The call of the function of numbers and arrays that a call of objects is.
 
@@ -54,6 +55,8 @@ def apart(
     found = flat_of(call)
     if found.results is None or (is_number and found.run is None):
         raise NativeError(refusal_of(found))
+    if found.changes and not may_write:
+        raise NativeError("it changes objects that are arguments")
     return call, found
 
 
@@ -70,7 +73,7 @@ def run(f: Any, args: tuple[Any, ...], work: Callable[..., Any], *given: Any) ->
 
 def numbers(y: Any, found: Flat) -> tuple[Any, ...]:
     """What the function that was made returns, as a tuple of numbers and arrays."""
-    return y if found.count != 1 else (y,)
+    return y if found.count + found.extra != 1 else (y,)
 
 
 def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
@@ -79,9 +82,10 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
 
 
 def _jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
-    call, found = apart(f, args)
+    call, found = apart(f, args, may_write=True)
     y, y_dot = run(f, args, border.jvp, found.results, call.leaves, spread(call, args, dots))
     parts = numbers(y, found)
+    leave(call, found, parts[found.count :])
     moved = (ZeroTangent,) * len(parts) if y_dot is ZeroTangent else numbers(y_dot, found)
     return built(found.returned, parts), tangent_of(found.returned, moved)
 
@@ -92,9 +96,11 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 
 
 def _vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
-    call, found = apart(f, args)
+    call, found = apart(f, args, may_write=True)
     y, pull = run(f, args, border.vjp, found.results, call.leaves)
-    count = found.count
+    count = found.count + found.extra
+    args = tuple(map(structure.kept, args)) if found.changes else args
+    leave(call, found, numbers(y, found)[found.count :])
 
     def pullback(y_bar: Any) -> tuple[Any, ...]:
         seeds: list[Any] = [ZeroTangent] * count

@@ -8,9 +8,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.np.ufunc.dufunc import DUFunc
 
+from plaingrad.native.objects import axes
 from plaingrad.native.objects.engine import MISSING, Frame
-from plaingrad.native.objects.values import Items, Keys, Static, Tup
+from plaingrad.native.objects.values import Items, Keys, Leaf, Static, Tup
 from plaingrad.native.program.dispatchers import is_dispatcher
 
 
@@ -32,6 +34,7 @@ def known(f: Frame, x: Any, name: str) -> Any:
     if isinstance(x, tuple):
         return Tup(tuple([known(f, part, name) for part in x]), type(x))
     if type(x) in (list, dict) and is_table(x):
+        f.whole.tables.append(x)
         f.whole.check(words_of, x)  # compared with every call
         return table(f, x)
     if x is MISSING or isinstance(x, (list, dict, set, bytearray)):
@@ -81,6 +84,9 @@ def outside_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]
     of = function.value
     if not is_compiled_by_numba(of):
         raise f.refuse(f"`{getattr(of, '__name__', of)}` is called")
+    name = axes.name_of(of)
+    if name and args and isinstance(args[0], Leaf) and axes.is_wanted(name, args[1:], named):
+        return axes.reduced(f, args[0], name, args[1:], named)
     if of in OF_TUPLES and args and isinstance(f.thing(args[0]), Items):
         args = [Tup(tuple(f.thing(args[0]).items)), *args[1:]]
     keywords = [ast.keyword(name, f.expression(x)) for name, x in named.items()]
@@ -89,7 +95,7 @@ def outside_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]
 
 def is_compiled_by_numba(of: Any) -> bool:
     """Whether a function from outside is one that Numba may know, which draws nothing at random and prints nothing."""
-    if is_dispatcher(of) or type(of) is np.ufunc:
+    if is_dispatcher(of) or isinstance(of, DUFunc) or type(of) is np.ufunc:
         return True
     module = str(getattr(of, "__module__", None))
     if module == "builtins":

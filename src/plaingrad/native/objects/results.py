@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from plaingrad.native.objects.engine import Frame, placed
-from plaingrad.native.objects.values import Instance, Items, Keys, Leaf, Ref, State, Static, Tup, load
+from plaingrad.native.objects.jitclasses import FIELDS
+from plaingrad.native.objects.values import Instance, Items, Keys, Leaf, Maybe, Ref, State, Static, Tup, load
 from plaingrad.tangents import NoTangent, Tangent, ZeroTangent, is_zero
 
 
@@ -35,8 +36,8 @@ class Several:
     entries: tuple[Any, ...]
 
 
-def returned(f: Frame, value: Any, state: State, given: set[int]) -> tuple[Any, list[Any]]:
-    """(the structure of what is returned, the variables and constants that are its numbers and arrays).
+def returned(f: Frame, value: Any, state: State, given: set[int]) -> tuple[Any, list[Any], list[Any]]:
+    """(the structure of what is returned, its numbers and arrays, the tests of which none may be true: of None).
 
     Args:
         f: the frame, for messages.
@@ -49,8 +50,12 @@ def returned(f: Frame, value: Any, state: State, given: set[int]) -> tuple[Any, 
     """
     leaves: list[Any] = []
     seen: set[int] = set()
+    tests: list[Any] = []
 
     def of(x: Any) -> Any:
+        if isinstance(x, Maybe):
+            tests.append(x.is_none)
+            return of(x.value)
         if isinstance(x, Leaf) or (isinstance(x, Static) and type(x.value) in (float, complex)):
             leaves.append(x)
             return Part(len(leaves) - 1)
@@ -69,6 +74,8 @@ def returned(f: Frame, value: Any, state: State, given: set[int]) -> tuple[Any, 
         seen.add(x.at)
         thing = state.heap[x.at]
         if isinstance(thing, Instance):
+            if FIELDS in vars(thing.cls):
+                raise f.refuse("an instance of a jitclass is returned")
             return Several(thing.cls, tuple(thing.fields), tuple([of(v) for v in thing.fields.values()]))
         if isinstance(thing, Keys):
             return Several(dict, tuple(thing.items), tuple([of(v) for v in thing.items.values()]))
@@ -76,13 +83,18 @@ def returned(f: Frame, value: Any, state: State, given: set[int]) -> tuple[Any, 
             return Several(list, None, tuple([of(v) for v in thing.items]))
         raise f.refuse("a list of unknown length is returned")
 
-    return of(value), leaves
+    return of(value), leaves, tests
 
 
-def with_results(f: Frame, made: Any, leaves: list[Any], line: int) -> Any:
-    """The function that returns these values, known where one that was made ends, as a tuple; one alone as it is."""
+def with_results(
+    f: Frame, made: Any, leaves: list[Any], line: int, more: list[Any] | None = None, tests: Any = ()
+) -> Any:
+    """The function that returns these values, known where one that was made ends, as a tuple; one alone as it is.
+
+    With `more`, it returns a pair: that, and a tuple of these. Where one of `tests` is true, it raises.
+    """
     whole = f.whole
-    if [Leaf(x) for x in made.outs] == leaves:
+    if more is None and not tests and [Leaf(x) for x in made.outs] == leaves:
         return whole.space[made.name]
     name = whole.fresh(made.name.rsplit("_", 1)[0])
     body: list[ast.stmt] = []
@@ -93,8 +105,14 @@ def with_results(f: Frame, made: Any, leaves: list[Any], line: int) -> Any:
         body.append(ast.Assign([target], call))
     else:
         body.append(ast.Expr(call))
+    for test in tests:
+        error = ast.Call(whole.outside(TypeError, "TypeError"), [ast.Constant("None is returned")], [])
+        body.append(ast.If(f.expression(test), [ast.Raise(error, None)], []))
     parts = [f.expression(x) for x in leaves]
-    body.append(ast.Return(parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())))
+    result = parts[0] if len(parts) == 1 else ast.Tuple(parts, ast.Load())
+    if more is not None:
+        result = ast.Tuple([result, ast.Tuple([f.expression(x) for x in more], ast.Load())], ast.Load())
+    body.append(ast.Return(result))
     parameters = ast.arguments([], [ast.arg(p) for p in made.params], None, [], [], None, [])
     statement = ast.FunctionDef(name, parameters, body, [], None, lineno=line)
     if hasattr(ast, "TypeAlias"):

@@ -102,3 +102,32 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 def _functions(tree: ast.AST) -> Iterator[FunctionNode]:
     found = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.Lambda))]
     yield from sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def names_read(node: Any) -> set[str]:
+    """The names in a function's text, at any depth."""
+    body = node.body if isinstance(node.body, list) else [node.body]
+    found = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name)}
+    return found | {
+        name for part in body for n in ast.walk(part) if isinstance(n, ast.Nonlocal) for name in n.names
+    }
+
+
+def names_set(node: Any) -> set[str]:
+    """The local variables of a function."""
+    a = node.args
+    found = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)}
+    found |= {p.arg for p in (a.vararg, a.kwarg) if p is not None}
+    free: set[str] = set()
+    todo = list(node.body) if isinstance(node.body, list) else [node.body]
+    while todo:
+        n = todo.pop()
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            found.add(n.id)
+        if isinstance(n, (ast.Nonlocal, ast.Global)):
+            free |= set(n.names)
+        if isinstance(n, ast.FunctionDef):
+            found.add(n.name)
+        elif not isinstance(n, ast.Lambda):
+            todo += ast.iter_child_nodes(n)
+    return found - free

@@ -8,7 +8,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from plaingrad.native.objects import attributes, expressions, lists, loops, operators, outside
+import numpy as np
+
+from plaingrad.native.objects import attributes, expressions, generators, lists, loops, operators, outside
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.values import UNKNOWN, UNSET, Instance, Items, Keys, Leaf, Rows, Static, assign
 
@@ -99,7 +101,7 @@ def changed(f: Frame, s: ast.AugAssign) -> None:
         if f.state is not None:
             loops.bind(f, s.target, result)
         return
-    of = f.evaluate(s.target.value)
+    of = f.sure(f.evaluate(s.target.value))
     count = len(f.pins)
     f.pins.append(of)
     if isinstance(s.target, ast.Attribute):
@@ -121,6 +123,7 @@ def changed(f: Frame, s: ast.AugAssign) -> None:
 
 def in_place(f: Frame, x: Any, op: ast.operator, y: Any, node: ast.AST) -> Any:
     """x op= y: what x is afterwards. An array is written into, a number is not."""
+    x, y = f.sure(x), f.sure(y)
     thing = f.thing(x)
     if isinstance(thing, Instance):
         word = operators.BINARY[type(op)][0]
@@ -142,6 +145,19 @@ def in_place(f: Frame, x: Any, op: ast.operator, y: Any, node: ast.AST) -> Any:
 def expression(f: Frame, s: ast.Expr) -> None:
     if not isinstance(s.value, ast.Constant):
         f.evaluate(s.value)
+
+
+def in_context(f: Frame, s: ast.With) -> None:
+    """`with np.errstate(...)` that raises nothing: which warnings there are has no meaning here."""
+    for item in s.items:
+        call = item.context_expr
+        function = f.evaluate(call.func) if isinstance(call, ast.Call) else None
+        words = [k.value for k in call.keywords] if isinstance(call, ast.Call) and not call.args else [None]
+        is_quiet = all(isinstance(w, ast.Constant) and w.value in ("ignore", "warn") for w in words)
+        known = isinstance(function, Static) and function.value is np.errstate
+        if not known or not is_quiet or item.optional_vars is not None:
+            raise f.refuse(WORDS[ast.With])
+    follow(f, s.body)
 
 
 def deleted(f: Frame, s: ast.Delete) -> None:
@@ -188,7 +204,10 @@ def branch(f: Frame, s: ast.If) -> None:
 def for_loop(f: Frame, s: ast.For) -> None:
     if s.orelse:
         raise f.refuse("`else` of a loop")
-    iterable = f.evaluate(s.iter)
+    iterable = f.sure(f.evaluate(s.iter))
+
+    if generators.is_generator(iterable):
+        generators.refuse_jumps(f, iterable, s.body)
 
     def go(x: Any) -> None:
         loops.bind(f, s.target, x)
@@ -231,6 +250,8 @@ def jump(f: Frame, kind: str, statement: ast.stmt) -> None:
 
 
 def returned(f: Frame, s: ast.Return) -> None:
+    if f.generates:
+        raise f.refuse("`return` in a generator")
     finish(f, Static(None) if s.value is None else f.evaluate(s.value))
 
 
@@ -296,6 +317,7 @@ RULES: dict[type, Callable[..., None]] = {
     ast.Import: imported,
     ast.ImportFrom: imported,
     ast.Delete: deleted,
+    ast.With: in_context,
     ast.Pass: lambda f, s: None,
     ast.Nonlocal: lambda f, s: None,
 }

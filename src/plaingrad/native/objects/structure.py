@@ -18,7 +18,7 @@ from plaingrad.native.objects.attributes import in_class
 from plaingrad.native.objects.engine import Frame
 from plaingrad.native.objects.merging import pattern_of
 from plaingrad.native.objects.results import entry_of
-from plaingrad.native.objects.values import Instance, Items, Keys, Rows, Static, Tup
+from plaingrad.native.objects.values import GIVEN, Instance, Items, Keys, Rows, Static, Tup
 from plaingrad.tangents import Tangent, ZeroTangent
 
 SHORT = 8  # lists of more entries are arrays, one for each field of their entries
@@ -189,7 +189,7 @@ def has_fields(x: Any, names: dict[str, Any]) -> bool:
 
 
 def abstract(f: Frame, x: Any, leaves: Iterator[Any], rows: bool = True) -> Any:
-    """What is known of `x`, its numbers and arrays by the variables `leaves`. Its objects are not to be changed."""
+    """What is known of `x`, its numbers and arrays by the variables `leaves`. Its objects are noted."""
     cls = type(x)
     if is_leaf(x):
         return next(leaves)
@@ -198,17 +198,54 @@ def abstract(f: Frame, x: Any, leaves: Iterator[Any], rows: bool = True) -> Any:
     if rows and cls is list and len(x) > SHORT and (found := columns_of(x, set())) is not None:
         scratch = Frame(f.whole, f.home, f.state)
         dummy = iter(some_number, None)
+        noted = len(f.whole.given)
         pattern, _ = pattern_of(abstract(scratch, x[0], dummy), f.state)
+        del f.whole.given[noted:]
         return f.object(Rows(pattern, [next(leaves) for _ in found[1]], True, True))
     if cls is dict:
-        return f.object(Keys({key: abstract(f, v, leaves, rows) for key, v in x.items()}, True))
+        return given(f, Keys({key: abstract(f, v, leaves, rows) for key, v in x.items()}, GIVEN))
     if cls is list:
-        return f.object(Items([abstract(f, v, leaves, rows) for v in x], True))
+        return given(f, Items([abstract(f, v, leaves, rows) for v in x], GIVEN))
     if isinstance(x, tuple):
         return Tup(tuple([abstract(f, v, leaves, rows) for v in x]), cls)
-    return f.object(
-        Instance(cls, {name: abstract(f, v, leaves, rows) for name, v in fields_of(x).items()}, True)
+    return given(
+        f, Instance(cls, {name: abstract(f, v, leaves, rows) for name, v in fields_of(x).items()}, GIVEN)
     )
+
+
+def given(f: Frame, thing: Any) -> Any:
+    """An object of an argument, noted as such."""
+    found = f.object(thing)
+    f.whole.given.append(found.at)
+    return found
+
+
+def kept(x: Any) -> Any:
+    """A copy of the structure of an argument, with its numbers and arrays."""
+    cls = type(x)
+    if is_leaf(x) or is_known(x):
+        return x
+    if cls is dict:
+        return {key: kept(v) for key, v in x.items()}
+    if cls is list:
+        return list(map(kept, x))
+    if isinstance(x, tuple):
+        return cls(*map(kept, x)) if hasattr(x, "_fields") else tuple(map(kept, x))
+    made = object.__new__(cls)
+    for name, v in fields_of(x).items():
+        object.__setattr__(made, name, kept(v))
+    return made
+
+
+def objects_in(x: Any, rows: bool = True) -> Iterator[Any]:
+    """The objects of an argument, in the order in which `abstract` notes them."""
+    if is_leaf(x) or is_known(x) or (rows and type(x) is list and len(x) > SHORT and columns_of(x, set())):
+        return
+    inside = x.values() if type(x) is dict else x if isinstance(x, (list, tuple)) else fields_of(x).values()
+    for v in inside:
+        yield from objects_in(v, rows)
+    if not isinstance(x, tuple):
+        yield x
 
 
 def some_number() -> Any:

@@ -77,6 +77,14 @@ class Closure:
 
 
 @dataclass(frozen=True, slots=True)
+class Maybe:
+    """None where `is_none`, which is known when the program runs, else a value."""
+
+    is_none: Any
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Several:
     """What a loop goes through: `kind` is range, zip, enumerate, reversed or items; `parts` what it is of."""
 
@@ -85,7 +93,8 @@ class Several:
 
 
 UNKNOWN = Leaf("not_followed")  # stands for a value that was refused, while all that is refused is collected
-ONCE = ("zip", "enumerate", "reversed", "once")  # kinds of what can be gone through once only
+ONCE = ("zip", "enumerate", "reversed", "once", "generator")  # kinds of what can be gone through once only
+FROZEN, GIVEN = 1, 2  # bits of `frozen`: must not be changed; an argument that is not changed so far
 UNSET = Static("a variable without a value")
 CLASH = Static("a variable of different kinds, depending on which way was taken")
 
@@ -96,7 +105,7 @@ class Instance:
 
     cls: Any
     fields: dict[str, Any]
-    frozen: bool = False
+    frozen: int = False
 
 
 @dataclass(slots=True)
@@ -104,7 +113,7 @@ class Items:
     """A list whose length is known."""
 
     items: list[Any]
-    frozen: bool = False
+    frozen: int = False
 
 
 @dataclass(slots=True)
@@ -113,7 +122,7 @@ class Rows:
 
     pattern: Any
     columns: list[Any]
-    frozen: bool = False
+    frozen: int = False
     given: bool = False  # by an argument: its columns are arrays
 
 
@@ -122,7 +131,7 @@ class Keys:
     """A dictionary whose keys are known."""
 
     items: dict[Any, Any]
-    frozen: bool = False
+    frozen: int = False
 
 
 @dataclass(slots=True)
@@ -130,7 +139,7 @@ class Cell:
     """A variable that functions defined inside share."""
 
     value: Any
-    frozen: bool = False
+    frozen: int = False
 
 
 Thing = Instance | Items | Rows | Keys | Cell
@@ -148,6 +157,8 @@ def contents(x: Any) -> list[Any]:
         return [*[v for _, v in x.cells], *x.defaults, *[v for _, v in x.named]]
     if isinstance(x, Several):
         return list(x.parts)
+    if isinstance(x, Maybe):
+        return [x.is_none, x.value]
     if isinstance(x, Instance):
         return list(x.fields.values())
     if isinstance(x, Items):
@@ -174,6 +185,8 @@ def with_contents(x: Any, new: list[Any]) -> Any:
         return Closure(x.node, cells, tuple(new[n:m]), named, x.home)
     if isinstance(x, Several):
         return Several(x.kind, tuple(new))
+    if isinstance(x, Maybe):
+        return Maybe(new[0], new[1])
     if isinstance(x, Instance):
         return Instance(x.cls, dict(zip(x.fields, new, strict=True)), x.frozen)
     if isinstance(x, Items):

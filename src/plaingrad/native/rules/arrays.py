@@ -142,7 +142,8 @@ row("linspace", "start stop num=50", H.linspace_dot, start=H.linspace_start_bar,
 row("where", "condition x y", H.where_dot, "condition", x=H.where_x_bar, y=H.where_y_bar)
 row("clip", "a a_min=None a_max=None", H.clip_dot, "a a_min a_max", real_numbers,
     a=H.clip_a_bar, a_min=H.clip_low_bar, a_max=H.clip_high_bar)  # fmt: skip
-row("interp", "x xp fp", H.interp_dot, "x xp fp", real_numbers, x=H.interp_x_bar, fp=H.interp_fp_bar)
+row("interp", "x xp fp", H.interp_dot, "x xp fp", real_numbers, x=H.interp_x_bar, xp=H.interp_xp_bar,
+    fp=H.interp_fp_bar)  # fmt: skip
 
 row("dot matmul", "a b", EACH, "a b", both_arrays, a=P.dot_bar_a, b=P.dot_bar_b)
 row("vdot", "a b", EACH, "a b", a=P.vdot_bar_a, b=P.vdot_bar_b)

@@ -465,10 +465,27 @@ def interp_fp_bar(z_bar, z, x, xp, fp):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def interp_dot(x_dot, fp_dot, z, x, xp, fp):  # type: ignore[no-untyped-def]
+def interp_xp_bar(z_bar, z, x, xp, fp):  # type: ignore[no-untyped-def]
+    """np.interp(x, xp, fp) in xp: as in x, shared by the ends of the piece, and the other way round."""
+    points = np.asarray(x)
+    bars = np.asarray(z_bar)
+    out = np.zeros(xp.shape)
+    for place in np.ndindex(points.shape):
+        k, inside = interp_piece(points[place], xp)
+        if inside and points[place] != xp[xp.size - 1]:
+            width = xp[k + 1] - xp[k]
+            t = (points[place] - xp[k]) / width
+            pull = bars[place] * (fp[k + 1] - fp[k]) / width
+            out[k] -= pull * (1 - t)
+            out[k + 1] -= pull * t
+    return out
+
+
+@register_jitable
+def interp_dot(x_dot, xp_dot, fp_dot, z, x, xp, fp):  # type: ignore[no-untyped-def]
     """np.interp(x, xp, fp)."""
     slope = interp_x_bar(np.ones_like(np.asarray(x)), z, x, xp, fp)
-    return slope * x_dot + np.interp(x, xp, fp_dot)
+    return slope * (x_dot - np.interp(x, xp, xp_dot)) + np.interp(x, xp, fp_dot)
 
 
 # Products -------------------------------------------------------------------------------------------------------------
