@@ -100,7 +100,7 @@ if _TYPE_CHECKING:
 
 _OF_DIAGNOSIS = ("explain", "profile", "tape_size")  # imported when they are asked for
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AliasError",
