@@ -88,12 +88,28 @@ def put(content: bytes, target: Path) -> None:
     draft.replace(target)
 
 
+def tag_of_a_free_threaded_wheel() -> dict[str, Any]:
+    """What hatchling needs to give a wheel without an extension a tag of this CPython: a pure one would be everybody's.
+
+    In the containers of `cibuildwheel` the platform is the container's, as such a wheel needs nothing of a platform.
+    """
+    platform = os.environ.get("AUDITWHEEL_PLAT")
+    if not platform:
+        return {"pure_python": False, "infer_tag": True}
+    name = f"cp{sys.version_info[0]}{sys.version_info[1]}"
+    return {"pure_python": False, "tag": f"{name}-{name}t-{platform}"}
+
+
 class CompiledCore(BuildHookInterface):
     """Puts the extension into wheels, and beside its source for editable installs, which take one that is there."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build it; say so if that fails, unless PLAINGRAD_REQUIRE_COMPILED asks for an error."""
-        if self.target_name != "wheel" or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        if self.target_name != "wheel":
+            return
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            if version == "standard":
+                build_data |= tag_of_a_free_threaded_wheel()
             return
         suffix = sysconfig.get_config_var("EXT_SUFFIX")
         target, record = ROOT / FOLDER / f"_core{suffix}", ROOT / "build" / f"core{suffix}.json"
