@@ -22,6 +22,7 @@ from process_tasks import (
     drawn,
     ends_a_second_time,
     failing,
+    hangs_a_second_time,
     in_place,
     layer,
     mixed,
@@ -84,7 +85,9 @@ def test_map_with_several_arguments_and_chunks(executor):
     inputs = [np.array([0.1 * k, 0.2]) for k in range(5)]
 
     def f(w):
-        return sum(np.sum(y) * s for y, s in executor.map(layer, [w] * 3 + [w * 2.0] * 2, inputs, chunksize=2))
+        return sum(
+            np.sum(y) * s for y, s in executor.map(layer, [w] * 3 + [w * 2.0] * 2, inputs, chunksize=2)
+        )
 
     def plain(w):
         return sum(np.sum(y) * s for y, s in map(layer, [w] * 3 + [w * 2.0] * 2, inputs))
@@ -171,7 +174,10 @@ def test_numbers_of_other_kinds(executor):
     assert plaingrad.grad(lambda x: x * executor.submit(count, x).result()[0])(0.75) == 7.0
     found = plaingrad.grad(lambda a: np.sum(executor.submit(double, a[::-2]).result()))(np.arange(5.0))
     np.testing.assert_array_equal(found, [2.0, 0.0, 2.0, 0.0, 2.0])
-    assert plaingrad.grad(lambda a: executor.submit(double, a).result().sum())(np.empty((0, 2))).shape == (0, 2)
+    assert plaingrad.grad(lambda a: executor.submit(double, a).result().sum())(np.empty((0, 2))).shape == (
+        0,
+        2,
+    )
 
 
 def test_completion_callbacks_and_event_loops(executor):
@@ -205,13 +211,19 @@ def test_completion_callbacks_and_event_loops(executor):
 def test_pools_of_multiprocessing(pool):
     agrees(lambda x: pool.apply(double, (x,)) * x, lambda x: double(x) * x)
     agrees(lambda x: pool.apply(mixed, (2.0,), {"k": x})["a"], lambda x: mixed(2.0, k=x)["a"])
-    agrees(lambda x: sum(pool.map(double, (x * k for k in range(9)))), lambda x: sum(double(x * k) for k in range(9)))
+    agrees(
+        lambda x: sum(pool.map(double, (x * k for k in range(9)))),
+        lambda x: sum(double(x * k) for k in range(9)),
+    )
     pairs = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
     agrees(
         lambda x: sum(d["a"] for d in pool.starmap(mixed, [(a, x * b) for a, b in pairs], chunksize=2)),
         lambda x: sum(mixed(a, x * b)["a"] for a, b in pairs),
     )
-    agrees(lambda x: sum(pool.map_async(double, [x, 1.0, x * x]).get()), lambda x: sum(map(double, [x, 1.0, x * x])))
+    agrees(
+        lambda x: sum(pool.map_async(double, [x, 1.0, x * x]).get()),
+        lambda x: sum(map(double, [x, 1.0, x * x])),
+    )
     assert plaingrad.grad(lambda x: x * len(pool.map(double, [])))(2.0) == 0.0
 
     def called(x):
@@ -334,6 +346,36 @@ def test_multiprocess_and_pathos():
             assert plaingrad.grad(lambda x, m=pool_map: sum(m(lambda y: y * y * x, [x, 2.0])))(3.0) == 31.0
 
 
+@pytest.mark.parametrize("kind", ["executor", "pool"])
+def test_a_worker_that_hangs_on_the_way_back_is_a_timeout_with_its_name(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("PLAINGRAD_TASK_TIMEOUT", "0.3")
+    with (
+        concurrent.futures.ProcessPoolExecutor(1)
+        if kind == "executor"
+        else multiprocessing.get_context("fork").Pool(1)
+    ) as made:
+        marker = str(tmp_path / "begun")
+
+        def f(x):
+            if kind == "executor":
+                return made.submit(hangs_a_second_time, x, marker).result()
+            return made.apply(hangs_a_second_time, (x, marker))
+
+        with pytest.raises((TimeoutError, multiprocessing.TimeoutError)) as late:
+            plaingrad.grad(f)(2.0)
+        assert "the task `hangs_a_second_time`, begun at " in " ".join(late.value.__notes__)
+        if kind == "executor":
+            for process in made._processes.values():
+                process.terminate()
+
+
+def test_a_timeout_that_is_no_number(monkeypatch):
+    monkeypatch.setenv("PLAINGRAD_TASK_TIMEOUT", "soon")
+    with concurrent.futures.ProcessPoolExecutor(1) as made:
+        with pytest.raises(plaingrad.ArgumentError, match="'soon'"):
+            plaingrad.grad(lambda x: made.submit(double, x).result())(2.0)
+
+
 def test_exceptions_and_timeouts_are_those_of_the_task(executor):
     def f(x):
         future = executor.submit(failing, x)
@@ -395,7 +437,9 @@ def test_an_error_on_the_way_back_names_the_task():
             plaingrad.grad(f)(0.5)
     finally:
         os.unlink(marker)
-    assert any("`ends_a_second_time`" in note and "test_processes.py" in note for note in broken.value.__notes__)
+    assert any(
+        "`ends_a_second_time`" in note and "test_processes.py" in note for note in broken.value.__notes__
+    )
 
 
 def test_no_process_is_left_behind():

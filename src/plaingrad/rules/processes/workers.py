@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from typing import Any
 
 from plaingrad import rulebook
 from plaingrad.define import mover
+from plaingrad.errors import ArgumentError
 from plaingrad.rulebook import Rule
 
 _of_pools: weakref.WeakKeyDictionary[Any, Workers] = weakref.WeakKeyDictionary()
@@ -19,13 +21,14 @@ class Workers:
     way; it lives until nobody can need it: as long as a task that is recorded, and as the program's own pool.
     """
 
-    __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value")
+    __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value", "most")
 
     def __init__(self, pool: Any) -> None:
         self.by_value = pickler_of(pool)
         self._pool = weakref.ref(pool)
         self._again = recipe_of(pool)
         self._made: Any = None
+        self.most = most_seconds()
 
     def pool(self, meanwhile: bool) -> Any:
         """The pool, or one in its place: where it is closed, or where the program's own tasks run `meanwhile`.
@@ -50,10 +53,19 @@ class Workers:
     def wait(self, running: Any, task: Any) -> Any:
         """What came of it."""
         try:
-            return running.result() if hasattr(running, "result") else running.get()
+            return running.result(self.most) if hasattr(running, "result") else running.get(self.most)
         except Exception as error:
             say_where(error, task)
             raise
+
+
+def most_seconds() -> float | None:
+    """How long to wait for the derivative of a task, as the environment says; None: for ever."""
+    given = os.environ.get("PLAINGRAD_TASK_TIMEOUT")
+    try:
+        return float(given) if given else None
+    except ValueError:
+        raise ArgumentError(f"PLAINGRAD_TASK_TIMEOUT={given!r} is no number of seconds") from None
 
 
 def opened(workers: Workers, meanwhile: bool) -> Any:
