@@ -53,7 +53,9 @@ def agrees(found, f, x, parts):
 
 def test_over_an_executor(pool, parts, tmp_path):
     seen = []
-    total = distributed.value_and_grad(logistic, pool, progress=lambda done, count: seen.append((done, count)))
+    total = distributed.value_and_grad(
+        logistic, pool, progress=lambda done, count: seen.append((done, count))
+    )
     found = total(WEIGHTS, parts)
     agrees(found, logistic, WEIGHTS, parts)
     assert seen == [(1, 3), (2, 3), (3, 3)]
@@ -93,9 +95,7 @@ def test_a_process_that_ends_is_an_error_with_the_partition():
 
 def test_ranks_of_a_communicator():
     """A communicator of one rank; `mpi_programs` has several."""
-    alone = types.SimpleNamespace(
-        Get_rank=lambda: 0, allreduce=lambda x, op=None: x, allgather=lambda x: [x]
-    )
+    alone = types.SimpleNamespace(Get_rank=lambda: 0, allreduce=lambda x, op=None: x, allgather=lambda x: [x])
     assert distributed.value_and_grad(lambda x, part: x * x * part, alone)(3.0, [1.0, 2.0]) == (27.0, 18.0)
     with pytest.raises(ValueError, match="bad part") as failed:
         distributed.value_and_grad(failing, alone)(2.0, [0, 1])
@@ -123,3 +123,18 @@ def test_over_dask(client, parts, tmp_path):
     with pytest.raises(TimeoutError) as late:
         distributed.value_and_grad(slow, client, timeout=1.0)(2.0, [0, 1])
     assert "partition 1 of 2, on worker tcp://" in " ".join(late.value.__notes__)
+
+
+@pytest.mark.slow
+def test_tasks_for_a_client_inside_a_differentiated_function(client):
+    programs = {
+        "submit": lambda x: client.submit(abs, x).result(),
+        "submit` of a function that holds it": lambda x: client.submit(lambda: x * x).result(),
+        "map": lambda x: sum(client.gather(client.map(abs, [x, 2.0 * x]))),
+        "scatter": lambda x: client.submit(abs, client.scatter(x)).result(),
+    }
+    for name, program in programs.items():
+        with pytest.raises(plaingrad.RoundTripError, match=rf"`Client\.{name.partition('`')[0]}`") as refused:
+            plaingrad.grad(program)(3.0)
+        assert "plaingrad.distributed.value_and_grad" in str(refused.value)
+    assert plaingrad.grad(lambda x: x * client.submit(abs, -2.0).result())(3.0) == 2.0
