@@ -2,6 +2,8 @@
 
 import importlib
 import importlib.metadata
+import re
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -93,7 +95,9 @@ def test_the_fit_is_drawn(example, tmp_path):
     path = tmp_path / "new" / "fit.png"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        example("lynx_hare_picture").picture(lynx_hare.GUESS, lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path)
+        example("lynx_hare_picture").picture(
+            lynx_hare.GUESS, lynx_hare.GUESS, lynx_hare.read_record(lynx_hare.RECORD), path
+        )
     assert path.read_bytes().startswith(b"\x89PNG")
     assert path.stat().st_size > 20_000
 
@@ -106,3 +110,36 @@ def test_the_papers_colour_difference(example, capsys):
     out = capsys.readouterr().out
     assert "86.6143119     -1.7697120  28.8881552  -0.0449283" in out
     assert "source lines in 16 files" in out
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_sensitivities_by_monte_carlo_over_processes(example, capsys):
+    (value, slope), (exact, exact_slope) = example("monte_carlo").main(4000, 2)
+    assert value == pytest.approx(exact, rel=0.05)
+    for name, error in (("spot", 0.02), ("volatility", 2.0), ("rate", 2.0)):
+        assert getattr(slope, name) == pytest.approx(getattr(exact_slope, name), abs=error)
+    assert "2 tasks of 4000 paths" in capsys.readouterr().out
+
+
+def test_the_formula_for_the_average_price_has_the_slopes_of_its_differences(example):
+    model = example("monte_carlo")
+    slope = plaingrad.grad(model.closed_form)(model.Market())
+    for name in ("spot", "volatility", "rate"):
+        at = getattr(model.Market(), name)
+        above, below = (model.closed_form(model.Market(**{name: at + h})) for h in (1e-5, -1e-5))
+        assert getattr(slope, name) == pytest.approx((above - below) / 2e-5, rel=1e-7)
+
+
+@pytest.mark.slow
+def test_logistic_regression_over_dask():
+    pytest.importorskip("distributed")
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "dask_logistic.py"), "4", "2000", "400"],
+        capture_output=True,
+        text=True,
+        timeout=150,
+    )
+    assert done.returncode == 0, done.stderr
+    before, after = re.search(r"loss (\S+) before, (\S+) after", done.stdout).groups()
+    assert float(before) == pytest.approx(0.6931, abs=1e-4) and float(after) < 0.45
+    assert float(re.search(r"off by at most (\S+)", done.stdout)[1]) < 0.25
