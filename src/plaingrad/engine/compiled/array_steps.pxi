@@ -31,7 +31,9 @@ cdef cnp.ndarray writable_bar(Bars bars, set owned, int64_t i, cnp.ndarray owner
     if not is_float64(found):
         return None
     bar = found
-    if not PySet_Contains(owned, index):
+    if not PySet_Contains(owned, index) and is_new_array(bar) and cnp.PyArray_ISWRITEABLE(bar) and Py_REFCNT(<PyObject*> bar) == 3:
+        owned.add(index)  # kept as it came, and nobody else has it any more
+    elif not PySet_Contains(owned, index):
         bar = cnp.PyArray_NewCopy(bar, cnp.NPY_KEEPORDER if owner is None else cnp.NPY_FORTRANORDER if order else cnp.NPY_CORDER)
         bars.others[index] = bar
         owned.add(index)
@@ -172,7 +174,7 @@ cdef class ArrayStep:
             let_go(shadow, owned, bars, n)
         return 0
 
-    cdef cnp.ndarray arrived(self, Bars bars):
+    cdef cnp.ndarray arrived(self, Bars bars, bint may_be_large=False):
         """The cotangent of the result, if it is an array to be gone through here; else None."""
         cdef cnp.ndarray g
         if bars.cells[self.n].bits != OBJECT:
@@ -181,20 +183,29 @@ cdef class ArrayStep:
         if not is_float64(found):
             return None
         g = found
-        return g if cnp.PyArray_SIZE(g) <= SMALL else None
+        return g if may_be_large or cnp.PyArray_SIZE(g) <= SMALL else None
+
+    cdef bint is_free(self, Bars bars, cnp.ndarray g) noexcept:
+        """Whether nobody else has the cotangent of the result, so that its memory may be used again by the last reader."""
+        return (
+            Py_REFCNT(<PyObject*> g) == 2 and is_new_array(g) and cnp.PyArray_IS_C_CONTIGUOUS(g)
+            and cnp.PyArray_ISWRITEABLE(g)
+        )
 
     cdef bint binary_back(self, Bars bars, set owned, object shadow, object undone) except -1:
-        cdef cnp.ndarray g = self.arrived(bars)
+        cdef cnp.ndarray g = self.arrived(bars, True)
         cdef int nd, to_a = PLUS, to_b = PLUS
         cdef cnp.npy_intp* shape
         cdef Walk wg, wa, wb, wz
         cdef Walk* by_a = NULL
         cdef Walk* by_b = NULL
         cdef Walk* over = NULL
-        cdef bint has_a, has_b
+        cdef bint has_a, has_b, ends = False
         cdef int64_t i
         if g is None:
             return False
+        if cnp.PyArray_SIZE(g) > SMALL:
+            ends = self.is_free(bars, g)
         nd, shape = cnp.PyArray_NDIM(g), cnp.PyArray_DIMS(g)
         walk_along(&wg, g, <char*> cnp.PyArray_DATA(g), nd, shape)
         has_a, has_b = cnp.PyArray_CheckExact(self.a), cnp.PyArray_CheckExact(self.b)
@@ -205,18 +216,23 @@ cdef class ArrayStep:
         if self.op == SUB:
             to_b = MINUS
         elif self.op == MUL:
-            to_a, by_a = TIMES if has_b else SCALED, &wb
-            to_b, by_b = TIMES if has_a else SCALED, &wa
+            to_a, by_a = TIMES if has_b else SCALED, &wb if has_b else NULL
+            to_b, by_b = TIMES if has_a else SCALED, &wa if has_a else NULL
         elif self.op == DIV:
-            to_a, by_a = OVER if has_b else UNSCALED, &wb
+            to_a, by_a = OVER if has_b else UNSCALED, &wb if has_b else NULL
             if self.j >= 0:
                 walk_along(&wz, self.z, <char*> cnp.PyArray_DATA(<cnp.ndarray> self.z), nd, shape)
                 if not has_b:
                     stay_at(&wb, &self.c, nd)
                 to_b, by_b, over = QUOTIENT, &wz, &wb
-        if self.i >= 0 and not self.give(bars, owned, shadow, self.i, self.whole_or(self.a, g), g, to_a, &wg, by_a, NULL):
+        if self.i >= 0 and not self.give(
+            bars, owned, shadow, self.i, self.whole_or(self.a, g), g, to_a, &wg, by_a, NULL, ends and self.j < 0
+        ):
             return False
-        if self.j >= 0 and not self.give(bars, owned, shadow, self.j, self.whole_or(self.b, g), g, to_b, &wg, by_b, over):
+        ends = ends and Py_REFCNT(<PyObject*> g) == 2  # not that of the first operand now, too
+        if self.j >= 0 and not self.give(
+            bars, owned, shadow, self.j, self.whole_or(self.b, g), g, to_b, &wg, by_b, over, ends
+        ):
             i = self.i
             self.i = -1  # that has been done
             try:
@@ -232,20 +248,37 @@ cdef class ArrayStep:
         return None if not is_view(x) and has_shape(x, g) else x
 
     cdef bint give(
-        self, Bars bars, set owned, object shadow, int64_t i, object a, cnp.ndarray g, int kind, Walk* wg, Walk* wo, Walk* wp
+        self, Bars bars, set owned, object shadow, int64_t i, object a, cnp.ndarray g, int kind, Walk* wg, Walk* wo, Walk* wp,
+        bint ends=False
     ) except -1:
-        """Add to the cotangent of operand `a`, an array (None: whole, of the result's shape) or a number."""
+        """Add to the cotangent of operand `a`, an array (None: whole, of the result's shape) or a number.
+
+        `ends`: nobody reads `g` after this. False where that is not for here.
+        """
         cdef Walk d
         cdef int nd = cnp.PyArray_NDIM(g)
         cdef cnp.npy_intp* shape = cnp.PyArray_DIMS(g)
         cdef cnp.npy_intp size = cnp.PyArray_SIZE(g)
-        cdef bint fresh = False, is_array = a is None or type(a) is NDARRAY
+        cdef bint fresh = False, is_array = a is None or type(a) is NDARRAY, large = size > SMALL
         cdef double total = 0.0
         cdef cnp.ndarray terms
+        if large and not (is_in_rows(wg, nd, shape) and is_in_rows(wo, nd, shape) and is_in_rows(wp, nd, shape)):
+            return False
+        if a is None and bars.cells[i].bits == NOTHING and (ends or (large and kind == PLUS)):
+            if kind != PLUS:
+                accumulate_unlocked(kind, True, nd, shape, wg, wg, wo, wp, self.c)
+            bars.others[i] = g
+            bars.cells[i].bits = OBJECT
+            if ends:
+                owned.add(i)
+            return True
         if size >= PAIRED_SUMS and (not is_array or (a is not None and cnp.PyArray_SIZE(<cnp.ndarray> a) < size)):
             terms = cnp.PyArray_EMPTY(nd, shape, cnp.NPY_DOUBLE, 0)  # summed by NumPy, which adds in pairs
             walk_along(&d, terms, <char*> cnp.PyArray_DATA(terms), nd, shape)
-            accumulate(kind, True, nd, shape, &d, wg, wo, wp, self.c)
+            if large:
+                accumulate_unlocked(kind, True, nd, shape, &d, wg, wo, wp, self.c)
+            else:
+                accumulate(kind, True, nd, shape, &d, wg, wo, wp, self.c)
             if is_array:
                 self.add(bars, owned, shadow, i, a, steps.unbroadcast(terms, a.shape))
             else:
@@ -254,7 +287,12 @@ cdef class ArrayStep:
         if is_array:
             if not walk_to(&d, bars, owned, i, a, nd, shape, &fresh if a is None else NULL):
                 return False
-            accumulate(kind, fresh, nd, shape, &d, wg, wo, wp, self.c)
+            if not large:
+                accumulate(kind, fresh, nd, shape, &d, wg, wo, wp, self.c)
+            elif fresh or is_in_rows(&d, nd, shape):
+                accumulate_unlocked(kind, fresh, nd, shape, &d, wg, wo, wp, self.c)
+            else:
+                return False
             return True
         stay_at(&d, &total, nd)
         accumulate(kind, False, nd, shape, &d, wg, wo, wp, self.c)
@@ -262,23 +300,22 @@ cdef class ArrayStep:
         return True
 
     cdef bint unary_back(self, Bars bars, set owned, object shadow) except -1:
-        cdef cnp.ndarray g = self.arrived(bars)
+        cdef cnp.ndarray g = self.arrived(bars, True)
         cdef cnp.ndarray by
         cdef int nd, kind = self.slope
         cdef cnp.npy_intp* shape
         cdef Walk wg, wo
+        cdef bint ends
         if g is None:
             return False
+        ends = cnp.PyArray_SIZE(g) > SMALL and self.is_free(bars, g)
         nd, shape = cnp.PyArray_NDIM(g), cnp.PyArray_DIMS(g)
         if kind == MINUS:
             by = g
         elif kind == SIGMOIDAL or kind == ROOT or (kind == TIMES and self.c == 1.0):
             by = self.z
         elif kind == TIMES:
-            x = self.a if self.a is not None and is_view(self.a) else None
-            product = steps.product_in_blocks(g, self.more, (self.a,), self.z)
-            if product is not None:
-                self.add(bars, owned, shadow, self.i, x, product)
+            if in_blocks(self, bars, owned, g, ends):
                 return True
             slope = self.more(np, self.a, self.z)
             if not is_float64(slope) or not has_shape(slope, g):
@@ -289,7 +326,7 @@ cdef class ArrayStep:
         walk_along(&wg, g, <char*> cnp.PyArray_DATA(g), nd, shape)
         walk_along(&wo, by, <char*> cnp.PyArray_DATA(by), nd, shape)
         x = self.a if self.a is not None and is_view(self.a) else None
-        return self.give(bars, owned, shadow, self.i, x, g, kind, &wg, &wo, NULL)
+        return self.give(bars, owned, shadow, self.i, x, g, kind, &wg, &wo, NULL, ends)
 
     cdef bint sum_back(self, Bars bars, set owned) except -1:
         """Of a sum or mean over one axis, or all: `more` is the shape of what was added up, `slope` the axis."""

@@ -1,12 +1,14 @@
 # -- arrays of float64 --------------------------------------------------------------------------------------------------
 #
 # What a step on the tape needs of arrays up to `SMALL` is done here, element by element, with strides: views, broadcast
-# operands and sums over axes are loops over the same elements. Larger arrays go back by the functions of NumPy.
+# operands and sums over axes are loops over the same elements. So are larger ones where rows lie side by side, without the
+# GIL; other larger arrays go back by the functions of NumPy.
 
 cdef enum:
     MOST_AXES = 8
 
-cdef Py_ssize_t SMALL = 4096  # elements; above, NumPy's own loops are worth their calls
+cdef Py_ssize_t SMALL = 4096  # elements; above, other threads may go on, and NumPy's order of going through axes is better
+cdef Py_ssize_t SHORT_ROW = 256  # elements of a row of such an array; below, NumPy
 cdef Py_ssize_t PAIRED_SUMS = 8  # NumPy adds as many terms in pairs, or fewer one after another
 
 # What a step adds to a cotangent d, from g, which arrived, and arrays o and p or the number c.
@@ -98,11 +100,11 @@ cdef inline void stay_at(Walk* w, double* number, int nd) noexcept:
         w.strides[k] = 0
 
 
-cdef inline double element(char* p) noexcept:
+cdef inline double element(char* p) noexcept nogil:
     return (<double*> p)[0]
 
 
-cdef inline double term_of(int kind, double v, double o, double p, double c) noexcept:
+cdef inline double term_of(int kind, double v, double o, double p, double c) noexcept nogil:
     """A product of `v`, which arrived, and a slope."""
     if kind == PLUS:
         return v
@@ -151,7 +153,7 @@ cdef struct Run:  # along one axis: where d, g, o and p begin, and how far apart
 
 # Called with constants for `kind`, `fresh` and `packed`, these are a loop each, of the processor's vectors where the
 # elements lie side by side.
-cdef inline void go_along(int kind, bint fresh, bint packed, Run* r) noexcept:
+cdef inline void go_along(int kind, bint fresh, bint packed, Run* r) noexcept nogil:
     cdef Py_ssize_t k, n = r.n
     cdef Py_ssize_t sd = sizeof(double) if packed else r.sd, sg = sizeof(double) if packed else r.sg
     cdef Py_ssize_t so = sizeof(double) if packed else r.so, sp = sizeof(double) if packed else r.sp
@@ -171,7 +173,7 @@ cdef inline void go_along(int kind, bint fresh, bint packed, Run* r) noexcept:
         (<double*> (d + k * sd))[0] = v if fresh else element(d + k * sd) + v
 
 
-cdef inline void go_by_kind(int kind, bint fresh, bint packed, Run* r) noexcept:
+cdef inline void go_by_kind(int kind, bint fresh, bint packed, Run* r) noexcept nogil:
     if kind == PLUS:
         go_along(PLUS, fresh, packed, r)
     elif kind == MINUS:
@@ -208,7 +210,7 @@ cdef inline void go_by_kind(int kind, bint fresh, bint packed, Run* r) noexcept:
         go_along(LOGARITHM_DOT, fresh, packed, r)
 
 
-cdef void go(int kind, bint fresh, bint is_o, bint is_p, Run* r) noexcept:
+cdef void go(int kind, bint fresh, bint is_o, bint is_p, Run* r) noexcept nogil:
     """d += the terms along one axis; `fresh`: d = the terms. `is_o`, `is_p`: whether there are o and p."""
     cdef Py_ssize_t unit = sizeof(double)
     if r.so == 0 and is_o and not is_p and (kind == TIMES or kind == OVER):
@@ -226,7 +228,7 @@ cdef void go(int kind, bint fresh, bint is_o, bint is_p, Run* r) noexcept:
         go_by_kind(kind, False, False, r)
 
 
-cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d, Walk* g, Walk* o, Walk* p, double c) noexcept:
+cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d, Walk* g, Walk* o, Walk* p, double c) noexcept nogil:
     """d += a product of g and a slope, element by element; `fresh`: d = that instead."""
     cdef cnp.npy_intp at[MOST_AXES]
     cdef Run r
@@ -281,6 +283,19 @@ cdef void accumulate(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d,
             axis -= 1
         if axis < 0:
             return
+
+
+cdef inline bint is_in_rows(Walk* w, int nd, cnp.npy_intp* shape) noexcept:
+    """Whether the elements of a long last axis lie side by side, or are one."""
+    return w == NULL or (
+        nd > 0 and shape[nd - 1] >= SHORT_ROW and (w.strides[nd - 1] == sizeof(double) or w.strides[nd - 1] == 0)
+    )
+
+
+cdef void accumulate_unlocked(int kind, bint fresh, int nd, cnp.npy_intp* shape, Walk* d, Walk* g, Walk* o, Walk* p, double c) noexcept:
+    """`accumulate` of large arrays: other threads go on meanwhile. The caller holds what the walks point to."""
+    with nogil:
+        accumulate(kind, fresh, nd, shape, d, g, o, p, c)
 
 
 cdef cnp.ndarray cross_of(cnp.ndarray u, cnp.ndarray v, cnp.ndarray more):

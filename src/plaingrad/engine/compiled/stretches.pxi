@@ -30,6 +30,7 @@ cdef class Stretches:
         readers: index -> {stretch: what it reads}, of other stretches than the index belongs to.
         made: index -> (piece, entry) of each of these.
         ends: index -> {stretch: what it reads}, of arguments: they belong to stretch 0, and are made before the tape.
+        owners: index -> the array whose memory it is, of arguments of which views are read.
         sources: for each stretch, those whose results it reads, in the order of its own entries.
         is_heavy: tasks with entries that are more than a number's.
         threads: how many threads have recorded tasks.
@@ -40,8 +41,9 @@ cdef class Stretches:
     cdef int32_t* last_change
     cdef int32_t* place  # the piece with the last change
     cdef int32_t* seen  # the stretch that has met an index, NOBODY or SEVERAL
+    cdef char* first_meets  # whether stretch 0 has
     cdef readonly list pieces, needs, bars
-    cdef readonly dict readers, made, ends, sources
+    cdef readonly dict readers, made, ends, sources, owners
     cdef readonly set is_heavy
     cdef readonly int threads
     cdef int piece, stretch
@@ -55,18 +57,20 @@ cdef class Stretches:
         self.last_change = <int32_t*> PyMem_RawMalloc((room + 1) * sizeof(int32_t))
         self.place = <int32_t*> PyMem_RawMalloc((room + 1) * sizeof(int32_t))
         self.seen = <int32_t*> PyMem_RawMalloc((room + 1) * sizeof(int32_t))
-        if self.last_change == NULL or self.place == NULL or self.seen == NULL:
+        self.first_meets = <char*> PyMem_RawCalloc(room + 1, 1)
+        if self.last_change == NULL or self.place == NULL or self.seen == NULL or self.first_meets == NULL:
             raise MemoryError
         for k in range(room + 1):
             self.last_change[k] = self.place[k] = self.seen[k] = NOBODY
         self.pieces, self.needs, self.owner = [], [], []
-        self.readers, self.made, self.ends, self.sources = {}, {}, {}, {}
+        self.readers, self.made, self.ends, self.sources, self.owners = {}, {}, {}, {}, {}
         self.is_heavy = set()
 
     def __dealloc__(self):
         PyMem_RawFree(self.last_change)
         PyMem_RawFree(self.place)
         PyMem_RawFree(self.seen)
+        PyMem_RawFree(self.first_meets)
 
     def scan(self, Bars seeded, most):
         """False where the way back is to be that of one thread. `most` is how many stretches there may be."""
@@ -188,7 +192,13 @@ cdef class Stretches:
         """The stretch in hand has a cotangent for index `i`."""
         if self.stretch != 0:
             self.own.cells[i].bits = NOTHING
+        else:
+            self.first_meets[i] = True
         return 0
+
+    def meets_first(self, Py_ssize_t i):
+        """Whether stretch 0 has anything to do with index `i`."""
+        return self.first_meets[i] != 0 or (<Bars> self.bars[0]).cells[i].bits != NOTHING
 
     cdef bint _read(self, int64_t i, object x) except -1:
         """An entry reads index `i`: operand `x`, None for all of it, or (first, end) in elements of the region."""
@@ -204,6 +214,8 @@ cdef class Stretches:
                 (<set> self.needs[at]).add(self.piece)
                 self.sources.setdefault(self.stretch, {}).setdefault(owner)
             self._note(self.ends if at < 0 else self.readers, i, x)
+            if at < 0 and cnp.PyArray_CheckExact(x) and i not in self.owners:
+                self.owners[i] = steps.owner_of(x)
         if self.seen[i] == NOBODY:
             self.seen[i] = self.stretch
         elif self.seen[i] != self.stretch:

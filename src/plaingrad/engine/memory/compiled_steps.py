@@ -17,12 +17,13 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.engine.memory.bends import BENDS
-from plaingrad.engine.memory.blocks import LARGE, product_in_blocks
+from plaingrad.engine.memory.blocks import LARGE, product_in_blocks, slopes_in_blocks
 from plaingrad.engine.memory.curvatures import curvature_of_two, curvatures
 from plaingrad.engine.memory.indices import frozen_key, winners
 from plaingrad.engine.memory.memory import (
     WHOLE,
     Shadow,
+    owner_of,
     whole_multiple_back,
     whole_sum_back,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "nothing",
     "nothing_here",
     "number_cotangent",
+    "owner_of",
     "product_in_blocks",
     "project",
     "quiet",
@@ -78,6 +80,7 @@ __all__ = [
     "read_number_back",
     "real_part_back",
     "rule_of",
+    "slopes_in_blocks",
     "span_of",
     "square_slope",
     "unbroadcast",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import _thread
 import contextvars
+import itertools
 import os
 from queue import SimpleQueue
 from typing import Any
@@ -45,6 +46,7 @@ class WayBack:
         self.tape = tape
         self.undone = undone
         self.shadows = [shadow, *[bars and Shadow(0, bars) for bars in found.bars[1:]]]
+        self.shared = shared_ends(found, self.shadows)
         self.rank = {stretch: n for n, stretch in enumerate(order_of(found.sources, len(self.shadows)))}
         self.readers = found.readers
         self.ends = found.ends
@@ -162,7 +164,8 @@ class WayBack:
 
     def _take_in_ends(self) -> None:
         for index, readers in self.ends.items():
-            self._take_in(0, index, readers)
+            if index not in self.shared:
+                self._take_in(0, index, readers)
 
 
 def order_of(sources: dict[int, Any], count: int) -> list[int]:
@@ -179,6 +182,37 @@ def order_of(sources: dict[int, Any], count: int) -> list[int]:
                 todo.append(source)
     met = [*order][1:]
     return [0, *reversed(met), *[n for n in range(count) if n not in order]]
+
+
+def shared_ends(found: Any, shadows: list[Any]) -> set[int]:
+    """Give tasks that read parts of an argument which do not overlap one array for its cotangent; these arguments.
+
+    So there is one array instead of one for each task, and nobody adds them up when the tasks are over.
+    """
+    shared = set()
+    for index, owner in found.owners.items():
+        readers = found.ends[index]
+        if len(readers) < 2 or found.meets_first(index) or not are_apart([*readers.values()]):
+            continue
+        if type(owner) is not np.ndarray or owner.dtype != float or owner.base is not None:
+            continue
+        first = shadows[0]
+        first.view(index, owner)
+        for stretch in readers:
+            shadow = shadows[stretch]
+            shadow.bars[index] = first.bars[index]
+            shadow.laid[index] = first.laid[index]
+            shadow.owned.add(index)
+        shared.add(index)
+    return shared
+
+
+def are_apart(spans: list[Any]) -> bool:
+    """Whether these (first, end) do not overlap; None is everything."""
+    if None in spans:
+        return False
+    spans.sort()
+    return all(before[1] <= after[0] for before, after in itertools.pairwise(spans))
 
 
 def pieces_of(found: Any) -> list[Piece]:
