@@ -3,6 +3,7 @@
     python -m benchmarks.concurrency                # all kinds of work
     python -m benchmarks.concurrency --work arrays  # one
     python -m benchmarks.concurrency --check        # exit status 1 when a target is missed: for a quiet machine
+    python -m benchmarks.concurrency --racy 10000   # gradients of programs that race: see `racy`
 
 The reverse pass is that of `grad`: a pullback of `vjp` first looks whether the arrays that it reads have been changed.
 In alternation, the least of several turns. A speedup is the time in one thread by that in threads. That of the program
@@ -24,6 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 import plaingrad
+from benchmarks.concurrency import racy
 from plaingrad.engine.reverse.run import Run
 
 TASKS, WORKERS = 4, 2
@@ -123,7 +125,10 @@ def main():
     parser.add_argument("--work", choices=sorted(TARGETS))
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--racy", type=int, metavar="TURNS")
     options = parser.parse_args()
+    if options.racy:
+        return racy.main(options.racy)
     missed = 0
     print(f"{'work':9}{'':14}{'one thread':>11}{'threads':>9}{'speedup':>9}{'processor time':>16}")
     for name in [options.work] if options.work else sorted(TARGETS):
