@@ -403,3 +403,25 @@ def test_awaited_code_and_recursion():
 
     event = check(explain(f, 2, 0.0), "cotangent", inner, "math.sqrt(x)", "inf", "math.sqrt")
     assert event.incoming == 1.0
+
+
+def test_inputs_without_influence_for_one_reason_are_told_together():
+    def lowest(xs):
+        return min(xs) * 1.0
+
+    text = repr(plaingrad.explain(lowest, [1.0, *range(2, 200), 5.0, 6.0, 7.0]))
+    assert "xs[199] to xs[201], 3 inputs: have no influence on the result" in text and len(text.splitlines()) < 6
+    found = plaingrad.explain(lambda x: np.histogram(x, bins=4)[0].sum() * 1.0, np.array([0.1, 0.5, 0.9]))
+    lines = repr(found).splitlines()
+    assert len(set(lines)) == len(lines)  # no reason twice
+
+
+def test_zero_times_the_logarithm_of_zero_has_a_hint():
+    def entropy(s):
+        p = np.exp(np.where(np.arange(4) < 2, s, -np.inf))
+        p = p / p.sum()
+        return -(p * np.log(p)).sum()
+
+    with np.errstate(all="ignore"):
+        found = plaingrad.explain(entropy, np.array([0.1, 0.2, 0.3, 0.4]))
+    assert "scipy.special.xlogy" in found.hint and "at [2] and 1 other of 4" in repr(found)

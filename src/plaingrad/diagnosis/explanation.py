@@ -79,13 +79,24 @@ class Explanation:
             made.append(("text", event.sentence() + self._whether_constant(event)))
             if event.what == "cotangent" and self.hint:
                 made.append(("hint", self.hint))
-        for one in self.without_influence:
-            made.append(("place", f"{one.path}: {WORDS[one.influence]}"))
-            for cut in one.cuts:
-                made.append(("text", f"{cut.place}: {cut.why}"))
-            if not one.cuts:
-                made.append(("text", self._without_a_cut(one)))
+        made += self._lines_of_inputs()
         made += [("note", note) for note in self.notes]
+        return made
+
+    def _lines_of_inputs(self) -> list[tuple[str, str]]:
+        """The inputs without influence; those that follow on one another for the same reasons in one line."""
+        groups: list[tuple[str, dict[str, None], list[str]]] = []
+        for one in self.without_influence:
+            why = dict.fromkeys([f"{cut.place}: {cut.why}" for cut in one.cuts] or [self._without_a_cut(one)])
+            if groups and groups[-1][:2] == (one.influence, why):
+                groups[-1][2].append(one.path)
+            else:
+                groups.append((one.influence, why, [one.path]))
+        made: list[tuple[str, str]] = []
+        for influence, why, paths in groups:
+            named = paths[0] if len(paths) == 1 else f"{paths[0]} to {paths[-1]}, {len(paths)} inputs"
+            made.append(("place", f"{named}: {(WORDS if len(paths) == 1 else WORDS_OF_MANY)[influence]}"))
+            made += [("text", text) for text in why]
         return made
 
     def _whether_constant(self, event: Event) -> str:
@@ -153,6 +164,7 @@ class Explanation:
 
 
 WORDS = {"none": "has no influence on the result", "zero": "its gradient is zero"}
+WORDS_OF_MANY = {"none": "have no influence on the result", "zero": "their gradients are zero"}
 
 
 def place_json(place: Place | None) -> Any:

@@ -40,7 +40,9 @@ class Bad:
         """Which element, in words; empty for a number."""
         if not self.index:
             return ""
-        others = "" if self.count == 1 else f" and {self.count - 1} others of {self.size}"
+        others = (
+            "" if self.count == 1 else f" and {self.count - 1} other{'s' * (self.count > 2)} of {self.size}"
+        )
         return f" at [{', '.join(map(str, self.index))}]{others}"
 
 

@@ -20,11 +20,22 @@ HINT_ZERO = (
     "A product with 0 does not undo an infinite slope: 0 * inf is nan. Choose by a branch, or make the argument of"
     " `{name}` harmless where it does not count."
 )
+HINT_INFINITE = (
+    "0 times an infinite value is nan, and so are its slopes. For x * log(y) there is scipy.special.xlogy(x, y), which"
+    " is 0 where x is. Else keep infinite values from being computed: np.where(condition, x, 1.0) before the function."
+)
 
 
 def hint_of(back: Back, tape: Any) -> str:
     """What the first cotangent that is not finite comes from, if it is a known pattern."""
     for event in back.events:
+        if (
+            event.what == "cotangent"
+            and event.step.name == "*"
+            and has_zero(event.step.operands, event.bad.index)
+        ):
+            if any(is_number(x) and is_infinite(element(x, event.bad.index)) for x in event.step.operands):
+                return HINT_INFINITE
         if (
             event.what != "cotangent"
             or event.incoming is None
@@ -45,6 +56,11 @@ def hint_of(back: Back, tape: Any) -> str:
             seen |= set(outputs)
         return ""
     return ""
+
+
+def is_infinite(value: Any) -> bool:
+    """Whether a number is infinite."""
+    return value is not None and abs(value) == float("inf")
 
 
 def has_zero(operands: Any, index: tuple[int, ...]) -> bool:

@@ -29,7 +29,10 @@ from plaingrad.rewrite import CURRENT, PLAIN
 ENTRY = 16  # bytes of an operation on numbers in the compiled core
 TRIPLE = 80  # and in a list: three references, a float, an int
 NUMBER = 72  # bytes of a number that is filed: a float, and its place in the table
-OBJECT = 250  # bytes of a step or pullback, its tuples and cells
+OBJECT, PART = (
+    250,
+    60,
+)  # bytes of a step or pullback, its tuples and cells; of each of two in a triple of a list
 DEEPEST = 8  # functions in functions, containers in containers
 MOST = 5000  # objects that are looked at for one entry
 FEWEST = 64  # entries between two looks at numbers alone
@@ -52,17 +55,17 @@ class Account:
             self.__init__()  # type: ignore[misc]
         start, self.entries = 3 * self.entries, length
         if type(tape) is list:
-            added = TRIPLE * (length - start // 3)
+            added, each = TRIPLE * (length - start // 3), PART
             marks = [i < 0 for i in tape[start + 1 :: 3]]
             held: Iterable[Any] = [
                 *compress(tape[start::3], marks),
                 *compress(tape[start + 2 :: 3], marks),
             ]
         else:
-            added = ENTRY * (length - start // 3)
+            added, each = ENTRY * (length - start // 3), OBJECT
             held = tape.held(start)
         for x in held:
-            added += OBJECT + sum([self._new(owner) for owner in owners_in(x)])
+            added += each + sum([self._new(owner) for owner in owners_in(x)])
         self.bytes += added
         return added
 
