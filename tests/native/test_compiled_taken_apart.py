@@ -110,6 +110,17 @@ def rated(x):
     return {"a": x}["a"] * RATE
 
 
+def test_an_array_that_may_be_none_is_followed():
+    def f(a, x):
+        weights = None
+        if x > 0.1:
+            weights = a * x
+        return float(np.sum(weights)) if weights is not None else 0.0
+
+    a = np.array([0.5, 1.5])
+    assert [plaingrad.grad(f, 1, tier="native")(a, x) for x in (0.7, 0.0)] == [2.0, 0.0]
+
+
 def test_a_compiled_function_is_not_followed_with_another_global_than_its_own(monkeypatch):
     assert rated(3.0) == 6.0
     assert plaingrad.grad(rated)(3.0) == 2.0

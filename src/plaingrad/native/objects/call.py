@@ -78,6 +78,7 @@ class Call:
         first: how many parameters come before the arguments: of the object of a method.
         rows: whether long lists are arrays, one for each field of their entries.
         enters: whether functions that the user compiled are followed too.
+        bare: whether variables that are None hold nothing.
     """
 
     function: FunctionType
@@ -91,6 +92,7 @@ class Call:
     rows: bool
     compiled: Any = None
     enters: bool = False
+    bare: bool = False
 
     def ranges(self, count: int) -> list[tuple[int, int]]:
         """Where the numbers and arrays of each of so many arguments begin and end."""
@@ -163,7 +165,12 @@ def flat_of(call: Call) -> Flat:
         NativeError: the call changes what it also reads from outside.
     """
     known = _made.of(call.function)
-    key = call.kind, call.enters, tuple(sorted(compiled.options_of(call.compiled).items(), key=repr))
+    key = (
+        call.kind,
+        call.enters,
+        call.bare,
+        tuple(sorted(compiled.options_of(call.compiled).items(), key=repr)),
+    )
     found = known.get(key)
     if found is None or not found.whole.is_current():
         found = known[key] = followed(call)
@@ -179,7 +186,7 @@ def followed(call: Call, to_the_end: bool = False) -> Flat:
 
 
 def _followed(call: Call, to_the_end: bool) -> Flat:
-    f, whole = call.function, Whole(steps=STEPS, enters=call.enters)
+    f, whole = call.function, Whole(steps=STEPS, enters=call.enters, bare=call.bare)
     if to_the_end:
         whole.obstacles, whole.space[UNKNOWN.name] = [], None
     whole.space.update({k: f.__globals__[k] for k in ("__name__", "__builtins__") if k in f.__globals__})
@@ -228,11 +235,15 @@ def places_of(frame: Frame, given: dict[str, Any], made: Any) -> dict[int, int]:
 
 
 def attempts(call: Call) -> Iterator[tuple[Call, Flat]]:
-    """The ways of taking a call apart: functions that the user compiled as they are, then followed too."""
+    """The ways of taking a call apart: functions that the user compiled as they are, then followed too; see `Whole`."""
     found = flat_of(call)
     yield call, found
     if found.whole.compiled and not call.enters:
         call = replace(call, enters=True)
+        found = flat_of(call)
+        yield call, found
+    if found.whole.some_none:
+        call = replace(call, bare=True)
         yield call, flat_of(call)
 
 
@@ -276,7 +287,9 @@ def value_and_gradient(
                     return _run(f, args, kwargs, call, found)
                 except NativeError as error:
                     reason = f"\n  Taken apart, it is refused too: {error}"
-                    if found.whole.compiled:  # it is tried in another way, now and the next time
+                    if (
+                        found.whole.compiled or found.whole.some_none
+                    ):  # it is tried in another way, now and the next time
                         found.refused[key] = reason
     except NativeError as error:  # the arguments are nothing that can be taken apart
         reason = f"\n  Taken apart, it is refused too: {error}"

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.native.objects.merging import Merged, atom
+from plaingrad.native.objects.merging import Merged, atom, zeros
 from plaingrad.native.objects.values import (
     GIVEN,
     ONCE,
     UNKNOWN,
+    UNSET,
     Items,
     Leaf,
     Maybe,
@@ -75,6 +76,8 @@ class Whole:
         given: the objects in the arguments.
         enters: whether functions that the user compiled are followed too.
         compiled: whether one is called.
+        bare: whether variables that are None hold nothing, for they may be arrays where they are not, else zeros.
+        some_none: whether there are any.
         steps: see `Steps`.
     """
 
@@ -94,6 +97,8 @@ class Whole:
     given: list[int] = field(default_factory=list)
     enters: bool = False
     compiled: bool = False
+    bare: bool = False
+    some_none: bool = False
     steps: Any = None
 
     def fresh(self, base: str) -> str:
@@ -107,6 +112,11 @@ class Whole:
     def new(self) -> int:
         """A place in the heap."""
         return next(self.numbers)
+
+    def stand_in(self, x: Any) -> Any:
+        """What a variable that is None holds; `x` is what it is when it is not."""
+        self.some_none = True
+        return UNSET if self.bare else zeros(x)
 
     def check(self, look: Callable[..., Any], *args: Any) -> Any:
         """What `look` finds now; it must find the same whenever what is made is used."""
@@ -299,7 +309,7 @@ class Frame:
         for s in states:
             s.names.update({f"#{k}": x for k, x in enumerate(self.pins)})
         try:
-            merged = Merged(states, self.whole.fresh, self.whole.new)
+            merged = Merged(states, self.whole.fresh, self.whole.new, self.whole.stand_in)
         except Refused as error:
             raise self.refuse(error.args[0]) from None
         for k in range(len(self.pins)):

@@ -42,12 +42,20 @@ class Merged:
 
     Attributes:
         target: it.
+        stand_in: what a variable that is None holds, for Numba to know its type.
         moves: (a variable of it, what it is assigned in each of the states; None for nothing).
         made: the names of variables that are new.
     """
 
-    def __init__(self, states: list[State], fresh: Callable[[str], str], new: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        states: list[State],
+        fresh: Callable[[str], str],
+        new: Callable[[], int],
+        stand_in: Callable[[Any], Any] = lambda _: UNSET,
+    ) -> None:
         self.states = states
+        self.stand_in = stand_in
         self.fresh = fresh
         self.new = new
         self.target = State()
@@ -107,7 +115,7 @@ class Merged:
                 tests.append(UNSET if v is UNSET else Static(is_nothing(v)))
                 inside.append(UNSET if is_nothing(v) else v)
         some = next((v for v in inside if v is not UNSET), UNSET)
-        inside = [stand_in(some) if is_nothing(v) else x for v, x in zip(values, inside, strict=True)]
+        inside = [self.stand_in(some) if is_nothing(v) else x for v, x in zip(values, inside, strict=True)]
         return Maybe(self.value(tests, name), self.value(inside, name))
 
     def leaf(self, values: list[Any], name: str) -> Leaf:
@@ -208,11 +216,11 @@ class Merged:
         return first + last
 
 
-def stand_in(x: Any) -> Any:
-    """What a variable that is None holds, for Numba to have a type for it: zeros in the place of numbers."""
+def zeros(x: Any) -> Any:
+    """What stands for a value where that is None: zeros in the place of numbers."""
     if isinstance(x, Leaf) or is_number(x):
         return Static(0)
-    return with_contents(x, list(map(stand_in, contents(x)))) if isinstance(x, Tup) else UNSET
+    return with_contents(x, list(map(zeros, contents(x)))) if isinstance(x, Tup) else UNSET
 
 
 def is_nothing(x: Any) -> bool:
