@@ -22,8 +22,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 from plaingrad.cli import survey  # noqa: E402
 
 # One process each, so that one that does not come back costs its own part only; several for the long ones.
-PARTS = {"stats": 8, "special": 2, "integrate": 2, "optimize": 2}
+PARTS = {"stats": 8, "special": 2, "integrate": 2, "optimize": 2, "variants_numbers": 2}
 NAMES = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats".split()
+NAMES += ["variants_arrays", "variants_numbers"]
 WORKERS = 2
 LONGEST = 12  # seconds of the processor that one case may take
 RIGHT, PARTLY, REFUSED, OPEN, CONSTANT, UNCHECKED = (
@@ -118,7 +119,7 @@ def by_function(cases: dict[str, dict[str, list[str]]], names: set[str]) -> dict
 def together(found: list[tuple[str, list[str]]]) -> tuple[str, list[str]]:
     """One word for several cases."""
     refused = [label for label, verdicts in found if "refused" in verdicts]
-    bad = [label for label, verdicts in found if {"wrong", "crashed"} & set(verdicts)]
+    bad = [label for label, verdicts in found if {"wrong", "crashed", "nan"} & set(verdicts)]
     right = [label for label, verdicts in found if "right" in verdicts]
     if bad:
         return OPEN, bad

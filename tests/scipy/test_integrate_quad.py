@@ -104,6 +104,24 @@ def test_functions_that_are_followed():
         check(lambda a: si.tanhsinh(lambda x: np.exp(a * x), 0, a).integral, slope)
 
 
+@pytest.mark.skipif(not hasattr(si, "tanhsinh"), reason="newer SciPy")
+def test_tanhsinh_to_infinity():
+    """It asks for the integrand at infinity, where slopes are nothing times infinity: they were nan."""
+    root = math.sqrt(math.pi)
+    check(
+        lambda a: si.tanhsinh(lambda x, b: np.exp(-b * x * x), -np.inf, np.inf, args=(a,)).integral,
+        -root / 2 * A**-1.5, 0.75 * root * A**-2.5,
+    )  # fmt: skip
+    check(lambda a: si.tanhsinh(lambda x: 1 / (a + x * x), -np.inf, np.inf).integral, -math.pi / 2 * A**-1.5)
+    check(lambda a: si.tanhsinh(lambda x: np.exp(-x), a, np.inf).integral, -math.exp(-A))
+    check(lambda a: si.tanhsinh(lambda x: -a * x * x, -np.inf, np.inf, log=True).integral, -0.5 / A)
+    ends = np.array([0.3, 0.4, 0.5])
+    plain = si.tanhsinh(lambda x: np.exp(-x), ends, np.inf).integral.sum()
+    value, slopes = plaingrad.value_and_grad(lambda a: si.tanhsinh(lambda x: np.exp(-x), a, np.inf).integral.sum())(ends)
+    assert value == plain
+    np.testing.assert_allclose(slopes, -np.exp(-ends))
+
+
 @pytest.mark.skipif(not hasattr(si, "nsum"), reason="newer SciPy")
 def test_infinite_sums():
     geometric = math.exp(-A)

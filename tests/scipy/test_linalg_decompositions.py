@@ -336,3 +336,19 @@ def test_batches():
         moves(f, a, nested=False)
     moves(lambda a, b: squares(sl.eigh(a, b)), a, positive(3, 3), nested=False)
     moves(lambda d, e: sl.eigh_tridiagonal(d, e)[0], a[:, 0], a[0, :1, :2], nested=False)
+
+
+@pytest.mark.parametrize("name", ["qr", "rq", "svd", "qr_insert"])
+def test_the_only_column_that_completes_a_basis_moves(name):
+    """It is determined but for its sign; forwards it was nan."""
+    tall = np.cos(np.arange(12.0) ** 1.3).reshape(4, 3)
+    functions = {
+        "qr": (sl.qr, tall), "rq": (sl.rq, tall.T), "svd": (sl.svd, tall),
+        "qr_insert": (lambda a: sl.qr_insert(*sl.qr(a), a[0] * a[1], 1), tall[:3]),
+    }  # fmt: skip
+    f, x = functions[name]
+    v = np.sin(2.0 + np.arange(float(x.size))).reshape(x.shape)
+    tangents = plaingrad.jvp(f, (x,), (v,))[1]
+    h = 1e-5
+    for tangent, above, below in zip(tangents, f(x + h * v), f(x - h * v), strict=True):
+        np.testing.assert_allclose(tangent, (above - below) / (2 * h), atol=1e-7)

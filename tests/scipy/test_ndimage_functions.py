@@ -96,3 +96,20 @@ def test_values_are_those_of_scipy():
         return x.sum()
 
     plaingrad.grad(checked)(IMAGE)
+
+
+def test_euclidean_distances_in_the_sampling():
+    """Background has the distance 0 whatever the sampling is: the slope there is 0, and was nan."""
+    inside = IMAGE > 0.2
+    assert not inside.all()
+    agrees(lambda s: ndimage.distance_transform_edt(inside, sampling=s), [1.1, 0.8], 1e-6)
+    distances, places = ndimage.distance_transform_edt(inside, sampling=[1.1, 0.8], return_indices=True)
+
+    def both(s):
+        found = ndimage.distance_transform_edt(inside, sampling=s, return_indices=True)
+        assert np.array_equal(found[1], places)
+        return found[0].sum()
+
+    value, slope = plaingrad.value_and_grad(both)(np.array([1.1, 0.8]))
+    assert value == distances.sum()
+    assert slope @ [1.1, 0.8] == pytest.approx(value)  # distances are homogeneous

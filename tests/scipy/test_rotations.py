@@ -57,6 +57,7 @@ CASES = {
     "power": (lambda x: (Rotation.from_rotvec(R) ** x[0]).as_quat(), [1.7]),
     "whole power": (lambda x: (Rotation.from_rotvec(x) ** -1).as_quat(), R),
     "mean": (lambda x: Rotation.from_rotvec(0.3 * x).mean([1, 2, 3]).as_quat(), R),
+    "mean of two": (lambda x: Rotation.from_rotvec(0.3 * x).mean().as_quat(), R[:2]),  # equal eigenvalues besides
     "weights of a mean": (lambda w: Rotation.from_rotvec(0.3 * R).mean(w).as_quat(), [1.0, 2.0, 3.0]),
     "alignment": (lambda x: both(Rotation.align_vectors(x, V)), R),
     "weights of an alignment": (lambda w: both(Rotation.align_vectors(R, V, w)), [1.0, 2.0, 3.0]),

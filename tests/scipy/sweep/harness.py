@@ -12,9 +12,9 @@ import numpy as np
 import plaingrad
 from plaingrad.errors import PlaingradError
 
-RIGHT, REFUSED, CRASHED, WRONG, UNCLEAR, RAISES = "right", "refused", "crashed", "wrong", "unclear", "raises"
-BAD = (CRASHED, WRONG)
-ORDER = (RIGHT, RAISES, REFUSED, UNCLEAR, CRASHED, WRONG)  # the worst last
+RIGHT, REFUSED, CRASHED, WRONG, UNCLEAR, RAISES, NAN = "right", "refused", "crashed", "wrong", "unclear", "raises", "nan"
+BAD = (NAN, CRASHED, WRONG)
+ORDER = (RIGHT, RAISES, REFUSED, UNCLEAR, NAN, CRASHED, WRONG)  # the worst last
 
 
 @dataclass
@@ -30,6 +30,7 @@ class Case:
     step: float = 1e-4
     nested: bool = True
     late: bool = False  # its derivative takes minutes: it is named on the page, and not computed
+    free: bool = False  # what nobody determines is in it, so that forwards it is nan, as the documentation says
     constant: bool = False  # the function's result does not vary with x, and only stands in a program that does
 
     @property
@@ -183,6 +184,8 @@ def judged(found, key, compute, expected, error, scale, v, case):
     off = abs(along - expected)
     if not np.isfinite(expected):
         verdict = UNCLEAR
+    elif not np.isfinite(along) and error < 1e-2 * scale:
+        verdict = REFUSED if case.free else NAN
     elif off <= case.loose * scale + 30 * error:
         verdict = RIGHT if error < 1e-2 * scale else UNCLEAR
     else:

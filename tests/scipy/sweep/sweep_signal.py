@@ -151,7 +151,7 @@ each("bode freqresp", lambda f, x: f((x[:2], x[2:]), w=[0.5, 1.5])[1], P, forms=
 each("dbode dfreqresp", lambda f, x: f((x[:2], stable(x), 0.1), w=[0.5, 1.5])[1], P, forms=())
 for method in ("zoh", "bilinear", "euler", "foh", "impulse"):
     add("cont2discrete", lambda f, x, method=method: f((S[0] * x[0], *S[1:3], 0.0 * S[3]), 0.1 * x[1], method=method)[:4], P, label=method, forms=())
-add("place_poles", lambda f, x: f(S[0] * x[0], S[1], [-1.0, -3.0]).gain_matrix, P, forms=())
+add("place_poles", lambda f, x: f(S[0] * x[0], S[1], [-1.0, -3.0]).gain_matrix, P, forms=(), free=True)
 # waves
 each("chirp", lambda f, x: f(TIMES, x[0], 2.0, x[1] + 1), P, forms=())
 each("gausspulse", lambda f, x: f(TIMES, x[0] + 1.0), P, forms=())

@@ -3,7 +3,7 @@
 import importlib
 import warnings
 
-NAMES = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats".split()
+NAMES = "fft integrate interpolate linalg ndimage optimize signal sparse spatial special stats variants_arrays variants_numbers".split()
 
 
 def all_of(names=NAMES):

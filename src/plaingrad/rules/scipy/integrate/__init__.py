@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
-from plaingrad.rules.scipy.integrate import boundary, initial, quadrature, samples, sums
+from plaingrad.rules.scipy.integrate import boundary, initial, quadrature, samples, sums, tanh_sinh
 
 
 def rules() -> Iterable[Rule]:
     """All of them."""
-    return [*quadrature.RULES, *initial.RULES, *boundary.RULES, *sums.RULES, *samples.RULES]
+    return [*quadrature.RULES, *initial.RULES, *boundary.RULES, *sums.RULES, *samples.RULES, *tanh_sinh.RULES]

@@ -113,7 +113,7 @@ def qr(f, a, overwrite_a=False, lwork=None, mode="full", pivoting=False, check_f
         if raw:
             unknown = tuple([np.full(np.shape(part), np.nan) for part in z[0]])
             return (unknown, r_dot, *after)
-        return (with_unknown(q_dot, np.shape(z[0])[1]), r_dot, *after)
+        return (with_unknown(q_dot, z[0]), r_dot, *after)
 
     return z, qr_pullback, qr_pushforward
 
@@ -154,7 +154,7 @@ def rq(f, a, overwrite_a=False, lwork=None, mode="full", check_finite=True):
             r_dot = np.concatenate([np.zeros((m, width - k)), r_dot], 1)
         if single:
             return r_dot
-        return r_dot, adjoint(with_unknown(q_dot, np.shape(z[1])[0]))[::-1]
+        return r_dot, adjoint(with_unknown(q_dot, adjoint(z[1][::-1])))[::-1]
 
     return z, rq_pullback, rq_pushforward
 

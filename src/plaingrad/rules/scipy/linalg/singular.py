@@ -159,15 +159,22 @@ def svd(f, a, full_matrices=True, compute_uv=True, overwrite_a=False, check_fini
         u, s, vh = z
         u_dot, s_dot, vh_dot = svd_dot(a_dot, u[:, :k], s, vh[:k])
         u_dot, vh_dot = phases_dot(u[:, :k], vh[:k], u_dot, vh_dot)
-        return with_unknown(u_dot, np.shape(u)[1]), s_dot, adjoint(with_unknown(adjoint(vh_dot), np.shape(vh)[0]))
+        return with_unknown(u_dot, u), s_dot, adjoint(with_unknown(adjoint(vh_dot), adjoint(vh)))
 
     return z, svd_pullback, svd_pushforward
 
 
-def with_unknown(x_dot: Any, n: int) -> Any:
-    """`x_dot` with nan up to `n` columns: what those hold is no function of the matrix."""
-    rows, k = np.shape(x_dot)
-    return x_dot if k == n else np.concatenate([x_dot, np.full((rows, n - k), np.nan)], 1)
+def with_unknown(x_dot: Any, x: Any) -> Any:
+    """`x_dot`, of the first columns of the basis x, with those of the others: nan where they are no function of the matrix.
+
+    A single real column is determined but for its sign: it stays orthogonal to the first ones.
+    """
+    (rows, k), n = np.shape(x_dot), np.shape(x)[1]
+    if k == n:
+        return x_dot
+    if n == k + 1 and np.isrealobj(x):
+        return np.concatenate([x_dot, -x[:, :k] @ (adjoint(x_dot) @ x[:, k:])], 1)
+    return np.concatenate([x_dot, np.full((rows, n - k), np.nan)], 1)
 
 
 def values_rule(a: Any, s: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy import forms
-from plaingrad.rules.scipy.ndimage import calling, filters, fourier, interpolation, orders
+from plaingrad.rules.scipy.ndimage import calling, distances, filters, fourier, interpolation, orders
 
 
 def rules() -> Iterable[Rule]:
@@ -14,4 +14,4 @@ def rules() -> Iterable[Rule]:
     return forms.gathered()
 
 
-__all__ = ["calling", "filters", "fourier", "interpolation", "orders"]
+__all__ = ["calling", "distances", "filters", "fourier", "interpolation", "orders"]

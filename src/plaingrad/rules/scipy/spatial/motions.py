@@ -21,6 +21,7 @@ from plaingrad.rules.scipy.spatial.rotations import (
     backend,
     formulas,
     largest,
+    largest_eigenvector,
     moved,
     nearest,
     numbers,
@@ -164,7 +165,7 @@ def mean(value, matrix, weights, axis=None):
     r, t = parts(matrix)
     q = quaternion_of(r)
     w = q if weights is None else numbers(weights)[:, None] * q
-    vector = np.linalg.eigh(np.swapaxes(w, 0, 1) @ q)[1][:, -1]
+    vector = largest_eigenvector(np.swapaxes(w, 0, 1) @ q)
     middle = t.mean(0) if weights is None else numbers(weights) @ t / numbers(weights).sum()
     return moved(value, joined(matrix_of(vector), middle))
 

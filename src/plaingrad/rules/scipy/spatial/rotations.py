@@ -23,6 +23,7 @@ from plaingrad.rules.scipy.implicit import (
     is_active,
     outside,
     refuse,
+    solved,
     underived,
 )
 from plaingrad.rules.scipy.spatial import quaternions as quats
@@ -274,8 +275,24 @@ def mean(value, quat, weights, axis=None):
     if axis not in (None, 0, (0,), -1, (-1,)):
         refuse(ROTATION.mean, "along other axes than all")
     w = q if weights is None else numbers(weights)[:, None] * q
-    vector = np.linalg.eigh(np.swapaxes(w, 0, 1) @ q)[1][:, -1]
-    return moved_quaternion(value, vector)
+    return moved_quaternion(value, largest_eigenvector(np.swapaxes(w, 0, 1) @ q))
+
+
+@outside
+def largest_eigenpair(order, m):
+    """The largest eigenvalue of a symmetric matrix, its eigenvector, and the Jacobian of the equations of both."""
+    values, vectors = np.linalg.eigh(m)
+    top, vector = values[-1], vectors[:, -1]
+    n = np.shape(m)[0]
+    below = np.concatenate([vector, np.zeros(1)])[None]
+    return top, vector, np.concatenate([np.concatenate([m - top * np.eye(n), -vector[:, None]], 1), below], 0)
+
+
+def largest_eigenvector(m):
+    """The eigenvector, by the equations (M - s) v = 0 and v.v = 1: other eigenvalues may be equal to each other."""
+    top, vector, jacobian = largest_eigenpair(m)
+    residual = np.concatenate([m @ vector - top * vector, np.zeros(1)])
+    return solved(np.concatenate([vector, np.array([top])]), residual, jacobian)[:-1]
 
 
 @formula("reduce")
