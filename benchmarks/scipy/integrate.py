@@ -55,6 +55,22 @@ def quad(p):
     return integrate.quad(lambda x: np.exp(-p[0] * x * x) * np.cos(p[1] * x), 0.0, 3.0)[0]
 
 
+LINES = np.linspace(0.1, 2.9, 30)
+
+
+@program("quad, a spectrum of 30 lines", np.linspace(0.5, 1.5, 30), goal=6)
+def quad_of_spectrum(p):
+    def absorbed(x):
+        return 1.0 - np.exp(-np.sum(p / (1.0 + 30.0 * (x - LINES) ** 2)))
+
+    return integrate.quad(absorbed, 0.0, 3.0)[0]
+
+
+@program("dblquad, 2 parameters", np.array([0.7, 1.3]), goal=None)
+def dblquad(p):
+    return integrate.dblquad(lambda y, x: np.exp(-p[0] * x * x - p[1] * y * y), 0.0, 1.0, 0.0, 1.0)[0]
+
+
 @program("simpson, 10^5 points", HEIGHTS, goal=4)
 def simpson(y):
     return integrate.simpson(y * y, dx=1e-3)

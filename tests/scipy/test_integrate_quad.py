@@ -177,3 +177,57 @@ def test_complex_functions_are_taken_apart():
     decay = lambda x: np.array(si.quad(lambda t, a: np.exp((1j * a - 1) * t), 0.0, np.inf, args=(x[0],), complex_func=True)[0])
     slope = plaingrad.grad(lambda a: decay(np.stack([a])).real.sum())(0.7)
     assert abs(slope - (1j / (1 - 0.7j) ** 2).real) < 1e-9  # the integral is 1 / (1 - i a)
+
+
+def test_an_integrand_is_called_with_all_nodes_only_where_that_is_the_same():
+    seen = []
+
+    def remembering(p):
+        return si.quad(lambda x: (seen.append(x), np.exp(-p * x))[1], 0.0, 1.0)[0]
+
+    expected = np.exp(-0.7) / 0.7 - (1 - np.exp(-0.7)) / 0.7**2
+    assert plaingrad.grad(remembering)(0.7) == pytest.approx(expected, rel=1e-9)
+    assert {type(x) for x in seen} == {float}
+
+    def spread(q):  # of a number there is none, of all nodes there is
+        return si.quad(lambda x: np.exp(-0.7 * x) + q * np.std(x) + q * x, 0.0, 1.0)[0]
+
+    assert plaingrad.grad(spread)(0.0) == pytest.approx(0.5, rel=1e-9)
+
+    def counted(q):
+        return si.quad(lambda x: x + q * np.size(x) * x, 0.0, 1.0)[0]
+
+    assert plaingrad.grad(counted)(0.0) == pytest.approx(0.5, rel=1e-9)
+
+    def branching(q):
+        return si.quad(lambda x: q * x * x if x < 2.0 else q * x, 0.0, 1.0)[0]
+
+    assert plaingrad.grad(branching)(1.5) == pytest.approx(1 / 3, rel=1e-9)
+
+
+def test_an_integrand_of_arrays_is_evaluated_once_for_its_derivative():
+    calls = []
+
+    class Model:
+        def __init__(self, p):
+            self.p = p
+
+        def at(self, x):
+            calls[-1] += 1
+            return np.exp(-self.p[0] * x) * np.sin(self.p[1] * x)
+
+    def f(p):
+        calls.append(0)
+        model = Model(p)
+        return si.quad(lambda x: model.at(x), 0.0, 3.0)[0]
+
+    p = np.array([0.7, 1.3])
+    f(p)
+    slopes = plaingrad.grad(f)(p)
+    h = 1e-5
+    differences = [(f(p + h * e) - f(p - h * e)) / (2 * h) for e in np.eye(2)]
+    np.testing.assert_allclose(slopes, differences, rtol=1e-8)
+    assert calls[1] < 6 * calls[0]
+    curve = plaingrad.hessian(f)(p)
+    steps = [(plaingrad.grad(f)(p + 1e-4 * e) - plaingrad.grad(f)(p - 1e-4 * e)) / 2e-4 for e in np.eye(2)]
+    np.testing.assert_allclose(curve, steps, rtol=1e-6)

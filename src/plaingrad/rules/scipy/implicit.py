@@ -10,7 +10,7 @@ so every order is right. Nothing of a solver is ever differentiated itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from inspect import Signature, signature
+from inspect import Parameter, Signature, signature
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -145,25 +145,48 @@ _rules.append(Rule(is_active, "asks", source=source_of(is_active)))
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
+class Parameters:
+    """Those of a function.
+
+    Attributes:
+        sign: its signature.
+        names: of those that may be given by position, None where not all can be bound by position and name alone.
+        defaults: of all that have one.
+    """
+
+    def __init__(self, sign: Signature) -> None:
+        self.sign = sign
+        parts = sign.parameters.values()
+        simple = {p.kind for p in parts} <= {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
+        self.names = tuple([p.name for p in parts if p.kind is not p.KEYWORD_ONLY]) if simple else None
+        self.defaults = {p.name: p.default for p in parts if p.default is not p.empty}
+
+
 @mover
-def bound(sign: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bound(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by name, defaults too; what `**options` gathers is under its own name."""
-    given = sign.bind(*args, **kwargs)
+    named = {name: x for name, x in kwargs.items() if name not in UNNAMED}
+    names = parameters.names
+    if names is not None and len(args) <= len(names):
+        first = dict(zip(names, args, strict=False))
+        found = {**parameters.defaults, **named, **first}
+        if found.keys() == parameters.sign.parameters.keys() and first.keys().isdisjoint(named):
+            return found
+    given = parameters.sign.bind(*args, **named)
     given.apply_defaults()
     return dict(given.arguments)
 
 
 def by_name(function: Any, definition: Any) -> Any:
     """definition(function, call, given) as a definition of `function`; call: the arguments as they came."""
-    sign = signature(function)
+    parameters = Parameters(signature(function))
 
     def defined(*args: Any, **kwargs: Any) -> Any:
         token = derivatives.PASSING_CACHES.set(
             True
         )  # the solver fills those of functions that it is given, and inside
         try:
-            named = {name: x for name, x in kwargs.items() if name not in UNNAMED}
-            return definition(function, (args, kwargs), bound(sign, args, named))
+            return definition(function, (args, kwargs), bound(parameters, args, kwargs))
         finally:
             derivatives.PASSING_CACHES.reset(token)
 

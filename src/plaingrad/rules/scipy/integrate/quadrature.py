@@ -7,6 +7,7 @@ are halved until the sum, and its derivative in everything that the integrand ho
 from __future__ import annotations
 
 from itertools import count
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,9 @@ RULES = Rules()
 GOAL = 1e-10  # relative error of the sum
 MOST_PANELS = 400
 POINTS = 10  # Gauss points whose Kronrod rule is used
+SAME = 1e-10  # relative difference of what is computed at once and one by one
+#: What a function that remembers its calls has among its names: it never sees an array of nodes.
+MUTATORS = frozenset(("append", "add", "extend", "insert", "update", "setdefault", "print", "write", "put"))
 MOST_NODES = 2 * MOST_PANELS * (2 * POINTS + 1)  # for derivatives
 
 
@@ -106,7 +110,7 @@ NODES, FULL, COARSE = kronrod()
 
 
 #: Nodes and two weights of each, by a key. As arguments they would be taken for what might vary, one by one.
-TABLES: dict[int, tuple[list[float], list[float], list[float]]] = {}
+TABLES: dict[int, tuple[Any, list[float], list[float]]] = {}
 KEYS = count()
 
 
@@ -121,8 +125,10 @@ def sums(f: Any, args: tuple[Any, ...], key: int) -> tuple[Any, Any]:
     return flat_number(fine), flat_number(rough)
 
 
-def sum_of(f: Any, args: tuple[Any, ...], xs: list[float], full: list[float]) -> Any:
+def sum_of(f: Any, args: tuple[Any, ...], xs: Any, full: Any, at_once: bool) -> Any:
     """The sum of f(x) with weights."""
+    if at_once:
+        return np.dot(full, f(xs, *args))
     fine = 0.0
     for k in range(len(xs)):
         fine = fine + full[k] * f(xs[k], *args)
@@ -154,12 +160,15 @@ def unit(panels: Any) -> tuple[Any, Any, Any]:
 def plan(
     function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any, value: float
 ) -> Any:
-    """(nodes t, weights) of a sum that is as good as SciPy's value, and whose derivative has converged."""
+    """(nodes t, weights, whether f takes all nodes at once) of a sum that is as good as SciPy's value.
+
+    Its derivative has converged, too.
+    """
     way = way_between(*ends, kind)
     weight = weight_of(kind, variable, *ends)
     marks = np.unique(np.concatenate([[0.0, 1.0], breaks_of(points, way)]))
     panels = np.stack([marks[:-1], marks[1:]], 1)
-    panels, total, error = refined(f, args, panels, way, weight)
+    panels, total, error, heights = refined(f, args, panels, way, weight)
     value = value if ends[0] < ends[1] else -value
     if not np.abs(total - value) <= 1e-6 * np.abs(value) + 10 * error + 1e-7:
         refuse(
@@ -169,11 +178,13 @@ def plan(
         x, full, coarse, keep = placed(panels, way, weight)
         if x.size > MOST_NODES:  # halving all panels does not help at a singular place
             break
-        if has_converged(f, args, x.tolist(), full.tolist(), coarse.tolist()):
+        at_once, converged = has_converged(f, args, x, full, coarse, heights)
+        if converged:
             t, full, _ = unit(panels)
-            return t[keep], full[keep]
+            return t[keep], full[keep], at_once
         middle = panels.mean(1)
         panels = np.concatenate([np.stack([panels[:, 0], middle], 1), np.stack([middle, panels[:, 1]], 1)])
+        heights = None
     refuse(function, "the integral of the derivative does not converge as that of the function does")
 
 
@@ -192,19 +203,21 @@ def nodes(t: Any, full: Any, low: Any, high: Any, kind: Any, variable: Any) -> t
 
 
 @outside
-def nodes_outside(order: int, *given: Any) -> tuple[Any, Any]:
-    """The same as constants of this level, in lists."""
+def nodes_outside(order: int, at_once: bool, *given: Any) -> tuple[Any, Any]:
+    """The same as constants of this level, in lists if they are taken one by one."""
     xs, full = nodes(*given)
-    return xs.tolist(), full.tolist()
+    return (xs, full) if at_once else (xs.tolist(), full.tolist())
 
 
-def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -> tuple[Any, float, float]:
-    """Panels halved where the sum is worst, the sum, and its error."""
+def refined(
+    f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any
+) -> tuple[Any, float, float, Any]:
+    """Panels halved where the sum is worst, the sum, its error, and f at the nodes."""
 
-    def of(panel: Any) -> tuple[Any, float, float]:
+    def of(panel: Any) -> tuple[Any, float, float, Any]:
         x, full, coarse, _ = placed(panel[None], way, weight)
-        z = np.array([number(np.asarray(f(x, *args))) for x in x.tolist()]) if x.size else np.zeros(0)
-        return panel, float(full @ z), abs(float((full - coarse) @ z))
+        z = heights_of(f, args, x)
+        return panel, float(full @ z), abs(float((full - coarse) @ z)), z
 
     parts = [of(panel) for panel in panels]
     while len(parts) < MOST_PANELS:
@@ -217,24 +230,89 @@ def refined(f: Any, args: tuple[Any, ...], panels: Any, way: Way, weight: Any) -
         if not low < middle < high:
             break
         parts += [of(np.array([low, middle])), of(np.array([middle, high]))]
-    return np.array([p[0] for p in parts]), sum([p[1] for p in parts]), sum([p[2] for p in parts])
+    heights = np.concatenate([p[3] for p in parts])
+    return np.array([p[0] for p in parts]), sum([p[1] for p in parts]), sum([p[2] for p in parts]), heights
 
 
-def has_converged(f: Any, args: tuple[Any, ...], xs: Any, full: Any, coarse: Any) -> bool:
-    """Whether both weights give the same derivatives in all that f and its arguments hold."""
-    key = next(KEYS)
-    TABLES[key] = xs, full, coarse
+def heights_of(f: Any, args: tuple[Any, ...], x: Any) -> Any:
+    """f at places, one by one."""
+    found = [f(place, *args) for place in x.tolist()]
+    if {*map(type, found)} - {float, np.float64}:
+        found = [number(np.asarray(z)) for z in found]
+    return np.array(found, dtype=None if found else float)
+
+
+def has_converged(
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+) -> tuple[bool, bool]:
+    """(whether f takes all nodes at once, whether both weights give the same derivatives in all that f and args hold)."""
+    found = bars_at_once(f, args, x, full, coarse, heights)
+    at_once = found is not None
     try:
-        (total, _), pullback = derivatives.pulled(sums, f, args, key)
-        fine, rough = flat(pullback((1.0, 0.0))[1:3]), flat(pullback((0.0, 1.0))[1:3])
+        total, fine, off = bars_one_by_one(f, args, x, full, coarse) if found is None else found
     except PlaingradError:
-        return len(xs) >= 2 * NODES.size  # what it holds cannot be told: a mesh that is finer than need be
-    finally:
-        del TABLES[key]
+        return (
+            False,
+            x.size >= 2 * NODES.size,
+        )  # what it holds cannot be told: a mesh that is finer than need be
     size = np.max(np.abs(fine), initial=0.0)
     if fine.size and size == 0.0:
-        return len(xs) >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
-    return fine.shape == rough.shape and bool(np.all(np.abs(fine - rough) <= 1e-8 * size))
+        return at_once, x.size >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
+    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= 1e-8 * size))
+
+
+def bars_one_by_one(f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any) -> tuple[Any, Any, Any]:
+    """The sum over nodes, the cotangents that it gives f and args, and how far those of the other weights are off."""
+    key = next(KEYS)
+    TABLES[key] = x.tolist(), full.tolist(), coarse.tolist()
+    try:
+        (total, _), pullback = derivatives.pulled(sums, f, args, key)
+        return total, flat(pullback((1.0, 0.0))[1:3]), flat(pullback((1.0, -1.0))[1:3])
+    finally:
+        del TABLES[key]
+
+
+def bars_at_once(
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+) -> tuple[Any, Any, Any] | None:
+    """The same from one call with an array of all nodes, or None; heights: f one by one, where that is known.
+
+    f counts as a function of arrays if it gives the value at every node that it gives one by one, and at two of them the
+    same derivative in everything: what shrinks, compares or counts the array is told from what goes through it.
+    """
+    if type(f) is not FunctionType or not MUTATORS.isdisjoint(f.__code__.co_names) or x.size < 3:
+        return None
+    some = [x.size // 3, x.size - 2]
+    key = next(KEYS)
+    TABLES[key] = x.copy(), x[some].tolist(), []
+    try:
+        with np.errstate(all="ignore"):
+            (z, *_), pullback = derivatives.pulled(all_at_once, f, args, key)
+            if type(z) is not np.ndarray or z.dtype != float or z.shape != x.shape:
+                return None
+            single = heights_of(f, args, x) if heights is None else heights
+            if single.shape != z.shape or not np.all(np.abs(z - single) <= SAME * np.max(np.abs(single))):
+                return None
+            fine = flat(pullback((full, 0.0, 0.0))[1:3])
+            apart, alone = np.zeros(x.size), (-full[some]).tolist()
+            apart[some] = full[some]
+            off = flat(pullback((full - coarse + apart, *alone))[1:3])  # both differences in one pass
+            size = np.max(np.abs(fine), initial=0.0)
+            if not np.all(np.abs(off) <= 1e-8 * size):
+                difference = flat(pullback((apart, *alone))[1:3])
+                if difference.shape != fine.shape or not np.all(np.abs(difference) <= SAME * size):
+                    return None
+            return single @ full, fine, off
+    except Exception:  # whatever it raises, it does not take arrays
+        return None
+    finally:
+        del TABLES[key]
+
+
+def all_at_once(f: Any, args: tuple[Any, ...], key: int) -> Any:
+    """f at all nodes of a table, and at some of them by itself."""
+    x, some, _ = TABLES[key]
+    return f(x, *args), *[f(place, *args) for place in some]
 
 
 def flat(x_bar: Any) -> Any:
@@ -380,10 +458,12 @@ def summed(
     points: Any = None,
 ) -> Any:
     """The sum over nodes that are planned outside of every level; kind: of the weight, and what it varies with."""
-    t, full = plan(function, f, args, ends, kind, variable, points, value)
-    place = nodes if is_active(ends) else nodes_outside
-    xs, full = place(t, full, *ends, kind, variable)
-    return sum_of(f, args, xs, full)
+    t, full, at_once = plan(function, f, args, ends, kind, variable, points, value)
+    if is_active(ends):
+        xs, full = nodes(t, full, *ends, kind, variable)
+    else:
+        xs, full = nodes_outside(at_once, t, full, *ends, kind, variable)
+    return sum_of(f, args, xs, full, at_once)
 
 
 def ends(f: Any, args: Any, a: Any, b: Any, low: Any, high: Any, weight: Any, z: Any) -> Any:

@@ -18,8 +18,9 @@ from plaingrad.rules.scipy.implicit import (
     underived,
 )
 from plaingrad.rules.scipy.optimize.constraints import as_bounds, as_constraints, vector_function
+from plaingrad.rules.scipy.optimize.large_minima import at_any_minimum
 from plaingrad.rules.scipy.optimize.results import find, put, spoil
-from plaingrad.rules.scipy.optimize.stationary import Problem, minimum
+from plaingrad.rules.scipy.optimize.stationary import Problem
 
 RULES = Rules()
 TAKING_BOUNDS = ("nelder-mead", "powell", "l-bfgs-b", "tnc", "cobyla", "cobyqa", "slsqp", "trust-constr")
@@ -40,7 +41,7 @@ def completed(function: Any, problem: Problem, result: Any) -> Any:
     """A result with derivatives of x and fun; the others refuse."""
     x = fresh(result["x"])
     flat = np.reshape(x, (-1,))
-    z = minimum(function, problem, flat)
+    z = at_any_minimum(function, problem, flat)
     if not is_active(z) and not is_active(problem.f(flat)):
         return result
     z = np.reshape(z, np.shape(x))
@@ -111,7 +112,7 @@ def scalar_minimum(function: Any, call: Any, given: dict[str, Any]) -> Any:
 def with_minimum(function: Any, problem: Problem, outcome: Any, full: bool, value: bool = True) -> Any:
     """(x, f(x), ...), or x alone; `value`: whether f(x) is there."""
     x = fresh(outcome[0] if full else outcome)
-    z = minimum(function, problem, np.reshape(x, (-1,)))
+    z = at_any_minimum(function, problem, np.reshape(x, (-1,)))
     if not full:
         return np.reshape(z, np.shape(x))[()] if is_active(z) else x
     if not is_active(z) and not is_active(problem.f(np.reshape(x, (-1,)))):

@@ -19,8 +19,9 @@ from plaingrad.rules.scipy.implicit import (
     underived,
 )
 from plaingrad.rules.scipy.optimize.constraints import as_bounds, spread
+from plaingrad.rules.scipy.optimize.large_minima import at_any_minimum
 from plaingrad.rules.scipy.optimize.results import find, put, spoil
-from plaingrad.rules.scipy.optimize.stationary import Problem, minimum
+from plaingrad.rules.scipy.optimize.stationary import Problem
 
 RULES = Rules()
 LOSSES = {  # rho(z) of z = (residual / f_scale)**2
@@ -68,7 +69,7 @@ def least_squares(function: Any, call: Any, given: dict[str, Any]) -> Any:
     x = fresh(result["x"])
     cost = cost_of(residuals, given["loss"], given["f_scale"])
     problem = Problem(cost, *bounds_of(given["bounds"], x.size))
-    z = minimum(function, problem, x)
+    z = at_any_minimum(function, problem, x)
     r = residuals(z)
     if not is_active(z) and not is_active(r):
         return result
@@ -89,7 +90,7 @@ def leastsq(function: Any, call: Any, given: dict[str, Any]) -> Any:
         return np.reshape(np.asarray(f(x, *args)), (-1,))
 
     x = fresh(np.atleast_1d(outcome[0]))
-    z = minimum(function, Problem(cost_of(residuals, "linear", 1.0)), x)
+    z = at_any_minimum(function, Problem(cost_of(residuals, "linear", 1.0)), x)
     if not given["full_output"]:
         return np.reshape(z, np.shape(outcome[0])), outcome[1]
     r = residuals(z)
@@ -141,7 +142,7 @@ def curve_fit(function: Any, call: Any, given: dict[str, Any]) -> Any:
     popt = fresh(outcome[0])
     options = given["kwargs"]
     cost = cost_of(residuals, options.get("loss", "linear"), options.get("f_scale", 1.0))
-    z = minimum(function, Problem(cost, *bounds_of(given["bounds"], popt.size)), popt)
+    z = at_any_minimum(function, Problem(cost, *bounds_of(given["bounds"], popt.size)), popt)
     r = residuals(z)
     if not is_active(r):
         return outcome
@@ -168,7 +169,7 @@ def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> 
         return 0.5 * np.dot(r, r)
 
     if not isinstance(a, np.ndarray):
-        return minimum(function, Problem(cost, low, high), x)
+        return at_any_minimum(function, Problem(cost, low, high), x)
 
     def slope(x: Any) -> Any:
         return np.dot(np.transpose(a), np.dot(a, x) - b)
@@ -176,7 +177,7 @@ def linear_least(function: Any, a: Any, b: Any, x: Any, low: Any, high: Any) -> 
     def curvature(x: Any) -> Any:
         return np.dot(np.transpose(a), a)
 
-    return minimum(function, Problem(cost, low, high, slope=slope, curvature=curvature), x)
+    return at_any_minimum(function, Problem(cost, low, high, slope=slope, curvature=curvature), x)
 
 
 @RULES.defined(find("lsq_linear"))
@@ -220,7 +221,7 @@ def linprog(function: Any, call: Any, given: dict[str, Any]) -> Any:
             right = np.reshape(np.asarray(right), (-1,))
             constraints.append((rows_of(matrix), right if low is None else low, right))
     problem = Problem(lambda x: np.dot(c, x), *pairs_of(given["bounds"], x.size), tuple(constraints))
-    z = minimum(function, problem, x)
+    z = at_any_minimum(function, problem, x)
     spoil(function, result, problem.f(z), "x", "fun", "slack", "con")
     put(result, "x", z)
     put(result, "fun", carrying(fresh(result["fun"]), problem.f(z)))

@@ -18,6 +18,7 @@ from scipy.sparse import linalg as solvers
 from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy.forms import keep
 from plaingrad.rules.scipy.implicit import (
+    Parameters,
     Rules,
     bound,
     called,
@@ -292,6 +293,7 @@ def svds(function: Any, call: Any, given: dict[str, Any], free: bool) -> Any:
 
 
 DEFINITIONS = {solvers.eigsh: eigsh, solvers.eigs: eigs, solvers.lobpcg: lobpcg, solvers.svds: svds}
+PARAMETERS = {function: Parameters(signature(function)) for function in DEFINITIONS}
 
 
 @RULES.defined(*DEFINITIONS)
@@ -303,7 +305,7 @@ def solver(function: Any, call: Any, given: dict[str, Any]) -> Any:
 def defined_in_any_phase(function: Any, call: Any) -> Any:
     """As the solver itself, but for the phases."""
     args, kwargs = call
-    return DEFINITIONS[function](function, call, bound(signature(function), args, kwargs), True)
+    return DEFINITIONS[function](function, call, bound(PARAMETERS[function], args, kwargs), True)
 
 
 for rule in RULES:

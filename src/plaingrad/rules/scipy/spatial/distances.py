@@ -9,7 +9,7 @@ from scipy.spatial import distance
 
 from plaingrad.rules.scipy.forms import keep
 from plaingrad.rules.scipy.implicit import Rules, called, carrying, fresh, is_active, outside, refuse
-from plaingrad.rules.scipy.spatial.pairs import full, half, middle, moved
+from plaingrad.rules.scipy.spatial.pairs import apart, full, half, is_close, middle, moved
 
 RULES = Rules()
 PLAIN = ("euclidean", "sqeuclidean", "cityblock", "chebyshev", "minkowski", "canberra", "braycurtis")
@@ -123,6 +123,9 @@ def pdist(function: Any, call: Any, given: dict[str, Any]) -> Any:
     if has_steps(function, kind, options) or value.size == 0:
         return written(value, given["out"])
     x = x * 1.0
+    if kind in ("euclidean", "sqeuclidean") and not is_close(value, x, kind):
+        w = options.get("w")
+        return written(apart(kind, value, x, None if w is None else np.asarray(w) * 1.0), given["out"])
     z = between(function, kind, full(value), x, x, options, lambda: x)
     return written(carrying(value, middle(z)), given["out"])
 

@@ -261,4 +261,48 @@ def moved_frule(kind: str, z: Any, x: Any, y: Any, w: Any, p: Any) -> Any:
 
 enter(moved, moved_rrule, moved_frule)
 
-__all__ = ["full", "half", "middle", "moved"]
+
+# -- the distances of one set of points, condensed ---------------------------------------------------------------------
+
+
+def apart(kind: str, z: Any, x: Any, w: Any) -> Any:
+    """Condensed distances z of points x, Euclidean or their squares, with their derivative in x and in weights w."""
+    return copied(z)
+
+
+def apart_rrule(kind: str, z: Any, x: Any, w: Any) -> Any:
+    """Every pair pulls its two points with s (x_i - x_j): s is symmetric, so one product with it has both."""
+
+    def apart_pullback(z_bar: Any) -> Any:
+        s = full(2.0 * z_bar if kind == "sqeuclidean" else divided(z_bar, z))
+        centred = x - x.mean(0)
+        pull = s.sum(1)[:, None] * centred - s @ centred
+        w_bar = ZeroTangent if w is None else Thunk(lambda: (centred * pull).sum(0) / 2.0)
+        return NoTangent, ZeroTangent, pull if w is None else pull * w, w_bar
+
+    return z * 1.0, apart_pullback
+
+
+def apart_frule(kind: str, z: Any, x: Any, w: Any) -> Any:
+    def apart_pushforward(dots: Any) -> Any:
+        x_dot, w_dot = dot_of(dots, 2), dot_of(dots, 3)
+        if not varies(x_dot) and not varies(w_dot):
+            return ZeroTangent
+        distances = full(z)
+
+        def along(x_dot: Any, w_dot: Any) -> Any:
+            return half(by_squares_dot(kind, distances, x, x, w, x_dot, x_dot, w_dot))
+
+        pairs = [(dot, value) for dot, value in ((x_dot, x), (w_dot, w)) if varies(dot)]
+        lead = [len(dot) for dot, value in pairs if np.ndim(dot) > np.ndim(value)]
+        if not lead:
+            return along(x_dot, w_dot)
+        parts = [[dot[n] if varies(dot) else dot for dot in (x_dot, w_dot)] for n in range(lead[0])]
+        return np.stack([along(*part) for part in parts])
+
+    return z * 1.0, apart_pushforward
+
+
+enter(apart, apart_rrule, apart_frule)
+
+__all__ = ["apart", "full", "half", "is_close", "middle", "moved"]

@@ -15,6 +15,7 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules.scipy.compiled import constant
 from plaingrad.rules.scipy.forms import keep
 from plaingrad.rules.scipy.implicit import (
+    Parameters,
     Rules,
     bound,
     called,
@@ -43,11 +44,11 @@ ROTATION = backend("_rotation_cy")
 
 def enter_formula(function: Any, formula: Any) -> None:
     """formula(value, arguments by name) has the derivative of the function's value."""
-    sign = signature(function)
+    parameters = Parameters(signature(function))
 
     def definition(*args: Any, **kwargs: Any) -> Any:
         value = called(function, (args, kwargs))
-        return formula(value, **bound(sign, args, kwargs))
+        return formula(value, **bound(parameters, args, kwargs))
 
     keep(Rule(function, "composed", definition=definition, source=f"{__file__}:1"))
 

@@ -16,8 +16,10 @@ from plaingrad.rules.scipy.stats import (
     integrals,
     kernels,
     moments,
+    ranges,
     switches,
     transforms,
+    urns,
 )
 from plaingrad.rules.scipy.stats.names import RULES
 
@@ -27,4 +29,4 @@ def rules() -> Iterable[Rule]:
     return [*RULES, *forms.gathered()]
 
 
-__all__ = ["boxes", "covariances", "densities", "discrepancies", "fits", "infrastructure", "integrals", "kernels", "moments", "switches", "transforms"]
+__all__ = ["boxes", "covariances", "densities", "discrepancies", "fits", "infrastructure", "integrals", "kernels", "moments", "ranges", "switches", "transforms", "urns"]
