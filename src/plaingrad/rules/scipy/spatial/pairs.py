@@ -68,6 +68,8 @@ enter(middle, middle_rrule, middle_frule, "linear")
 def divided(a: Any, b: Any) -> Any:
     """a / b; 0 where b is 0."""
     none = b == 0
+    if not np.any(none):
+        return a / b
     return np.where(none, 0.0, a / np.where(none, 1.0, b))
 
 
