@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy
+import scipy.cluster.hierarchy as hierarchy
 import scipy.cluster.vq as vq
 import scipy.fft as fft
 import scipy.integrate as integrate
@@ -128,6 +129,42 @@ OTHERS = {
     "whiten, constant": (vq.whiten, np.ones((3, 2))),
     "kmeans": (lambda x: vq.kmeans(x, 0, seed=1)[0], np.ones((3, 1))),
 }  # fmt: skip
+# Families that those above leave out.
+MORE = {
+    "linkage, one": (lambda x: hierarchy.linkage(x)[:, 2], np.ones((1, 2))),
+    "linkage, nan": (lambda x: hierarchy.linkage(x)[:, 2], np.array([[1.0, NAN], [2, 3], [4, 5]])),
+    "linkage, method": (lambda x: hierarchy.linkage(x, "foo")[:, 2], np.eye(3)),
+    "cophenet": (lambda x: hierarchy.cophenet(x), np.ones((2, 3))),
+    "cdf2rdf": (lambda x: la.cdf2rdf(x[:2], x)[0], np.ones((3, 3))),
+    "solveh_banded, indefinite": (lambda x: la.solveh_banded(x, ONES[3]), np.array([[0, 1.0, 1], [-1, 2, 3]])),
+    "solve_circulant, singular": (lambda x: la.solve_circulant(x, ONES[3]), ONES[3]),
+    "discrete lyapunov": (lambda x: la.solve_discrete_lyapunov(x, np.eye(2)), np.eye(3)),
+    "subspace_angles": (lambda x: la.subspace_angles(x, np.ones((2, 1))), np.ones((3, 1))),
+    "eigh_tridiagonal": (lambda x: la.eigh_tridiagonal(x, ONES[3])[0], ONES[3]),
+    "fht, empty": (lambda x: fft.fht(x, 0.1, 0.3), EMPTY),
+    "irfft, no points": (lambda x: fft.irfft(x, n=-1), ONES[3]),
+    "dctn, shapes": (lambda x: fft.dctn(x, s=(2,), axes=(0, 1)), np.eye(2)),
+    "barycentric, twice": (lambda x: interpolate.BarycentricInterpolator([0, 0, 1.0], x)(0.3), ONES[3]),
+    "krogh, shapes": (lambda x: interpolate.KroghInterpolator([0, 1.0], x)(0.3), ONES[3]),
+    "make_interp_spline, order": (lambda x: interpolate.make_interp_spline([0, 1.0, 2, 3], x, k=5)(0.3), ONES[4]),
+    "PPoly, breaks": (lambda x: interpolate.PPoly(x, [0, 2.0, 1])(0.3), np.ones((2, 2))),
+    "zoom, negative": (lambda x: ndimage.zoom(x, -1.0), np.eye(3)),
+    "affine_transform": (lambda x: ndimage.affine_transform(np.eye(3), x), np.ones((4, 2))),
+    "correlate1d, no weights": (lambda x: ndimage.correlate1d(ONES[4], x), EMPTY),
+    "shift, too many": (lambda x: ndimage.shift(np.eye(3), x), ONES[3]),
+    "linprog, infeasible": (lambda x: optimize.linprog(ONES[1], A_ub=[[1.0], [-1.0]], b_ub=x).x, np.array([-1.0, -1.0])),
+    "linprog, shapes": (lambda x: optimize.linprog(x, A_ub=[[1.0]], b_ub=[1.0]).x, ONES[2]),
+    "brenth, tolerance": (lambda x: optimize.brenth(lambda t: t - x, 0, 1, xtol=-1), 0.5),
+    "ridder, arguments": (lambda x: optimize.ridder(lambda t, a: t - x, 0, 1), 0.5),
+    "minimize, bounds": (lambda x: optimize.minimize(lambda t: ((t - x) ** 2).sum(), [1.0], bounds=[(2, 1)]).x, ONES[1]),
+    "minimize, a vector": (lambda x: optimize.minimize(lambda t: t - x, [1.0, 2.0]).x, ONES[2]),
+    "lfilter, empty": (lambda x: signal.lfilter(x, [1.0], ONES[3]), EMPTY),
+    "lfilter_zi, singular": (lambda x: signal.lfilter_zi(x, [1.0, -1.0]), ONES[2]),
+    "stft, overlap": (lambda x: signal.stft(x, nperseg=4, noverlap=4)[2], ONES[9]),
+    "firwin, cutoff": (lambda x: signal.firwin(5, x), 1.5),
+    "coo, indices": (lambda x: sparse.coo_array((x, ([0, 5], [0, 1])), shape=(2, 2)).toarray(), ONES[2]),
+    "hstack, shapes": (lambda x: sparse.hstack([sparse.csr_array(x), sparse.csr_array(ONES[2][None])]).toarray(), np.eye(3)),
+}  # fmt: skip
 # What is no solution has no derivative: refused, where a plain call gives a number.
 NO_SOLUTION = {
     "fsolve": (lambda x: optimize.fsolve(lambda t: t * t + x[0], [1.0]), ONES[1]),
@@ -173,10 +210,21 @@ ONCE_WRONG = ("lu", "lu_solve", "logm", "sqrtm", "expm")  # of the others one in
 
 @pytest.mark.parametrize(
     ("name", "matrix"),
-    [(name, m) for name in OF_MATRICES for m in MATRICES if name in ONCE_WRONG or is_in_sample(f"{name} {m}", 3)],
+    [
+        (name, m)
+        for name in OF_MATRICES
+        for m in MATRICES
+        if name in ONCE_WRONG or is_in_sample(f"{name} {m}", 3)
+    ],
 )
 def test_matrices(name, matrix):
     compare(OF_MATRICES[name], MATRICES[matrix])
+
+
+@pytest.mark.skipif(IS_OLD, reason="older versions of SciPy raise elsewhere")
+@pytest.mark.parametrize("name", MORE)
+def test_more_functions(name):
+    compare(*MORE[name])
 
 
 @pytest.mark.parametrize("name", OTHERS)
