@@ -19,6 +19,10 @@ STYLE = """
 .plaingrad-profile td { text-align: right; padding: 0 .6em; white-space: pre; vertical-align: top; }
 .plaingrad-profile td.source { text-align: left; width: 100%; }
 .plaingrad-profile td.number { color: #57606a; }
+@media (max-width: 46em) { /* on a telephone: line, times and source */
+  .plaingrad-profile :is(th, td):is(:nth-child(2), :nth-child(5), :nth-child(6), :nth-child(7)) { display: none; }
+  .plaingrad-profile :is(th, td) { padding: 0 .4em; }
+}
 """
 HEADS = ("line", "hits", "forward", "reverse", "tape", "held", "peak", "source")
 
