@@ -149,7 +149,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 14  # what the Python side expects; see `engine.compiled`
+VERSION = 15  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
