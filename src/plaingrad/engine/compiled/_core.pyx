@@ -17,6 +17,7 @@ cimport cython
 cimport numpy as cnp
 from cpython.object cimport PyObject
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
+from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from libc.math cimport atan, cos, exp, cosh, fabs, floor, isfinite, isinf, log, sin, sqrt, tan, tanh, pow as c_pow
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
@@ -47,9 +48,10 @@ cdef extern from "Python.h":
     object PyFloat_FromDouble(double)
     bint PyLong_CheckExact(object)
     double PyLong_AsDouble(object) except? -1.0
-    long long PyLong_AsLongLongAndOverflow(object, int*) except? -1
+    long long PyLong_AsLongLongAndOverflow(object, int*) noexcept  # of a whole number, which raises nothing
     object PyLong_FromVoidPtr(void*)
     void* PyLong_AsVoidPtr(object) except? NULL
+    Py_ssize_t Py_SIZE(object)
     Py_ssize_t Py_REFCNT(PyObject*)
     void Py_INCREF(PyObject*)
     void Py_DECREF(PyObject*)
@@ -132,7 +134,7 @@ cnp.import_array()
 
 cdef object NUMBER64 = np.float64
 cdef object NDARRAY = np.ndarray
-cdef Py_ssize_t SWEEP_NUMBERS = 1000  # numbers filed between two looks for dead ones
+cdef Py_ssize_t SWEEP_NUMBERS = 800  # numbers filed between two looks for dead ones
 cdef int STEP = -1, CALLED = -2, PAIRED = -3  # as in `memory.tape`
 cdef int ODD = -4  # of an entry whose partial derivative is no float
 cdef int READ = -5, WRITE = -6  # of one element of an array
@@ -149,7 +151,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 15  # what the Python side expects; see `engine.compiled`
+VERSION = 16  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -162,6 +164,7 @@ include "arithmetic.pxi"
 include "modes.pxi"
 include "chunks.pxi"
 include "functions.pxi"
+include "complex.pxi"
 include "arrays.pxi"
 include "array_steps.pxi"
 include "blocks.pxi"
@@ -188,5 +191,5 @@ include "stretches.pxi"
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
-    MappedRule, ArithmeticUfunc, Later, FloatMaker
+    MappedRule, ArithmeticUfunc, Later, FloatMaker, ComplexMaker
 ))  # of these, bound methods run as they are

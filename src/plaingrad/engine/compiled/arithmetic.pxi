@@ -25,14 +25,15 @@ cdef inline double real(object x) except? -1.0:
     return PyLong_AsDouble(x) if PyLong_CheckExact(x) else PyFloat_AS_DOUBLE(x)
 
 
-cdef struct Item:  # of the stack of an expression
+cdef struct Item:  # a value in an expression
     PyObject* object  # or NULL, of a number that has none yet
     double x
     Place at
     int kind
 
 cdef enum:
-    ANY_OBJECT, STILL_NUMBER, MOVING_NUMBER  # of items: the numbers are not active, or are
+    ANY_OBJECT = 0, STILL_NUMBER = 1, MOVING_NUMBER = 2  # of items: the numbers are not active, or are; bits
+    NOT_LOOKED_AT = 4  # of an operand that nothing has taken yet
 
 
 cdef class Arithmetic:
@@ -127,6 +128,18 @@ cdef class Arithmetic:
         """a op b where one is a complex number; None where that is not done here."""
         return None
 
+    cdef object _composed(self, object re, object im):
+        """The complex number of two real ones; None where that is not done here."""
+        return None
+
+    cdef object _part(self, object x, object name):
+        """The attribute of a complex number that is one of its parts; None where that is not done here."""
+        return None
+
+    cdef object _absolute(self, object x):
+        """abs(x) of a complex number; None where that is not done here."""
+        return None
+
     cdef object _complex_power(self, object a, object b):
         """a ** b of a complex number and a whole one; None where that is not done here."""
         return None
@@ -211,6 +224,8 @@ cdef class Arithmetic:
             return PairRule(self, f, general).call
         if (f is math.radians or f is math.degrees or f is abs) and rule.kind == "scalar":
             return ScalarRule(self, f, rule.partials[0], math, general).call
+        if f is complex:
+            return ComplexMaker(self, general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
         if f is np.ndarray.copy or f is np.copy or f is np.ndarray.astype:

@@ -10,15 +10,23 @@ cdef tuple VERBS = evaluation.VERBS
 cdef tuple COMPARISONS = ("lt", "le", "eq", "ne", "gt", "ge")
 cdef enum:
     MOST_VALUES = 12, MOST_STEPS = 40, MOST_OPERANDS = 8
-    IN_PLACE_OPERATOR = 64
+    FIRST = 2  # the place of the first value: the two at the top are looked at where there are fewer
 
 
 cdef struct Step:
     int verb
     int what  # an operand, operator or comparison
+    bint in_place
     PyObject* thing  # a name or constant
-    double x
-    bint is_float
+    Item number  # a constant
+    Item anything  # the same where numbers do not do without objects
+
+
+cdef struct Working:  # on an expression
+    int top  # the place of the next value
+    Item* values[FIRST + MOST_VALUES]  # in `own` at the same place, which has a reference to its object, or elsewhere, borrowed
+    Item own[FIRST + MOST_VALUES]
+    Item operands[MOST_OPERANDS]
 
 
 @cython.final
@@ -41,22 +49,20 @@ cdef class Expression:
         for k, (verb, what) in enumerate(steps):
             s = &self.codes[k]
             s.verb = VERBS.index(verb)
-            s.is_float = type(what) is float
             if s.verb == LOAD_OPERAND:
                 s.what = what
-            elif s.verb == OPERATOR and what in OPERATORS:
-                s.what = OPERATORS.index(what)
             elif s.verb == OPERATOR:
-                s.what = IN_PLACE.index(what) + IN_PLACE_OPERATOR
+                s.in_place = what not in OPERATORS
+                s.what = (IN_PLACE if s.in_place else OPERATORS).index(what)
             elif s.verb == COMPARISON:
                 s.what = COMPARISONS.index(what)
             else:
-                if s.is_float:
-                    s.x = what
                 if s.verb == LOAD_CELL:
                     s.what = what[0]
                 self.things.append(what)
-                s.thing = <PyObject*> what
+                s.thing = s.number.object = s.anything.object = <PyObject*> what
+                if type(what) is float:
+                    s.number.x, s.number.kind = what, STILL_NUMBER
 
 
 @cython.final
@@ -65,6 +71,7 @@ cdef class Evaluator:
 
     cdef Looks looks
     cdef Arithmetic arithmetic
+    cdef Tape tape  # of a reverse level with none around; else None
     cdef object general
     cdef Columns columns  # where the tangents of numbers are, or None
     cdef bint has_numbers  # whether numbers may do without objects: no level is around this one
@@ -72,6 +79,7 @@ cdef class Evaluator:
     def __init__(self, looks, arithmetic, general):
         self.looks, self.arithmetic, self.general = looks, arithmetic, general
         self.has_numbers = arithmetic is not None and self.arithmetic.outer is None
+        self.tape = (<Recorder> arithmetic).tape if self.has_numbers and isinstance(arithmetic, Recorder) else None
         self.columns = None if arithmetic is None else self.arithmetic.table.columns
 
     @property
@@ -94,20 +102,22 @@ cdef class Evaluator:
         return self._value(<Expression> <object> given[at], operands)
 
     cdef object _value(self, Expression e, PyObject** given):
-        cdef Item stack[MOST_VALUES]
-        cdef int top = 0
+        cdef Working w  # which is left as it is found in memory
+        cdef int k
+        w.top = FIRST
+        w.values[0] = w.values[1] = NULL
+        for k in range(e.operands):
+            w.operands[k].kind = NOT_LOOKED_AT
         try:
-            self._run(e, given, stack, &top)
-            return self._object(&stack[0])
+            self._run(e, given, &w)
+            return self._object(w.values[FIRST])
         finally:
-            while top > 0:
-                top -= 1
-                self._let_go(&stack[top])
+            while w.top > FIRST:
+                self._pop(&w)
 
-    cdef inline void _take(self, Item* z, PyObject* x) noexcept:
-        """Put an object, which gets one more reference, into `z`."""
+    cdef inline void _look(self, Item* z, PyObject* x) noexcept:
+        """Make `z` that of an object."""
         cdef Place* at
-        Py_INCREF(x)
         z.object = x
         z.kind = ANY_OBJECT
         if self.has_numbers and PyFloat_CheckExact(<object> x):
@@ -119,18 +129,44 @@ cdef class Evaluator:
                 z.kind = MOVING_NUMBER
 
     cdef inline void _let_go(self, Item* z) noexcept:
-        """An item is not needed any more: its object, or the column of a number that never was one."""
+        """An own item is not needed any more: its object, or the column of a number that never was one."""
         if z.object != NULL:
             Py_DECREF(z.object)
         elif z.kind == MOVING_NUMBER and self.columns is not None:
             self.columns.give(z.at.column)
 
-    cdef inline void _replace(self, Item* z, PyObject* x) noexcept:
-        cdef PyObject* before = z.object
-        if before == NULL:
-            self._let_go(z)
-        self._take(z, x)
-        Py_XDECREF(before)
+    cdef inline void _pop(self, Working* w) noexcept:
+        """Take the top value away."""
+        w.top -= 1
+        if w.values[w.top] == &w.own[w.top]:
+            self._let_go(w.values[w.top])
+
+    cdef inline void _push(self, Working* w, PyObject* x) noexcept:
+        """An object, which gets one more reference, at the top."""
+        Py_INCREF(x)
+        self._look(&w.own[w.top], x)
+        w.values[w.top] = &w.own[w.top]
+        w.top += 1
+
+    cdef inline void _put(self, Working* w, int count, PyObject* x) noexcept:
+        """An object instead of the top `count` values."""
+        Py_INCREF(x)
+        while count > 0:
+            count -= 1
+            self._pop(w)
+        self._look(&w.own[w.top], x)
+        w.values[w.top] = &w.own[w.top]
+        w.top += 1
+
+    cdef inline void _put_number(self, Working* w, int count, Item* z) noexcept:
+        """A number without an object instead of the top `count` values."""
+        while count > 0:
+            count -= 1
+            self._pop(w)
+        z.object = NULL
+        w.own[w.top] = z[0]
+        w.values[w.top] = &w.own[w.top]
+        w.top += 1
 
     cdef inline object _object(self, Item* z):
         """The item as an object."""
@@ -146,118 +182,148 @@ cdef class Evaluator:
             return made
         return <object> z.object
 
-    cdef int _run(self, Expression e, PyObject** given, Item* stack, int* top) except -1:
-        cdef int k, verb
-        cdef Step* s
+    cdef int _run(self, Expression e, PyObject** given, Working* w) except -1:
+        cdef Step* s = e.codes
+        cdef Step* end = s + e.count
+        cdef int verb
         cdef Item* z
+        cdef Item* below  # the values at the top
+        cdef Item* last
         cdef PyObject* inside
-        for k in range(e.count):
-            s = &e.codes[k]
-            z = &stack[top[0] - 1]
+        while s != end:
             verb = s.verb
             if verb == LOAD_OPERAND:
-                self._take(z + 1, given[s.what])
-                top[0] += 1
-            elif verb == OPERATOR:
-                self._operate(z - 1, z, s.what)
-                top[0] -= 1
-            elif verb == ATTRIBUTE:
-                made = self.looks.attr(self._object(z), <object> s.thing)
-                self._replace(z, <PyObject*> made)
-            elif verb == LOAD_CONST:
-                if s.is_float and self.has_numbers:
-                    z[1].object, z[1].x, z[1].kind = NULL, s.x, STILL_NUMBER
+                z = &w.operands[s.what]
+                if z.kind == NOT_LOOKED_AT or self.columns is not None:  # a column may be another number's since then
+                    self._look(z, given[s.what])
+                w.values[w.top] = z
+                w.top += 1
+                s += 1
+                continue
+            if verb == LOAD_CONST:
+                w.values[w.top] = &s.number if self.has_numbers else &s.anything
+                w.top += 1
+                s += 1
+                continue
+            last = w.values[w.top - 1]
+            below = w.values[w.top - 2]
+            if verb == OPERATOR:
+                if last.kind and below.kind:
+                    if s.what > DIV or (s.what == DIV and last.x == 0.0):
+                        self._operate(w, below, last, s)
+                    else:
+                        self._of_numbers(w, below, last, s.what)
                 else:
-                    self._take(z + 1, s.thing)
-                top[0] += 1
+                    self._operate(w, below, last, s)
+            elif verb == ATTRIBUTE:
+                made = self.looks.attr(self._object(last), <object> s.thing)
+                self._put(w, 1, <PyObject*> made)
             elif verb == ITEM:
-                made = self.looks.getitem(self._object(z - 1), self._object(z))
-                self._replace(z - 1, <PyObject*> made)
-                self._let_go(z)
-                top[0] -= 1
+                made = self.looks.getitem(self._object(below), self._object(last))
+                self._put(w, 2, <PyObject*> made)
             elif verb == LOAD_GLOBAL:
                 made = global_of_frame(<object> s.thing)
-                self._take(z + 1, <PyObject*> made)
-                top[0] += 1
+                self._push(w, <PyObject*> made)
             elif verb == NEGATIVE:
-                self._negate(z)
+                self._negate(w, last)
             elif verb == COMPARISON:
-                made = self._compare(z - 1, z, s.what)
-                self._replace(z - 1, <PyObject*> made)
-                self._let_go(z)
-                top[0] -= 1
+                made = self._compare(below, last, s.what)
+                self._put(w, 2, <PyObject*> made)
             elif verb == METHOD:
-                made = self.looks.method(self._object(z), <object> s.thing)
-                self._replace(z, <PyObject*> made)
+                made = self.looks.method(self._object(last), <object> s.thing)
+                self._put(w, 1, <PyObject*> made)
             elif verb == SET_ATTRIBUTE:
-                self.looks.set_attr(self._object(z - 1), self._object(z), <object> s.thing)
-                self._leave_none(stack, top, 2)
+                self.looks.set_attr(self._object(below), self._object(last), <object> s.thing)
+                self._put(w, 2, <PyObject*> None)
             elif verb == SET_ITEM_OF:
-                self.looks.setitem(self._object(z - 2), self._object(z - 1), self._object(z))
-                self._leave_none(stack, top, 3)
+                self.looks.setitem(self._object(w.values[w.top - 3]), self._object(below), self._object(last))
+                self._put(w, 3, <PyObject*> None)
             elif verb == LOAD_CELL:
                 inside = PyCell_GET(<object> given[s.what])
                 if inside == NULL:
                     evaluation.contents(<object> given[s.what], *(<tuple> s.thing)[1:])  # which raises
-                self._take(z + 1, inside)
-                top[0] += 1
+                self._push(w, inside)
             else:
-                made = self._object(z - 1)
+                made = self._object(below)
                 if verb == PREPARED_CALL:
                     made = self.looks.prep(made)
-                self._call(z - 1, made, z)
-                self._let_go(z)
-                top[0] -= 1
+                self._call(w, made, last)
+            s += 1
         return 0
 
-    cdef void _leave_none(self, Item* stack, int* top, int count) noexcept:
-        """None instead of the top items."""
-        while count > 1:
-            count -= 1
-            top[0] -= 1
-            self._let_go(&stack[top[0]])
-        self._replace(&stack[top[0] - 1], <PyObject*> None)
-
-    cdef int _operate(self, Item* a, Item* b, int op) except -1:
-        """Put a op b into `a`."""
+    cdef inline int _of_numbers(self, Working* w, Item* a, Item* b, int op) except -1:
+        """Put a op b instead of the top values, which these numbers are, or one stands for a whole number."""
         cdef Item z
-        cdef bint in_place = op >= IN_PLACE_OPERATOR
-        if in_place:
-            op -= IN_PLACE_OPERATOR
+        cdef Item* own = &w.own[w.top - 2]
+        cdef Entry* e
+        cdef double dx = 1.0, dy = 1.0
+        cdef bint moves = (a.kind | b.kind) & MOVING_NUMBER
+        if op == MUL:
+            z.x, dx, dy = a.x * b.x, b.x, a.x
+        elif op == ADD:
+            z.x = a.x + b.x
+        elif op == SUB:
+            z.x, dy = a.x - b.x, -1.0
+        else:
+            z.x = a.x / b.x
+            if moves:
+                dx, dy = 1.0 / b.x, -z.x / b.x
+        if moves and self.tape is None:
+            self.arithmetic._of_two(&z, a, b, op)
+        elif moves:
+            self.arithmetic.n += 1
+            z.at.index = self.arithmetic.n
+            if self.tape.is_shared or self.tape.count + 2 > self.tape.room:
+                if a.kind == MOVING_NUMBER:
+                    self.tape.push(z.at.index, a.at.index, dx)
+                if b.kind == MOVING_NUMBER:
+                    self.tape.push(z.at.index, b.at.index, dy)
+            else:
+                e = &self.tape.entries[self.tape.count]
+                if a.kind == MOVING_NUMBER:
+                    e.output, e.input, e.partial = <int32_t> z.at.index, <int32_t> a.at.index, dx
+                    e += 1
+                if b.kind == MOVING_NUMBER:
+                    e.output, e.input, e.partial = <int32_t> z.at.index, <int32_t> b.at.index, dy
+                    e += 1
+                self.tape.count = e - self.tape.entries
+        w.top -= 1
+        if w.values[w.top] == own + 1:
+            self._let_go(own + 1)
+        if w.values[w.top - 1] == own:
+            self._let_go(own)
+        own.object, own.x, own.at, own.kind = NULL, z.x, z.at, MOVING_NUMBER if moves else STILL_NUMBER
+        w.values[w.top - 1] = own
+        return 0
+
+    cdef int _operate(self, Working* w, Item* a, Item* b, Step* s) except -1:
+        """Put a op b instead of the top values."""
+        cdef Item whole
+        cdef int op = s.what
         if op <= DIV:
-            if a.kind != ANY_OBJECT and b.kind == ANY_OBJECT and PyLong_CheckExact(<object> b.object):
-                b.x, b.kind = PyLong_AsDouble(<object> b.object), STILL_NUMBER
-            elif b.kind != ANY_OBJECT and a.kind == ANY_OBJECT and PyLong_CheckExact(<object> a.object):
-                a.x, a.kind = PyLong_AsDouble(<object> a.object), STILL_NUMBER
-            if a.kind != ANY_OBJECT and b.kind != ANY_OBJECT and (op != DIV or b.x != 0.0):
-                z.x = a.x + b.x if op == ADD else a.x - b.x if op == SUB else a.x * b.x if op == MUL else a.x / b.x
-                z.kind = STILL_NUMBER
-                if a.kind == MOVING_NUMBER or b.kind == MOVING_NUMBER:
-                    self.arithmetic._of_two(&z, a, b, op)
-                    z.kind = MOVING_NUMBER
-                self._let_go(a)
-                self._let_go(b)
-                a.object, a.x, a.at, a.kind = NULL, z.x, z.at, z.kind
-                b.object = NULL
-                return 0
-            made = self.arithmetic._binary(self._object(a), self._object(b), op, in_place)
-        elif op == POWER and not in_place:
-            if a.kind != ANY_OBJECT and b.kind == ANY_OBJECT and self._power(a, b):
+            if a.kind and not b.kind and PyLong_CheckExact(<object> b.object):
+                whole.x, whole.kind = PyLong_AsDouble(<object> b.object), STILL_NUMBER
+                if op != DIV or whole.x != 0.0:
+                    return self._of_numbers(w, a, &whole, op)
+            elif b.kind and not a.kind and PyLong_CheckExact(<object> a.object) and (op != DIV or b.x != 0.0):
+                whole.x, whole.kind = PyLong_AsDouble(<object> a.object), STILL_NUMBER
+                return self._of_numbers(w, &whole, b, op)
+            made = self.arithmetic._binary(self._object(a), self._object(b), op, s.in_place)
+        elif op == POWER and not s.in_place:
+            if a.kind and self._power(w, a, b):
                 return 0
             made = self.arithmetic._power(self._object(a), self._object(b), False)
         else:
-            made = getattr(self.arithmetic.level, (IN_PLACE if in_place else OPERATORS)[op])(self._object(a), self._object(b))
-        self._replace(a, <PyObject*> made)
-        self._let_go(b)
-        b.object = NULL
+            made = getattr(self.arithmetic.level, (IN_PLACE if s.in_place else OPERATORS)[op])(self._object(a), self._object(b))
+        self._put(w, 2, <PyObject*> made)
         return 0
 
-    cdef bint _power(self, Item* a, Item* b) except -1:
-        """Put a ** b, with a small whole power, into `a`; False where that is not done here."""
+    cdef bint _power(self, Working* w, Item* a, Item* b) except -1:
+        """Put a ** b, with a small whole power, instead of the top values; False where that is not done here."""
         cdef Item z
         cdef long long e
         cdef int overflow
-        if not PyLong_CheckExact(<object> b.object):
+        if b.object == NULL or not PyLong_CheckExact(<object> b.object):
             return False
         e = PyLong_AsLongLongAndOverflow(<object> b.object, &overflow)
         if overflow or e < 1 or e > 64:
@@ -268,27 +334,24 @@ cdef class Evaluator:
         z.kind = a.kind
         if a.kind == MOVING_NUMBER:
             self.arithmetic._of_power(&z, a, <double> e)
-        self._let_go(a)
-        self._let_go(b)
-        a.object, a.x, a.at = NULL, z.x, z.at
-        b.object = NULL
+        self._put_number(w, 2, &z)
         return True
 
-    cdef int _negate(self, Item* a) except -1:
+    cdef int _negate(self, Working* w, Item* a) except -1:
         cdef Item z
         if a.kind == ANY_OBJECT:
             made = self.arithmetic.neg(<object> a.object)
-            self._replace(a, <PyObject*> made)
+            self._put(w, 1, <PyObject*> made)
             return 0
         z.x = -a.x
+        z.kind = a.kind
         if a.kind == MOVING_NUMBER:
             self.arithmetic._of_one(&z, a, -1.0)
-        self._let_go(a)
-        a.object, a.x, a.at = NULL, z.x, z.at
+        self._put_number(w, 1, &z)
         return 0
 
     cdef object _compare(self, Item* a, Item* b, int place):
-        if a.kind != ANY_OBJECT and b.kind != ANY_OBJECT:
+        if a.kind and b.kind:
             if place == 0:
                 return a.x < b.x
             if place == 1:
@@ -302,25 +365,25 @@ cdef class Evaluator:
             return a.x >= b.x
         return self.looks._compare(self._object(a), self._object(b), COMPARED[place], place)
 
-    cdef int _call(self, Item* function, object f, Item* x) except -1:
-        """Put f(x) into `function`."""
+    cdef int _call(self, Working* w, object f, Item* x) except -1:
+        """Put f(x) instead of the top values."""
         cdef ScalarRule rule
         cdef PyTypeObject* owner
         cdef Item z
         cdef double slope
-        if x.kind != ANY_OBJECT and PyCFunction_CheckExact(f) and PyCFunction_GET_SELF(f) != NULL:
+        if x.kind and PyCFunction_CheckExact(f) and PyCFunction_GET_SELF(f) != NULL:
             owner = type_of(<object> PyCFunction_GET_SELF(f))
             if owner == <PyTypeObject*> ScalarRule or owner == <PyTypeObject*> JetRule:
                 rule = <ScalarRule> <object> PyCFunction_GET_SELF(f)
                 if rule.arithmetic is self.arithmetic and value_of(rule.known, x.x, &z.x):
                     if x.kind == STILL_NUMBER or slope_of(rule.known, x.x, z.x, &slope):
+                        z.kind = x.kind
                         if x.kind == MOVING_NUMBER:
                             self.arithmetic._of_function(&z, x, rule.known, slope)
-                        self._let_go(function)
-                        function.object, function.x, function.at, function.kind = NULL, z.x, z.at, x.kind
+                        self._put_number(w, 2, &z)
                         return 0
         made = f(self._object(x))
-        self._replace(function, <PyObject*> made)
+        self._put(w, 2, <PyObject*> made)
         return 0
 
 

@@ -109,6 +109,10 @@ cdef class ScalarRule:
         cdef double v, w, slope
         cdef int known = self.known
         if not (PyFloat_CheckExact(x) or (known and type(x) is NUMBER64)) or other is not MISSING:
+            if self.f is abs and PyComplex_CheckExact(x) and other is MISSING:
+                z = self.arithmetic._absolute(x)
+                if z is not None:
+                    return z
             return self.general(x) if other is MISSING else self.general(x, other)
         if self.arithmetic.outer is not None:
             return self.inside(x)

@@ -56,7 +56,7 @@ cdef bint is_free(object instead) except -1:
             instead = (<ScalarRule> owner).general
         elif type(owner) is QuietCall:
             instead = (<QuietCall> owner).general
-        elif type(owner) is FloatMaker:
+        elif isinstance(owner, FloatMaker):
             instead = (<FloatMaker> owner).general
         elif type(owner) is SumRule:
             instead = (<SumRule> owner).general
@@ -125,6 +125,18 @@ cdef int look(Seen* seen, object classes, object cls) except -1:
     seen.cls = <void*> <PyObject*> cls
     seen.epoch = then
     return True
+
+
+cdef inline PyObject* entry_at(object o, object k) noexcept:
+    """Entry `k`, a whole number, of a list or tuple; NULL if there is none."""
+    cdef int overflow
+    cdef Py_ssize_t n = Py_SIZE(o)
+    cdef long long at = PyLong_AsLongLongAndOverflow(k, &overflow)
+    if at < 0:
+        at += n
+    if overflow or at < 0 or at >= n:
+        return NULL
+    return <PyObject*> PyList_GET_ITEM(o, at) if PyList_CheckExact(o) else <PyObject*> PyTuple_GET_ITEM(o, at)
 
 
 @cython.final
@@ -211,6 +223,10 @@ cdef class Looks:
             return <object> found
         if self._is_settled(o):
             return PyObject_GetAttr(o, name)
+        if PyComplex_CheckExact(o) and self.recorder is not None:
+            z = self.recorder._part(o, name)
+            if z is not None:
+                return z
         return self.slow_attr(o, name)
 
     cpdef object set_attr(self, v, o, name):
@@ -258,6 +274,10 @@ cdef class Looks:
 
     cpdef object getitem(self, o, k):
         """o[k]."""
+        cdef PyObject* entry
+        if PyLong_CheckExact(k) and (PyList_CheckExact(o) or PyTuple_CheckExact(o)):
+            entry = entry_at(o, k)
+            return <object> entry if entry != NULL else PyObject_GetItem(o, k)  # which raises
         if not is_met_whole(k):
             return self.slow_getitem(o, k)
         if PyList_CheckExact(o) or PyTuple_CheckExact(o) or PyDict_CheckExact(o):

@@ -59,6 +59,8 @@ cdef class Recorder(Arithmetic):
     def file(self, x):
         """File the fresh number `x`, a float, complex number or NumPy's float64; its index."""
         cdef Place* at
+        if PyComplex_CheckExact(x):
+            return self._file_complex(x)
         self._make_room()
         at = self._filed(x)
         at.index = self.n
@@ -120,15 +122,16 @@ cdef class Recorder(Arithmetic):
         cdef PyObject* found
         if at != NULL:
             return at.index
+        if not self.table.others:
+            return -1
         found = PyDict_GetItemWithError(self.table.others, PyLong_FromVoidPtr(<void*> <PyObject*> x))
         return -1 if found == NULL else <object> found
 
     cdef object _complex(self, object a, object b, int op):
-        cdef Place* at
-        cdef int64_t i, j
-        if self.outer is not None or not (is_real(a) or PyComplex_CheckExact(a)):
-            return None
-        if not (is_real(b) or PyComplex_CheckExact(b)):
+        cdef int64_t i, j, o
+        cdef bint has_parts
+        cdef double ar, ai, br, bi, pr = 1.0, pi = 0.0, qr = 1.0, qi = 0.0, zr, zi
+        if self.outer is not None or not parts_of(a, &ar, &ai) or not parts_of(b, &br, &bi):
             return None
         z = whole(a, b, op)
         if not PyComplex_CheckExact(z):
@@ -136,40 +139,121 @@ cdef class Recorder(Arithmetic):
         i, j = self._index_of(a), self._index_of(b)
         if i < 0 and j < 0:
             return z
+        has_parts = self._has_parts(a, i) and self._has_parts(b, j)
+        o = self._file_complex(z)
+        if not has_parts:
+            if i >= 0:
+                self._push_complex(i, a, 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b)
+            if j >= 0:
+                self._push_complex(j, b, 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b)
+            return z
+        if op == SUB:
+            qr = -1.0
+        elif op == MUL:
+            pr, pi, qr, qi = br, bi, ar, ai
+        elif op == DIV:
+            zr, zi = PyComplex_RealAsDouble(z), PyComplex_ImagAsDouble(z)
+            divide(1.0, 0.0, br, bi, &pr, &pi)
+            divide(-zr, -zi, br, bi, &qr, &qi)
+        if i >= 0:
+            self.tape.push_complex(o, i, OF_COMPLEX if PyComplex_CheckExact(a) else OF_REAL, pr, pi)
+        if j >= 0:
+            self.tape.push_complex(o, j, OF_COMPLEX if PyComplex_CheckExact(b) else OF_REAL, qr, qi)
+        return z
+
+    cdef inline bint _has_parts(self, object x, int64_t i) noexcept:
+        """Whether a number is not active, or real, or complex with indices for its parts."""
+        return i < 0 or not PyComplex_CheckExact(x) or self.table.find(<PyObject*> x) != NULL
+
+    cdef int64_t _file_complex(self, object z) except -1:
+        """File a complex number; its index, which those of its parts follow."""
+        cdef Place* at
         self._make_room()
         at = self._filed(z)
         at.index = self.n
-        if i >= 0:
-            self._push_complex(i, a, 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b)
-        if j >= 0:
-            self._push_complex(j, b, 1.0 if op == ADD else -1.0 if op == SUB else a if op == MUL else -z / b)
-        return z
+        self.n += 2
+        return at.index
 
     cdef object _complex_power(self, object a, object b):
-        cdef Place* at
-        cdef int64_t i
+        cdef int64_t i, o
+        cdef double re, im
         if self.outer is not None or not 1 <= b <= 100:
             return None
         z = PyNumber_Power(a, b, None)
         i = self._index_of(a)
         if i < 0:
             return z
+        slope = b * PyNumber_Power(a, b - 1, None)
+        o = self._file_complex(z)
+        if self._has_parts(a, i) and parts_of(slope, &re, &im):
+            self.tape.push_complex(o, i, OF_COMPLEX, re, im)
+        else:
+            self._push_complex(i, a, slope)
+        return z
+
+    cdef object _composed(self, object re, object im):
+        cdef int64_t i, j, o
+        if self.outer is not None or not self.own_numbers:
+            return None
+        z = PyComplex_FromDoubles(real(re), real(im))
+        i, j = self._index_of(re), self._index_of(im)
+        if i >= 0 or j >= 0:
+            o = self._file_complex(z)
+            if i >= 0:
+                self.tape.push_complex(o, i, OF_REAL, 1.0, 0.0)
+            if j >= 0:
+                self.tape.push_complex(o, j, OF_REAL, 0.0, 1.0)
+        return z
+
+    cdef object _part(self, object x, object name):
+        cdef Place* at
+        cdef bint is_real_part
+        if self.outer is not None or not self.own_numbers:
+            return None
+        at = self.table.find(<PyObject*> x)
+        is_real_part = name == "real"
+        if at == NULL or not (is_real_part or name == "imag"):
+            return None
+        if is_real_part:
+            return self._of_parts(PyFloat_FromDouble(PyComplex_RealAsDouble(x)), at.index, 1.0, 0.0)
+        return self._of_parts(PyFloat_FromDouble(PyComplex_ImagAsDouble(x)), at.index, 0.0, 1.0)
+
+    cdef object _absolute(self, object x):
+        cdef Place* at
+        cdef double w
+        if self.outer is not None or not self.own_numbers:
+            return None
+        at = self.table.find(<PyObject*> x)
+        if at == NULL:
+            return None
+        z = abs(x)
+        w = PyFloat_AS_DOUBLE(z)
+        if not isfinite(w) or w < 1e-300:
+            return None
+        at = self.table.find(<PyObject*> x)
+        return self._of_parts(z, at.index, PyComplex_RealAsDouble(x) / w, PyComplex_ImagAsDouble(x) / w)
+
+    cdef object _of_parts(self, object z, int64_t i, double re, double im):
+        """File z, a real function of complex number `i`, with its slopes in the parts of that."""
+        cdef Place* at
         self._make_room()
         at = self._filed(z)
         at.index = self.n
-        self._push_complex(i, a, b * PyNumber_Power(a, b - 1, None))
+        self.tape.push_complex(at.index, i, TO_REAL, re, im)
         return z
 
     cdef int _push_complex(self, int64_t i, object x, object partial) except -1:
         """The last number filed depends on `x`; a cotangent goes back by the conjugate of the partial derivative."""
+        cdef int64_t o = self.n - 2
         if PyComplex_CheckExact(partial):
             partial = PyComplex_FromDoubles(PyComplex_RealAsDouble(partial), -PyComplex_ImagAsDouble(partial))
         if not PyComplex_CheckExact(x):
-            self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
+            self.tape._push_object((o, i, partial), CALLED, steps.real_part_back)
         elif PyComplex_CheckExact(partial):
-            self.tape._push_object(self.n, i, partial)
+            self.tape._push_object(o, i, partial)
         else:
-            self.tape.push(self.n, i, real(partial))
+            self.tape.was_extended = True
+            self.tape.push(o, i, real(partial))
         return 0
 
     cdef int _note_sum(self, object z, object values) except -1:

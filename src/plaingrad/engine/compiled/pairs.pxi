@@ -115,7 +115,6 @@ cdef class PairRecorder(ArrayRecorder):
         return 0
 
     cdef object _complex(self, object a, object b, int op):
-        cdef Place* at
         cdef int64_t i, j
         z = self.outer._complex(a, b, op)
         if z is None:
@@ -128,9 +127,7 @@ cdef class PairRecorder(ArrayRecorder):
             b_dot = self.outer._complex_dot(b)
             a_dot = self.outer._complex_dot(a) if op == MUL else None
             z_dot = self.outer._complex_dot(z) if op == DIV else None
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
+        self._file_complex(z)
         if i >= 0:
             partial = 1.0 if op == ADD or op == SUB else b if op == MUL else 1.0 / b
             if op == DIV and b_dot is not None:
@@ -149,7 +146,6 @@ cdef class PairRecorder(ArrayRecorder):
         return z
 
     cdef object _complex_power(self, object a, object b):
-        cdef Place* at
         cdef int64_t i
         z = self.outer._complex_power(a, b)
         if z is None:
@@ -161,9 +157,7 @@ cdef class PairRecorder(ArrayRecorder):
         a_dot = self.outer._complex_dot(a)
         if a_dot is not None and b > 1:
             moves = b * (b - 1) * PyNumber_Power(a, b - 2, None) * a_dot
-        self._make_room()
-        at = self._filed(z)
-        at.index = self.n
+        self._file_complex(z)
         self._push_moving(i, a, partial, moves)
         return z
 
@@ -175,8 +169,8 @@ cdef class PairRecorder(ArrayRecorder):
         partial = PyComplex_FromDoubles(real_part(partial), -imaginary_part(partial))  # an object of its own
         self.outer._file_complex(partial, PyComplex_FromDoubles(moves.real, -moves.imag))
         if PyComplex_CheckExact(x):
-            return self.tape._push_object(self.n, i, partial)
-        return self.tape._push_object((self.n, i, partial), CALLED, steps.real_part_back)
+            return self.tape._push_object(self.n - 2, i, partial)
+        return self.tape._push_object((self.n - 2, i, partial), CALLED, steps.real_part_back)
 
     cdef int _note_sum(self, object z, object values) except -1:
         self.outer._note_sum(z, values)

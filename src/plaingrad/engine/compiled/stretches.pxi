@@ -149,7 +149,7 @@ cdef class Stretches:
             if i == READ:
                 return self._read(place[0], (place[1], place[1] + 1)) and self._change(e.output, True)
             return (e.output < 0 or self._read(e.output, None)) and self._change(place[0], False)
-        if i == DOT:
+        if i == DOT or is_complex_kind(i):
             return False
         first, what = self.tape.objects[<Py_ssize_t> e.partial]
         if i == ODD:

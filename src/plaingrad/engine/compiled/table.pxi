@@ -1,5 +1,9 @@
 # -- the table: active numbers and their indices ------------------------------------------------------------------------
 
+cdef enum:
+    MOST_KEPT_SLOTS = 4096  # of which a table keeps the memory
+
+
 cdef union Place:
     int64_t index
     double dot
@@ -26,6 +30,9 @@ cdef class Table:
     cdef dict others
     cdef bint holds_dots
     cdef Columns columns  # of a table that holds columns of tangents; else None
+    cdef Slot* spare  # memory for the next table of `spare_room` slots
+    cdef Py_ssize_t spare_room
+    cdef bint is_long  # it was swept in this derivative
 
     def __cinit__(self, bint holds_dots):
         self.others = {}
@@ -34,10 +41,16 @@ cdef class Table:
 
     def __dealloc__(self):
         self._drop(self.slots, self.room)
+        PyMem_RawFree(self.spare)
 
     cdef int _make(self, int bits) except -1:
         cdef Py_ssize_t room = <Py_ssize_t> 1 << bits
-        cdef Slot* slots = <Slot*> PyMem_RawCalloc(room, sizeof(Slot))
+        cdef Slot* slots = self.spare
+        if slots != NULL and self.spare_room == room:
+            self.spare = NULL
+            memset(slots, 0, room * sizeof(Slot))
+        else:
+            slots = <Slot*> PyMem_RawCalloc(room, sizeof(Slot))
         if slots == NULL:
             raise MemoryError
         self.slots = slots
@@ -58,7 +71,8 @@ cdef class Table:
         """Where `key` is, or the empty slot where it would be."""
         cdef Py_ssize_t k = <Py_ssize_t> ((<uint64_t> <uintptr_t> key * <uint64_t> 0x9E3779B97F4A7C15) >> self.shift)
         cdef Py_ssize_t mask = self.room - 1
-        while self.slots[k].key != key and self.slots[k].key != NULL:
+        cdef Slot* slots = self.slots
+        while slots[k].key != key and slots[k].key != NULL:
             k = (k + 1) & mask
         return k
 
@@ -71,7 +85,7 @@ cdef class Table:
         """File a number, which is kept alive; where its derivative is to be put."""
         cdef Slot* slot
         if 2 * self.used >= self.room:
-            self._rebuild(64 - self.shift + 2, False)
+            self._rebuild(64 - self.shift + (2 if self.room < 1024 else 1), False)
         slot = &self.slots[self._place(key)]
         if slot.key == NULL:
             Py_INCREF(key)
@@ -96,19 +110,22 @@ cdef class Table:
             if self.columns is not None:
                 self.columns.give(old[k].at.column)
             Py_DECREF(old[k].key)
-        PyMem_RawFree(old)
+        if room == self.room and room <= MOST_KEPT_SLOTS:
+            PyMem_RawFree(self.spare)
+            self.spare, self.spare_room = old, room
+        else:
+            PyMem_RawFree(old)
         return 0
 
     cdef Py_ssize_t sweep(self) except -1:
         """Let go of the numbers that only the table refers to; how many stay."""
-        cdef Py_ssize_t k, alive = 0
         cdef int bits = 6
-        for k in range(self.room):
-            if self.slots[k].key != NULL and Py_REFCNT(self.slots[k].key) != 1:
-                alive += 1
-        while (<Py_ssize_t> 1 << bits) < 2 * (alive + SWEEP_NUMBERS + (alive >> 1)):
+        self.is_long = True
+        self._rebuild(64 - self.shift, True)
+        while (<Py_ssize_t> 1 << bits) < 2 * (self.used + SWEEP_NUMBERS + (self.used >> 1)):
             bits += 1
-        self._rebuild(bits, True)
+        if (<Py_ssize_t> 2 << bits) < self.room:
+            self._rebuild(bits, False)
         return self.used
 
     cdef int _remove(self, Py_ssize_t k) except -1:
@@ -182,7 +199,7 @@ cdef class Table:
         cdef Slot* old = self.slots
         cdef PyObject* key
         cdef Py_ssize_t room = self.room, k
-        if room == 64 and self.columns is None:
+        if self.columns is None and (room == 64 or (room <= MOST_KEPT_SLOTS and (self.is_long or 16 * self.used >= room))):
             if self.used:
                 self.used = 0
                 for k in range(room):
@@ -197,6 +214,7 @@ cdef class Table:
                     if old[k].key != NULL:
                         self.columns.give(old[k].at.column)
             self._drop(old, room)
+        self.is_long = False
         if self.others:
             self.others.clear()
 

@@ -10,17 +10,17 @@ cdef union Cell:
     double number
     uint64_t bits
 
-# Two signalling nans, which no arithmetic gives.
-cdef uint64_t NOTHING = 0x7FF4C0FFEE5EED01, OBJECT = 0x7FF4C0FFEE5EED02
+# Signalling nans, which no arithmetic gives.
+cdef uint64_t NOTHING = 0x7FF4C0FFEE5EED01, OBJECT = 0x7FF4C0FFEE5EED02, COMPLEX_CELL = 0x7FF4C0FFEE5EED03
 
 cdef enum:
-    FEW_ENTRIES = 1024  # that a tape keeps when it is cleared
+    KEPT_ENTRIES = 65536  # of which a tape keeps the memory for the next derivative, and that of so many cotangents
     FEW_CELLS = 64
 
 
 cdef inline void put_number(Cell* cell, double x) noexcept:
     cell.number = x
-    if cell.bits == NOTHING or cell.bits == OBJECT:
+    if cell.bits == NOTHING or is_no_number(cell):
         cell.bits |= 0x0008000000000000  # a user's nan of these very bits
 
 
@@ -41,6 +41,9 @@ cdef class Tape:
     cdef dict tasks  # thread -> the stretch that it records
     cdef list marks  # (place, stretch, thread) where another stretch goes on
     cdef int stretches
+    cdef bint has_complex, was_extended  # with entries of complex numbers; by others than the core
+    cdef Cell* spare  # memory for cotangents
+    cdef Py_ssize_t spare_room
 
     def __cinit__(self):
         self.objects = []
@@ -50,6 +53,7 @@ cdef class Tape:
 
     def __dealloc__(self):
         PyMem_RawFree(self.entries)
+        PyMem_RawFree(self.spare)
 
     cdef inline int push(self, int64_t output, int64_t input, double partial) except -1:
         cdef Entry* entry
@@ -127,6 +131,14 @@ cdef class Tape:
             self.push(output, DOT, partial_dot)
         return 0
 
+    cdef int push_complex(self, int64_t output, int64_t input, int32_t kind, double re, double im) except -1:
+        """As `push`, where one of the numbers is complex."""
+        if self.count + 2 > self.room:
+            self._grow()  # or neither of them is there
+        self.has_complex = True
+        self.push(output, input, re)
+        return self.push(output, kind, im)
+
     cdef int _push_object(self, output, input, what) except -1:
         cdef Py_ssize_t at = len(self.objects)
         cdef int64_t code = input
@@ -146,6 +158,7 @@ cdef class Tape:
         """Append entries, given one after another: output, input, partial derivative, or as `memory.tape` says."""
         cdef Py_ssize_t k
         cdef tuple given = triples if type(triples) is tuple else tuple(triples)
+        self.was_extended = True
         for k in range(0, len(given), 3):
             i, what = given[k + 1], given[k + 2]
             if i >= 0 and (PyFloat_CheckExact(what) or type(what) is NUMBER64):
@@ -158,11 +171,16 @@ cdef class Tape:
     cdef tuple _triple(self, Py_ssize_t k):
         cdef Entry* e = &self.entries[k]
         if e.input >= 0:
+            if k + 1 < self.count and is_complex_kind(self.entries[k + 1].input):
+                slope = complex_partial(self.entries[k + 1].input, e.partial, self.entries[k + 1].partial)
+                if self.entries[k + 1].input == OF_REAL:
+                    return (e.output, e.input, slope), CALLED, steps.real_part_back
+                return e.output, e.input, slope
             slope = PyFloat_FromDouble(e.partial)
             if k + 1 < self.count and self.entries[k + 1].input == DOT and self.outer.level.calls.open:
                 self.outer._file(slope, self.entries[k + 1].partial)
             return e.output, e.input, slope
-        if e.input == DOT:
+        if e.input == DOT or is_complex_kind(e.input):
             return (), CALLED, steps.nothing
         if e.input == READ or e.input == WRITE:
             return self._element_triple(e)
@@ -229,7 +247,7 @@ cdef class Tape:
 
     def is_of_numbers(self):
         """Whether the way back enters neither Python nor NumPy."""
-        return len(self.objects) == 0
+        return len(self.objects) == 0 and not (self.has_complex and self.was_extended)
 
     def __len__(self):
         return 3 * self.count
@@ -263,7 +281,7 @@ cdef class Tape:
         cdef Py_ssize_t k
         found = []
         for k in range(start // 3, self.count):
-            if self.entries[k].input < 0 and self.entries[k].input not in (READ, WRITE, DOT):
+            if self.entries[k].input < 0 and self.entries[k].input not in (READ, WRITE, DOT, OF_COMPLEX, OF_REAL, TO_REAL):
                 what = self.objects[<Py_ssize_t> self.entries[k].partial]
                 if type(what) is ArrayStep:
                     (<ArrayStep> what).held_in(found)
@@ -273,11 +291,12 @@ cdef class Tape:
 
     def clear(self):
         """Let go of everything."""
-        if self.room > FEW_ENTRIES:
+        if self.room > KEPT_ENTRIES:
             PyMem_RawFree(self.entries)
             self.entries = NULL
             self.room = 0
         self.count = 0
+        self.has_complex = self.was_extended = False
         self.objects.clear()
         self.layouts.clear()
         if self.is_shared:
@@ -285,6 +304,28 @@ cdef class Tape:
             self.tasks = {}
             self.marks = []
             self.stretches = 0
+
+    cdef Cell* _take_cells(self, Py_ssize_t* size) except NULL:
+        """Memory for so many cotangents: what was kept, if it is enough; `size` is what there is room for."""
+        cdef Cell* cells = self.spare
+        self.spare = NULL
+        if cells != NULL and self.spare_room >= size[0]:
+            size[0] = self.spare_room
+            return cells
+        PyMem_RawFree(cells)
+        if size[0] <= KEPT_ENTRIES:
+            size[0] += size[0] >> 3
+        cells = <Cell*> PyMem_RawMalloc(size[0] * sizeof(Cell))
+        if cells == NULL:
+            raise MemoryError
+        return cells
+
+    cdef void _give_cells(self, Cell* cells, Py_ssize_t room) noexcept:
+        """Keep the memory; another derivative may have come between, and have given its own back."""
+        if room <= KEPT_ENTRIES and self.spare == NULL:
+            self.spare, self.spare_room = cells, room
+        else:
+            PyMem_RawFree(cells)
 
     cdef tuple gradients(self, int64_t y, Py_ssize_t size, Py_ssize_t count):
         """The derivatives of number `y` by the first `count` of `size`, on a tape of numbers; None of any other.
@@ -295,43 +336,75 @@ cdef class Tape:
         cdef double few_dots[FEW_CELLS]
         cdef Cell* cells = few
         cdef double* dots = NULL if self.outer is None else few_dots
-        cdef Py_ssize_t k
+        cdef uint64_t nothing = NOTHING
+        cdef Py_ssize_t k, room = size
         if size > FEW_CELLS:
-            self.trim()
-            cells = <Cell*> PyMem_RawMalloc(size * sizeof(Cell))
-            if dots != NULL and cells != NULL:
+            if self.room > KEPT_ENTRIES:
+                self.trim()
+            cells = self._take_cells(&room)
+            if dots != NULL:
                 dots = <double*> PyMem_RawMalloc(size * sizeof(double))
                 if dots == NULL:
-                    PyMem_RawFree(cells)
-                    cells = NULL
-            if cells == NULL:
-                raise MemoryError
+                    self._give_cells(cells, room)
+                    raise MemoryError
         try:
             for k in range(size):
-                cells[k].bits = NOTHING
-                if dots != NULL:
-                    dots[k] = 0.0
+                cells[k].bits = nothing
             if y >= 0:
                 cells[y].number = 1.0
-            if not self._back(cells, dots):
-                return None
+            if dots == NULL:
+                if not self._numbers_back(cells):
+                    return None
+            else:
+                memset(dots, 0, size * sizeof(double))
+                if not self._back(cells, dots):
+                    return None
             found = []
             for k in range(count):
-                bar = PyFloat_FromDouble(0.0 if cells[k].bits == NOTHING else cells[k].number)
+                bar = PyFloat_FromDouble(0.0 if cells[k].bits == nothing else cells[k].number)
                 if dots != NULL and dots[k] != 0.0:
                     self.outer._file(bar, dots[k])
                 found.append(bar)
             return tuple(found)
         finally:
             if cells != few:
-                PyMem_RawFree(cells)
+                self._give_cells(cells, room)
                 PyMem_RawFree(NULL if dots == few_dots else dots)
 
-    cdef bint _back(self, Cell* cells, double* dots) except -1:
-        """Carry cotangents of numbers back; False where something else is on the tape.
+    cdef bint _numbers_back(self, Cell* cells) except -1:
+        """Carry cotangents of numbers back; False where something else is on the tape."""
+        # What arithmetic gives is no signalling nan: it is put into a cell as it is.
+        cdef Entry* entries
+        cdef Entry* e
+        cdef Cell* x
+        cdef Cell* z
+        cdef uint64_t nothing = NOTHING
+        cdef Py_ssize_t k = self.count, stop
+        cdef double x_bar
+        while k > 0:
+            entries = self.entries
+            stop = k - 0x10000 if k > 0x10000 else 0
+            if stop > 0 and is_complex_kind(entries[stop].input):
+                stop -= 1  # what belongs to it
+            while k > stop:
+                k -= 1
+                e = &entries[k]
+                if e.input < 0:
+                    if is_complex_kind(e.input) and k > stop:
+                        k -= 1
+                        if complex_back(cells, e.output, entries[k].input, e.input, entries[k].partial, e.partial):
+                            continue
+                    return False
+                z = &cells[e.output]
+                if z.bits != nothing:
+                    x_bar = z.number * e.partial
+                    x = &cells[e.input]
+                    x.number = x_bar if x.bits == nothing else x.number + x_bar
+            PyErr_CheckSignals()
+        return True
 
-        `dots` are their tangents, or NULL.
-        """
+    cdef bint _back(self, Cell* cells, double* dots) except -1:
+        """The same of cotangents with tangents, `dots`."""
         cdef Entry* e
         cdef Py_ssize_t k = self.count
         cdef double z_bar, x_dot, partial_dot = 0.0
@@ -347,13 +420,12 @@ cdef class Tape:
                 return False
             if cells[e.output].bits != NOTHING:
                 z_bar = cells[e.output].number
-                if dots != NULL:
-                    x_dot = z_bar * partial_dot if partial_dot != 0.0 else 0.0
-                    if dots[e.output] != 0.0:  # else 0 times an infinite slope
-                        x_dot += dots[e.output] * e.partial
-                    dots[e.input] += x_dot
+                x_dot = z_bar * partial_dot if partial_dot != 0.0 else 0.0
+                if dots[e.output] != 0.0:  # else 0 times an infinite slope
+                    x_dot += dots[e.output] * e.partial
+                dots[e.input] += x_dot
                 z_bar = z_bar * e.partial
-                put_number(&cells[e.input], z_bar if cells[e.input].bits == NOTHING else cells[e.input].number + z_bar)
+                cells[e.input].number = z_bar if cells[e.input].bits == NOTHING else cells[e.input].number + z_bar
             partial_dot = 0.0
         return True
 
@@ -368,7 +440,7 @@ cdef class Tape:
         cdef Entry* e
         cdef Py_ssize_t k = self.count if end < 0 else end
         cdef int32_t i
-        cdef double x_bar
+        cdef double x_bar, im
         cdef set owned = shadow.owned
         cdef Walk last
         last.data = NULL
@@ -381,9 +453,9 @@ cdef class Tape:
             if i >= 0:
                 if cells[e.output].bits == NOTHING:
                     continue
-                if cells[e.output].bits != OBJECT and cells[i].bits != OBJECT:
-                    x_bar = cells[e.output].number * e.partial
-                    bars._put(i, x_bar if cells[i].bits == NOTHING else cells[i].number + x_bar)
+                if not is_no_number(&cells[e.output]) and not is_no_number(&cells[i]):
+                    x_bar = cells[e.output].number * e.partial  # which is no signalling nan
+                    cells[i].number = x_bar if cells[i].bits == NOTHING else cells[i].number + x_bar
                 else:
                     bars.add(i, bars[e.output] * e.partial)
                 continue
@@ -394,6 +466,14 @@ cdef class Tape:
                 continue
             last.data = NULL
             if i == DOT:
+                continue
+            if is_complex_kind(i):
+                im = here.partial
+                k -= 1
+                here = self.entries[k]
+                if not complex_back(cells, here.output, here.input, i, here.partial, im):
+                    z_bar = bars[here.output] * complex_partial(i, here.partial, im)
+                    bars.add(here.input, z_bar.real if i == OF_REAL else z_bar)
                 continue
             if i == ARRAY:
                 (<ArrayStep> self.objects[<Py_ssize_t> e.partial]).back(shadow, bars, undone)
@@ -437,10 +517,6 @@ cdef class Bars:
     cdef inline void _put(self, Py_ssize_t k, double x) noexcept:
         put_number(&self.cells[k], x)
 
-    def is_of_numbers(self):
-        """Whether the way back enters neither Python nor NumPy."""
-        return len(self.objects) == 0
-
     def __len__(self):
         return self.room
 
@@ -451,6 +527,8 @@ cdef class Bars:
             return None
         if self.cells[k].bits == OBJECT:
             return self.others[k]
+        if self.cells[k].bits == COMPLEX_CELL:
+            return PyComplex_FromDoubles(self.cells[k + 1].number, self.cells[k + 2].number)
         return PyFloat_FromDouble(self.cells[k].number)
 
     def __setitem__(self, Py_ssize_t k, x):
@@ -474,8 +552,8 @@ cdef class Bars:
         for k in range(first, first + n):
             if self.cells[k].bits == NOTHING:
                 found.append(0.0)
-            elif self.cells[k].bits == OBJECT:
-                bar = self.others[k]
+            elif is_no_number(&self.cells[k]):
+                bar = self[k]
                 found.append(float(bar) if type(bar) is int or isinstance(bar, np.floating) else bar)
             else:
                 found.append(PyFloat_FromDouble(self.cells[k].number))
@@ -485,7 +563,7 @@ cdef class Bars:
         """Whether no cotangent from index `first` is another object than a float."""
         cdef Py_ssize_t k
         for k in range(first, first + n):
-            if self.cells[k].bits == OBJECT and not PyFloat_CheckExact(self.others[k]):
+            if is_no_number(&self.cells[k]) and not PyFloat_CheckExact(self[k]):
                 return False
         return True
 
