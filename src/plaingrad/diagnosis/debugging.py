@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from plaingrad.diagnosis.back import Event
@@ -42,9 +42,18 @@ def debugged(derivative: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
             raised.append(error)
             raise error
 
+    with raised_again(raised), looked_at(Watch(stop)):
+        return derivative(*args, **kwargs)
+
+
+@contextmanager
+def raised_again(raised: Sequence[Exception]) -> Iterator[None]:
+    """A block at whose end the first of `raised` is raised, if the program has swallowed it or raised another error."""
     try:
-        with looked_at(Watch(stop)):
-            return derivative(*args, **kwargs)
-    finally:
-        if raised and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit, NotFiniteError)):
-            raise raised[0]
+        yield
+    except BaseException as error:
+        if raised and not isinstance(error, (KeyboardInterrupt, SystemExit, type(raised[0]))):
+            raise raised[0]  # noqa: B904 - what the program raised is its context
+        raise
+    if raised:
+        raise raised[0]

@@ -16,6 +16,7 @@ import numpy as np
 
 from plaingrad.api.leaves import Argnums, check_callable
 from plaingrad.copying import deep_copy
+from plaingrad.diagnosis.debugging import raised_again
 from plaingrad.diagnosis.explanation import chosen_positions
 from plaingrad.diagnosis.places import Place
 from plaingrad.diagnosis.words import size
@@ -211,11 +212,8 @@ def bounded(derivative: Callable[..., Any], most: float, *args: Any, **kwargs: A
             raised.append(too_much(counting, most))
             raise raised[-1]
 
-    try:
+    with raised_again(raised):
         return Counting(stop).run(derivative, *args, **kwargs)
-    finally:
-        if raised and not isinstance(sys.exc_info()[1], (KeyboardInterrupt, SystemExit, TapeMemoryError)):
-            raise raised[0]
 
 
 def too_much(counting: Counting, most: float) -> TapeMemoryError:
