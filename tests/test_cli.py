@@ -586,6 +586,14 @@ def test_matrices_without_numbers_or_words_are_refused(capsys):
     assert "returned Box" in refused(capsys, "jacobian", "model.py:Box", "--at", "[1.0]")
 
 
+def test_an_error_names_the_function_that_was_given(tmp_path, capsys):
+    file = tmp_path / "worded.py"
+    file.write_text("def worded(x):\n    return 'a word'\n")
+    status, out, err = run(capsys, "jacobian", f"{file}:worded", "--at", "[1.0]")
+    assert status != 0 and out == ""
+    assert "worded returned a str" in err
+
+
 def test_why_names_the_line_and_prints_data(tmp_path, capsys):
     file = tmp_path / "rooted.py"
     file.write_text("import math\n\ndef root(x, n):\n    return math.sqrt(x) * n\n")

@@ -370,10 +370,14 @@ def test_a_worker_that_hangs_on_the_way_back_is_a_timeout_with_its_name(kind, tm
 
 
 def test_a_timeout_that_is_no_number(monkeypatch):
-    monkeypatch.setenv("PLAINGRAD_TASK_TIMEOUT", "soon")
+    for wrong in ("soon", "nan", "-1", "0"):
+        monkeypatch.setenv("PLAINGRAD_TASK_TIMEOUT", wrong)
+        with concurrent.futures.ProcessPoolExecutor(1) as made:
+            with pytest.raises(plaingrad.ArgumentError, match=f"'{wrong}'"):
+                plaingrad.grad(lambda x, made=made: made.submit(double, x).result())(2.0)
+    monkeypatch.setenv("PLAINGRAD_TASK_TIMEOUT", "inf")
     with concurrent.futures.ProcessPoolExecutor(1) as made:
-        with pytest.raises(plaingrad.ArgumentError, match="'soon'"):
-            plaingrad.grad(lambda x: made.submit(double, x).result())(2.0)
+        assert plaingrad.grad(lambda x: made.submit(double, x).result() ** 2)(2.0) == 16.0
 
 
 def test_exceptions_and_timeouts_are_those_of_the_task(executor):

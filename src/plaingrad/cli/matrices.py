@@ -44,6 +44,7 @@ def jacobian_command(options: argparse.Namespace) -> int:
         result = call.f(*args)
         return result, result
 
+    twice.__name__ = getattr(call.f, "__name__", "the function")  # as messages name it
     slopes, result = api.jacobian(twice, argnums=call.wrt, has_aux=True)(*deep_copy(call.args))
     check_result(result)
     if options.table:

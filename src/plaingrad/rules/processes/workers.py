@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import weakref
 from typing import Any
@@ -62,10 +63,17 @@ class Workers:
 def most_seconds() -> float | None:
     """How long to wait for the derivative of a task, as the environment says; None: for ever."""
     given = os.environ.get("PLAINGRAD_TASK_TIMEOUT")
+    if not given:
+        return None
     try:
-        return float(given) if given else None
+        seconds = float(given)
     except ValueError:
-        raise ArgumentError(f"PLAINGRAD_TASK_TIMEOUT={given!r} is no number of seconds") from None
+        seconds = math.nan
+    if not seconds > 0.0:  # nan, too
+        raise ArgumentError(
+            f"PLAINGRAD_TASK_TIMEOUT={given!r} is no number of seconds above 0.\n  See docs: errors#argument"
+        )
+    return None if seconds == math.inf else seconds
 
 
 def opened(workers: Workers, meanwhile: bool) -> Any:
