@@ -189,6 +189,16 @@ def test_an_integrand_is_called_with_all_nodes_only_where_that_is_the_same():
     assert plaingrad.grad(remembering)(0.7) == pytest.approx(expected, rel=1e-9)
     assert {type(x) for x in seen} == {float}
 
+    def kept(x):
+        seen.append(x)
+        return x
+
+    def remembering_in_another(p):
+        return si.quad(lambda x: np.exp(-p * kept(x)), 0.0, 1.0)[0]
+
+    assert plaingrad.grad(remembering_in_another)(0.7) == pytest.approx(expected, rel=1e-9)
+    assert {type(x) for x in seen} == {float}
+
     def spread(q):  # of a number there is none, of all nodes there is
         return si.quad(lambda x: np.exp(-0.7 * x) + q * np.std(x) + q * x, 0.0, 1.0)[0]
 

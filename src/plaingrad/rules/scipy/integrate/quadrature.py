@@ -6,6 +6,7 @@ are halved until the sum, and its derivative in everything that the integrand ho
 
 from __future__ import annotations
 
+from inspect import getclosurevars
 from itertools import count
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -280,12 +281,14 @@ def bars_at_once(
     f counts as a function of arrays if it gives the value at every node that it gives one by one, and at two of them the
     same derivative in everything: what shrinks, compares or counts the array is told from what goes through it.
     """
-    if type(f) is not FunctionType or not MUTATORS.isdisjoint(f.__code__.co_names) or x.size < 3:
+    if type(f) is not FunctionType or x.size < 3:
         return None
     some = [x.size // 3, x.size - 2]
     key = next(KEYS)
     TABLES[key] = x.copy(), x[some].tolist(), []
     try:
+        if remembers(f, set()):
+            return None
         with np.errstate(all="ignore"):
             (z, *_), pullback = derivatives.pulled(all_at_once, f, args, key)
             if type(z) is not np.ndarray or z.dtype != float or z.shape != x.shape:
@@ -307,6 +310,16 @@ def bars_at_once(
         return None
     finally:
         del TABLES[key]
+
+
+def remembers(f: Any, seen: set[Any]) -> bool:
+    """Whether a function, or one of Python that it reads from outside, has the name of a mutator among its names."""
+    if type(f) is not FunctionType or f in seen:
+        return False
+    seen.add(f)
+    names = f.__code__.co_names
+    read = [*getclosurevars(f).nonlocals.values(), *[f.__globals__.get(name) for name in names]]
+    return not MUTATORS.isdisjoint(names) or any(remembers(g, seen) for g in read)
 
 
 def all_at_once(f: Any, args: tuple[Any, ...], key: int) -> Any:
