@@ -173,3 +173,19 @@ def test_isotonic_regression_is_means_of_blocks():
     expected[0, 0] = 1.0
     expected[1:3, 1:3] = expected[3:, 3:] = 0.5
     np.testing.assert_allclose(jacobian, expected)
+
+
+def test_the_right_side_of_nnls_may_be_one_column():
+    nnls = pytest.importorskip("scipy.optimize").nnls
+    rng = np.random.default_rng(1)
+    A, b = rng.random((8, 4)), rng.random(8)
+
+    def f(b):
+        x, norm = nnls(A, b)
+        return (x * x).sum() + norm
+
+    slope = plaingrad.grad(f)
+    column = b[:, None]
+    np.testing.assert_allclose(slope(column), slope(b)[:, None])
+    np.testing.assert_allclose(plaingrad.jvp(f, (column,), (column,))[1], b @ slope(b))
+    np.testing.assert_allclose(np.reshape(plaingrad.hessian(f)(column), (8, 8)), plaingrad.hessian(f)(b))

@@ -61,7 +61,7 @@ def over(norm_bar: Any, norm: Any) -> Any:
 
 
 def nnls_rrule(A: Any, b: Any, *rest: Any, **options: Any) -> Any:
-    a, right = np.asarray(A), np.asarray(b)
+    a, right = np.asarray(A), np.reshape(np.asarray(b), (-1,))  # SciPy takes one column, too
     x, norm, r, places, columns, squares = solved(a, right, rest, options)
 
     def nnls_pullback(z_bar: Any) -> tuple[Any, ...]:
@@ -75,19 +75,29 @@ def nnls_rrule(A: Any, b: Any, *rest: Any, **options: Any) -> Any:
                 found[:, places] -= np.outer(r, pulled) + np.outer(columns @ pulled, x[places])
             return found
 
-        parts = ZeroTangent if pulled is ZeroTangent else columns @ pulled, ZeroTangent if of_r is ZeroTangent else -of_r
-        return Thunk(a_bar), total(*parts), *[NoTangent for _ in rest]
+        parts = (
+            ZeroTangent if pulled is ZeroTangent else columns @ pulled,
+            ZeroTangent if of_r is ZeroTangent else -of_r,
+        )
+        b_bar = total(*parts)
+        return (
+            Thunk(a_bar),
+            b_bar if is_zero(b_bar) else np.reshape(b_bar, np.shape(b)),
+            *[NoTangent for _ in rest],
+        )
 
     return (x, norm), nnls_pullback
 
 
 def nnls_frule(A: Any, b: Any, *rest: Any, **options: Any) -> Any:
-    a, right = np.asarray(A), np.asarray(b)
+    a, right = np.asarray(A), np.reshape(np.asarray(b), (-1,))  # SciPy takes one column, too
     x, norm, r, places, columns, squares = solved(a, right, rest, options)
 
     def nnls_pushforward(dots: Any) -> Any:
         a_dot, b_dot = joined(dot_of(dots, 0), A), joined(dot_of(dots, 1), b)
-        lead = lead_of((a_dot, a), (b_dot, right))
+        lead = lead_of((a_dot, a), (b_dot, b))
+        if varies(b_dot):
+            b_dot = np.reshape(b_dot, (*np.shape(b_dot)[: np.ndim(b_dot) - np.ndim(b)], -1))
         moved: Any = 0.0  # of b - A x with constant x
         if varies(b_dot):
             moved = b_dot + moved
