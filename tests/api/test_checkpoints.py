@@ -334,7 +334,7 @@ def test_arrays_on_the_way_are_not_kept():
 
 def test_numbers_on_the_way_are_not_kept():
     def body(x):
-        for _ in range(600):
+        for _ in range(1500):
             x = math.sin(x) + 0.5 * x
         return x
 

@@ -299,9 +299,9 @@ def test_every_rule_with_a_pullback_has_samples_here():
     unsampled = []
     twins = {id(f.__wrapped__) for f in SAMPLES if hasattr(f, "__wrapped__")}
     for rule in rulebook.rules():
-        if is_of_scipy(rule):
+        if is_of_scipy(rule) or "/rules/" not in rule.source.replace("\\", "/"):  # other tests have rules for what has no hash
             continue
-        if rule.kind in ("linear", "bilinear", "full") and rule.function not in SAMPLES and "/rules/" in rule.source.replace("\\", "/"):
+        if rule.kind in ("linear", "bilinear", "full") and rule.function not in SAMPLES:
             name = rule.name
             if name not in ELSEWHERE and not any(part in name for part in UNUSUAL) and id(rule.function) not in twins:
                 unsampled.append(name)

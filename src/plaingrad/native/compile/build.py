@@ -244,7 +244,7 @@ def derived(
             _lock, _known_or_derived, key, function, mode, f, signature, active, options, zeros
         )
     if isinstance(found, NativeError):
-        raise NativeError(str(found))
+        raise type(found)(str(found))
     return found
 
 
@@ -274,7 +274,7 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
         try:
             found = seldom_collected(_derive, mode, f, function, signature, active, options, {}, zeros)
         except NativeError as error:
-            found = NativeError(str(error))  # without the frames of Numba that the other one holds
+            found = type(error)(str(error))  # without the frames of Numba that the other one holds
             if "fastmath" in options:
                 found = _with_less_freedom(mode, function, options, how) or found
         known[key] = found

@@ -82,6 +82,10 @@ class _Decode(FunctionPass):
         return True
 
 
+class LostWriteError(NativeError):
+    """The compiled function is another one than its source: Numba drops a write that is read."""
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _InlineClosures(InlineClosureLikes):
     """Numba's pass, refused where it loses a write that is wanted; numbers drawn that nothing reads are drawn still."""
@@ -94,7 +98,7 @@ class _InlineClosures(InlineClosureLikes):
         left = {id(s) for s in writes(state.func_ir)}
         for s in before:
             if id(s) not in left and not deadness.is_dead(s):
-                raise ValueError(
+                raise LostWriteError(
                     f"Numba loses the write `{s}` at line {s.loc.line} when it inlines the closures"
                 )
         return bool(changed)
@@ -272,7 +276,8 @@ def in_short(error: BaseException) -> str:
 def _not_compiled(f: Any, signature: tuple[Any, ...], error: Exception) -> NativeError:
     code = getattr(f, "__code__", None)
     where = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
-    return NativeError(
+    kind = LostWriteError if isinstance(error, LostWriteError) else NativeError
+    return kind(
         f"Numba cannot compile `{getattr(f, '__qualname__', f)}`{where} for ({', '.join(map(str, signature))}):\n"
         f"  {in_short(error)}\n  To go on: tier='plain' differentiates it as it is.\n"
         "  See docs: errors#native"

@@ -14,9 +14,11 @@ from plaingrad.errors import NativeError
 from plaingrad.native.border import call as border
 from plaingrad.native.border import operators
 from plaingrad.native.border.operators import Whole
+from plaingrad.native.frontend.typed_ir import LostWriteError
 from plaingrad.native.objects import structure
 from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, leave, refusal_of
 from plaingrad.native.objects.results import built, parts_of, tangent_of
+from plaingrad.native.program.dispatchers import is_dispatcher
 from plaingrad.tangents import ZeroTangent
 
 
@@ -32,6 +34,8 @@ def otherwise(
         return work(f, args, *more)
     except NativeError as error:
         refusal = error
+    if is_dispatcher(f) and isinstance(refusal, LostWriteError):  # it computes something else than its source
+        raise refusal
     try:
         return apart(f, args, *more)
     except NativeError as error:
