@@ -105,8 +105,35 @@ def test_moments_of_the_extreme_value_distribution_at_zero_in_closed_form():
         assert plaingrad.grad(plaingrad.grad(f))(0.0) == pytest.approx(curved, rel=1e-3)
     mixed = plaingrad.grad(lambda c: stats.genextreme.mean(c).sum())(np.array([0.0, 0.2]))
     assert mixed == pytest.approx([slope, (mean(0.2 + 1e-5) - mean(0.2 - 1e-5)) / 2e-5])
-    with pytest.raises(plaingrad.MissingRuleError, match="a higher moment of `genextreme`"):
-        plaingrad.grad(lambda c: stats.genextreme.stats(c, moments="s"))(0.0)
+
+
+@pytest.mark.parametrize("c", [0.0, 1e-5, -3e-4, 2e-3])
+def test_moments_of_the_extreme_value_distribution_near_zero_beside_mpmath(c):
+    """SciPy's skewness and kurtosis are constants there, beside differences in which most figures cancel."""
+    mpmath = pytest.importorskip("mpmath")
+
+    def exact(k, c):
+        c = mpmath.mpf(c) if c else mpmath.mpf("1e-25")
+        a, b, d, e = [mpmath.gamma(1 + n * c) for n in (1, 2, 3, 4)]
+        second, third = (b - a**2) / c**2, -(d - 3 * a * b + 2 * a**3) / c**3
+        fourth = (e - 4 * a * d + 6 * a**2 * b - 3 * a**4) / c**4
+        return ((1 - a) / c, second, third / second ** mpmath.mpf(1.5), fourth / second**2 - 3)[k]
+
+    with mpmath.workdps(150):
+        slopes = [float(mpmath.diff(lambda c, k=k: exact(k, c), mpmath.mpf(c) + mpmath.mpf("1e-20"), h=mpmath.mpf("1e-22"))) for k in range(4)]
+    for k, moment in enumerate("mvsk"):
+        f = lambda c, moment=moment: stats.genextreme.stats(c, moments=moment)
+        assert plaingrad.grad(f)(c) == pytest.approx(slopes[k], rel=1e-9)
+        assert plaingrad.jvp(f, (c,), (1.0,))[1] == pytest.approx(slopes[k], rel=1e-9)
+
+
+def test_the_median_of_the_double_gamma_distribution_is_its_loc():
+    for a in (0.7, 1.1, 2.0):
+        f = lambda t: stats.dgamma.median(t[0], loc=t[1], scale=t[2])
+        at = np.array([a, 0.2, 1.3])
+        assert plaingrad.grad(f)(at) == pytest.approx([0.0, 1.0, 0.0], abs=1e-15)
+        assert plaingrad.jvp(f, (at,), (np.ones(3),)) == (0.2, 1.0)
+    assert plaingrad.grad(lambda q: stats.dgamma.ppf(q, 1.0))(0.5) == pytest.approx(2.0)  # Laplace's
 
 
 def test_moments_of_the_generalised_pareto_distribution_at_zero_in_closed_form():

@@ -60,6 +60,12 @@ def test_the_distribution_of_wallenius_in_its_odds():
     assert plaingrad.grad(lambda o: wallenius.mean(M, N1, DRAWN, o))(1.7) == pytest.approx(mean, rel=1e-7)
 
 
+def test_the_entropy_of_an_urn_with_numbers_that_are_hardly_drawn():
+    for urn in (stats.nchypergeom_fisher, stats.nchypergeom_wallenius):
+        f = lambda odds, urn=urn: urn.entropy(140, 80, 60, odds)
+        assert both(f, 0.5) == pytest.approx(differences(f, 0.5, 1e-3), rel=1e-5)
+
+
 def test_counts_of_an_urn_are_refused_by_name():
     with pytest.raises(plaingrad.MissingRuleError, match="counts"):
         plaingrad.grad(lambda n: stats.nchypergeom_fisher.pmf(4, M, n, DRAWN, 1.7))(12.0)

@@ -61,7 +61,8 @@ def enter(name, numbers):
         add(f"{name}.{method}", lambda f, x, n=n: f(*x[:n], loc=x[n], scale=x[n + 1]), [*shapes, 0.2, 1.3], forms=forms, step=2e-5, loose=1e-4, nested=False)
     if name in SLOW or name == "johnsonsu":
         return
-    add(f"{name}.stats", lambda f, x, n=n: f(*x[:n], loc=x[n], scale=x[n + 1], moments="mvsk"), [*shapes, 0.2, 1.3], forms=forms, step=2e-5, loose=1e-4, nested=False)
+    step = 1e-2 if (name, *shapes) == ("genextreme", 0.0) else 2e-5  # SciPy's skewness is constant in a neighbourhood
+    add(f"{name}.stats", lambda f, x, n=n: f(*x[:n], loc=x[n], scale=x[n + 1], moments="mvsk"), [*shapes, 0.2, 1.3], forms=forms, step=step, loose=1e-4, nested=False)
     for method in ("interval", "moment"):
         first = {"interval": [0.5], "moment": [2]}[method]
         add(f"{name}.{method}", lambda f, x, n=n, first=first: f(*first, *x[:n], loc=x[n], scale=x[n + 1]), [*shapes, 0.2, 1.3], forms=forms, step=2e-5, loose=1e-4, nested=False, late=(name, method) in LATE)

@@ -233,7 +233,12 @@ def double_gamma_quantile(function: Any, call: Any, given: dict[str, Any]) -> An
     _, q, a = call[0]
     q = np.asarray(q)
     upper = q > 0.5
-    z = special.gammainccinv(a, 2 * np.where(upper, 1 - q, q))
+    tail = 2 * np.where(upper, 1 - q, q)
+    middle = fresh(tail * 1.0) == 1.0  # there 1 - tail = z^a / gamma(a + 1)
+    power = 0.0
+    if is_active(q):
+        power = (np.where(middle, 1.0 - tail, 1.0) * special.gamma(a + 1.0)) ** (1.0 / np.asarray(a))
+    z = np.where(middle, power, special.gammainccinv(a, np.where(middle, 0.5, tail)))
     sign = 1.0 if function is method_of(stats.dgamma, "_ppf") else -1.0
     return carrying(fresh(called(function, call)), np.where(upper, z, -z) * sign)
 

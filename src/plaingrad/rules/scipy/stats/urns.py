@@ -13,7 +13,7 @@ from scipy import special, stats
 
 from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, plainly, refuse
 from plaingrad.rules.scipy.stats.integrals import integral
-from plaingrad.rules.scipy.stats.names import RULES
+from plaingrad.rules.scipy.stats.names import RULES, followed
 
 FISHER, WALLENIUS = getattr(stats, "nchypergeom_fisher", None), getattr(stats, "nchypergeom_wallenius", None)
 SAME = 1e-7  # the most that a formula may be off SciPy's value
@@ -98,6 +98,33 @@ def pmf(function: Any, call: Any, given: dict[str, Any]) -> Any:
         is_zero = values[index] == 0.0 or np.isnan(values[index])
         parts.append(values[index] if is_zero else mass(self, x, *shapes, values[index]))
     return carrying(values, np.reshape(np.stack(parts), values.shape)) if parts else values
+
+
+def enter_entropy() -> None:
+    """The entropy of urns: numbers that are never drawn, or so seldom that SciPy's mass is 0, add nothing to it."""
+    function = getattr(getattr(stats, "rv_discrete", None), "_entropy", None)
+    if function is None or FISHER is None:
+        return
+    plain = followed(function)
+
+    @RULES.defined(function)
+    def entropy(function: Any, call: Any, given: dict[str, Any]) -> Any:
+        args, kwargs = call
+        self, *shapes = args
+        if not isinstance(self, (type(FISHER), type(WALLENIUS))) or not is_active(shapes):
+            return plain(*args, **kwargs)
+        value = fresh(called(function, call))
+        counts_are_constant(self, shapes[:3])
+        x, _ = numbers_drawn(*[fresh(shape * 1.0) for shape in shapes[:3]])
+        p = self._pmf(x, *shapes)
+        some = fresh(p) > 0
+        z = np.where(some, special.entr(np.where(some, p, 1.0)), 0.0).sum()
+        if not np.allclose(fresh(z), value, rtol=1e-6):
+            refuse(self.entropy, "its formula does not give SciPy's value")
+        return carrying(value, z)
+
+
+enter_entropy()
 
 
 @RULES.defined(method("_stats"))
