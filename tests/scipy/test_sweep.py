@@ -6,7 +6,7 @@
 import pytest
 from tests.sampling import is_in_sample
 
-pytest.importorskip("scipy")
+scipy = pytest.importorskip("scipy")
 from tests.scipy.sweep import harness, tables  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -29,6 +29,8 @@ TRIED = {
 
 # Known to be nan where differences have a number.
 NAN_YET = {"scipy.stats.chi2_contingency"}
+if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 14):  # it sums nan where newer ones leave them out
+    NAN_YET.add("scipy.stats.circmean[omit]")
 
 
 @pytest.mark.parametrize("name", TRIED)
