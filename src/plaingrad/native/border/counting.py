@@ -59,7 +59,8 @@ def taken_as_real(
         known[key] = found
     positions = tuple(sorted((*able, *known[key])))
     if not positions:
-        taken(f, args, tuple(sorted(whole)), {})  # which refuses what cannot be real: arrays that it writes into
+        # This refuses what cannot be real: arrays that are written into.
+        taken(f, args, tuple(sorted(whole)), {})
         raise ArgumentError(
             "none of the arguments is a real or complex number: the function counts with them.\n"
             "  See docs: errors#argument"
