@@ -85,7 +85,12 @@ def entries_of(x: Any) -> Collection[Any]:
     t = type(x)
     if issubclass(t, (list, tuple, set, frozenset, deque)):
         base = next(b for b in SEQUENCES if issubclass(t, b))
-        return x if t is tuple else list(base.__iter__(x))  # as it is now
+        while t is not tuple:
+            try:
+                return list(base.__iter__(x))  # as it is now
+            except RuntimeError:  # another thread changed it meanwhile: a search for garbage lets that run
+                continue
+        return x
     if issubclass(t, dict):
         x = dict.copy(x)  # in one step: another thread may change it
         return [*x.keys(), *x.values()]
