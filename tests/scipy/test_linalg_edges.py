@@ -46,7 +46,7 @@ def total(name):
 def test_strides_and_precision_do_not_matter(name):
     a = positive(1, 3)
     expected = plaingrad.grad(total(name))(a)
-    scale = np.abs(expected).max()
+    scale = max(np.abs(expected).max(), 1.0)  # the gradient of one of them is 0, but for rounding
     for form in (np.asfortranarray(a), a[::-1, ::-1].copy()[::-1, ::-1], np.repeat(np.repeat(a, 2, 0), 2, 1)[::2, ::2]):
         np.testing.assert_allclose(plaingrad.grad(total(name))(form), expected, rtol=1e-8, atol=1e-9 * scale)
     single = plaingrad.grad(total(name))(a.astype(np.float32))
