@@ -9,9 +9,8 @@ PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
-# Of folders with many tests that are alike (PARTED in tests/conftest.py) one quarter runs here, the others in CI on
-# 3.12 to 3.14.
-PART ?= 1/4
+# Of folders with many tests that are alike (PARTED in tests/conftest.py) a fifth runs here, the others in CI.
+PART ?= 1/5
 
 # Tests and figures use one BLAS thread.
 export OMP_NUM_THREADS ?= 1
