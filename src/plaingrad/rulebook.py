@@ -258,6 +258,11 @@ def find(function: Any) -> Rule | None:
     return rule if rule is not None or not _waiting else _met(function)
 
 
+def has_rule(f: FunctionType) -> bool:
+    """Whether `find` has a rule for a Python function, or would enter those of its module first."""
+    return rules_of_functions.has(f) or f in _rules or f.__module__ in _waiting
+
+
 @functools.lru_cache(1)
 def classes_with_rules(changes: int) -> frozenset[type]:
     """The classes of the callables that have a rule, as long as the rulebook is as it is."""

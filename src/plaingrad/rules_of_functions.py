@@ -36,6 +36,11 @@ def get(f: FunctionType) -> Any:
     return space.rule if type(space) is Namespace else None
 
 
+def has(f: FunctionType) -> bool:
+    """Whether `f` has a rule, or one that had its identity did."""
+    return id(f) in _functions
+
+
 def put(f: FunctionType, rule: Any) -> None:
     """Let `f` have `rule`."""
     space = f.__dict__

@@ -23,6 +23,16 @@ def wraps(f: Any) -> Callable[[Any], Any]:
     return functools.wraps(f, assigned=present, updated=())
 
 
+def _said_by(f: Any) -> dict[str, Any]:
+    """What `wraps(f)` sets, by name: its own way takes as long as a small gradient."""
+    said = {"__wrapped__": f}
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        value = getattr(f, name, said)
+        if value is not said:
+            said[name] = value
+    return said
+
+
 class Derivative:
     """A derivative of a function, as a function of the same arguments.
 
@@ -35,12 +45,13 @@ class Derivative:
     def __init__(
         self, function: Callable[..., Any], operator: Any, f: Any, options: tuple[Any, ...], marks: Any = ()
     ) -> None:
-        self.function = wraps(f)(
-            function
-        )  # with the module of `f` it runs rewritten inside of another derivative
+        said = _said_by(f)
+        for name, value in said.items():  # with the module of `f` it runs rewritten inside of others
+            setattr(function, name, value)
+        self.function = function
         self._made_by = operator, f, options
         self._marks: tuple[tuple[str, Any], ...] = tuple(marks)  # options by keyword
-        wraps(f)(self)
+        self.__dict__.update(said)
         what = WORDS.get(operator.__name__, operator.__name__)
         about = f"{what} of {getattr(f, '__name__', repr(f))}, by plaingrad.{operator.__name__}."
         self.__doc__ = f"{about}\n\n{getattr(f, '__doc__', None) or ''}".rstrip()

@@ -83,9 +83,20 @@ def original(code: CodeType) -> CodeType | None:
     return code if entry is None or entry.original is None else entry.original()
 
 
+def known_form(code: CodeType, form: str) -> CodeType | None:
+    """`code` rewritten, if that was done; None also for code that was made so."""
+    entry = _FORMS.get(id(code))
+    return entry.forms.get(form) if entry is not None and entry() is code else None
+
+
 def rewrite_function(f: FunctionType, form: str = FUSED) -> FunctionType:
     """`f` with rewritten code and its own globals, closure, defaults, name and attributes."""
-    new = FunctionType(rewritten(f.__code__, form), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    return with_code(f, rewritten(f.__code__, form))
+
+
+def with_code(f: FunctionType, code: CodeType) -> FunctionType:
+    """`f` with other code."""
+    new = FunctionType(code, f.__globals__, f.__name__, f.__defaults__, f.__closure__)
     new.__kwdefaults__ = f.__kwdefaults__
     new.__dict__ = f.__dict__
     new.__qualname__ = f.__qualname__

@@ -27,38 +27,18 @@ from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
 from plaingrad.engine.calls.object_access import ObjectAccess
+from plaingrad.engine.calls.own_code import is_immortal, is_own
 from plaingrad.engine.calls.search import is_in_reach
 from plaingrad.engine.compiled import core, is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
 from plaingrad.engine.values import array_classes, own_numbers, subclasses
-from plaingrad.rewrite import PLAIN, is_rewritten, rewrite_function
+from plaingrad.rewrite import PLAIN, rewrite_function
 from plaingrad.rulebook import Rule
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
-
-# Our own Python that must never be rewritten: it *is* the engine. Rules and the reverse pass may be. By prefix.
-OWN = ("plaingrad.api", "plaingrad.diagnosis", "plaingrad.engine", "plaingrad.extend", "plaingrad.native")
-OWN += ("plaingrad.rewrite", "plaingrad.rulebook", "plaingrad.critical")
-OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits", "plaingrad.rule_data")
-OWN += ("plaingrad.rules.processes.transfer",)
-REWRITABLE = (
-    "plaingrad.api.recorded",
-    "plaingrad.engine.memory.tape",
-    "plaingrad.engine.memory.memory",
-    "plaingrad.engine.memory.structure",
-    "plaingrad.engine.fusion.fused",
-    "plaingrad.engine.fusion.reverse_in_forward_steps",
-    "plaingrad.engine.memory.linear_maps",
-    "plaingrad.engine.memory.regions",
-    "plaingrad.engine.memory.shapes",
-    "plaingrad.engine.memory.compiled_steps",
-    "plaingrad.engine.forward.pushing",
-    "plaingrad.engine.taylor.series",  # and its pieces
-    "plaingrad.engine.taylor.jet_rows",
-)
 
 ArrayFunction = type(np.sum)  # NumPy's dispatcher around a Python implementation
 LruCached = adopt.LruCached
@@ -73,26 +53,8 @@ HARMLESS_CLASSES = frozenset(
 )
 
 
-def is_own(f: Any) -> bool:
-    """Whether `f` is engine code, which runs as it is."""
-    module = getattr(f, "__module__", None)
-    return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
-
-
 _ours: dict[FunctionType, FunctionType] = {}  # functions of plaingrad's modules -> their rewritten forms
 _settled: dict[FunctionType, FunctionType] = {}  # such functions -> what every level calls instead of them
-
-
-def is_immortal(f: FunctionType) -> bool:
-    """Whether `f` is a function of one of plaingrad's own modules, which every level calls in the same form."""
-    module = f.__module__
-    return (
-        f.__closure__ is None
-        and type(module) is str
-        and module.startswith("plaingrad.")
-        and "<locals>" not in f.__qualname__
-        and not is_rewritten(f.__code__)
-    )
 
 
 def is_decided_once(f: Any, t: type) -> bool:
@@ -219,22 +181,21 @@ class Calls(ObjectAccess):
         return prep
 
     def _decide_function(self, f: FunctionType) -> Any:
-        code = f.__code__
-        instead = rewritten_forms.find(f, code, self.level.form)
-        key = id(f)
-        functions = self.functions
-        if instead is not None:  # no closure, and of a module: what is decided of it lasts
-            reference = weakref.ref(f, functools.partial(functions.pop, key))
-            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, True
-        else:
-            rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
-            instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
+        code, form = f.__code__, self.level.form
+        key, functions = id(f), self.functions
+        rule, instead = None, rewritten_forms.find(f, code, form)
+        lasts = instead is not None  # no closure, and of a module: what is decided of it lasts
+        if not lasts:
+            instead = rewritten_forms.anew(f, code, form)
+            if instead is None:
+                rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
+                instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
             if rule is None:
-                rewritten_forms.keep(f, code, self.level.form, instead)
-            # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
-            reference = weakref.ref(f, functools.partial(functions.pop, key))
-            lasts = rule is None and f in _settled
-            functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, lasts
+                rewritten_forms.keep(f, code, form, instead)
+                lasts = f in _settled
+        # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
+        reference = weakref.ref(f, functools.partial(functions.pop, key))
+        functions[key] = code, f.__defaults__, f.__kwdefaults__, instead, reference, lasts
         if f.__code__ is not code:  # by another thread
             functions.pop(key, None)
         return instead

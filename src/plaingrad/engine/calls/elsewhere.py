@@ -242,6 +242,7 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     **messages.FUNCTIONS,
     **collectives.FUNCTIONS,
 }
+MODULES = frozenset(module for module, _ in FUNCTIONS)
 
 
 #: Functions of mpmath branch on whether a number is whole: what is then computed depends on it no more.

@@ -1,7 +1,8 @@
 """What every level calls instead of a function without rules and closure: its rewritten form, made once.
 
-A closure may hold its function, which would then never go, and so may globals that are not those of a module; the
-forms of such functions belong to a level.
+A closure may hold its function, which would then never go, and so may attributes, and globals that are not those of a
+module; the forms of such functions belong to a level. Each is made `anew` of the rewritten code, which lasts, without
+the whole decision: nothing but rules, its module and its code can make another one of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from plaingrad import rulebook
-from plaingrad.rewrite import is_rewritten
+from plaingrad.engine.calls import elsewhere
+from plaingrad.engine.calls.own_code import is_immortal, is_own
+from plaingrad.engine.users_code import codes
+from plaingrad.engine.users_code.compilers import COMPILERS
+from plaingrad.rewrite import is_rewritten, known_form, with_code
 
 # (id of f, which form) -> (f, code, defaults, kwdefaults, changes of the rulebook, the form); gone when f is
 _forms: dict[tuple[int, str], tuple[Any, ...]] = {}
@@ -45,3 +50,35 @@ def keep(f: FunctionType, code: CodeType, form: str, instead: Any) -> None:
         key = id(f), form
         reference = weakref.ref(f, functools.partial(_forms.pop, key))
         _forms[key] = reference, code, f.__defaults__, f.__kwdefaults__, rulebook.changes(), instead
+
+
+# Modules of functions that are called in a way of their own for no other reason than a rule. Not among them: NumPy,
+# whose implementations have the rules of what is public, compilers, what `elsewhere` knows.
+_common_modules: set[str] = set()
+UNCOMMON = ("numpy", *COMPILERS, elsewhere.BRANCHING)
+
+
+def anew(f: FunctionType, code: CodeType, form: str) -> FunctionType | None:
+    """A rewritten form of `f`, whose code is `code`, if that code is rewritten already; None: it is to be decided.
+
+    For functions that are made again and again, or whose form is not kept: closures, functions with attributes. The
+    form refers to the cells, defaults and attributes of `f` itself.
+    """
+    module = f.__module__
+    if type(module) is not str or (module not in _common_modules and not _is_common(module)):
+        return None
+    new = known_form(code, form)
+    if new is None or rulebook.has_rule(f) or codes.is_exchanged(f):
+        return None
+    if module.startswith("plaingrad.") and (is_own(f) or is_immortal(f)):
+        return None
+    return with_code(f, new)
+
+
+def _is_common(module: str) -> bool:
+    if module.startswith(UNCOMMON) or module in elsewhere.MODULES:
+        return False
+    if len(_common_modules) > 4096:
+        _common_modules.clear()
+    _common_modules.add(module)
+    return True
