@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from plaingrad import number_classes, rulebook
-from plaingrad.errors import CotangentError, MissingRuleError, RuleError
+from plaingrad.errors import CotangentError, DeclinedError, MissingRuleError, RuleError
 from plaingrad.misfits import misfit
 from plaingrad.rule_data import Rule, name_of
 from plaingrad.tangents import Dual, NoTangent, Thunk, ZeroTangent, explicit_tangent, is_zero, unthunk
@@ -279,7 +279,13 @@ def frule(*functions: Any, chunked: bool = False, affine: bool = False) -> Calla
 
 
 def pair_of(rule: Rule, outcome: Any, half: str = "rrule", linear_map: str = "pullback") -> tuple[Any, Any]:
-    """What a rule returned, checked to be a result and a linear map."""
+    """What a rule returned, checked to be a result and a linear map.
+
+    Raises:
+        DeclinedError: it returned `NotImplemented`.
+    """
+    if outcome is NotImplemented:
+        raise DeclinedError(rule.name, rule.rrule if half == "rrule" else rule.frule)
     if type(outcome) is not tuple or len(outcome) != 2 or not callable(outcome[1]):
         raise RuleError(
             f"the {half} of {rule.name} returned {_described(outcome)}; it must return (y, {linear_map}).\n"
@@ -363,6 +369,8 @@ def dual_step(
                 f"given by name ({', '.join(kwargs)}).\n  See docs: errors#rule"
             )
         outcome = rule(Dual(function, NoTangent), *duals, **options)
+        if outcome is NotImplemented:
+            raise DeclinedError(name_of(function), step)
         if type(outcome) is not Dual:
             raise RuleError(
                 f"the frule of {name_of(function)} returned {_described(outcome)}; it must return Dual(y, y_dot).\n"

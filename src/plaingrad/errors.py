@@ -120,6 +120,21 @@ class RuleError(PlaingradError):
     """A rule returned something that is no cotangent of its argument."""
 
 
+class DeclinedError(RuleError):
+    """A rule returned `NotImplemented`, where no other is asked.
+
+    Attributes:
+        half: the function that declined.
+    """
+
+    def __init__(self, name: str, half: Any) -> None:
+        super().__init__(
+            f"the rule for {name} declined (it returned NotImplemented), and here no other can be asked.\n"
+            "  See docs: errors#rule"
+        )
+        self.half = half
+
+
 class CheckError(PlaingradError, AssertionError):
     """In checked mode: a derivative did not do what a plain call does, or its two modes disagree."""
 

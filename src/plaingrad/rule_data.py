@@ -9,7 +9,10 @@ from typing import Any, Literal
 from plaingrad.class_keys import is_instance
 
 WithDerivative = Literal["scalar", "linear", "bilinear", "full", "composed"]
-Kind = WithDerivative | Literal["no_tangent", "mover", "inspector", "higher_order", "outside", "asks"]
+Kind = (
+    WithDerivative
+    | Literal["no_tangent", "mover", "inspector", "higher_order", "outside", "asks", "withdrawn"]
+)
 Classes = tuple[type, ...] | None  # what one argument may be an instance of; None: anything
 
 
@@ -116,6 +119,8 @@ class Rule:
             of the variant for any arguments, if there is one.
         own: the rule is plaingrad's own code, which runs natively where no derivative is taken of it.
         refuses: why every call in which a derivative is needed is refused; empty: it is not.
+        context: the `Context` in which alone it holds; None: everywhere.
+        always: it is asked also where no argument depends on what is differentiated.
     """
 
     function: Any
@@ -136,6 +141,8 @@ class Rule:
     variants: tuple[Rule, ...] = ()
     own: bool = False
     refuses: str = ""
+    context: Any = None
+    always: bool = False
 
     def __post_init__(self) -> None:
         module = getattr(self.rrule or self.frule, "__module__", None)
@@ -146,6 +153,11 @@ class Rule:
     def gives_derivative(self) -> bool:
         """Whether the rule says how derivatives pass through the function, in one mode at least."""
         return self.rrule is not None or self.frule is not None
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a call may turn out to be one that the rule is not for: it declines, or is asked inside of itself."""
+        return bool(self.variants) or (self.users and self.kind in ("full", "composed"))
 
     @property
     def name(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -59,6 +59,8 @@ def add(rule: Rule) -> None:
     source = _entering.get()
     if source is not None:
         rule = replace(rule, users=True, source=source)
+    if _entering_in.get() is not None:
+        rule = replace(rule, context=_entering_in.get())
     exclusively(_lock, _add, rule)
 
 
@@ -67,7 +69,7 @@ def _add(rule: Rule) -> None:
     known = find(rule.function)
     if rule.users and known is not None and not known.users:
         _covered[key] = known
-    if rule.types is not None or (known is not None and known.variants):
+    if rule.types is not None or rule.context is not None or (known is not None and known.variants):
         rule = _with_variant(known, rule)
     if type(key) is FunctionType and rule.users and key not in _rules:
         rules_of_functions.put(key, rule)
@@ -84,6 +86,29 @@ def _take_out(key: Any) -> Rule | None:
 _entering: ContextVar[str | None] = ContextVar("entering", default=None)
 
 
+class Context:
+    """Rules that hold where a program has entered this context, with those of the contexts around it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+entered_contexts: ContextVar[tuple[Context, ...]] = ContextVar(
+    "entered_contexts", default=()
+)  # innermost first
+_entering_in: ContextVar[Context | None] = ContextVar("entering_in", default=None)
+
+
+@contextmanager
+def entering_in(context: Context) -> Iterator[None]:
+    """Rules that are added meanwhile hold in `context`."""
+    token = _entering_in.set(context)
+    try:
+        yield
+    finally:
+        _entering_in.reset(token)
+
+
 @contextmanager
 def entering_for_user(source: str) -> Iterator[None]:
     """Rules that are added meanwhile are the program's own, and come from `source`."""
@@ -98,16 +123,23 @@ def _with_variant(known: Rule | None, rule: Rule) -> Rule:
     """The entry `known` with `rule` among its variants."""
     before = () if known is None else known.variants or (known,)
     for other in before:
-        if other.types is not None and other.types == rule.types and other.types.text != rule.types.text:
+        if not _is_alternative(other, rule):
+            continue
+        if other.types is not None and rule.types is not None and other.types.text != rule.types.text:
             raise RuleError(
                 f"the rule for {rule.name}{rule.types.text} cannot be told from {other.types.text}, at {other.source}: "
                 "rules are chosen by the classes of arguments alone.\n  See docs: errors#rule"
             )
-    variants = (*[other for other in before if other.types != rule.types], rule)
-    general = next((other for other in variants if other.types is None), None)
+    variants = (*[other for other in before if not _is_alternative(other, rule)], rule)
+    general = next((other for other in variants if other.types is None and other.context is None), None)
     if general is None:
         general = Rule(rule.function, "full", source=rule.source)
     return replace(general, variants=variants, users=True)
+
+
+def _is_alternative(a: Rule, b: Rule) -> bool:
+    """Whether one of two rules of a function would replace the other."""
+    return a.types == b.types and a.context is b.context
 
 
 def same_types(function: Any, types: Types | None) -> Rule | None:
@@ -116,23 +148,49 @@ def same_types(function: Any, types: Types | None) -> Rule | None:
     if known is None:
         return None
     for rule in known.variants or (known,):
-        if rule.types == types:
+        if rule.types == types and rule.context is _entering_in.get():
             return rule
     return None
 
 
-def choose(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Rule | None:
+def choose(
+    rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any], declined: Sequence[Any] = ()
+) -> Rule | None:
     """Among the variants of `rule` the most specific that fits these arguments; None if none does.
 
-    Where it gives one mode only, the other comes from the most specific variant that has it.
+    Those of the innermost context come first. Where it gives one mode only, the other comes from the most specific
+    variant that has it. Without a rule of the program's that has not declined it is plaingrad's own.
 
     Raises:
         RuleError: two fit, and neither is more specific than the other.
     """
-    if not rule.variants:
+    if not rule.variants and not declined:
         return rule
-    fitting = [one for one in rule.variants if one.types is None or one.types.fit(args, kwargs)]
-    if not fitting:
+    best = _best(rule, _candidates(rule, declined), args, kwargs)
+    if best is None and declined:
+        own = _covered.get(_key(rule.function))
+        return own if own is not None and own not in rule.variants else None
+    return None if best is None or best.kind == "withdrawn" else best
+
+
+def _candidates(rule: Rule, declined: Sequence[Any]) -> list[list[Rule]]:
+    """The variants of a rule that hold here, and have not declined: those of each context, the innermost first."""
+    contexts = (*entered_contexts.get(), None)
+    variants = rule.variants or (rule,)
+    if declined:
+        variants = tuple([one for one in variants if one.rrule not in declined and one.dual not in declined])
+    return [[one for one in variants if one.context is context] for context in contexts]
+
+
+def _best(
+    rule: Rule, candidates: list[list[Rule]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Rule | None:
+    fitting: list[Rule] = []
+    for found in candidates:
+        fitting = [one for one in found if one.types is None or one.types.fit(args, kwargs)]
+        if fitting:
+            break
+    else:
         return None
     best = _most_specific(rule, fitting, args, kwargs)
     if best.kind != "full" or len(fitting) == 1:

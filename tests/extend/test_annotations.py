@@ -14,6 +14,7 @@ import pytest
 from plaingrad import Dual, RuleError, grad, rrule
 from plaingrad.extend.annotations import types_of
 from plaingrad.rulebook import narrower
+from plaingrad.tangents.tangent_types import array_type
 
 Number = TypeVar("Number", float, np.ndarray)
 Bounded = TypeVar("Bounded", bound=numbers.Real)
@@ -37,7 +38,10 @@ def classes(hint):
         (int, (int,)),
         (np.ndarray, (np.ndarray,)),
         ("np.ndarray", (np.ndarray,)),
-        (np.typing.NDArray[np.float64], (np.ndarray,)),
+        (np.typing.NDArray[np.float64], (array_type(np.float64),)),
+        (np.ndarray[tuple[int, int], np.dtype[np.float32]], (array_type(np.float32, 2),)),
+        (np.ndarray[tuple[int], np.dtype[typing.Any]], (array_type(ndim=1),)),
+        (np.typing.NDArray[np.float32 | np.float64], (array_type(np.float32), array_type(np.float64))),
         (float | np.ndarray, (float, int, np.ndarray)),
         (typing.Union[int, str], (int, str)),
         (Optional[int], (int, type(None))),
@@ -56,7 +60,7 @@ def classes(hint):
         (np.typing.ArrayLike, None),
         (type[int], (type,)),
     ],
-    ids=range(23),
+    ids=range(26),
 )
 def test_an_annotation_stands_for_classes(hint, expected):
     assert classes(hint) == expected

@@ -21,7 +21,7 @@ def difference(green, red=RED, method="CIE 2000"):
     return colour.delta_E(lab_red, lab_green, method=method)
 
 
-def test_the_papers_example():
+def test_b10_the_papers_example_of_a_colour_difference():
     value, gradient = plaingrad.value_and_grad(difference)(GREEN)
     assert value == pytest.approx(86.614312, abs=1e-6)
     assert gradient == pytest.approx([-1.7697120, 28.8881552, -0.0449283], abs=1e-6)

@@ -1,5 +1,6 @@
 """The rule author's door: derivatives of one's own, derived ones as rules, and functions that have none."""
 
+from plaingrad.extend.contexts import primitives
 from plaingrad.extend.derived import build_frule, build_rrule
 from plaingrad.extend.doors import (
     defined_as,
@@ -25,6 +26,7 @@ __all__ = [
     "linear_rule",
     "nondifferentiable",
     "number_class",
+    "primitives",
     "remove_rule",
     "rrule",
     "rules",

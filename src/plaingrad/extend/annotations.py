@@ -15,6 +15,7 @@ from plaingrad.class_keys import entry_for
 from plaingrad.errors import RuleError
 from plaingrad.rule_data import Classes, Types
 from plaingrad.tangents import Dual
+from plaingrad.tangents.tangent_types import array_type
 
 # A number annotated as `float` may be an int, as everywhere in typing.
 TOWER = {float: (float, int), complex: (complex, float, int)}
@@ -112,6 +113,8 @@ def classes_of(hint: Any, rule: Callable[..., Any], name: str) -> Classes:
         return (type,)
     if type(origin).__name__ == "TypeAliasType":
         return classes_of(origin, rule, name)
+    if origin is np.ndarray:
+        return _array_classes(*typing.get_args(hint), rule=rule, name=name)
     if origin is not None:
         hint = origin
     if not isinstance(hint, type):
@@ -121,6 +124,16 @@ def classes_of(hint: Any, rule: Callable[..., Any], name: str) -> Classes:
     except TypeError:  # a protocol that cannot be asked for
         raise _unusable(hint, rule, name) from None
     return entry_for(TOWER, hint) or (hint,)
+
+
+def _array_classes(shape: Any, dtype: Any = Any, *, rule: Callable[..., Any], name: str) -> Classes:
+    """The classes of arrays with the shape and dtype of an annotation, as in `np.ndarray[tuple[int], np.dtype[T]]`."""
+    ndim = None
+    if typing.get_origin(shape) is tuple and Ellipsis not in typing.get_args(shape):
+        ndim = len(typing.get_args(shape))
+    scalar = typing.get_args(dtype)[0] if typing.get_origin(dtype) is np.dtype else np.generic
+    scalars = classes_of(scalar, rule, name)
+    return tuple([array_type(cls, ndim) for cls in scalars or (np.generic,)])
 
 
 def _union(members: Any, rule: Callable[..., Any], name: str) -> Classes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CellType, FunctionType, MethodType
 from typing import Any
 
@@ -12,11 +12,12 @@ import numpy as np
 
 from plaingrad import define, rulebook
 from plaingrad.api.leaves import COTANGENT, TANGENT, here, kept
+from plaingrad.engine.calls.users_rules import Inside
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.memory.kinds import SEQUENCE, kind_of
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
 from plaingrad.engine.reverse.run import Run
-from plaingrad.errors import ArgumentError, RuleError
+from plaingrad.errors import ArgumentError, DeclinedError, RuleError
 from plaingrad.extend.opened import Call, Opened, call_method, is_some
 from plaingrad.extend.updates import Updates
 from plaingrad.rewrite import CURRENT
@@ -42,10 +43,21 @@ WRITTEN = ("scalar", "linear", "bilinear", "full")  # kinds of rules whose `rrul
 
 def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: bool = False) -> Any:
     """(y, pullback): by the rule of `f` if it has one, else, or with `derive`, from its bytecode."""
-    if not derive:
-        rule, leading, of_function = written(f, args, kwargs)
-        if rule is not None:
-            return _by_rule(rule, (*leading, *args), kwargs, len(leading), of_function)
+    declined: list[Any] = []
+    while not derive:
+        rule, leading, of_function = written(f, args, kwargs, declined)
+        if rule is None:
+            break
+        inside = Inside(rule.function, CURRENT.get(), (*leading, *args), kwargs)
+        derive = rule.users and inside.is_again
+        try:
+            with inside:
+                if not derive:
+                    return _by_rule(rule, (*leading, *args), kwargs, len(leading), of_function)
+        except DeclinedError as error:
+            if error.half is not rule.rrule:
+                raise
+            declined.append(error.half)
     call = Call(f, args)
     active = [n + 1 for n, x in enumerate(args) if n not in call.opened and has_tangent_space(x)]
     if call.has_state:
@@ -72,7 +84,7 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
 
 
 def written(
-    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], declined: Sequence[Any] = ()
 ) -> tuple[Rule | None, tuple[Any, ...], Any]:
     """The rule to call as it is, the arguments that come before the others, and f_bar from the cotangents of these."""
     leading: tuple[Any, ...] = ()
@@ -88,7 +100,7 @@ def written(
         rule, leading = rulebook.find(call), (f,)
         of_function = lambda bars: bars[0]
     if rule is not None:
-        rule = rulebook.choose(rule, (*leading, *args), kwargs)
+        rule = rulebook.choose(rule, (*leading, *args), kwargs, declined)
     if rule is None or rule.rrule is None or rule.kind not in WRITTEN or kwargs.get("out") is not None:
         return None, (), of_function
     if isinstance(f, np.ufunc) and any(

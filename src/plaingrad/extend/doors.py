@@ -27,7 +27,7 @@ MANY = 32  # arguments
 
 
 @overload
-def rrule(f: Callable[..., Any], /, *, mutates: Mutated = ()) -> Callable[[F], F]: ...
+def rrule(f: Callable[..., Any], /, *, mutates: Mutated = (), always: bool = ...) -> Callable[[F], F]: ...
 @overload
 def rrule(
     f: Callable[..., Any], /, *args: Any, **kwargs: Any
@@ -38,7 +38,8 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     The decorated rule is `rule(*args, **kwargs) -> (y, pullback)`. `pullback(y_bar)` returns a tuple with one cotangent
     per positional parameter of the rule; `NoTangent` for one without tangent, `ZeroTangent` for a zero,
     `Thunk(compute)` for one that is to be computed only if asked for, a `Tangent` or dict of its fields for an object.
-    It takes effect at once. If the parameters are annotated with classes, the rule is for arguments of these; see
+    It takes effect at once. If the parameters are annotated with classes, the rule is for arguments of these; where it
+    returns `NotImplemented`, it declines, and the next one is asked. See
     :doc:`/how-to/write-a-rule`.
 
     Applied, `pullback(y_bar)` returns the cotangent of `f` itself first: `NoTangent` for a plain function, a `Tangent`
@@ -51,6 +52,8 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         kwargs: keyword arguments of `f`; or, for the decorator, `mutates`: the parameters, by position or name, that
             `f` writes into. The rule then writes into them too (it gets copies, whose contents are taken over), and
             its pullback gets a cotangent of the new contents of each after `y_bar`, and returns those of the old.
+            `always=True`: while a derivative is taken the rule is asked for every call, not only where an argument
+            depends on what is differentiated.
 
     Raises:
         RuleError: `f` is not callable, an annotation cannot be resolved, or what a rule returns is no rule's result.
@@ -70,7 +73,7 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """
     if args:
         return apply_rrule(_checked(f), args, kwargs)
-    mutates = _only_mutates("rrule", kwargs)
+    mutates, always = _options("rrule", kwargs)
 
     def enter(rule: F) -> F:
         function = filed_under(f)
@@ -78,15 +81,11 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
             _enter_derived(function, rule, "rrule")
             return rule  # type: ignore[return-value]
         types = types_of(rule)
-        common: dict[str, Any] = {"users": True, "types": types, "source": define._source_of(rule)}
+        common = _common(rule, types, always)
         if mutates:
-            updating = _updating(function, mutates, _positional(rule), types)
-            _enter_half(
-                updating.updated, {**common, "types": None}, rrule=updating.rrule(rule), names=updating.names
-            )
-            _enter(Rule(function, "composed", definition=updating.definition, mutates=True, **common))
+            _enter_updating_rrule(_updating(function, mutates, _positional(rule), types), rule, common)
         else:
-            _enter(Rule(function, "full", rule, **_forward_half(function, types), **common))
+            enter_rule(Rule(function, "full", rule, **_forward_half(function, types), **common))
         return rule
 
     _checked(f)
@@ -94,7 +93,7 @@ def rrule(f: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
 
 
 @overload
-def frule(f: Callable[..., Any], /, *, mutates: Mutated = ()) -> Callable[[F], F]: ...
+def frule(f: Callable[..., Any], /, *, mutates: Mutated = (), always: bool = ...) -> Callable[[F], F]: ...
 @overload
 def frule(f: Dual[Any], /, *duals: Dual[Any], **kwargs: Any) -> Dual[Any]: ...
 def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
@@ -135,7 +134,7 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
     """
     if duals or type(f) is Dual:
         return apply_frule((f, *duals), kwargs)
-    mutates = _only_mutates("frule", kwargs)
+    mutates, always = _options("frule", kwargs)
 
     def enter(rule: F) -> F:
         function = filed_under(f)
@@ -145,7 +144,7 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
         types = types_of(rule, duals=True)
         names = _positional(rule)[1:]
         step = define.dual_step(function, rule, names)
-        common: dict[str, Any] = {"users": True, "types": types, "source": define._source_of(rule)}
+        common = _common(rule, types, always)
         if mutates:
             _enter_updating_step(_updating(function, mutates, names, types), step, common)
         else:
@@ -154,6 +153,18 @@ def frule(f: Any, /, *duals: Any, **kwargs: Any) -> Any:
 
     _checked(f)
     return enter
+
+
+def _common(rule: Any, types: Any, always: bool) -> dict[str, Any]:
+    """What the entries of a rule and of its half have in common."""
+    return {"users": True, "types": types, "source": define._source_of(rule), "always": always}
+
+
+def _enter_updating_rrule(updating: Updating, rule: Callable[..., Any], common: dict[str, Any]) -> None:
+    """Enter a reverse rule of a function that writes into its arguments."""
+    half = {**common, "types": None}
+    _enter_half(updating.updated, half, rrule=updating.rrule(rule), names=updating.names)
+    enter_rule(Rule(updating.function, "composed", definition=updating.definition, mutates=True, **common))
 
 
 def _forward_half(function: Any, types: Any) -> dict[str, Any]:
@@ -169,7 +180,7 @@ def _enter_updating_step(updating: Updating, step: Callable[..., Any], common: d
     step = updating.step(step)
     half = {**common, "types": None}
     _enter_half(updating.updated, half, frule=define.frule_of_steps(step), dual=step, names=updating.names)
-    _enter(Rule(updating.function, "composed", definition=updating.definition, mutates=True, **common))
+    enter_rule(Rule(updating.function, "composed", definition=updating.definition, mutates=True, **common))
 
 
 def defined_as(f: Callable[..., Any], *, pure: bool = False) -> Callable[[F], F]:
@@ -198,7 +209,7 @@ def defined_as(f: Callable[..., Any], *, pure: bool = False) -> Callable[[F], F]
     _checked(f)
 
     def enter(definition: F) -> F:
-        _enter(
+        enter_rule(
             Rule(
                 filed_under(f),
                 "composed",
@@ -330,7 +341,7 @@ def nondifferentiable(f: F) -> F:
 
     function = filed_under(f)
     source = define._source_of(function)
-    _enter(Rule(function, "no_tangent", constant_rrule, definition=constant, source=source, users=True))
+    enter_rule(Rule(function, "no_tangent", constant_rrule, definition=constant, source=source, users=True))
     return f
 
 
@@ -377,14 +388,15 @@ def filed_under(f: Any) -> Any:
     return f
 
 
-def _only_mutates(name: str, kwargs: dict[str, Any]) -> tuple[int | str, ...]:
-    mutates = kwargs.pop("mutates", ())
+def _options(name: str, kwargs: dict[str, Any]) -> tuple[tuple[int | str, ...], bool]:
+    """The options of a decorator: what is written, and whether the rule is asked in any case."""
+    mutates, always = kwargs.pop("mutates", ()), bool(kwargs.pop("always", False))
     if kwargs:
         raise RuleError(
             f"{name}(f) is a decorator; to apply a rule, pass arguments of the function by position "
             f"(got only {', '.join(kwargs)} by name).\n  See docs: errors#rule"
         )
-    return (mutates,) if isinstance(mutates, (int, str)) else tuple(mutates)
+    return (mutates,) if isinstance(mutates, (int, str)) else tuple(mutates), always
 
 
 def _positional(rule: Callable[..., Any]) -> tuple[str, ...]:
@@ -423,7 +435,7 @@ def _enter_half(function: Any, common: dict[str, Any], **half: Any) -> None:
                 half.pop("names")
         elif known.users:
             kept = {"frule": known.frule, "dual": known.dual}
-    _enter(Rule(function, "full", **kept, **half, **common))
+    enter_rule(Rule(function, "full", **kept, **half, **common))
 
 
 def _enter_derived(function: Any, rule: DerivedRule, half: str) -> None:
@@ -452,7 +464,8 @@ def _enter_row(f: Any, enter: Callable[[Any], None]) -> None:
     adopt.rules_changed(function)
 
 
-def _enter(rule: Rule) -> None:
+def enter_rule(rule: Rule) -> None:
+    """Enter a rule of the program."""
     rulebook.add(rule)
     if type(rule.function) is FunctionType:
         adopt.rules_changed(rule.function)

@@ -24,6 +24,7 @@ MEANING = {
     "higher_order": "calls its argument",
     "outside": "one level out",
     "asks": "asks about its argument",
+    "withdrawn": "none",
 }
 
 
@@ -37,7 +38,7 @@ class RuleInfo(NamedTuple):
         modes: the modes that it was written for; the others are derived from these.
         source: "file:line".
         domain: for `scalar` rules, sample points where it is smooth, a tuple for each argument.
-        types: the arguments that it is for, as text; empty: any.
+        types: the arguments that it is for, as text, and the set of `primitives` in which it holds; empty: any.
     """
 
     function: Any
@@ -115,6 +116,8 @@ def _info(rule: Rule) -> RuleInfo:
     elif halves.kind in ("scalar", "linear", "bilinear", "composed"):
         modes = "reverse", "forward"  # one row says both
     types = "" if rule.types is None else rule.types.text
+    if rule.context is not None:
+        types = f"{types or 'any'} in {rule.context.name or 'a set'}"
     return RuleInfo(rule.function, rule.kind, modes, rule.source, rule.domain, types)
 
 

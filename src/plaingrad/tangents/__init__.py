@@ -6,9 +6,9 @@ from plaingrad.tangents.spaces import (
     explicit_tangent,
     has_tangent_space,
     project_to,
-    tangent_type,
     zero_tangent,
 )
+from plaingrad.tangents.tangent_types import tangent_type
 from plaingrad.tangents.types import Dual, NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
 
 __all__ = [

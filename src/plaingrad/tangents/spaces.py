@@ -56,19 +56,8 @@ WITHOUT = (
 )
 
 
-def tangent_type(primal: Any) -> type:
-    """The type of the tangents of a value, or of the values of a type.
-
-    A container or object in which nothing has a tangent has none itself.
-
-    Examples:
-        >>> import numpy as np
-        >>> from plaingrad import tangent_type
-        >>> tangent_type(1.5), tangent_type(np.ones(3)), tangent_type("text")
-        (<class 'float'>, <class 'numpy.ndarray'>, <class 'plaingrad.tangents.types.NoTangentType'>)
-        >>> tangent_type(complex)
-        <class 'complex'>
-    """
+def space_of(primal: Any) -> type:
+    """The type of the tangents of a value, or of the values of a type, without what they are like inside."""
     if isinstance(primal, type):
         return _type_for(primal)
     return _type_for(type(primal)) if has_tangent_space(primal) else NoTangentType
@@ -150,7 +139,7 @@ def zero_tangent(x: Any) -> Any:
 def _zero(x: Any, made: dict[int, Any]) -> Any:
     if id(x) in made:
         return made[id(x)][1]
-    cls = tangent_type(x)
+    cls = space_of(x)
     if cls is NoTangentType:
         return NoTangent
     if cls is np.ndarray:
@@ -243,7 +232,7 @@ def _projection(x: Any, made: dict[int, Any]) -> Callable[[Any], Any]:
     if id(x) in made:
         found = made[id(x)]
         return lambda tangent: found[1](tangent)
-    cls = tangent_type(x)
+    cls = space_of(x)
     if cls is NoTangentType:
         return _to_nothing
     if cls is np.ndarray:

@@ -17,6 +17,7 @@ from plaingrad.critical import imported
 from plaingrad.engine.calls import specials
 from plaingrad.engine.calls.c_code import guarded, inspecting, integer_part, iterating
 from plaingrad.engine.calls.stop import stopped_if_active
+from plaingrad.engine.calls.users_rules import by_choice
 from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import (
     ARRAY,
@@ -90,12 +91,12 @@ def in_general(level: Level, rule: Rule, f: Any) -> Any:
     return applier_in_python(level.calls, rule, f, numbers=False)
 
 
-def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) -> Any:
-    """The same for arguments of any kind; without `numbers`, floats do not come here."""
+def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True, chosen: bool = False) -> Any:
+    """The same for arguments of any kind; without `numbers` no floats; `chosen` says that the rule is for this call."""
     kind = rule.kind
     level = calls.level
-    if rule.variants:
-        return by_types(calls, rule, f)
+    if rule.may_pass and not chosen:
+        return by_choice(calls, rule, f, applier_in_python)
     if type(f) is np.ufunc:
         return ufunc(calls, rule, f)
     if kind == "mover":
@@ -153,25 +154,6 @@ def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True) ->
 def wholly_in_general(level: Level, rule: Rule, f: Any) -> Any:
     """The same with anything."""
     return applier_in_python(level.calls, rule, f)
-
-
-def by_types(calls: Calls, rule: Rule, f: Any) -> Any:
-    """A callable with several rules, chosen by the types of the arguments; if none fits, as if it had none."""
-    appliers: dict[int, Any] = {}
-    without: list[Any] = []
-
-    def apply_by_types(*args: Any, **kwargs: Any) -> Any:
-        chosen = rulebook.choose(rule, args, kwargs)
-        if chosen is None:
-            if not without:
-                without.append(calls.without_rule(f))
-            return without[0](*args, **kwargs)
-        found = appliers.get(id(chosen))
-        if found is None:
-            found = appliers[id(chosen)] = chosen, calls.applier(chosen, f)
-        return found[1](*args, **kwargs)
-
-    return apply_by_types
 
 
 def of_closure(calls: Calls, rule: Rule, f: FunctionType, apply_rule: Any) -> Any:
