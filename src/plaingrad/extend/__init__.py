@@ -14,9 +14,11 @@ from plaingrad.extend.doors import (
 )
 from plaingrad.extend.listing import rules
 from plaingrad.extend.number_classes import number_class
+from plaingrad.rewrite.effects import has_effects as _has_effects
+from plaingrad.rewrite.watching import watching_function as _watched
 from plaingrad.rules import derivatives as _derivatives
 
-_derivatives.OPERATORS.update(rrule=rrule)
+_derivatives.OPERATORS.update(rrule=rrule, watched=_watched, has_effects=_has_effects)
 
 __all__ = [
     "build_frule",

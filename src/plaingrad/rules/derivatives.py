@@ -39,9 +39,19 @@ def pulled(f: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     return y, pullback
 
 
+def watched(f: Any, told: dict[str, Any]) -> Any:
+    """f as a function that tells what it compares: see `plaingrad.rewrite.watching`."""
+    return OPERATORS["watched"](f, told)
+
+
+def has_effects(code: Any) -> bool:
+    """Whether code changes what outlives its call: see `plaingrad.rewrite.effects`."""
+    return bool(OPERATORS["has_effects"](code))
+
+
 def where() -> str:
     """The user's line that is being executed, as errors say it."""
     return str(OPERATORS["where"]())
 
 
-__all__ = ["OPERATORS", "PASSING_CACHES", "along", "gradient", "hessian", "jacobian", "pulled", "where"]
+__all__ = ["OPERATORS", "PASSING_CACHES", "along", "gradient", "has_effects", "hessian", "jacobian", "pulled", "watched", "where"]

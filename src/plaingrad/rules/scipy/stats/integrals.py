@@ -17,7 +17,7 @@ from scipy.stats import rv_continuous
 from plaingrad.errors import PlaingradError
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import called, carrying, fresh, is_active, ordered, plainly
-from plaingrad.rules.scipy.integrate.quadrature import flat
+from plaingrad.rules.scipy.integrate.planning import flat
 from plaingrad.rules.scipy.stats.names import RULES, followed
 
 SIZES = (64, 128, 256, 512, 1024, 2048)  # nodes that are tried

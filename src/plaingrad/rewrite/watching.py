@@ -1,0 +1,102 @@
+"""Code object in, code object out: ordinary code that tells what it compares, and asks what to call.
+
+Not for a level, which rewrites what comes out of here like any code of the program. Solvers look in this way where a
+function of theirs branches.
+"""
+
+from __future__ import annotations
+
+import weakref
+from functools import partial
+from types import CodeType, FunctionType
+from typing import Any
+
+from plaingrad.rewrite.cache import facts
+from plaingrad.rewrite.emission import Emission, call_above
+from plaingrad.rewrite.encoding import JUMPS, encoded
+from plaingrad.rewrite.transform import INLINE, KEEP, Rewriting
+
+#: What becomes of the instructions that do not stay as they are.
+ACTIONS = {
+    "COMPARE_OP": ("compared",),
+    "BINARY_OP": ("divided",),
+    "CALL": ("call",),
+    "CALL_KW": ("call",),
+    "KW_NAMES": ("call",),
+    "PRECALL": ("call",),
+}
+WHOLE = {"floordiv", "mod", "ifloordiv", "imod"}
+_MADE: dict[
+    int, tuple[Any, Any, CodeType]
+] = {}  # id(code) -> (a weak reference to it, what is told, new code)
+
+
+class Watching(Rewriting):
+    """One code object on its way; `told` has the functions that are called, by name."""
+
+    def __init__(self, code: CodeType, version: Any, told: dict[str, Any]) -> None:
+        Emission.__init__(self, code, version)
+        self.told, self.keeps_level = told, False
+        self.inline, self.fetch_before, self.local_names = set(), set(), code.co_varnames
+        for i, const in enumerate(code.co_consts):
+            if isinstance(const, CodeType) and const.co_name in INLINE:
+                self.inline.add(i)
+                self.consts[i] = watching(const, told)
+
+    def made_of(self, i: int) -> bytes | None:
+        """The instruction itself, if it is not one of those above and no jump."""
+        name, arg = self.instructions[i]
+        return None if name in ACTIONS or name in JUMPS else encoded(name, arg)
+
+    def action(self, name: str) -> tuple[str, ...]:
+        """What becomes of an instruction."""
+        return ACTIONS.get(name, KEEP)
+
+    def level_attribute(self, name: str) -> None:
+        """Push a function that is called."""
+        self.const(self.told[name])
+
+    def tell(self, name: str) -> None:
+        """Call a function with the two operands at the top, which stay there."""
+        self.emit("COPY", 2)
+        self.emit("COPY", 2)
+        self.put_below(name, 2)
+        self.parts.append(call_above(2, self.version.precall))
+        self.emit("POP_TOP")
+
+    def compared(self, i: int) -> None:
+        """Tell of the operands of a comparison."""
+        self.tell("compared")
+        self.keep(i)
+
+    def divided(self, i: int) -> None:
+        """Tell of the operands of a division that leaves a remainder."""
+        if self.version.arithmetic[self.instructions[i][1]] in WHOLE:
+            self.tell("divided")
+        self.keep(i)
+
+
+def watching(code: CodeType, told: dict[str, Any]) -> CodeType:
+    """`code` that calls told["compared"](a, b) before it compares a with b, told["divided"](a, b) before a // b and
+    a % b, and instead of a function f, unless that is a method, told["prep"](f)."""
+    known = _MADE.get(id(code))
+    if known is not None and known[0]() is code and known[1] is told:
+        return known[2]
+    new = Watching(code, facts(), told).run()
+    _MADE[id(code)] = weakref.ref(code, partial(forget, id(code))), told, new
+    return new
+
+
+def watching_function(f: FunctionType, told: dict[str, Any]) -> FunctionType:
+    """`f` with such code, and its own globals, closure and defaults."""
+    new = FunctionType(watching(f.__code__, told), f.__globals__, f.__name__, f.__defaults__, f.__closure__)
+    new.__kwdefaults__, new.__module__ = f.__kwdefaults__, f.__module__
+    return new
+
+
+def forget(key: int, _: Any) -> None:
+    """The code at a key is gone."""
+    _MADE.pop(key, None)
+
+
+__all__ = ["watching", "watching_function"]

@@ -1,0 +1,263 @@
+"""Which nodes a sum needs, so that it and its derivative are as good as the integral: looked for outside of every level."""
+
+from __future__ import annotations
+
+from functools import partial
+from inspect import getclosurevars
+from itertools import count
+from types import FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from plaingrad.errors import PlaingradError
+from plaingrad.rules import derivatives
+from plaingrad.rules.scipy.implicit import number, plainly, refuse
+from plaingrad.rules.scipy.integrate.nodes import NODES, Way, breaks_of, placed, unit, way_between, weight_of
+from plaingrad.tangents import Tangent, unthunk
+
+GOAL = 1e-10  # relative error of the sum
+MOST_PANELS = 400
+SAME = 1e-10  # relative difference of what is computed at once and one by one
+LIBRARIES = ("numpy", "scipy", "numba", "plaingrad.engine", "plaingrad.api", "plaingrad.rules.scipy.implicit")
+MOST_NODES = 2 * MOST_PANELS * NODES.size  # for derivatives
+
+#: Nodes and two weights of each, by a key. As arguments they would be taken for what might vary, one by one.
+TABLES: dict[int, tuple[Any, list[float], list[float]]] = {}
+KEYS = count()
+
+
+def sums(f: Any, args: tuple[Any, ...], key: int) -> tuple[Any, Any]:
+    """The sums of f(x) with both weights of a table."""
+    xs, full, coarse = TABLES[key]
+    fine, rough = 0.0, 0.0
+    for k in range(len(xs)):
+        z = f(xs[k], *args)
+        fine = fine + full[k] * z
+        rough = rough + coarse[k] * z
+    return flat_number(fine), flat_number(rough)
+
+
+def sum_of(f: Any, args: tuple[Any, ...], xs: Any, full: Any, at_once: bool) -> Any:
+    """The sum of f(x) with weights."""
+    if at_once:
+        return np.dot(full, f(xs, *args))
+    fine = 0.0
+    for k in range(len(xs)):
+        fine = fine + full[k] * f(xs[k], *args)
+    return flat_number(fine)
+
+
+def flat_number(z: Any) -> Any:
+    """What a user's function of numbers returned, as one number."""
+    return z if isinstance(z, float) else number(np.asarray(z))
+
+
+class Panel(NamedTuple):
+    """A part of the unit interval.
+
+    Attributes:
+        low: where it begins.
+        high: where it ends.
+        total: the sum over its nodes.
+        error: what that may be off.
+        x: the nodes.
+        heights: the integrand there.
+    """
+
+    low: float
+    high: float
+    total: float
+    error: float
+    x: Any
+    heights: Any
+
+
+@plainly
+def meshed(f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any) -> list[Panel]:
+    """Panels on which the sum is good, in order."""
+    way = way_between(*ends, kind)
+    marks = np.unique(np.concatenate([[0.0, 1.0], breaks_of(points, way)])).tolist()
+    return sorted(refined(f, args, marks, way, weight_of(kind, variable, *ends)), key=lambda p: p.low)
+
+
+@plainly
+def plan(function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, parts: Any, value: float) -> Any:
+    """(nodes t, weights, whether f takes all nodes at once) of a sum that is as good as SciPy's value.
+
+    Its derivative has converged, too; None: it does not.
+    """
+    way = way_between(*ends, kind)
+    weight = weight_of(kind, variable, *ends)
+    total, error = sum([p.total for p in parts]), sum([p.error for p in parts])
+    heights = np.concatenate([p.heights for p in parts])
+    panels = np.array([(p.low, p.high) for p in parts])
+    value = value if ends[0] < ends[1] else -value
+    if not np.abs(total - value) <= 1e-6 * np.abs(value) + 10 * error + 1e-7:
+        refuse(
+            function, f"the integrand is too singular: a sum over nodes gives {total:.6g}, not {value:.6g}"
+        )
+    for _ in range(8):
+        x, full, coarse, keep = placed(panels, way, weight)
+        if x.size > MOST_NODES:  # halving all panels does not help at a singular place
+            break
+        at_once, converged = has_converged(f, args, x, full, coarse, heights)
+        if converged:
+            t, full, _ = unit(panels)
+            return t[keep], full[keep], at_once
+        middle = panels.mean(1)
+        panels = np.concatenate([np.stack([panels[:, 0], middle], 1), np.stack([middle, panels[:, 1]], 1)])
+        heights = None
+    return None
+
+
+def refined(f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight: Any) -> list[Panel]:
+    """Panels halved where the sum is worst."""
+
+    def of(low: float, high: float) -> Panel:
+        x, full, coarse, _ = placed(np.array([[low, high]]), way, weight)
+        z = heights_of(f, args, x)
+        return Panel(low, high, float(full @ z), abs(float((full - coarse) @ z)), x, z)
+
+    parts = [of(low, high) for low, high in zip(marks[:-1], marks[1:], strict=True)]
+    while len(parts) < MOST_PANELS:
+        total, error = sum([p.total for p in parts]), sum([p.error for p in parts])
+        if not error > GOAL * abs(total) + 1e-13:
+            break
+        worst = max(range(len(parts)), key=lambda k: parts[k].error)
+        low, high, *_ = parts.pop(worst)
+        middle = (low + high) / 2
+        if not low < middle < high:
+            parts.append(of(low, high))
+            break
+        parts += [of(low, middle), of(middle, high)]
+    return parts
+
+
+def heights_of(f: Any, args: tuple[Any, ...], x: Any) -> Any:
+    """f at places, one by one."""
+    found = [f(place, *args) for place in x.tolist()]
+    if {*map(type, found)} - {float, np.float64}:
+        found = [number(np.asarray(z)) for z in found]
+    return np.array(found, dtype=None if found else float)
+
+
+def has_converged(
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+) -> tuple[bool, bool]:
+    """(whether f takes all nodes at once, whether both weights give the same derivatives in all that f and args hold)."""
+    found = bars_at_once(f, args, x, full, coarse, heights)
+    at_once = found is not None
+    try:
+        total, fine, off = bars_one_by_one(f, args, x, full, coarse) if found is None else found
+    except PlaingradError:
+        return (
+            False,
+            x.size >= 2 * NODES.size,
+        )  # what it holds cannot be told: a mesh that is finer than need be
+    size = np.max(np.abs(fine), initial=0.0)
+    if fine.size and size == 0.0:
+        return at_once, x.size >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
+    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= 1e-8 * size))
+
+
+def bars_one_by_one(f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any) -> tuple[Any, Any, Any]:
+    """The sum over nodes, the cotangents that it gives f and args, and how far those of the other weights are off."""
+    key = next(KEYS)
+    TABLES[key] = x.tolist(), full.tolist(), coarse.tolist()
+    try:
+        (total, _), pullback = derivatives.pulled(sums, f, args, key)
+        return total, flat(pullback((1.0, 0.0))[1:3]), flat(pullback((1.0, -1.0))[1:3])
+    finally:
+        del TABLES[key]
+
+
+def bars_at_once(
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+) -> tuple[Any, Any, Any] | None:
+    """The same from one call with an array of all nodes, or None; heights: f one by one, where that is known.
+
+    f counts as a function of arrays if it gives the value at every node that it gives one by one, and at two of them the
+    same derivative in everything: what shrinks, compares or counts the array is told from what goes through it.
+    """
+    if type(f) is not FunctionType or x.size < 3:
+        return None
+    some = [x.size // 3, x.size - 2]
+    key = next(KEYS)
+    TABLES[key] = x.copy(), x[some].tolist(), []
+    try:
+        if remembers(f, set()):
+            return None
+        with np.errstate(all="ignore"):
+            (z, *_), pullback = derivatives.pulled(all_at_once, f, args, key)
+            if type(z) is not np.ndarray or z.dtype != float or z.shape != x.shape:
+                return None
+            single = heights_of(f, args, x) if heights is None else heights
+            if single.shape != z.shape or not np.all(np.abs(z - single) <= SAME * np.max(np.abs(single))):
+                return None
+            fine = flat(pullback((full, 0.0, 0.0))[1:3])
+            apart, alone = np.zeros(x.size), (-full[some]).tolist()
+            apart[some] = full[some]
+            off = flat(pullback((full - coarse + apart, *alone))[1:3])  # both differences in one pass
+            size = np.max(np.abs(fine), initial=0.0)
+            if not np.all(np.abs(off) <= 1e-8 * size):
+                difference = flat(pullback((apart, *alone))[1:3])
+                if difference.shape != fine.shape or not np.all(np.abs(difference) <= SAME * size):
+                    return None
+            return single @ full, fine, off
+    except Exception:  # whatever it raises, it does not take arrays
+        return None
+    finally:
+        del TABLES[key]
+
+
+def remembers(f: Any, seen: set[Any]) -> bool:
+    """Whether what is written in a function changes what outlives a call; or in one of Python that it may call, by a name
+    in its scope, in a module or in the class of an object there."""
+    if type(f) is MethodType:
+        f = f.__func__
+    elif type(f) is partial:
+        return remembers(f.func, seen)
+    elif type(f) is not FunctionType:
+        f = next((vars(cls)["__call__"] for cls in type(f).__mro__ if "__call__" in vars(cls)), None)
+    if type(f) is not FunctionType or f in seen or f.__module__.startswith(LIBRARIES):
+        return False
+    seen.add(f)
+    if not f.__module__.startswith("plaingrad.") and derivatives.has_effects(f.__code__):
+        return True
+    names = f.__code__.co_names
+    scope = [*getclosurevars(f).nonlocals.values(), *[f.__globals__.get(name) for name in names]]
+    called = [*scope, *[found for o in scope for name in names for found in attributes(o, name)]]
+    return any(remembers(g, seen) for g in called)
+
+
+def attributes(o: Any, name: str) -> list[Any]:
+    """What o.name may be, found without code of the program."""
+    if isinstance(o, ModuleType):
+        return [vars(o).get(name)]
+    if isinstance(o, type):
+        return [vars(cls).get(name) for cls in o.__mro__]
+    found = [vars(cls).get(name) for cls in type(o).__mro__]
+    return [p.fget if isinstance(p, property) else p for p in (*found, getattr(o, "__dict__", {}).get(name))]
+
+
+def all_at_once(f: Any, args: tuple[Any, ...], key: int) -> Any:
+    """f at all nodes of a table, and at some of them by itself."""
+    x, some, _ = TABLES[key]
+    return f(x, *args), *[f(place, *args) for place in some]
+
+
+def flat(x_bar: Any) -> Any:
+    """The numbers in cotangents of any structure."""
+    x_bar = unthunk(x_bar)
+    if isinstance(x_bar, (float, int, np.floating)):
+        return np.array([float(x_bar)])
+    if isinstance(x_bar, np.ndarray):
+        return np.real(x_bar).ravel()
+    if isinstance(x_bar, (tuple, list)):
+        parts = [flat(part) for part in x_bar]
+    elif isinstance(x_bar, (dict, Tangent)):
+        parts = [flat(x_bar[name]) for name in x_bar]
+    else:
+        parts = []
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -1,0 +1,132 @@
+"""Integrands that jump or bend at places that move with the inputs, against closed forms: nothing is lost there."""
+
+import functools
+import math
+
+import numpy as np
+import plaingrad
+import pytest
+
+si = pytest.importorskip("scipy.integrate")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def quad(*args, **kwargs):
+    return si.quad(*args, **kwargs)[0]
+
+
+def stepped(x, p):
+    if x < p:
+        return math.cos(x)
+    return math.cos(x) + math.sin(x)
+
+
+def stair(x, p, shift=0.0):
+    return math.floor(x / p + shift)
+
+
+# a name, the integral as a function of p, its first and its second derivative
+CASES = [
+    ("if", lambda p: quad(lambda x: p * p * x if x < p else 2.0 * x, 0, 1), lambda p: 2 * p**3 - 2 * p, lambda p: 6 * p * p - 2),
+    ("call", lambda p: quad(lambda x: stepped(x, p), 0, 2), lambda p: -math.sin(p), lambda p: -math.cos(p)),
+    ("args", lambda p: quad(stepped, 0, 2, args=(p * p,)), lambda p: -math.sin(p * p) * 2 * p,
+     lambda p: -2 * math.sin(p * p) - 4 * p * p * math.cos(p * p)),
+    ("partial", lambda p: quad(functools.partial(stepped, p=p), 0, 2), lambda p: -math.sin(p), lambda p: -math.cos(p)),
+    ("where", lambda p: quad(lambda x: np.where(x > p * p, x, 0.0), 0, 1), lambda p: -2 * p**3, lambda p: -6 * p * p),
+    ("sign", lambda p: quad(lambda x: np.sign(x - p), -1, 1), lambda p: -2.0, lambda p: 0.0),
+    ("bend", lambda p: quad(lambda x: abs(x - p), 0, 1), lambda p: 2 * p - 1, lambda p: 2.0),
+    ("pay", lambda p: quad(lambda x: max(x - p, 0.0) * np.exp(-x), 0, np.inf), lambda p: -np.exp(-p), lambda p: np.exp(-p)),
+    ("clip", lambda p: quad(lambda x: np.clip(x, p, 2.0) ** 2, 0, 1), lambda p: 2 * p * p, lambda p: 4 * p),
+    ("infinite", lambda p: quad(lambda x: np.exp(-x * x) if x > p else 0.0, -np.inf, np.inf),
+     lambda p: -np.exp(-p * p), lambda p: 2 * p * np.exp(-p * p)),
+    ("ends", lambda p: quad(lambda x: 1.0 if x < p else 3.0, p * p, 2 * p), lambda p: 4 - 2 * p, lambda p: -2.0),
+    ("down", lambda p: quad(lambda x: 1.0 if x < p else 3.0, 2 * p, p * p), lambda p: 2 * p - 4, lambda p: 2.0),
+    ("stays", lambda p: quad(lambda x: p * p * x if x < 0.4 else 2.0, 0, 1), lambda p: p * 0.16, lambda p: 0.16),
+    ("remainder", lambda p: quad(lambda x: x % p, 0, 1, limit=200), lambda p: -math.floor(1 / p) * (1 + math.floor(1 / p)) * p
+     + (math.floor(1 / p) * p + 0.0) * math.floor(1 / p), None),
+]  # fmt: skip
+# x % p over (0, 1), n whole periods: n p^2 / 2 + (1 - n p)^2 / 2, whose slope is n p - n (1 - n p)
+CASES[-1] = (
+    *CASES[-1][:2],
+    lambda p: (n := math.floor(1 / p)) * p - n * (1 - n * p),
+    lambda p: (n := math.floor(1 / p)) + n * n,
+)
+
+
+@pytest.mark.parametrize("name,f,first,second", CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize("p", [0.5, 0.71])  # at the first a panel ends where the integrand branches
+def test_what_a_place_that_moves_adds(name, f, first, second, p):
+    if name == "remainder":
+        p -= 0.07  # at 0.5 a new period begins at the end
+    slope = plaingrad.grad(f)
+    assert slope(p) == pytest.approx(first(p), rel=1e-8, abs=1e-9)
+    if p == 0.71:
+        assert plaingrad.jvp(f, (p,), (1.0,))[1] == pytest.approx(first(p), rel=1e-8, abs=1e-9)
+    elif name in ("if", "partial", "sign", "pay", "remainder"):
+        assert plaingrad.grad(slope)(p) == pytest.approx(second(p), rel=1e-6, abs=1e-7)
+        assert 2 * plaingrad.taylor(f, p, 2)[2] == pytest.approx(second(p), rel=1e-6, abs=1e-7)
+
+
+def test_the_area_of_a_disc():
+    """The inner integral's jump is at sqrt(r*r - x*x)."""
+    x, w = np.polynomial.legendre.leggauss(6)
+
+    def area(r):
+        inside = lambda y, x: 1.0 if x * x + y * y < r * r else 0.0
+        heights = [quad(inside, 0.0, 2.0, args=(0.3 + 0.3 * place,)) for place in x.tolist()]
+        return sum(0.3 * weight * height for weight, height in zip(w.tolist(), heights, strict=True))
+
+    r = 1.1  # of r^2 / 2 asin(0.6 / r) + 0.3 sqrt(r^2 - 0.36)
+    assert plaingrad.grad(area)(r) == pytest.approx(r * math.asin(0.6 / r), rel=1e-6)
+
+
+def test_places_in_closures_arrays_and_objects():
+    class Layer:
+        def __init__(self, edge, speed):
+            self.edge, self.speed = edge, speed
+
+        def slowness(self, z):
+            return 1.0 / self.speed if z < self.edge else 0.2
+
+    def time(layer):
+        return quad(layer.slowness, 0.0, 3.0)
+
+    found = plaingrad.grad(time)(Layer(1.3, 2.0))
+    assert found.edge == pytest.approx(0.5 - 0.2, rel=1e-9)
+    assert found.speed == pytest.approx(-1.3 / 4, rel=1e-9)
+    edges = np.array([0.4, 1.1, 1.9])
+    step = lambda e: quad(lambda x: sum(x > edge for edge in e) * 1.0, 0.0, 3.0)
+    np.testing.assert_allclose(plaingrad.grad(step)(edges), [-1.0, -1.0, -1.0], rtol=1e-9)
+
+
+def test_a_jump_that_nothing_explains_is_refused_unless_the_interval_is_split_there():
+    table = np.array([0.0, 0.3, 0.7])
+    levels = [1.0, 4.0, 2.0, 3.0]
+    looked_up = lambda a: quad(lambda x: a * levels[np.searchsorted(table, x)], 0.0, 1.0)
+    with pytest.raises(
+        plaingrad.MissingRuleError, match="its integrand jumps at 0.[37], and whether that place moves"
+    ):
+        plaingrad.grad(looked_up)(1.5)
+    split = lambda a: quad(lambda x: a * levels[np.searchsorted(table, x)], 0.0, 1.0, points=[0.3, 0.7])
+    assert plaingrad.grad(split)(1.5) == pytest.approx(0.3 * 4 + 0.4 * 2 + 0.3 * 3, rel=1e-9)
+    weighted = lambda p: quad(lambda x: 1.0 if x < p else 2.0, 0.0, 1.0, weight="cos", wvar=2.0)
+    with pytest.raises(plaingrad.MissingRuleError, match="branches at 0.37, which moves"):
+        plaingrad.grad(weighted)(0.37)
+
+
+def test_exceptions_of_the_integrand_come_through():
+    class Stop(Exception):
+        pass
+
+    def picky(x, p):
+        if p < 0.3 < x < 0.300001:
+            raise Stop
+        return 1.0 if x < p else 2.0
+
+    assert plaingrad.grad(lambda p: quad(picky, 0, 1, args=(p,)))(0.4) == pytest.approx(-1.0, rel=1e-9)
+
+    def stopping(x, p):
+        raise Stop
+
+    with pytest.raises(Stop):
+        plaingrad.grad(lambda p: quad(stopping, 0, 1, args=(p,)))(0.4)
