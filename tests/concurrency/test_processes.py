@@ -313,7 +313,6 @@ def test_a_global_that_depends_on_the_inputs_is_refused(executor, pool):
     for begin in (
         lambda task, x: executor.submit(task, 1.0).result() * x,
         lambda task, x: pool.apply(task, (x,)),
-        lambda task, x: multiprocessing.Process(target=task, args=(1.0,)).start(),
     ):
         with pytest.raises(plaingrad.RoundTripError, match="the global `SCALE`"):
             plaingrad.grad(f)(2.0, begin)

@@ -378,10 +378,7 @@ _OF_MULTIPROCESSING = {
     ("pool", "Pool._map_async"): pool_work,
     ("pool", "Pool.imap"): pool_work,
     ("pool", "Pool.imap_unordered"): pool_work,
-    ("process", "BaseProcess.start"): to_process,
     ("reduction", "ForkingPickler.dumps"): to_process,
-    ("queues", "Queue.put"): to_process,
-    ("queues", "JoinableQueue.put"): to_process,
 }
 #: The same by module and qualified name: naming the functions themselves would import their modules.
 FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {

@@ -20,6 +20,7 @@ class ExchangeStep:
 
     def back(self, shadow: Shadow, undone: list[Any]) -> None:
         """Exchange the cotangents."""
+        self.exchange.meet(shadow)
         x_bars = self.exchange.pull([cotangent_at(shadow, slot) for slot in self.outputs])
         for slot, x_bar in zip(self.inputs, x_bars, strict=True):
             add_to(shadow, slot, x_bar)

@@ -34,6 +34,7 @@ class ReverseRules(Recording):
     __slots__ = ()
 
     record: ClassVar[Recorder]  # the class `Run`, which enters itself; it turns rules round
+    pull_through: Any  # the function of that name in `run`
 
     def by_rule(
         self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool

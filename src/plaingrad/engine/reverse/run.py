@@ -159,6 +159,19 @@ class Run:
 ReverseLevel.record = Run
 
 
+def pull_through(level: Any) -> None:
+    """The way back over what `level` has recorded, which nobody's cotangent begins: other processes send theirs."""
+    outer = CURRENT.get()
+    with np.errstate(all="ignore"):
+        if outer is PLAIN:
+            pull_back(level, None, None, [])
+        else:
+            pull_back_inside(outer, level, None, None, [])
+
+
+ReverseLevel.pull_through = pull_through
+
+
 def in_core(
     f: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...]] | Run | None:

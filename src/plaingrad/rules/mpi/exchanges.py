@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from plaingrad.rules.mpi.channel import post, receive
+from plaingrad.rules.processes.exchange import Exchange, summed
 
 
-class Sent:
+class Sent(Exchange):
     """A message that has left."""
 
     def __init__(self, comm: Any, peer: int, key: Any) -> None:
@@ -29,7 +30,7 @@ class Sent:
         return []
 
 
-class Received:
+class Received(Exchange):
     """A message that has arrived."""
 
     def __init__(self, comm: Any, peer: int, key: Any) -> None:
@@ -45,7 +46,7 @@ class Received:
         return receive(self.comm, self.peer, self.key)
 
 
-class Broadcast:
+class Broadcast(Exchange):
     """bcast, of which the root gets a copy, too: the adjoint is a sum at the root."""
 
     def __init__(self, comm: Any, root: int, count: int) -> None:
@@ -61,7 +62,7 @@ class Broadcast:
         return self.comm.bcast(dots, self.root)
 
 
-class Scattered:
+class Scattered(Exchange):
     """scatter of parts with `counts` numbers each: the adjoint gathers."""
 
     def __init__(self, comm: Any, root: int, counts: list[int]) -> None:
@@ -76,7 +77,7 @@ class Scattered:
         return self.comm.scatter(split(dots, self.counts) if self.comm.rank == self.root else None, self.root)
 
 
-class Gathered:
+class Gathered(Exchange):
     """gather of parts with `counts` numbers each: the adjoint scatters."""
 
     def __init__(self, comm: Any, root: int, counts: list[int]) -> None:
@@ -91,7 +92,7 @@ class Gathered:
         return joined(self.comm.gather(dots, self.root))
 
 
-class AllGathered:
+class AllGathered(Exchange):
     """allgather: the adjoint sends every rank its own parts, to be summed there."""
 
     def __init__(self, comm: Any, counts: list[int], count: int) -> None:
@@ -106,7 +107,7 @@ class AllGathered:
         return joined(self.comm.allgather(dots))
 
 
-class AllToAll:
+class AllToAll(Exchange):
     """alltoall of parts, with `given` and `got` numbers in each: the adjoint goes from all to all, too."""
 
     def __init__(self, comm: Any, given: list[int], got: list[int]) -> None:
@@ -121,7 +122,7 @@ class AllToAll:
         return joined(self.comm.alltoall(split(dots, self.given)))
 
 
-class Reduced:
+class Reduced(Exchange):
     """A reduction, whose result changes by the sum of weight * x_dot over the ranks; root None: all ranks have it."""
 
     def __init__(self, comm: Any, root: int | None, weight: Any, shape: tuple[int, ...], given: int) -> None:
@@ -146,7 +147,7 @@ class Reduced:
         return [total] if self.comm.rank == self.root else []
 
 
-class Scanned:
+class Scanned(Exchange):
     """scan, a sum over this rank and those before it; exscan, a sum over those before it only."""
 
     def __init__(self, comm: Any, after: int, shape: tuple[int, ...], given: int, got: int) -> None:
@@ -190,16 +191,6 @@ def total(every: list[Any], shape: tuple[int, ...]) -> Any:
     found = filled([], shape)
     for one in every:
         found = found + one
-    return found
-
-
-def summed(every: list[list[Any]], count: int) -> list[Any]:
-    """For each number the sum over the ranks, None for zero."""
-    found: list[Any] = [None] * count
-    for bars in every:
-        for n, bar in enumerate(bars):
-            if bar is not None:
-                found[n] = bar if found[n] is None else found[n] + bar
     return found
 
 
