@@ -15,13 +15,14 @@ SAME_CALL = {
     "add_to": (1, 2),
     "conj_of": (1,),
     "fitted": (2,),
+    "withdrawn": (1,),
 }
 
 
 RETURNED = frozenset(("more", "kept", "references", "keep"))  # memory of these operands
 
 
-WRITTEN = {"keep": 2, "add_to": 1}
+WRITTEN = {"keep": 2, "add_to": 1, "withdrawn": 1}
 
 
 KEPT = {"keep": (2, 4)}  # (the tape, what is kept)

@@ -7,7 +7,7 @@ from numba.core import types
 from numba.cpython.unsafe.tuple import tuple_setitem
 
 from plaingrad.native.forward.chunk_arrays import add_scaled
-from plaingrad.native.forward.chunks import Lanes, as_lanes, objects, zero_lanes_like
+from plaingrad.native.forward.chunks import Lanes, as_lanes, objects, zero_lanes, zero_lanes_like
 from plaingrad.native.runtime.declare import overload
 
 
@@ -120,3 +120,33 @@ def conj_of(x_dot):  # type: ignore[no-untyped-def]
 @overload(conj_of)
 def _conj_of(x_dot):  # type: ignore[no-untyped-def]
     return lambda x_dot: x_dot
+
+
+def withdrawn(bar, numbers):  # type: ignore[no-untyped-def]
+    """What lies at these places of an array of lanes, in the order of the places; there it becomes zero."""
+    out = zero_lanes_like(numbers, bar.reshape(-1)[0].size if bar.size else 1)
+    for place in reversed(list(np.ndindex(numbers.shape))):  # the last of equal places was written
+        at = np.unravel_index(numbers[place], bar.shape)
+        out[place] = bar[at]
+        bar[at] = bar[at] * 0.0
+    return out
+
+
+@overload(withdrawn)
+def _withdrawn(bar, numbers):  # type: ignore[no-untyped-def]
+    n, ndim = bar.dtype.n, bar.ndim
+    first = (0,) * ndim
+
+    def taken(bar, numbers):  # type: ignore[no-untyped-def]
+        out = as_lanes(np.zeros((numbers.size, n)), n)
+        each, nothing = numbers.reshape(-1), zero_lanes(n)
+        for k in range(each.size - 1, -1, -1):
+            at, rest = first, each[k]
+            for axis in range(ndim - 1, -1, -1):
+                at = tuple_setitem(at, axis, rest % bar.shape[axis])
+                rest //= bar.shape[axis]
+            out[k] = bar[at]
+            bar[at] = nothing
+        return out.reshape(numbers.shape)
+
+    return taken

@@ -21,6 +21,7 @@ OF_CHUNKS = {
     "add_to": chunk_tapes.add_to,
     "fitted": chunk_tapes.fitted,
     "conj_of": chunk_tapes.conj_of,
+    "withdrawn": chunk_tapes.withdrawn,
 }
 
 

@@ -20,9 +20,11 @@ from plaingrad.native.program.ir import (
     Program,
     Ref,
     Stmt,
+    Store,
     Var,
     operands,
     statements,
+    unused,
     where,
     with_inner,
 )
@@ -124,6 +126,7 @@ class _Exploder:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.types = dict(program.types)
+        self.taken = set(self.types)
 
     def parts(self, name: str) -> list[str] | None:
         """The names of the parts of a tuple that carries derivatives, else None."""
@@ -170,8 +173,20 @@ class _Exploder:
             elif isinstance(s, Let):
                 out += self.let(s)
                 continue
+            elif isinstance(s, Store):
+                s = self.store(s, out)
             out.append(s)
         return out
+
+    def store(self, s: Store, out: list[Stmt]) -> Store:
+        """array[index] = tuple of numbers, from an array of the numbers."""
+        inside = self.parts(s.value.name) if isinstance(s.value, Var) else None
+        if not inside or not isinstance(self.types.get(s.array.name), types.Array):  # type: ignore[union-attr]
+            return s
+        name = unused(f"{s.value.name}_as_array", self.taken)  # type: ignore[union-attr]
+        self.types[name] = types.Array(self.types[inside[0]], 1, "C")
+        out.append(Let(name, "call", (Ref(array_of, "array_of"), *map(Var, inside)), (), s.line))
+        return Store(s.array, s.index, Var(name), s.line)
 
     def let(self, s: Let) -> list[Stmt]:
         """One assignment, with the parts of its result."""
