@@ -16,6 +16,7 @@ from plaingrad.engine.reverse.run import fingerprint, refuse_changed
 from plaingrad.engine.values.borrowed import is_lent, of_their_own
 from plaingrad.errors import AliasError, NativeError, NonScalarOutputError
 from plaingrad.native.analysis.effects import effects_of
+from plaingrad.native.border import shortcuts
 from plaingrad.native.border.aliases import arrays_in, live_arrays, refuse_aliases
 from plaingrad.native.border.conversion import Taken, bound, packed, signature_of, taken, type_of
 from plaingrad.native.border.counting import refuse_counted, taken_as_real, whole_numbers, with_tangents
@@ -94,6 +95,8 @@ def value_and_gradient(
     call = taken(f, args, positions, kwargs)
     pushed = None if has_aux else by_columns(call)
     if pushed is not None:
+        if not kwargs:
+            keep_columns(f, args, positions, call)
         return pushed
     zeros = zeros_among(python_function(call.f), call.signature, call.args, call.positions)
     found = derived("pullback", call.f, call.signature, call.positions, zeros)
@@ -102,6 +105,8 @@ def value_and_gradient(
     if found.result in ("float64", "float32") and not has_aux:
         value, *out = plainly(found.run, *call.args, 1.0, *shadows)
         compared(call.f, call.args, call.signature, value)
+        if not kwargs:
+            shortcuts.keep(f, args, positions, call, shortcuts.in_sweeps(found))
         return value, call.gradients(out, shadows)
     t = result_type(call.f, call.signature)  # by the front end, in every process
     out = list(plainly(found.run, *call.args, *unit_seeds(f, t, has_aux), *shadows))
@@ -118,15 +123,9 @@ def by_columns(call: Taken) -> tuple[Any, tuple[Any, ...]] | None:
     nan comes of it that reverse mode has not.
     """
     inputs = [x for k in call.positions for x in leaves(call.args[k])]
-    columns = sum(np.size(x) for x in inputs)
-    n = next((n for n in build.WIDTHS if n >= columns), None)
-    if columns > FEW_COLUMNS or n is None or any(np.iscomplexobj(x) for x in inputs):
-        return None
     try:
-        if "lanes_between" in derived("pullback", call.f, call.signature, call.positions).calls:
-            return None  # a loop of sums whose iterations are done several at once: faster, however few the inputs
-        found = derived(f"gradient{n}", call.f, call.signature, call.positions)
-        if found.writes or found.calls & {"zero_lanes_like", "copied"}:
+        found = columns_of(call, inputs)
+        if found is None:
             return None
         out = plainly(found.run, *call.args, 0)
     except NativeError:
@@ -147,6 +146,32 @@ def by_columns(call: Taken) -> tuple[Any, tuple[Any, ...]] | None:
             bars.append(row[start])
         start += np.size(x)
     return value, call.gradients(bars, shadows)
+
+
+def columns_of(call: Taken, inputs: list[Any]) -> Derived | None:
+    """The sweep of forward mode that `by_columns` takes for these inputs; None where reverse mode is to be taken.
+
+    Raises:
+        NativeError: it cannot be derived natively.
+    """
+    columns = sum(np.size(x) for x in inputs)
+    n = next((n for n in build.WIDTHS if n >= columns), None)
+    if columns > FEW_COLUMNS or n is None or any(np.iscomplexobj(x) for x in inputs):
+        return None
+    if "lanes_between" in derived("pullback", call.f, call.signature, call.positions).calls:
+        return (
+            None  # a loop of sums whose iterations are done several at once: faster, however few the inputs
+        )
+    found = derived(f"gradient{n}", call.f, call.signature, call.positions)
+    return None if found.writes or found.calls & {"zero_lanes_like", "copied"} else found
+
+
+def keep_columns(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], call: Taken) -> None:
+    """Keep that calls like this one are done by `by_columns`."""
+    found = columns_of(call, [x for k in call.positions for x in leaves(call.args[k])])
+    if found is not None:
+        draws = bool(plainly(effects_of, call.f, call.signature).once)
+        shortcuts.keep(f, args, positions, call, shortcuts.in_columns(found, draws))
 
 
 def pullback_of(call: Taken) -> tuple[Any, Any]:

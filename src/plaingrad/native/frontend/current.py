@@ -72,6 +72,14 @@ def version_of(f: Any) -> Version:
     return exclusively(_lock, _new_version, f, found is not None)  # type: ignore[no-any-return]
 
 
+def version_made(f: Any, made: Any) -> Version | None:
+    """The version in force of `f` that `made` is a stand-in of; None if it is of another one, or none."""
+    found = _versions.get(id(f))
+    if found is None or found.of() is not f:
+        return None
+    return found if any(x is made for x in (found.dispatcher, *found.as_compiled.values())) else None
+
+
 def _new_version(f: Any, has_changed: bool) -> Version:
     global _epoch
     key = id(f)
@@ -263,6 +271,7 @@ __all__ = [
     "dispatcher_of",
     "original",
     "snapshot_of",
+    "version_made",
     "version_of",
     "with_compiled_callees",
 ]

@@ -52,7 +52,7 @@ class Snapshot:
         seen = {id(f)}
         todo: list[Any] = []
         if is_dispatcher(f):
-            self.compiled.append((self.root, list(f.overloads.values())))
+            self.compiled.append((self.root, forms_of(f)))
         self.code = self._said_by(python_function(f), f, todo)
         while todo:
             x = todo.pop()
@@ -63,7 +63,7 @@ class Snapshot:
     def _note(self, x: Any, root: Any, todo: list[Any]) -> None:
         """Note an object; what it refers to goes to `todo`."""
         if is_dispatcher(x):
-            self.compiled.append((weakref.ref(x), list(x.overloads.values())))
+            self.compiled.append((weakref.ref(x), forms_of(x)))
             x = x.py_func
         if type(x) is FunctionType:
             self.codes.append((x, self._said_by(x, root, todo)))
@@ -119,7 +119,7 @@ class Snapshot:
             f = reference()
             if f is None:
                 return False
-            now = list(f.overloads.values())
+            now = forms_of(f)
             if len(now) == len(forms) and all(map(operator.is_, now, forms)):
                 continue
             if any(form is not then for form, then in zip(now, forms, strict=False)) or len(now) < len(forms):
@@ -131,6 +131,14 @@ class Snapshot:
                     return False
                 forms[:] = now
         return all(layout(a) == there and a.tobytes() == then for a, there, then in self.arrays)
+
+
+def forms_of(f: Any) -> list[Any]:
+    """The forms that a dispatcher is compiled in.
+
+    They are in a table sorted by use, which looks each of them up by its types, hashed in Python, when it lists them.
+    """
+    return list(dict.values(f.overloads))
 
 
 def says(f: Any, said: tuple[Any, ...]) -> bool:

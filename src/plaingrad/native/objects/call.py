@@ -9,20 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
 from plaingrad.errors import NativeError
 from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.border import call as border
-from plaingrad.native.border.conversion import bound, opened, signature_of, taken
-from plaingrad.native.border.directions import shadows_of
+from plaingrad.native.border.conversion import bound, opened, signature_of
 from plaingrad.native.border.records import as_real
+from plaingrad.native.border.shortcuts import by_shortcut
 from plaingrad.native.frontend.meaning import refuse_source
-from plaingrad.native.objects import calls, compiled, expressions, results, statements, structure
+from plaingrad.native.objects import calls, compiled, expressions, layouts, results, statements, structure
 from plaingrad.native.objects.engine import Frame, Steps, Whole, function_home
 from plaingrad.native.objects.values import UNKNOWN, Leaf, Refused, State
 from plaingrad.native.objects.writing import Change, changes, put
-from plaingrad.native.program.dispatchers import bounds_are_checked, is_dispatcher, python_function
+from plaingrad.native.program.dispatchers import is_dispatcher, python_function
 from plaingrad.native.program.per_function import PerFunction
 from plaingrad.rewrite import PLAIN, in_force
 
@@ -46,7 +45,6 @@ class Flat:
         refusal: what stands in the way: (what, the file, the line, the function).
         refused: types and positions -> why Numba takes it not.
         compared: the types for which the value was compared with that of the user's compiled function.
-        plans: types of numbers and arrays, and the positions of those that are differentiated -> what `planned` finds.
     """
 
     whole: Whole
@@ -57,7 +55,6 @@ class Flat:
     changes: tuple[Change, ...] = ()
     extra: int = 0
     refusal: tuple[Any, ...] = ()
-    plans: dict[Any, Any] = field(default_factory=dict)
     refused: dict[Any, str] = field(default_factory=dict)
     compared: set[Any] = field(default_factory=set)
 
@@ -261,6 +258,11 @@ def value_and_gradient(
     Raises:
         NativeError: neither is possible.
     """
+    known = None
+    if not kwargs and not has_aux:
+        known = by_shortcut(f, args, positions) or layouts.by_layout(f, args, positions)
+    if known is not None:
+        return known  # type: ignore[no-any-return]
     function = python_function(opened(f)[0])
     is_apart = isinstance(function, FunctionType) and _made.of(function)
     if not is_apart:
@@ -284,7 +286,7 @@ def value_and_gradient(
                 reason = found.refused[key]
             else:
                 try:
-                    return _run(f, args, kwargs, call, found)
+                    return _run(f, args, positions, kwargs, call, found)
                 except NativeError as error:
                     reason = f"\n  Taken apart, it is refused too: {error}"
                     if (
@@ -302,12 +304,12 @@ def value_and_gradient(
 
 
 def _run(
-    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, found: Flat
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], kwargs: dict[str, Any], call: Call, found: Flat
 ) -> tuple[Any, tuple[Any, ...]]:
     restore: Callable[[], None] = lambda: None
     try:
-        plan = planned(call, found)
-        if plan is None:
+        done = None if found.changes or found.extra else by_shortcut(found.run, call.leaves, call.positions)
+        if done is None:
             restore = restoring(call, found)
             own = compiled.own_value(call.compiled, call.given, found.compared)
             y, bars = border.value_and_gradient(found.run, call.leaves, call.positions, {}, bool(found.extra))
@@ -315,9 +317,8 @@ def _run(
             compiled.compare(call.compiled, own, y)
             gradients = call.gradients(bars)
             leave(call, found, parts)
-            return y, gradients
-        shadows = shadows_of(call.leaves, call.positions)
-        y, *numbers = border.plainly(plan, *call.leaves, 1.0, *shadows)
+        else:
+            y, gradients = done[0], call.gradients(done[1])
     except NativeError:
         restore()
         raise
@@ -325,9 +326,9 @@ def _run(
         restore()
         f(*args, **kwargs)  # which raises what Python raises, and says what Python says
         raise
-    arrays, rest = iter(shadows), iter(numbers)
-    bars = tuple([next(arrays if isinstance(call.leaves[k], np.ndarray) else rest) for k in call.positions])
-    return y, call.gradients(bars)
+    if not kwargs:
+        layouts.keep(f, args, positions, call, found)
+    return y, gradients
 
 
 def restoring(call: Call, found: Flat) -> Callable[[], None]:
@@ -351,30 +352,6 @@ def leave(call: Call, found: Flat, parts: Any) -> None:
 def objects_of(call: Call) -> list[Any]:
     """The objects of the arguments."""
     return [x for arg in call.given for x in structure.objects_in(arg, call.rows)]
-
-
-def planned(call: Call, found: Flat) -> Any:
-    """The compiled sweeps of a call, called without another look at what they depend on; None where that takes looks.
-
-    What the function that was made reads from outside is known to `found.whole`, unless it is an array, or was compiled
-    by the user.
-    """
-    key = (signature_of(call.leaves), call.positions, rulebook.changes(), bounds_are_checked())
-    if key not in found.plans:
-        found.plans[key] = _plan(call, found)
-    return found.plans[key]
-
-
-def _plan(call: Call, found: Flat) -> Any:
-    if not found.whole.is_closed() or found.changes or call.compiled is not None:
-        return None
-    of = taken(found.run, call.leaves, call.positions, {})
-    if any(x is not y for x, y in zip(of.args, call.leaves, strict=True)):
-        return None
-    sweeps = border.derived("pullback", of.f, of.signature, of.positions)
-    if sweeps.writes or sweeps.result != "float64" or border.by_columns(of) is not None:
-        return None
-    return sweeps.run
 
 
 __all__ = ["value_and_gradient"]

@@ -26,7 +26,8 @@ def content_of(cell: Any) -> Any:
 
 def global_of(space: dict[str, Any], name: str) -> Any:
     """What a global name stands for."""
-    return space.get(name, getattr(builtins, name, MISSING))
+    found = space.get(name, MISSING)
+    return getattr(builtins, name, MISSING) if found is MISSING else found
 
 
 def known(f: Frame, x: Any, name: str) -> Any:
