@@ -1,5 +1,6 @@
 """Programs of several ranks and the same in one process; run by `test_mpi.py` under mpiexec, which looks at the end code."""
 
+import os
 import sys
 
 import numpy as np
@@ -195,7 +196,70 @@ def line_serial(X):
     return sum(values[r] * (values[r + 1] if r + 1 < size else 1.0) for r in range(size))
 
 
+def parts(x):
+    """Sums of which each rank gets a part."""
+    own, rest = np.empty(rank + 1), np.empty((2, 1))
+    every = np.concatenate([x, x**2, x**3])[: sum(range(size + 1))]
+    world.Reduce_scatter(every, own, [k + 1 for k in range(size)])
+    world.Reduce_scatter_block(np.repeat(x[:2] * x[2], size), rest)
+    return np.sum(own**2) * x[0] + rest[0, 0] * rest[1, 0] * x[3]
+
+
+def parts_serial(X):
+    every = np.sum(np.concatenate([X, X**2, X**3], 1)[:, : sum(range(size + 1))], 0)
+    blocks = np.sum(np.repeat(X[:, :2] * X[:, 2:3], size, axis=1), 0)
+    value = 0.0
+    for r in range(size):
+        first = r * (r + 1) // 2
+        value = value + np.sum(every[first : first + r + 1] ** 2) * X[r, 0]
+        value = value + blocks[2 * r] * blocks[2 * r + 1] * X[r, 3]
+    return value
+
+
+def torus(x):
+    """Neighbours on a ring that is a Cartesian topology, and on a directed graph with an edge to the rank on the right."""
+    cart = world.Create_cart([size], periods=[True])
+    below, above = cart.neighbor_allgather({"x": x[0] * x[1]})
+    halo = np.full((2, 2), 7.0)
+    cart.Neighbor_alltoall(x, halo)
+    graph = world.Create_dist_graph_adjacent([left], [right])
+    (found,) = graph.neighbor_alltoall([x[2] * x[2]])
+    part = np.empty(4)
+    graph.Neighbor_allgatherv(x, [part, [4]])
+    return below["x"] * above["x"] ** 2 * np.sum(halo[0] * x[:2] - halo[1]) + found * x[3] + np.sum(part**2 * x)
+
+
+def torus_serial(X):
+    value = 0.0
+    for r in range(size):
+        a, b = (r + 1) % size, (r - 1) % size
+        below, above = X[b, 0] * X[b, 1], X[a, 0] * X[a, 1]
+        value = value + below * above**2 * np.sum(X[b, 2:] * X[r, :2] - X[a, :2])
+        value = value + X[b, 2] ** 2 * X[r, 3] + np.sum(X[b] ** 2 * X[r])
+    return value
+
+
+def ends(x):
+    """Neighbours on a Cartesian line with ends: what comes from nobody is as it was."""
+    cart = world.Create_cart([size], periods=[False])
+    halo = np.full((2, 1), 0.5)
+    cart.Neighbor_alltoall(x[1:3] * x[0], halo)
+    return np.sum(halo**2 * x)
+
+
+def ends_serial(X):
+    value = 0.0
+    for r in range(size):
+        below = X[r - 1, 2] * X[r - 1, 0] if r else 0.5
+        above = X[r + 1, 1] * X[r + 1, 0] if r + 1 < size else 0.5
+        value = value + (below**2 + above**2) * np.sum(X[r])
+    return value
+
+
 PROGRAMS = [
+    (parts, parts_serial),
+    (torus, torus_serial),
+    (ends, ends_serial),
     (ring, ring_serial),
     (stencil, stencil_serial),
     (dot, dot_serial),
@@ -241,6 +305,21 @@ def check_losses():
         raise AssertionError("nothing raised")
 
 
+def check_timeout():
+    """A rank that takes no derivative is named by one that waits for it."""
+    os.environ["PLAINGRAD_TASK_TIMEOUT"] = "0.2"
+    try:
+        if rank == 0:
+            plaingrad.grad(lambda x: world.send(x[0], 1) or x[1])(mine)
+        elif rank == 1:
+            world.recv(source=0)
+    except TimeoutError as late:
+        assert rank == 0 and "rank 1 has not sent" in str(late), late
+    else:
+        assert rank, "nothing raised"
+    del os.environ["PLAINGRAD_TASK_TIMEOUT"]
+
+
 def check_refusals():
     """What is not followed is refused by name."""
     buffer = np.zeros(4)
@@ -249,6 +328,8 @@ def check_refusals():
     for name, call in [
         ("Ibcast", lambda x: world.Ibcast(buffer, 0)),
         ("irecv", lambda x: world.irecv(source=left)),
+        ("Send_init", lambda x: world.Send_init(x, left)),
+        ("Reduce_scatter_block", lambda x: world.Reduce_scatter_block(np.zeros(size), np.zeros(1), MPI.PROD)),
         ("allreduce", lambda x: world.allreduce([x[0]])),
         ("allreduce", lambda x: world.allreduce(x[0], MPI.MAXLOC)),
         ("Intercomm", lambda x: between.allgather(x)),
@@ -268,6 +349,7 @@ if __name__ == "__main__":
             check(f, serial)
         check_losses()
         check_refusals()
+        check_timeout()
     except BaseException:
         import traceback
 

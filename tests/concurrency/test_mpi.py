@@ -30,6 +30,18 @@ def test_programs_of_several_ranks(ranks):
     assert done.stdout.count("right") == ranks
 
 
+def test_the_stencil_has_the_gradient_of_one_process():
+    launcher = mpiexec()
+    if launcher is None:
+        pytest.skip("mpiexec is not installed")
+    example = pathlib.Path(__file__).parents[2] / "examples" / "mpi_stencil.py"
+    done = subprocess.run(
+        [launcher, "-n", "2", sys.executable, str(example)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[-1]) < 1e-13
+
+
 def test_the_example_comes_to_rest():
     launcher = mpiexec()
     if launcher is None:

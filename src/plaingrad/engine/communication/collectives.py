@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.communication.messages import OWNERS, Maker, exchanges, given, got, written
+from plaingrad.engine.communication.messages import (
+    OWNERS,
+    Maker,
+    exchanges,
+    given,
+    got,
+    key_of,
+    written,
+)
 from plaingrad.engine.communication.other_processes import further_out
 from plaingrad.engine.refusals.refuse import missing_rule
 
@@ -84,10 +92,11 @@ def all_to_all(level: Level, f: Any) -> Callable[..., Any]:
 def operation(f: Any, op: Any) -> str:
     """The name of a reduction; others than these are refused."""
     mpi = imported("mpi4py.MPI")
-    names = ("SUM",) if "scan" in f.__name__ else ("SUM", "PROD", "MAX", "MIN")
-    for name in names:
-        if op is None or op == getattr(mpi, name):
-            return name
+    name = f.__name__.lower()
+    names = ("SUM",) if "sca" in name else ("SUM", "PROD", "MAX", "MIN")
+    for kind in names:
+        if op is None or op == getattr(mpi, kind):
+            return kind
     missing_rule(f, f"It reduces by an operation other than {', '.join(names)}.")
 
 
@@ -134,6 +143,58 @@ def reduce(level: Level, f: Any) -> Callable[..., Any]:
             value = buffer = None  # nothing arrives there
         value = settled(level, comm, kind, x, xs, value, root, name.lower())
         return None if buffer is None and by_buffer else overwritten(level, buffer, value)
+
+    return at_level
+
+
+def reduce_scatter(level: Level, f: Any) -> Callable[..., Any]:
+    """`Reduce_scatter` and `Reduce_scatter_block`."""
+    names = ("op",) if f.__name__.endswith("block") else ("recvcounts", "op")
+
+    def at_level(comm: Any, sendbuf: Any, recvbuf: Any, *args: Any, **kwargs: Any) -> None:
+        call = {**dict(zip(names, args, strict=False)), **kwargs}
+        operation(f, call.get("op"))
+        array_in = imported("plaingrad.rules.mpi.definitions").array_in
+        buffer = array_in(recvbuf)
+        x, xs = reduced_number(level, f, level.calls.inside(copied)(array_in(sendbuf)))
+        counts = call.get("recvcounts")
+        counts = comm.allgather(buffer.size) if counts is None else [int(n) for n in counts]
+        value = np.empty(counts[comm.rank], buffer.dtype)
+        further_out(level, f, comm, x, value, **call)
+        exchange = exchanges().ReducedScattered(comm, counts, np.empty_like(x), np.empty_like(value))
+        value = got(level, value, xs, lambda _: exchange)
+        level.calls.inside(written)(buffer, value, value.size)
+
+    return at_level
+
+
+def edges_of(comm: Any) -> tuple[list[Any], list[Any]]:
+    """The neighbours from whom something arrives, and to whom it leaves, with names of the edges on which both agree.
+
+    In a Cartesian topology what leaves downwards arrives from above; elsewhere edges between two ranks are counted.
+    """
+    if comm.Get_topology() == imported("mpi4py.MPI").CART:
+        return [(r, n ^ 1) for n, r in enumerate(comm.inedges)], [(r, n) for n, r in enumerate(comm.outedges)]
+    found = []
+    for ranks in (list(comm.inedges), list(comm.outedges)):
+        found.append([(rank, ranks[:n].count(rank)) for n, rank in enumerate(ranks)])
+    return found[0], found[1]
+
+
+def neighbours(level: Level, f: Any) -> Callable[..., Any]:
+    """`neighbor_allgather` and `neighbor_alltoall`."""
+
+    def at_level(comm: Any, sendobj: Any) -> Any:
+        key = key_of(level, comm, True, -1, "neighbours")
+        if f.__name__ == "neighbor_allgather":
+            xs, counts = given(level, f, sendobj), None
+        else:
+            sendobj = list(level.iterable(sendobj))
+            xs, counts = counted(level, f, sendobj)
+        value = further_out(level, f, comm, sendobj)
+        edges = edges_of(comm)
+        make = exchanges().Neighbours
+        return got(level, value, xs, lambda arrive: make(comm, key, edges, counts, arrive, len(xs)), value)
 
     return at_level
 
@@ -189,6 +250,8 @@ _KINDS: dict[Maker, str] = {
     gather: "gather",
     gather_everywhere: "allgather",
     all_to_all: "alltoall",
+    neighbours: "neighbor_allgather neighbor_alltoall",
+    reduce_scatter: "Reduce_scatter Reduce_scatter_block",
     reduce: "reduce allreduce scan exscan Reduce Allreduce Scan Exscan",
 }
 #: What to call instead, by module and qualified name.

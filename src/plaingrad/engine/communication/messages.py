@@ -305,15 +305,16 @@ _OF_COMMUNICATORS: dict[Maker, str] = {
     send: "send ssend bsend isend issend ibsend Send Ssend Bsend Rsend Isend Issend Ibsend Irsend",
     receive: "recv Recv",
     begin_to_receive: "irecv Irecv",
-    composed: "Bcast Scatter Scatterv Gather Gatherv Allgather Allgatherv Alltoall Alltoallv "
+    composed: "Bcast Scatter Scatterv Gather Gatherv Allgather Allgatherv Alltoall Alltoallv Neighbor_allgather "
+    "Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv "
     "sendrecv Sendrecv Sendrecv_replace",
     refused: "Alltoallw Iallgather Iallgatherv Iallreduce Ialltoall Ialltoallv Ialltoallw Ibcast Iexscan Igather "
     "Igatherv Improbe Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iscatter Iscatterv Isendrecv "
     "Isendrecv_replace Mprobe Precv_init Psend_init Recv_init Send_init Bsend_init Rsend_init Ssend_init Bcast_init "
     "Allgather_init Allgatherv_init Allreduce_init Alltoall_init Alltoallv_init Alltoallw_init Exscan_init Gather_init "
-    "Gatherv_init Reduce_init Reduce_scatter Reduce_scatter_block Reduce_scatter_block_init Reduce_scatter_init "
-    "Scan_init Scatter_init Scatterv_init improbe mprobe neighbor_allgather neighbor_alltoall Neighbor_allgather "
-    "Neighbor_allgatherv Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw Ineighbor_allgather "
+    "Gatherv_init Reduce_init Reduce_scatter_block_init Reduce_scatter_init "
+    "Scan_init Scatter_init Scatterv_init improbe mprobe "
+    "Neighbor_alltoallw Ineighbor_allgather "
     "Ineighbor_allgatherv Ineighbor_alltoall Ineighbor_alltoallv Ineighbor_alltoallw",
 }
 _OF_REQUESTS: dict[Maker, str] = {

@@ -6,11 +6,13 @@ the program receives with any tag is put aside until it is asked for.
 
 from __future__ import annotations
 
+import time
 import zlib
 from typing import Any
 
 from plaingrad.critical import imported
 from plaingrad.errors import PlaingradError
+from plaingrad.rules.processes.workers import most_seconds
 
 _begun: list[Any] = []  # requests of messages that have not left yet
 _aside: dict[tuple[int, int, int], list[Any]] = {}  # (communicator, source, tag) -> messages that came too early
@@ -37,6 +39,8 @@ def receive(comm: Any, source: int, key: Any) -> list[Any]:
     """What `source` has posted about `key`."""
     tag = tag_of(comm, key)
     early = _aside.get((place_of(comm), source, tag))
+    if not early:
+        wait_for(comm, source, tag)
     found, values = early.pop(0) if early else comm.recv(None, source, tag)
     if found != key:
         raise PlaingradError(
@@ -45,6 +49,22 @@ def receive(comm: Any, source: int, key: Any) -> list[Any]:
             "  See docs: how-to/distributed"
         )
     return values
+
+
+def wait_for(comm: Any, source: int, tag: int) -> None:
+    """Wait for a message of a derivative as long as PLAINGRAD_TASK_TIMEOUT says."""
+    most = most_seconds()
+    if most is None:
+        return
+    began = time.monotonic()
+    while not comm.iprobe(source, tag):
+        if time.monotonic() - began > most:
+            raise TimeoutError(
+                f"rank {source} has not sent the derivative of a message to rank {comm.rank} within {most} s "
+                "(PLAINGRAD_TASK_TIMEOUT).\n  Every rank of a communicator is to take the same derivatives, in the same "
+                "order.\n  See docs: how-to/distributed"
+            )
+        time.sleep(0.0005)
 
 
 def place_of(comm: Any) -> int:

@@ -75,7 +75,8 @@ def put_side_by_side(spec: Any, parts: list[np.ndarray], size: int) -> None:
     x, counts = parts_of(spec, size)
     flat, first = x.reshape(-1), 0
     for count, part in zip(counts, parts, strict=True):
-        flat[first : first + part.size] = part
+        if part is not None:  # what comes from nobody
+            flat[first : first + part.size] = part
         first += count
 
 
@@ -120,6 +121,17 @@ def Allgather(comm: Any, sendbuf: Any, recvbuf: Any) -> None:
 def Alltoall(comm: Any, sendbuf: Any, recvbuf: Any) -> None:
     """A part from each to each; Alltoallv, too."""
     put_side_by_side(recvbuf, comm.alltoall(split_up(sendbuf, comm.size)), comm.size)
+
+
+def Neighbor_allgather(comm: Any, sendbuf: Any, recvbuf: Any) -> None:
+    """A part from each neighbour; Neighbor_allgatherv, too."""
+    put_side_by_side(recvbuf, comm.neighbor_allgather(own_part(sendbuf)), comm.indegree)
+
+
+def Neighbor_alltoall(comm: Any, sendbuf: Any, recvbuf: Any) -> None:
+    """A part to each neighbour and from each; Neighbor_alltoallv, too."""
+    parts = split_up(sendbuf, comm.outdegree)
+    put_side_by_side(recvbuf, comm.neighbor_alltoall(parts), comm.indegree)
 
 
 def sendrecv(
@@ -173,6 +185,10 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "Allgatherv": Allgather,
     "Alltoall": Alltoall,
     "Alltoallv": Alltoall,
+    "Neighbor_allgather": Neighbor_allgather,
+    "Neighbor_allgatherv": Neighbor_allgather,
+    "Neighbor_alltoall": Neighbor_alltoall,
+    "Neighbor_alltoallv": Neighbor_alltoall,
     "sendrecv": sendrecv,
     "Sendrecv": Sendrecv,
     "Sendrecv_replace": Sendrecv_replace,

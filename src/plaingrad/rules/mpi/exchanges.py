@@ -147,6 +147,68 @@ class Reduced(Exchange):
         return [total] if self.comm.rank == self.root else []
 
 
+class ReducedScattered(Exchange):
+    """A sum over the ranks, of which each gets `counts` elements: the adjoint gathers everywhere."""
+
+    def __init__(self, comm: Any, counts: list[int], given: Any, got: Any) -> None:
+        self.comm, self.counts, self.given, self.got = comm, counts, given, got  # what goes in and out, or its like
+
+    def pull(self, bars: list[Any]) -> list[Any]:
+        """All parts to every rank."""
+        every = self.comm.allgather(filled(bars, np.shape(self.got)))
+        if self.given.dtype.kind not in "fc":
+            return []
+        return [np.concatenate([np.reshape(bar, -1) for bar in every]).reshape(self.given.shape)]
+
+    def push(self, dots: list[Any]) -> list[Any]:
+        """The same way."""
+        dot = self.comm.allreduce(filled(dots, self.given.shape)).reshape(-1)
+        first = sum(self.counts[: self.comm.rank])
+        if self.got.dtype.kind not in "fc":
+            return []
+        return [dot[first : first + self.counts[self.comm.rank]].reshape(self.got.shape)]
+
+
+class Neighbours(Exchange):
+    """A communication with the neighbours in a topology: the adjoint goes along the same edges, the other way.
+
+    Attributes:
+        edges: (neighbour, name of the edge) for what arrives, and for what leaves.
+        given: how many numbers leave along each edge, or None: all, along every edge.
+        got: how many arrive along each edge.
+        count: how many leave.
+    """
+
+    def __init__(self, comm: Any, key: Any, edges: Any, given: Any, got: list[int], count: int) -> None:
+        self.comm, self.key, self.given, self.got, self.count = comm, key, given, got, count
+        self.arriving, self.leaving = edges
+
+    def pull(self, bars: list[Any]) -> list[Any]:
+        """From those to whom it went."""
+        for (rank, edge), part in zip(self.arriving, split(bars, self.got), strict=True):
+            if rank >= 0:
+                post(self.comm, part, rank, (self.key, edge))
+        every = []
+        for n, (rank, edge) in enumerate(self.leaving):
+            if rank >= 0:
+                every.append(receive(self.comm, rank, (self.key, edge)))
+            else:
+                every.append([] if self.given is None else [None] * self.given[n])
+        return summed(every, self.count) if self.given is None else joined(every)
+
+    def push(self, dots: list[Any]) -> list[Any]:
+        """The same way."""
+        parts = [dots] * len(self.leaving) if self.given is None else split(dots, self.given)
+        for (rank, edge), part in zip(self.leaving, parts, strict=True):
+            if rank >= 0:
+                post(self.comm, part, rank, (self.key, edge))
+        every = []
+        for rank, edge in self.arriving:
+            if rank >= 0:
+                every.append(receive(self.comm, rank, (self.key, edge)))
+        return joined(every)
+
+
 class Scanned(Exchange):
     """scan, a sum over this rank and those before it; exscan, a sum over those before it only."""
 
