@@ -159,6 +159,18 @@ TAIL = """
 A gradient by an array of a subclass is a plain array; by an object (`Quantity` of pint, `DataArray`, `Series`) it is a
 `Tangent` with the fields that hold numbers.
 
+## Quantities with units
+
+`plaingrad.units.grad` and `plaingrad.units.value_and_grad` take functions of quantities of pint, astropy and unyt. A
+derivative has the unit of the result over that of the argument, in every order:
+
+```text
+unit = pint.UnitRegistry()
+energy = lambda v: 0.5 * (3.0 * unit.kilogram) * v**2
+plaingrad.units.grad(energy)(2.0 * unit.meter / unit.second)  # 6.0 kilogram * meter / second
+plaingrad.units.grad(plaingrad.units.grad(energy))(2.0 * unit.meter / unit.second)  # 3.0 kilogram
+```
+
 ## Uncertain numbers
 
 A number of `uncertainties` is an object, of which what it holds is differentiated, its standard deviation too. To

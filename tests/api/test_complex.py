@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from plaingrad import NonScalarOutputError, derivative, grad, jacobian, jvp, vjp, wirtinger
+from plaingrad import ArgumentError, NonScalarOutputError, derivative, grad, jacobian, jvp, vjp, wirtinger
 
 Z = 0.6 - 1.1j
 MODES = ("forward", "reverse")
@@ -192,3 +192,13 @@ def test_single_precision_complex_numbers_keep_it():
     for mode in MODES:
         assert jacobian(lambda z: z * z, mode=mode)(z).dtype == np.complex64
         assert jacobian(lambda z: z.real, mode=mode)(z).dtype == np.complex64
+
+
+def test_wirtingers_pair_by_other_arguments_and_by_several():
+    f = lambda a, z, w: a * z * z.conjugate() * w
+    by_z, by_conjugate = wirtinger(f, argnums=1)(2.0, 1 + 2j, 3j)
+    assert (by_z, by_conjugate) == (2.0 * (1 - 2j) * 3j, 2.0 * (1 + 2j) * 3j)
+    by_both, by_conjugates = wirtinger(f, argnums=(1, -1))(2.0, 1 + 2j, 3j)
+    assert by_both == (by_z, 10.0) and by_conjugates == (by_conjugate, 0.0)
+    with pytest.raises(ArgumentError, match="complex"):
+        wirtinger(f, argnums=(0, 1))(2.0, 1 + 2j, 3j)

@@ -1,5 +1,6 @@
 """Hooks on cotangents, and how deep in derivatives a call is."""
 
+import dataclasses
 import math
 import threading
 
@@ -196,3 +197,44 @@ def test_a_notebook_and_a_prompt_do_not_print_again_what_show_has_printed(capsys
     assert text + "\n" == printed and isinstance(text, str)
     assert text._ipython_display_() is None and capsys.readouterr().out == ""
     assert repr(text) == f"<{len(printed.splitlines())} lines of text, as printed>"
+
+
+@dataclasses.dataclass
+class Point:
+    x: float
+    at: list
+    name: str = "p"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Frozen:
+    x: float
+    inner: Point
+
+
+def test_hooks_on_dataclasses_get_and_give_tangents():
+    seen = []
+
+    def doubled(bar):
+        seen.append(bar)
+        return {"x": 2 * bar.x, "inner": bar.inner}
+
+    def f(p):
+        q = plaingrad.hook(doubled, p)
+        assert type(q) is Frozen and q.x == p.x and q is not p and q.inner.name == "p"
+        return q.x * q.inner.x * q.inner.at[0].sum()
+
+    p = Frozen(2.0, Point(3.0, [np.array([1.0, 4.0])]))
+    bar = plaingrad.grad(f)(p)
+    assert (bar.x, bar.inner.x) == (30.0, 10.0) and bar.inner.at[0].tolist() == [6.0, 6.0]
+    assert (seen[0].x, seen[0].inner.x) == (15.0, 10.0)
+    assert f(p) == 30.0 and plaingrad.jvp(f, (p,), (plaingrad.Tangent(Frozen, x=1.0),))[1] == 15.0
+
+    class Other:
+        x = 1.0
+
+        def __init__(self):
+            self.y = 2.0
+
+    with pytest.raises(plaingrad.ArgumentError, match="attributes one by one"):
+        plaingrad.hook(print, Other())

@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad import number_classes
 from plaingrad.api import recorded
+from plaingrad.api.directions import jvp_of_batch
 from plaingrad.api.gradients import at_point, in_fastest, vjp
 from plaingrad.api.jacobian_entries import check_holomorphic
 from plaingrad.api.leaves import (
@@ -55,6 +56,7 @@ def jvp(
     has_aux: Literal[True],
     tier: Tier = "auto",
     debug: bool = False,
+    batch: bool = False,
 ) -> tuple[Y, Any, A]: ...
 @overload
 def jvp(
@@ -64,6 +66,7 @@ def jvp(
     has_aux: bool = False,
     tier: Tier = "auto",
     debug: bool = False,
+    batch: bool = False,
 ) -> tuple[Y, Any]: ...
 def jvp(
     f: Callable[..., Any],
@@ -72,6 +75,7 @@ def jvp(
     has_aux: bool = False,
     tier: Tier = "auto",
     debug: bool = False,
+    batch: bool = False,
 ) -> tuple[Any, ...]:
     """`(y, y_dot)`: the value `f(*primals)` and its derivative along `tangents`.
 
@@ -83,6 +87,8 @@ def jvp(
         has_aux: `f` returns `(y, aux)`; the result is `(y, y_dot, aux)`.
         tier: as for `grad`.
         debug: as for `grad`, of tangents.
+        batch: each number and array of `tangents` has a leading axis, along which several directions lie: an array for
+            a number. So has each of y_dot. `f` runs once, with all of them, in the plain tier.
 
     Returns:
         The value, and y_dot with its structure: a list for a list, a dict for a dict, a `Tangent` for an object,
@@ -97,8 +103,12 @@ def jvp(
         (12.0, 4.0)
         >>> jvp(lambda p: [p["a"] ** 2, "text"], ({"a": 3.0},), ({"a": 1.0},))
         ([9.0, 'text'], [6.0, None])
+        >>> jvp(lambda x, y: x * y, (3.0, 4.0), ([1.0, 0.0, 2.0], None), batch=True)
+        (12.0, array([4., 0., 8.]))
     """
     check_callable(f, "jvp")
+    if batch:
+        return jvp_of_batch(f, primals, tangents, has_aux)
     if debug:
         return debugged(jvp, f, primals, tangents, has_aux, "plain")  # type: ignore[no-any-return]
     check_tier(tier)

@@ -350,7 +350,11 @@ def vhp(
 
 
 def wirtinger(
-    f: Callable[P, Any], mode: Mode = "auto", tier: Tier = "auto", debug: bool = False
+    f: Callable[P, Any],
+    argnums: int | tuple[int, ...] = 0,
+    mode: Mode = "auto",
+    tier: Tier = "auto",
+    debug: bool = False,
 ) -> Callable[P, tuple[Any, Any]]:
     """The function that returns (df/dz, df/dz*): the derivatives by a complex argument and by its conjugate.
 
@@ -358,7 +362,8 @@ def wirtinger(
     zero; for a real `f` it is half of `grad(f)`, and the first is its conjugate.
 
     Args:
-        f: any Python callable; its first argument is complex: a number, an array, or a structure of these.
+        f: any Python callable.
+        argnums: as for `jacobian`: the arguments meant, each complex: a number, an array, or a structure of these.
         mode: as for `jacobian`.
         tier: as for `grad`.
         debug: as for `grad`.
@@ -368,7 +373,7 @@ def wirtinger(
         returns.
 
     Raises:
-        ArgumentError: the first argument is not complex.
+        ArgumentError: an argument meant is not complex.
 
     Examples:
         >>> wirtinger(lambda z: z * z.conjugate())(3.0 + 4.0j)
@@ -376,25 +381,28 @@ def wirtinger(
     """
     check_callable(f, "wirtinger")
     if debug:
-        return looked_at(wirtinger, f, (mode,), debug)
+        return looked_at(wirtinger, f, (argnums, mode), debug)
+    positions = positions_of(argnums)
     _check_mode(mode)
     check_tier(tier)
     if tier == "fastest":
-        return in_fastest(wirtinger, f, (0,), mode)
+        return in_fastest(wirtinger, f, positions, argnums, mode)
 
-    @derives(wirtinger, f, mode, tier)
+    @derives(wirtinger, f, argnums, mode, tier)
     def wirtinger_pair(*args: Any, **kwargs: Any) -> Any:
-        task = Task(f, args, kwargs, positions_in((0,), args), False)
+        task = Task(f, args, kwargs, positions_in(positions, args), False)
         if not all(leaf.is_complex for leaf in task.x_leaves):
+            real = next(leaf.x for leaf in task.x_leaves if not leaf.is_complex)
             raise ArgumentError(
-                f"wirtinger needs a complex argument, not {described(args[0])}; pass complex(z), or "
+                f"wirtinger needs a complex argument, not {described(real)}; pass complex(z), or "
                 "z.astype(complex).\n  See docs: errors#argument"
             )
         native = natively(tier, f)
         if native is None or not task.solve_natively(native.jacobian, tier, mode, None):
             task.f = in_tier(tier, f, args, "pullback")
             task.solve(mode, None)
-        return task.assembled(wirtinger_entry, False), task.assembled(conjugate_entry, False)
+        several = isinstance(argnums, tuple)
+        return task.assembled(wirtinger_entry, several), task.assembled(conjugate_entry, several)
 
     return wirtinger_pair
 

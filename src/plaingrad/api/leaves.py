@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +19,10 @@ from plaingrad.api.information import TO_SAY, say_form
 from plaingrad.class_keys import all_among, is_instance
 from plaingrad.copying import shallow_copy
 from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats
-from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.tape import Tree
 from plaingrad.engine.values.borrowed import of_their_own
-from plaingrad.engine.values.fresh import rebuilt
+from plaingrad.engine.values.fresh import copied_object, put_field, rebuilt
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents import NoTangent, Tangent, Thunk, ZeroTangent, is_zero, unthunk
@@ -411,19 +412,26 @@ def filled(structure: Any, value_of: Callable[[Leaf], Any], made: dict[int, Any]
     return whole
 
 
-def with_leaves(x: Any, structure: Any, values: Any, who: str) -> Any:
-    """`x`, rebuilt with `values` for its leaves; `who` "takes" or "returns" it, for the message."""
+def with_leaves(x: Any, structure: Any, values: Any, who: str, records: bool = False) -> Any:
+    """`x`, rebuilt with `values` for its leaves; `who` "takes" it, for the message; with `records` dataclasses too."""
     if structure is None:
         return x
     if type(structure) is Leaf:
         return values[structure.position]
-    parts = {key: with_leaves(part, structure.entries[key], values, who) for key, part in entries_of(x)}
+    parts = {
+        key: with_leaves(part, structure.entries[key], values, who, records) for key, part in entries_of(x)
+    }
     if isinstance(x, dict):
         whole = shallow_copy(x)
         whole.update(parts)
         return whole
     if isinstance(x, (list, tuple, deque)):
         return rebuilt(x, list(parts.values()))
+    if records and dataclasses.is_dataclass(x):
+        whole = copied_object(x)
+        for key, part in parts.items():
+            put_field(whole, key, part, OBJECT)
+        return whole
     raise ArgumentError(
         f"{who} numbers, arrays, and lists, tuples and dicts of them, not {described(x)}; take its attributes one by "
         "one.\n  See docs: errors#argument"

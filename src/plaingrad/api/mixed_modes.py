@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeVar
 
+from plaingrad import rulebook
 from plaingrad.api import recorded
+from plaingrad.api.checkpoints import checkpoint
 from plaingrad.api.leaves import check_callable, filled, is_plain, structure_of, with_leaves
 from plaingrad.api.operator_objects import wraps
 from plaingrad.api.seeds import unit_directions
@@ -16,8 +19,10 @@ from plaingrad.engine.forward.mixed import push_inside
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN
+from plaingrad.rule_data import Rule, name_of
 
 F = TypeVar("F", bound=Callable[..., Any])
+Mode = Literal["forward", "reverse", "checkpoint"]
 
 
 def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
@@ -71,35 +76,75 @@ def forwarddiff(f: Callable[[Any], Any], x: Any) -> Any:
     return y
 
 
-def prefer_mode(mode: Literal["forward", "reverse"]) -> Callable[[F], F]:
+def prefer_mode(mode: Mode, of: Callable[..., Any] | None = None) -> Callable[[F], F]:
     """Decorate a function: say in which mode it is best differentiated.
 
     `jacobian(f)` with mode="auto" follows it. With "forward", a call of the function inside a reverse-mode derivative
     is what `forwarddiff` makes of it, if there are no more than 256 numbers among its arguments; so `grad` uses forward
-    mode for this function too. Objects among the arguments, `self` for one, and keyword arguments count as captured.
+    mode for this function too. With "checkpoint" such a call is a `checkpoint`. Objects among the arguments, `self` for
+    one, and keyword arguments count as captured.
+
+    Args:
+        mode: "forward", "reverse" or "checkpoint".
+        of: a function that cannot be decorated, as one of a library: it is entered there and then, as a rule, and holds
+            wherever the function is called; `remove_rule(of)` ends it.
 
     Examples:
-        >>> from plaingrad import jacobian
+        >>> from plaingrad import grad, jacobian, remove_rule
         >>> @prefer_mode("forward")
         ... def f(t): return [t, t * t]
         >>> jacobian(f)(3.0)
         [1.0, 6.0]
+        >>> import statistics
+        >>> mean = prefer_mode("checkpoint", of=statistics.mean)
+        >>> grad(lambda x: statistics.mean([x, 3 * x]))(1.0)
+        2.0
+        >>> remove_rule(statistics.mean)
     """
-    if mode not in ("forward", "reverse"):
-        raise ArgumentError(f'the mode is "forward" or "reverse", not {mode!r}.\n  See docs: errors#argument')
+    if mode not in ("forward", "reverse", "checkpoint"):
+        raise ArgumentError(
+            f'the mode is "forward", "reverse" or "checkpoint", not {mode!r}.\n  See docs: errors#argument'
+        )
+    if of is not None:
+        check_callable(of, "prefer_mode")
+        known = rulebook.find(of)
+        if known is not None:
+            raise ArgumentError(
+                f"{name_of(of)} has a rule, so it has no mode of its own.\n  See docs: errors#argument"
+            )
+        rule = Rule(of, "composed", definition=_in_mode(mode, past_rules(of)), mutates=True, users=True)
+        rulebook.add(rule)
+        return of  # type: ignore[return-value]
 
     def enter(f: F) -> F:
-        @wraps(f)
-        def in_mode(*args: Any, **kwargs: Any) -> Any:
-            level = CURRENT.get()
-            if mode == "forward" and isinstance(level, ReverseLevel):
-                moving = [n for n, x in enumerate(args) if is_plain(x) and level.is_active(x)]
-                x = tuple([args[n] for n in moving])
-                if moving and sum(leaf.directions for leaf in structure_of(x)[1]) <= FEW_DIRECTIONS:
-                    return forwarddiff(recorded.of_some(f, moving, args, kwargs), x)
-            return f(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
-
-        in_mode.__plaingrad_mode__ = mode
+        in_mode = wraps(f)(_in_mode(mode, f))
+        in_mode.__plaingrad_mode__ = "reverse" if mode == "checkpoint" else mode
         return in_mode
 
     return enter
+
+
+def _in_mode(mode: Mode, f: Any) -> Any:
+    def in_mode(*args: Any, **kwargs: Any) -> Any:
+        level = CURRENT.get()
+        if mode == "checkpoint" and level is not PLAIN:
+            return checkpoint(f, *args, **kwargs)
+        if mode == "forward" and isinstance(level, ReverseLevel):
+            moving = [n for n, x in enumerate(args) if is_plain(x) and level.is_active(x)]
+            x = tuple([args[n] for n in moving])
+            if moving and sum(leaf.directions for leaf in structure_of(x)[1]) <= FEW_DIRECTIONS:
+                return forwarddiff(recorded.of_some(f, moving, args, kwargs), x)
+        return f(*args, **kwargs) if level is PLAIN else level.prep(f)(*args, **kwargs)
+
+    return in_mode
+
+
+def past_rules(f: Any) -> Any:
+    """`f` from its bytecode, whatever rules it has."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        level = CURRENT.get()
+        return (f if level is PLAIN else level.calls.without_rule(f))(*args, **kwargs)
+
+    return call

@@ -41,7 +41,8 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
     Args:
         fn: gets the cotangent, which has the structure of `x`; returns the one to go on with, or None to keep it. It
             is not called where `x` had no influence on the result.
-        x: a number, an array (a copy of it is returned), or lists, tuples and dicts of these, nested (rebuilt).
+        x: a number, an array (a copy of it is returned), or lists, tuples, dicts and dataclasses of these, nested
+            (rebuilt; the cotangent of a dataclass is a `Tangent`).
 
     Raises:
         ArgumentError: `x` is something else.
@@ -65,7 +66,7 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
         watch.observer.hooked()
 
     # What the hook keeps holds no value: they may change, and a checkpoint asks who knows them.
-    blank = with_leaves(x, structure, [blank_like(leaf) for leaf in leaves], "hook takes")
+    blank = with_leaves(x, structure, [blank_like(leaf) for leaf in leaves], "hook takes", True)
     outline, count = structure_of(blank)[0], len(leaves)
 
     def gather(x_bar: Any) -> tuple[Any, ...]:
@@ -76,7 +77,7 @@ def hook(fn: Callable[[Any], Any], x: X) -> X:
         return filled(outline, lambda leaf: bars[leaf.position])
 
     values = hooked(recorded.hook_on_leaves(fn, spread, gather), tuple([leaf.x for leaf in leaves]))
-    return with_leaves(x, structure, values, "hook takes")
+    return with_leaves(x, structure, values, "hook takes", True)
 
 
 def blank_like(leaf: Leaf) -> Any:

@@ -177,7 +177,14 @@ ADVICE: dict[str, str] = {
     "withjacobian": "use jacobian(f)(x); has_aux=True returns the value beside it",
     "zero_grad": "gradients are results and add up nowhere: grad(f)(x) is a new one each time",
 }
-MODULES = ("integrate", "optimize", "optimizers", "progress", "testing")  # imported when they are asked for
+MODULES = (
+    "integrate",
+    "optimize",
+    "optimizers",
+    "progress",
+    "testing",
+    "units",
+)  # imported when they are asked for
 
 
 def said_of(name: str) -> str:

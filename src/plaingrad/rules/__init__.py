@@ -6,6 +6,7 @@ from plaingrad.rules import (
     concurrency,
     elementwise,
     internals,
+    matplotlib,
     mpmath_matrices,
     pydantic,
     special,
@@ -20,10 +21,11 @@ from plaingrad.rules import scipy as scipy_rules
 # half as long as to import NumPy.
 rulebook.when_met("_asyncio", concurrency.rules_of_asyncio)
 bottleneck.wait()
+matplotlib.wait()
 mpmath_matrices.wait()
 pandas_rules.wait()
 pydantic.wait()
 rules_of_numbers.wait()
 scipy_rules.wait()
 
-__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "mpmath_matrices", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]
+__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "matplotlib", "mpmath_matrices", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]

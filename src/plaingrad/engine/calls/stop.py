@@ -8,7 +8,7 @@ import numpy as np
 
 from plaingrad.copying import shallow_copy
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NUMBER, OBJECT, SEQUENCE, kind_of
-from plaingrad.engine.values.fresh import fresh_number, has_attributes, put_field, rebuilt
+from plaingrad.engine.values.fresh import copied_object, fresh_number, has_attributes, put_field, rebuilt
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents.fields import fields_of
 
@@ -45,7 +45,7 @@ def _stopped(x: Any, made: dict[int, Any]) -> Any:
     if type(x) is set or type(x) is frozenset:
         return type(x)([_stopped(part, made) for part in x])
     if kind == OBJECT and has_attributes(x) and _is_active(x):
-        made[id(x)] = whole = _duplicate(x)
+        made[id(x)] = whole = copied_object(x)
         for name, part in fields_of(x).items():
             put_field(whole, name, _stopped(part, made), kind)
         return whole
@@ -60,12 +60,3 @@ def _is_active(x: Any) -> bool:
             return True
         level = level.parent
     return False
-
-
-def _duplicate(x: Any) -> Any:
-    """Another object of the class of `x` with the same fields, past any method of its own."""
-    whole = object.__new__(type(x))
-    fields = getattr(x, "__dict__", None)
-    if type(fields) is dict:
-        whole.__dict__.update(fields)
-    return whole

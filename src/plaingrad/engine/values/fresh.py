@@ -61,6 +61,15 @@ def put_field(x: Any, key: Any, value: Any, kind: int) -> None:
         object.__setattr__(x, key, value)
 
 
+def copied_object(x: Any) -> Any:
+    """Another object of the class of `x` with the same fields, past any method of its own."""
+    whole = object.__new__(type(x))
+    fields = getattr(x, "__dict__", None)
+    if type(fields) is dict:
+        whole.__dict__.update(fields)
+    return whole
+
+
 def rebuilt(y: Any, values: list[Any]) -> Any:
     """A sequence like `y` with other entries."""
     return type(y)(*values) if hasattr(y, "_fields") else type(y)(values)
