@@ -1,6 +1,7 @@
 """Losses for `test_distributed.py`: functions of a module, which other processes find by name."""
 
 import os
+import random
 import time
 
 import numpy as np
@@ -52,3 +53,28 @@ def ending_once(w, part):
         else:
             os._exit(1)
     return w * w * number
+
+
+def square(x):
+    """x^2."""
+    return x * x
+
+
+def weighted(a, b):
+    """Several numbers."""
+    return {"s": np.sum(a) * b, "a": a * b}
+
+
+def lost_a_second_time(x, marker):
+    """x^3; the worker ends when it runs for the second time, and only then."""
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+    elif not os.path.exists(marker + "2"):
+        open(marker + "2", "w").close()
+        os._exit(1)
+    return x**3
+
+
+def drawn(x):
+    """Another number each time."""
+    return x * random.random()

@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.communication import collectives, families, messages, other_processes
+from plaingrad.engine.communication import clusters, collectives, families, messages, other_processes
 from plaingrad.engine.communication.bound_to_level import at_level, task_at_level
 from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
@@ -240,6 +240,7 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("_weakref", "proxy"): _refer,
     **other_processes.FUNCTIONS,
     **families.FUNCTIONS,
+    **clusters.FUNCTIONS,
     **messages.FUNCTIONS,
     **collectives.FUNCTIONS,
 }

@@ -115,9 +115,9 @@ def begin_task(
     taken: set[int] = set()
     for x in task.leaves:
         taken |= active_in(level.slot_of(x))
-    if not taken and workers.by_value:
+    if not taken and workers.by_value and not workers.is_cluster:
         return None  # joblib's parcels know the whole of the work, but do not send it
-    if task.strange or not (found <= taken or workers.by_value):
+    if task.strange or not (found <= taken or (workers.by_value and not workers.is_cluster)):
         refuse_strange(method, task)
     level.calls.inside(steps.begun)(task)
     return task
@@ -257,24 +257,6 @@ def to_process(level: Level, f: Any) -> Callable[..., Any]:
     return send
 
 
-def to_dask(level: Level, method: Any) -> Callable[..., Any]:
-    """Work or data for the workers of Dask: a task may take what others have left there, so nothing is followed."""
-
-    def send(*args: Any, **kwargs: Any) -> Any:
-        if any(carries_active(level, x) for x in (*args[1:2], args[1:], kwargs)):
-            refuse(
-                RoundTripError,
-                f"a differentiated value is handed to Dask's workers by `{method.__qualname__}`",
-                why="It goes there as bytes, and what comes back has lost its derivative.",
-                fix="use plaingrad.distributed.value_and_grad(f, client) for a sum over parts, dask.delayed with "
-                'scheduler="threads", a pool of processes, or pass plaingrad.stop_gradient(x)',
-                anchor="round-trip",
-            )
-        return level.calls.inside(method)(*args, **kwargs)
-
-    return send
-
-
 def make_pool(level: Level, make: Any) -> Callable[..., Any]:
     """`Pool`, or its `__init__`: the threads that hand its work to other processes are not the program's."""
 
@@ -386,7 +368,6 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("joblib.externals.loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("concurrent.futures._base", "Future.result"): result_of,
-    **{("distributed.client", f"Client.{name}"): to_dask for name in ("submit", "map", "scatter")},
     **{
         (f"{package}.{module}", name): make
         for package in ("multiprocessing", "multiprocess")

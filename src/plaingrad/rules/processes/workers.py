@@ -24,6 +24,8 @@ class Workers:
 
     __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value", "most")
 
+    is_cluster = False
+
     def __init__(self, pool: Any) -> None:
         self.by_value = pickler_of(pool)
         self._pool = weakref.ref(pool)
@@ -58,6 +60,30 @@ class Workers:
         except Exception as error:
             say_where(error, task)
             raise
+
+
+class DaskWorkers(Workers):
+    """The workers of a Dask client, which computes again what a lost worker had."""
+
+    __slots__ = ()
+
+    is_cluster = True
+
+    def __init__(self, client: Any) -> None:
+        self.by_value = "cloudpickle"
+        self._pool = weakref.ref(client)
+        self.most = most_seconds()
+
+    def pool(self, meanwhile: bool) -> Any:
+        """The client."""
+        client = self._pool()
+        if client is None or client.status != "running":
+            raise RuntimeError("the Dask client that has run a task is closed, and its derivative cannot be computed")
+        return client
+
+    def begin(self, f: Any, args: tuple[Any, ...], meanwhile: bool) -> Any:
+        """Begin f(*args) in a worker."""
+        return opened(self, meanwhile).submit(f, *args, pure=False)
 
 
 def most_seconds() -> float | None:
@@ -96,7 +122,8 @@ def workers_of(pool: Any) -> Workers:
     """The workers for the tasks of a pool."""
     found = _of_pools.get(pool)
     if found is None:
-        found = _of_pools[pool] = Workers(pool)
+        kind = DaskWorkers if type(pool).__module__.startswith("distributed.") else Workers
+        found = _of_pools[pool] = kind(pool)
     return found
 
 

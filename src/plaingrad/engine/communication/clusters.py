@@ -1,0 +1,248 @@
+"""Tasks for clusters that a differentiated function has a client of: Dask's `Client`, and Ray.
+
+A task with differentiated arguments is recorded as one of a pool of processes is (`other_processes`): it runs again
+with its derivative on the cluster. A future among the arguments of another task is replaced by its value, for which the
+caller waits: so every number that enters a task has a derivative here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plaingrad.critical import imported
+from plaingrad.engine.communication.other_processes import (
+    begin_task,
+    carries_active,
+    further_out,
+    refuse_globals,
+    refuse_process,
+    refuse_result,
+)
+from plaingrad.engine.refusals.refuse import missing_rule, refuse
+from plaingrad.errors import RoundTripError
+
+if TYPE_CHECKING:
+    from plaingrad.engine.calls.level import Level
+
+
+class Begun:
+    """The tasks that were begun at a level, in one derivative, and the data that were sent ahead.
+
+    Attributes:
+        run: stands for the derivative.
+        tasks: by the future: the future itself, and its task.
+        data: by the future: the future itself, and what it holds.
+    """
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+        self.tasks: dict[Any, tuple[Any, Any]] = {}
+        self.data: dict[Any, tuple[Any, Any]] = {}
+
+
+_of_levels: weakref.WeakKeyDictionary[Level, Begun] = weakref.WeakKeyDictionary()
+
+
+def begun_at(level: Level) -> Begun:
+    """What was begun in the derivative that `level` takes."""
+    found = _of_levels.get(level)
+    if found is None or found.run is not level.patched:
+        found = _of_levels[level] = Begun(level.patched)
+    return found
+
+
+def key_of(future: Any) -> Any:
+    """What a future is known by: equal calls have equal keys at Dask, so it is the object; Ray hands out others."""
+    return future.binary() if hasattr(future, "binary") else id(future)
+
+
+def is_future(x: Any) -> bool:
+    """Whether x stands for a result on a cluster."""
+    t = type(x)
+    return t.__name__ in ("Future", "ObjectRef") and t.__module__.partition(".")[0] in ("distributed", "ray")
+
+
+def with_values(level: Level, x: Any, wait: Callable[[Any], Any]) -> Any:
+    """`x`, in which values stand for the futures, in lists, tuples and dictionaries, that have a derivative here."""
+    if is_future(x):
+        begun, key = begun_at(level), key_of(x)
+        if key in begun.data:
+            return begun.data[key][1]
+        return wait(x) if key in begun.tasks else x
+    if type(x) in (list, tuple):
+        parts = [with_values(level, part, wait) for part in x]
+        return x if all(a is b for a, b in zip(x, parts, strict=True)) else type(x)(parts)
+    if type(x) is dict:
+        return {key: with_values(level, part, wait) for key, part in x.items()}
+    return x
+
+
+def recorded(
+    level: Level, cluster: Any, method: Any, f: Any, args: Any, kwargs: Any, start: Callable[[], Any]
+) -> Any:
+    """The future that start() gives for the task f(*args, **kwargs), recorded."""
+    refuse_globals(level, method, f)
+    task = None
+    if any(carries_active(level, x) for x in (f, args, kwargs)):
+        task = begin_task(level, cluster, method, f, args, kwargs)
+    future = start()
+    if task is not None:
+        begun_at(level).tasks[key_of(future)] = future, task
+    return future
+
+
+def arrived(level: Level, method: Any, future: Any, value: Any) -> Any:
+    """The result of a task with its derivative."""
+    found = begun_at(level).tasks.get(key_of(future))
+    if found is None:
+        return value
+    if found[1] is False:
+        refuse_result(level, method)
+    return level.calls.inside(imported("plaingrad.rules.processes.steps").arrived)([found[1]], value)
+
+
+# -- Dask --------------------------------------------------------------------------------------------------------------
+
+#: What `Client.submit` and `map` take for themselves.
+OPTIONS = frozenset(
+    "key workers resources retries priority fifo_timeout allow_other_workers actor actors pure batch_size".split()
+)
+
+
+def result_of(level: Level, future: Any) -> Any:
+    """The result of a future of Dask at a level."""
+    return level.prep(type(future).result)(future)
+
+
+def submit(level: Level, method: Any) -> Callable[..., Any]:
+    """`Client.submit`."""
+
+    def submit_at_level(client: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        args = with_values(level, args, lambda future: result_of(level, future))
+        own = {name: x for name, x in kwargs.items() if name not in OPTIONS}
+        own = with_values(level, own, lambda future: result_of(level, future))
+        kwargs = {**kwargs, **own}
+        if kwargs.get("actor") or kwargs.get("actors"):
+            refuse_process(level, method, f, args, own)
+        return recorded(
+            level,
+            client,
+            method,
+            f,
+            args,
+            own,
+            lambda: further_out(level, method, client, f, *args, **kwargs),
+        )
+
+    return submit_at_level
+
+
+def submit_all(level: Level, method: Any) -> Callable[..., Any]:
+    """`Client.map`: a task for each item if one of them is differentiated."""
+
+    def submit_all_at_level(client: Any, f: Any, *iterables: Any, **kwargs: Any) -> Any:
+        items = [
+            with_values(level, list(level.iterable(x)), lambda future: result_of(level, future))
+            for x in iterables
+        ]
+        own = {name: x for name, x in kwargs.items() if name not in OPTIONS}
+        if not any(carries_active(level, x) for x in (f, items, own)):
+            return further_out(level, method, client, f, *items, **kwargs)
+        keys = kwargs.get("key")
+        options = {name: x for name, x in kwargs.items() if name not in ("key", "batch_size")}
+        start = submit(level, type(client).submit)
+        futures = []
+        for n, args in enumerate(zip(*items, strict=False)):
+            key = {"key": keys[n]} if isinstance(keys, (list, tuple)) else {}
+            futures.append(start(client, f, *args, **options, **key))
+        return futures
+
+    return submit_all_at_level
+
+
+def scatter(level: Level, method: Any) -> Callable[..., Any]:
+    """`Client.scatter`: who uses the future gets the differentiated value itself."""
+
+    def scatter_at_level(client: Any, data: Any, *args: Any, **kwargs: Any) -> Any:
+        if not carries_active(level, data):
+            return further_out(level, method, client, data, *args, **kwargs)
+        is_list = type(data) in (list, tuple)
+        parts = list(data) if is_list else [data]
+        for part in parts:
+            if not isinstance(part, (float, complex, np.number, np.ndarray)):
+                refuse_process(level, method, part)
+        parts = [level.calls.inside(np.copy)(x) if isinstance(x, np.ndarray) else x for x in parts]
+        futures = further_out(level, method, client, parts, *args, **kwargs)
+        for future, part in zip(futures, parts, strict=True):
+            begun_at(level).data[key_of(future)] = future, part
+        return futures if is_list else futures[0]
+
+    return scatter_at_level
+
+
+def gather(level: Level, method: Any) -> Callable[..., Any]:
+    """`Client.gather`."""
+
+    def gather_at_level(client: Any, futures: Any, errors: str = "raise", *args: Any, **kwargs: Any) -> Any:
+        begun = begun_at(level)
+        if not begun.tasks and not begun.data:
+            return further_out(level, method, client, futures, errors, *args, **kwargs)
+        if errors != "raise":
+            missing_rule(
+                method, "With errors='skip' it is not followed where there are differentiated tasks."
+            )
+        if type(futures) not in (list, tuple, dict) and not is_future(futures):
+            futures = list(level.iterable(futures))
+        values = with_values(level, futures, lambda future: result_of(level, future))
+        return further_out(level, method, client, values, errors, *args, **kwargs)
+
+    return gather_at_level
+
+
+def result(level: Level, method: Any) -> Callable[..., Any]:
+    """`Future.result`."""
+
+    def result_at_level(future: Any, *args: Any, **kwargs: Any) -> Any:
+        data = begun_at(level).data.get(key_of(future))
+        if data is not None:
+            return data[1]
+        return arrived(level, method, future, further_out(level, method, future, *args, **kwargs))
+
+    return result_at_level
+
+
+def run_graph(level: Level, method: Any) -> Callable[..., Any]:
+    """Graphs of Dask for a client: what is differentiated in one would arrive as a constant."""
+
+    def run_at_level(client: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = graph if type(graph) in (list, tuple) else [graph]
+        for part in parts:
+            inner = part.__dask_graph__() if hasattr(part, "__dask_graph__") else part
+            if carries_active(level, dict(inner) if hasattr(inner, "keys") else inner):
+                refuse(
+                    RoundTripError,
+                    f"a graph with differentiated values goes to Dask's workers by `{method.__qualname__}`",
+                    why="They go there as bytes, and what comes back has lost its derivative.",
+                    fix='compute it with scheduler="threads", or submit its tasks by client.submit',
+                    anchor="round-trip",
+                )
+        return further_out(level, method, client, graph, *args, **kwargs)
+
+    return run_at_level
+
+
+#: What to call instead, by module and qualified name.
+FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
+    ("distributed.client", "Client.submit"): submit,
+    ("distributed.client", "Client.map"): submit_all,
+    ("distributed.client", "Client.scatter"): scatter,
+    ("distributed.client", "Client.gather"): gather,
+    ("distributed.client", "Client.get"): run_graph,
+    ("distributed.client", "Client.compute"): run_graph,
+    ("distributed.client", "Client.persist"): run_graph,
+    ("distributed.client", "Future.result"): result,
+}
