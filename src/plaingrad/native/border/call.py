@@ -227,12 +227,15 @@ def tangent_leaves(t: Any) -> list[Any]:
     return [t] if has_tangent(t) else []
 
 
-def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(
+    f: Any, args: tuple[Any, ...], fixed: tuple[int, ...] = ()
+) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """(f(*args), the map from a cotangent of it to those of the arguments); `f` runs once, writes and draws as it does.
 
-    A cotangent has the structure that `COTANGENT.of` gives it; an argument without a tangent has None.
+    A cotangent has the structure that `COTANGENT.of` gives it; an argument without a tangent has None. Whole numbers at
+    the positions `fixed` are not taken as real ones.
     """
-    call, positions = plainly(taken_as_real, f, args)
+    call, positions = plainly(taken_as_real, f, args, fixed)
     refuse_aliases(derived("pullback", call.f, call.signature, call.positions), call.args)
     call = replace(call, args=unlent(call.f, call.signature, call.args), given=of_their_own(call.given))
     y, pull = pullback_of(call)
@@ -281,15 +284,18 @@ def unlent(f: Any, signature: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[A
     return copies
 
 
-def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
-    """(f(*args), its tangent along `dots`, `ZeroTangent` where nothing varies); `f` runs once."""
+def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, ...] = ()) -> tuple[Any, Any]:
+    """(f(*args), its tangent along `dots`, `ZeroTangent` where nothing varies); `f` runs once.
+
+    Whole numbers at the positions `fixed` are not taken as real ones.
+    """
     whole = whole_numbers(args)
     moved = {k: d for k, d in enumerate(dots) if k in (*with_tangents(args), *whole) and not is_zero(d)}
     if moved and not set(moved).intersection(whole):
         positions = tuple(sorted(moved))
         call = taken(f, args, positions, {})
     else:
-        call, positions = plainly(taken_as_real, f, args)
+        call, positions = plainly(taken_as_real, f, args, fixed)
         refuse_counted(args, positions, dots)
     found = derived("pushforward", call.f, call.signature, call.positions)
     refuse_aliases(found, call.args)

@@ -20,6 +20,7 @@ from plaingrad import rulebook
 from plaingrad.native.frontend.cleanup import without_cleanup
 from plaingrad.native.frontend.current import dispatcher_of, with_compiled_callees
 from plaingrad.native.frontend.iteration import counted
+from plaingrad.native.frontend.literal_sets import only_asked
 from plaingrad.native.frontend.meaning import implementation
 from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
@@ -173,6 +174,7 @@ class _Translator(ValuesOf):
             t = self.typemap.get(f"arg.{name}")
             if isinstance(t, types.Module):  # what a partial derivative of a row computes with
                 self.known[f"arg.{name}"] = Ref(t.pymod, name)
+        self.asked = only_asked(blocks)
         self.tests = {end.cond.name for b in blocks.values() if isinstance(end := b.terminator, ir.Branch)}
         for label in sorted(blocks):
             for s in blocks[label].body:
@@ -246,6 +248,9 @@ class _Translator(ValuesOf):
             return make("tuple", map(self.operand, value.items))
         if op == "build_map" and isinstance(self.typemap[target], types.LiteralStrKeyDict):
             return make("tuple", [self.operand(v) for _, v in value.items])
+        if op == "build_set" and target in self.asked and value.items:
+            self.types[name] = types.UniTuple(self.typemap[target].dtype, len(value.items))
+            return make("tuple", map(self.operand, value.items))
         if op == "build_list":
             return make("list", map(self.operand, value.items))
         if op == "call":

@@ -42,6 +42,7 @@ class Flat:
         changes: what is left in the objects of the arguments.
         extra: how many numbers and arrays that is. Then `run` returns a pair, with a tuple of these, and `results` has
             them last.
+        alone: `run` without these.
         refusal: what stands in the way: (what, the file, the line, the function).
         refused: types and positions -> why Numba takes it not.
         compared: the types for which the value was compared with that of the user's compiled function.
@@ -54,6 +55,7 @@ class Flat:
     count: int = 0
     changes: tuple[Change, ...] = ()
     extra: int = 0
+    alone: Any = None
     refusal: tuple[Any, ...] = ()
     refused: dict[Any, str] = field(default_factory=dict)
     compared: set[Any] = field(default_factory=set)
@@ -214,14 +216,20 @@ def _followed(call: Call, to_the_end: bool) -> Flat:
         left = tuple(changes(frame, made, places_of(frame, given, made), extra))
         is_number = isinstance(returned, results.Part)
         all_of = results.with_results(frame, made, [*leaves_of, *extra], node.lineno, None, tests)
-        run = results.with_results(frame, made, leaves_of, node.lineno, extra, tests) if extra else all_of
-        run, all_of = (compiled.like(call.compiled, x) for x in (run, all_of))
+        run = alone = all_of
+        if extra:
+            run, alone = (
+                results.with_results(frame, made, leaves_of, node.lineno, more, tests)
+                for more in (extra, None)
+            )
+        run, alone, all_of = (compiled.like(call.compiled, x) for x in (run, alone, all_of))
     except Refused as error:
         return Flat(whole, refusal=error.args)
     except RecursionError:
         return Flat(whole, refusal=("the program is too deep", home.file, frame.line, home.name))
     why = () if is_number else ("what is returned is no number or array", home.file, frame.line, home.name)
-    return Flat(whole, run if is_number else None, all_of, returned, len(leaves_of), left, len(extra), why)
+    run, alone = (run, alone) if is_number else (None, None)
+    return Flat(whole, run, all_of, returned, len(leaves_of), left, len(extra), alone, why)
 
 
 def places_of(frame: Frame, given: dict[str, Any], made: Any) -> dict[int, int]:

@@ -6,6 +6,7 @@ Each is first done by the border as it stands; where that is refused, the call i
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from plaingrad.errors import NativeError
 from plaingrad.native.border import call as border
 from plaingrad.native.border import operators
+from plaingrad.native.border.counting import whole_numbers
 from plaingrad.native.border.operators import Whole
 from plaingrad.native.frontend.typed_ir import LostWriteError
 from plaingrad.native.objects import structure
@@ -75,6 +77,28 @@ def run(f: Any, args: tuple[Any, ...], work: Callable[..., Any], *given: Any) ->
         raise
 
 
+def kept_apart(call: Call, found: Flat) -> tuple[Any, ...]:
+    """The leaves of a call; copies of its arrays where it changes objects: they are changed by one call of it only.
+
+    Raises:
+        NativeError: it does, and two arrays may share memory.
+    """
+    if not found.changes:
+        return call.leaves
+    arrays = [x for x in call.leaves if isinstance(x, np.ndarray)]
+    if any(np.may_share_memory(x, y) for x, y in combinations(arrays, 2)):
+        raise NativeError("it changes objects that are arguments, of which two arrays may share memory")
+    return tuple([x.copy() if isinstance(x, np.ndarray) else x for x in call.leaves])
+
+
+def leave_as_called(f: Any, args: tuple[Any, ...], call: Call, found: Flat) -> None:
+    """Leave in the arguments what one call of the function leaves there."""
+    if found.changes:
+        nothing = (ZeroTangent,) * len(call.leaves)
+        y, _ = run(f, args, border.jvp, found.results, call.leaves, nothing, counts_in(call, args))
+        leave(call, found, numbers(y, found)[found.count :])
+
+
 def numbers(y: Any, found: Flat) -> tuple[Any, ...]:
     """What the function that was made returns, as a tuple of numbers and arrays."""
     return y if found.count + found.extra != 1 else (y,)
@@ -87,7 +111,8 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
 
 def _jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
     call, found = apart(f, args, may_write=True)
-    y, y_dot = run(f, args, border.jvp, found.results, call.leaves, spread(call, args, dots))
+    counts = counts_in(call, args)
+    y, y_dot = run(f, args, border.jvp, found.results, call.leaves, spread(call, args, dots), counts)
     parts = numbers(y, found)
     leave(call, found, parts[found.count :])
     moved = (ZeroTangent,) * len(parts) if y_dot is ZeroTangent else numbers(y_dot, found)
@@ -101,7 +126,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 
 def _vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     call, found = apart(f, args, may_write=True)
-    y, pull = run(f, args, border.vjp, found.results, call.leaves)
+    y, pull = run(f, args, border.vjp, found.results, call.leaves, counts_in(call, args))
     count = found.count + found.extra
     args = tuple(map(structure.kept, args)) if found.changes else args
     leave(call, found, numbers(y, found)[found.count :])
@@ -122,11 +147,13 @@ def hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, 
 
 
 def _hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int, ...]) -> tuple[Any, ...]:
-    call, found = apart(f, args, (), None, True)
+    call, found = apart(f, args, (), None, True, True)
     ranges = call.ranges(len(args))
-    still = tuple([k for n in fixed for k in range(*ranges[n])])
-    bars = run(f, args, operators.hvp, found.run, call.leaves, spread(call, args, dots), still)
+    still = tuple([k for n in fixed for k in range(*ranges[n])]) + counts_in(call, args)
+    leaves = kept_apart(call, found)
+    bars = run(f, args, operators.hvp, found.alone, leaves, spread(call, args, dots), still)
     made = gathered(call, args, bars)
+    leave_as_called(f, args, call, found)
     return tuple([None if n in fixed else x for n, x in enumerate(made)])
 
 
@@ -173,8 +200,11 @@ def hessian(
 
 
 def _hessian(f: Any, args: Any, positions: Any, kwargs: Any, chunk: int | None) -> Whole:
-    call, found = apart(f, args, positions, kwargs, True)
-    return run(f, args, operators.hessian, found.run, call.leaves, in_turn(call), {}, chunk)  # type: ignore[no-any-return]
+    call, found = apart(f, args, positions, kwargs, True, True)
+    leaves = kept_apart(call, found)
+    whole = run(f, args, operators.hessian, found.alone, leaves, in_turn(call), {}, chunk)
+    leave_as_called(f, args, call, found)
+    return whole  # type: ignore[no-any-return]
 
 
 def derivative(
@@ -206,6 +236,14 @@ def in_turn(call: Call) -> tuple[int, ...]:
         end = call.starts[k + 1]
         found += [n for n in range(start, end) if structure.has_tangent(call.leaves[n])]
     return tuple(found)
+
+
+def counts_in(call: Call, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """The places of the whole numbers inside of arguments: they stay what they are."""
+    alone = [
+        start for (start, _), x in zip(call.ranges(len(args)), args, strict=True) if structure.is_leaf(x)
+    ]
+    return tuple([k for k in whole_numbers(call.leaves) if k not in alone])
 
 
 def spread(call: Call, args: tuple[Any, ...], dots: Any) -> tuple[Any, ...]:
