@@ -1,6 +1,8 @@
 """`max_memory=` stops at the line where the tape grows too large; `tape_size` says beforehand how large it would be."""
 
+import concurrent.futures
 import math
+import threading
 import pickle
 import sys
 import tracemalloc
@@ -184,3 +186,27 @@ def test_values_of_several_kinds_are_counted_without_a_change_of_the_program():
     before = list(numbers)
     size = tape_size(f, before, table)
     assert before == numbers and 20_000 < size.bytes < 200_000
+
+
+def test_what_threads_record_is_counted_while_they_do():
+    steps = []
+
+    def part(x):
+        for k in range(200):
+            x = np.sin(x)
+            steps.append(k)
+        return x.sum()
+
+    def f(x):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return sum(pool.map(part, [x, x * 2.0]))
+
+    x = np.ones(1000)
+    with pytest.raises(plaingrad.TapeMemoryError, match="max_memory allows 100 kB"):
+        grad(f, max_memory=1e5)(x)
+    assert len(steps) < 100  # and not only when the results are there
+    np.testing.assert_allclose(grad(f, max_memory=1e9)(x), grad(f)(x), rtol=1e-14)
+    size = tape_size(f, x)
+    assert size.bytes > 3_000_000
+    assert "part" in {place.function for place, _ in size.lines}
+    assert threading.gettrace() is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import linecache
 import sys
+import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -103,6 +104,14 @@ def owners_in(x: Any) -> Iterator[Any]:
                 waiting.append((part, depth + 1))
 
 
+class Here(threading.local):
+    """Where a thread is: the line whose is what it records now, and whether that is the user's."""
+
+    line: tuple[str, int, str] | None = None
+    is_users = False
+    is_thread = False
+
+
 class Counting:
     """A trace function, which counts the memory of the tapes that are open and gives it to the lines that record.
 
@@ -119,17 +128,24 @@ class Counting:
         self.total = 0
         self.before: tuple[int, Any] = (0, None)
         self.level: Any = None
-        self.line: tuple[str, int, str] | None = None  # what is recorded now is this line's
-        self.is_users = False  # that line is the user's
+        self.here = Here()
+        self.lock = threading.RLock()  # of the counts; threads that are started meanwhile are looked at, too
 
     def run(self, work: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """work(*args, **kwargs), looked at."""
-        old = sys.gettrace()
+        old, of_threads = sys.gettrace(), threading.gettrace()
         sys.settrace(self.enter)
+        threading.settrace(self.enter_in_thread)
         try:
             return work(*args, **kwargs)
         finally:
             sys.settrace(old)
+            threading.settrace(of_threads)  # type: ignore[arg-type]
+
+    def enter_in_thread(self, frame: FrameType, event: str, arg: Any) -> Any:
+        """A function is called in a thread that was started meanwhile: only what records for this derivative counts."""
+        self.here.is_thread = True
+        return self.enter(frame, event, arg)
 
     def enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         """A function is called."""
@@ -147,13 +163,19 @@ class Counting:
         """A line begins, or a function ends."""
         level = CURRENT.get()
         tape = getattr(level, "tape", None)
-        if tape is not None:
-            self.level = level
-            length, last = self.before
-            grown = len(tape) // 3 - length
-            if last is not tape or grown < 0 or grown >= FEWEST or (grown and has_objects(tape, 3 * length)):
-                self.before = len(tape) // 3, tape
-                self.count(level)
+        if tape is not None and (level is self.level or not self.here.is_thread):
+            with self.lock:
+                self.level = level
+                length, last = self.before
+                grown = len(tape) // 3 - length
+                if (
+                    last is not tape
+                    or grown < 0
+                    or grown >= FEWEST
+                    or (grown and has_objects(tape, 3 * length))
+                ):
+                    self.before = len(tape) // 3, tape
+                    self.count(level)
         if event == "line":
             self._at(frame)
         elif event == "return":
@@ -166,8 +188,9 @@ class Counting:
 
     def _at(self, frame: FrameType) -> None:
         users = self._whose(frame) == USERS
-        if users or not self.is_users:  # what packages record is the line's that calls them
-            self.line, self.is_users = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), users
+        here = self.here
+        if users or not here.is_users:  # what packages record is the line's that calls them
+            here.line, here.is_users = (frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), users
 
     def count(self, level: Any) -> None:
         """Count the tapes of `level` and of those around it."""
@@ -183,8 +206,9 @@ class Counting:
                 total += account.bytes
             level = getattr(level, "base", None) or level.parent
         self.total = total
-        if self.line is not None and new:
-            self.by_line[self.line] = self.by_line.get(self.line, 0) + new
+        line = self.here.line
+        if line is not None and new:
+            self.by_line[line] = self.by_line.get(line, 0) + new
         self.looked(self)
 
     def lines(self) -> list[tuple[Place, int]]:
@@ -218,7 +242,7 @@ def bounded(derivative: Callable[..., Any], most: float, *args: Any, **kwargs: A
 
 def too_much(counting: Counting, most: float) -> TapeMemoryError:
     """What to raise when a tape is too large."""
-    place = Place(*counting.line) if counting.line else None
+    place = Place(*counting.here.line) if counting.here.line else None
     shown = [
         f"    {count / max(counting.total, 1):4.0%}  {place.short}:{place.line}, in `{place.function}`"
         for place, count in counting.lines()[:SHOWN]
