@@ -29,7 +29,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_what_most_programs_do_not_need_is_not_imported():
     heavy = ("asyncio", "numba", "scipy", "mpmath", "plaingrad.testing", "plaingrad.native")
-    heavy += ("plaingrad.rewrite.transform", "plaingrad.rewrite.listing")
+    heavy += ("plaingrad.rewrite.transform", "plaingrad.rewrite.listing", "multiprocessing.connection", "html")
     assert answer(f"import sys, plaingrad; print([name for name in {heavy} if name in sys.modules])") == "[]"
 
 

@@ -1,5 +1,8 @@
 """The rule author's door: derivatives of one's own, derived ones as rules, and functions that have none."""
 
+from typing import Any
+
+from plaingrad.critical import imported as _imported
 from plaingrad.extend.contexts import primitives
 from plaingrad.extend.derived import build_frule, build_rrule
 from plaingrad.extend.doors import (
@@ -14,9 +17,16 @@ from plaingrad.extend.doors import (
 )
 from plaingrad.extend.listing import rules
 from plaingrad.extend.number_classes import number_class
-from plaingrad.rewrite.effects import has_effects as _has_effects
-from plaingrad.rewrite.watching import watching_function as _watched
 from plaingrad.rules import derivatives as _derivatives
+
+
+def _watched(f: Any, told: dict[str, Any]) -> Any:
+    return _imported("plaingrad.rewrite.watching").watching_function(f, told)
+
+
+def _has_effects(*args: Any) -> bool:
+    return _imported("plaingrad.rewrite.effects").has_effects(*args)  # type: ignore[no-any-return]
+
 
 _derivatives.OPERATORS.update(rrule=rrule, watched=_watched, has_effects=_has_effects)
 

@@ -17,7 +17,6 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
-from multiprocessing import connection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from plaingrad.critical import imported
@@ -172,7 +171,7 @@ class Keeper:
         """Wait until a copy is needed."""
         up = self.here.up
         while True:
-            ready = connection.wait([up.end, self.wakes])
+            ready = ready_among([up.end, self.wakes])
             if self.wakes in ready:
                 break
             try:
@@ -351,6 +350,11 @@ def get(level: Level, f: Any) -> Callable[..., Any]:
     return get_at_level
 
 
+def ready_among(ends: list[Any]) -> list[Any]:
+    """Those of the ends of pipes that have something to read; waits for one."""
+    return imported("multiprocessing.connection").wait(ends)  # type: ignore[no-any-return]
+
+
 def wait_for(level: Level, reader: Any) -> None:
     """Wait until something has arrived; what a child was refused is raised here meanwhile."""
     kin = _of_levels.get(level)
@@ -359,7 +363,7 @@ def wait_for(level: Level, reader: Any) -> None:
     here = members().own()
     while True:
         try:
-            ready = connection.wait([reader, *here.ends()])
+            ready = ready_among([reader, *here.ends()])
         except (OSError, ValueError, TypeError):
             return  # the call itself says what is wrong
         here.check()
