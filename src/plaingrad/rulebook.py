@@ -311,6 +311,9 @@ def find(function: Any) -> Rule | None:
     """The rule for `function`, or None."""
     if type(function) is FunctionType:
         rule = rules_of_functions.get(function) or _rules.get(function)
+        module = function.__module__
+        if rule is not None or type(module) is not str or module not in _waiting:
+            return rule
     else:
         rule = _rules.get(_key(function))
     return rule if rule is not None or not _waiting else _met(function)

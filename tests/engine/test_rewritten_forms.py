@@ -201,3 +201,67 @@ def test_a_closure_inside_nested_derivatives():
 
     for _ in range(3):
         assert plaingrad.grad(f)(1.2) == pytest.approx(6 * 4 * 1.2**3, rel=1e-13)
+
+
+def test_closures_that_take_one_anothers_place_in_memory():
+    def f(x):
+        s = 0.0
+        for k in range(60):
+            if k % 3:
+                g = lambda y: y * k
+            elif k % 2:
+                g = lambda y, c=2.0: y * y * k * c
+            else:
+
+                def g(y, *, c=1.0):
+                    return y * y * y * k * c
+
+            s += g(x)
+            del g
+        return s
+
+    expected = sum(k if k % 3 else (4.0 * 1.5 * k if k % 2 else 3 * 1.5**2 * k) for k in range(60))
+    for _ in range(3):
+        assert plaingrad.grad(f)(1.5) == pytest.approx(expected, rel=1e-13)
+        assert plaingrad.jvp(f, (1.5,), (1.0,))[1] == pytest.approx(expected, rel=1e-13)
+
+
+def test_names_documentation_and_attributes_of_closures_are_those_of_the_program():
+    seen = []
+
+    def made(c):
+        @functools.wraps(math.sin)
+        def f(x):
+            """Documented."""
+            seen.append((f.__name__, f.__doc__, f.__qualname__, f.__module__, f.__wrapped__, f.note))
+            return c * x
+
+        f.note = c
+        return f
+
+    f = made(2.0)
+    f(1.0)
+    for _ in range(3):
+        plaingrad.grad(lambda x: f(x))(1.0)
+    assert len({*seen}) == 1
+
+
+def test_generators_and_coroutines_that_are_closures():
+    def f(x):
+        def powers():
+            p = x
+            for _ in range(3):
+                yield p
+                p = p * x
+
+        async def last():
+            return x * x
+
+        coroutine = last()
+        try:
+            coroutine.send(None)
+        except StopIteration as stop:
+            return sum(powers()) + stop.value
+
+    for _ in range(3):
+        assert plaingrad.grad(f)(2.0) == pytest.approx(1 + 4 + 12 + 4, rel=1e-14)

@@ -26,6 +26,7 @@ from plaingrad.api.whole import pushed_gradient
 from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.run import Run, in_core
+from plaingrad.engine.reverse.taken import recorded
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
@@ -297,7 +298,7 @@ def vjp(
     native = natively(tier, f) if tier == "native" else None
     if native is not None:
         return native_vjp(native, f, args)
-    run = Run(in_tier(tier, f, args, "pullback"), args, active, {})
+    run = recorded(in_tier(tier, f, args, "pullback"), args, active, {})
     run.watch()
     y = kept(run.value)
     count = len(args)  # the arguments are not kept: they may lie in memory that is to be given back

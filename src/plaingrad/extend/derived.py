@@ -12,11 +12,12 @@ import numpy as np
 
 from plaingrad import define, rulebook
 from plaingrad.api.leaves import COTANGENT, TANGENT, here, kept
+from plaingrad.engine.calls.reuse import give_back, new_level
 from plaingrad.engine.calls.users_rules import Inside
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.memory.kinds import SEQUENCE, kind_of
 from plaingrad.engine.reverse.inputs import Inputs, with_fresh
-from plaingrad.engine.reverse.run import Run
+from plaingrad.engine.reverse.taken import recorded
 from plaingrad.errors import ArgumentError, DeclinedError, RuleError
 from plaingrad.extend.opened import Call, Opened, call_method, is_some
 from plaingrad.extend.updates import Updates
@@ -66,9 +67,9 @@ def apply_rrule(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], derive: b
     def derived_call(parts: list[Any], *args: Any, **kwargs: Any) -> Any:
         return call.run(derive, parts, args, kwargs)
 
-    run = Run(derived_call, (call.parts, *args), tuple(active), kwargs)
+    run = recorded(derived_call, (call.parts, *args), tuple(active), kwargs)
     run.watch()
-    held = list(run.level.captured.values())  # for the levels further out: the pullback reads these arrays
+    held = run.captured()  # for the levels further out: the pullback reads these arrays
     y = kept(run.value)
     count = len(args)
 
@@ -209,27 +210,35 @@ def _pushed(
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
     for n in active:
         _pair(args[n], dots[n], pairs)
-    level = ForwardLevel(CURRENT.get(), None)
-
-    def pushed(inputs: Inputs) -> tuple[Inputs, Any, Any, dict[int, Any]]:
-        for n, node in zip(active, inputs.nodes, strict=True):
-            level.seed(node, inputs.args[n], full[n])
-        updates.begin()
-        value = level.run(f, inputs.args, kwargs)
-        updates.end(level)
-        written = {
-            id(original): level.tangent_of(copy)
-            for original, copy, _ in inputs.arrays
-            if _was_written(level, copy)
-        }
-        return inputs, value, level.tangent_of(value), written
-
-    inputs, value, y_dot, written = with_fresh(level, args, active, pushed)
+    held = [new_level(ForwardLevel, CURRENT.get())]
+    inputs, value, y_dot, written = with_fresh(
+        held[0], args, active, _pushed_at, held[0], f, active, full, kwargs, updates
+    )
     for x, x_dot in pairs:
         if id(x) in written:
             here(rewrite_contents, x_dot, written[id(x)])
     updates.write()
-    return inputs.own(value), y_dot
+    y = inputs.own(value)
+    inputs = None  # it knows the level, which nobody asks any more
+    give_back(held)
+    return y, y_dot
+
+
+def _pushed_at(
+    inputs: Inputs, level: Any, f: Any, active: tuple[int, ...], full: Any, kwargs: Any, updates: Updates
+) -> tuple[Inputs, Any, Any, dict[int, Any]]:
+    """`f` run at `level`: its value and tangent, and those of arrays that it has written, by the caller's arrays."""
+    for n, node in zip(active, inputs.nodes, strict=True):
+        level.seed(node, inputs.args[n], full[n])
+    updates.begin()
+    value = level.run(f, inputs.args, kwargs)
+    updates.end(level)
+    written = {
+        id(original): level.tangent_of(copy)
+        for original, copy, _ in inputs.arrays
+        if _was_written(level, copy)
+    }
+    return inputs, value, level.tangent_of(value), written
 
 
 def _was_written(level: Any, copy: np.ndarray) -> bool:

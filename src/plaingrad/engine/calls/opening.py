@@ -1,7 +1,7 @@
-"""Derivatives of functions of numbers at levels that are used again, opened and closed by the compiled core.
+"""Derivatives of functions of numbers and arrays at levels that are used again, opened and closed by the compiled core.
 
-With a list, an array or an object among the arguments, at most levels inside others, and without the core, `Level.run`,
-`reverse.inputs`, `reverse.run` and `forward.push` do the same.
+With an object among the arguments, or an array in a list, at most levels inside others, and without the core,
+`Level.run`, `reverse.inputs`, `reverse.run` and `forward.push` do the same.
 """
 
 from __future__ import annotations

@@ -33,7 +33,12 @@ REWRITABLE = (
 def is_own(f: Any) -> bool:
     """Whether `f` is engine code, which runs as it is."""
     module = getattr(f, "__module__", None)
-    return type(module) is str and module.startswith(OWN) and not module.startswith(REWRITABLE)
+    return type(module) is str and is_own_module(module)
+
+
+def is_own_module(module: str) -> bool:
+    """Whether the functions of a module are."""
+    return module.startswith(OWN) and not module.startswith(REWRITABLE)
 
 
 def is_immortal(f: FunctionType) -> bool:

@@ -13,12 +13,13 @@ import weakref
 from types import CodeType, FunctionType
 from typing import Any
 
-from plaingrad import rulebook
+from plaingrad import rulebook, rules_of_functions
 from plaingrad.engine.calls import elsewhere
-from plaingrad.engine.calls.own_code import is_immortal, is_own
+from plaingrad.engine.calls.own_code import is_immortal, is_own_module
+from plaingrad.engine.compiled import core
 from plaingrad.engine.users_code import codes
 from plaingrad.engine.users_code.compilers import COMPILERS
-from plaingrad.rewrite import is_rewritten, known_form, with_code
+from plaingrad.rewrite import cache, is_rewritten, known_form, with_code
 
 # (id of f, which form) -> (f, code, defaults, kwdefaults, changes of the rulebook, the form); gone when f is
 _forms: dict[tuple[int, str], tuple[Any, ...]] = {}
@@ -53,7 +54,7 @@ def keep(f: FunctionType, code: CodeType, form: str, instead: Any) -> None:
 
 
 # Modules of functions that are called in a way of their own for no other reason than a rule. Not among them: NumPy,
-# whose implementations have the rules of what is public, compilers, what `elsewhere` knows.
+# whose implementations have the rules of what is public, compilers, what `elsewhere` knows, the engine.
 _common_modules: set[str] = set()
 UNCOMMON = ("numpy", *COMPILERS, elsewhere.BRANCHING)
 
@@ -70,15 +71,28 @@ def anew(f: FunctionType, code: CodeType, form: str) -> FunctionType | None:
     new = known_form(code, form)
     if new is None or rulebook.has_rule(f) or codes.is_exchanged(f):
         return None
-    if module.startswith("plaingrad.") and (is_own(f) or is_immortal(f)):
+    if f.__closure__ is None and is_immortal(f):
         return None
     return with_code(f, new)
 
 
 def _is_common(module: str) -> bool:
-    if module.startswith(UNCOMMON) or module in elsewhere.MODULES:
+    if module.startswith(UNCOMMON) or module in elsewhere.MODULES or is_own_module(module):
         return False
     if len(_common_modules) > 4096:
         _common_modules.clear()
     _common_modules.add(module)
     return True
+
+
+if core is not None:
+    core.set_closures(
+        {
+            "common": _common_modules,
+            "codes": cache._FORMS,
+            "rules": rulebook._rules,
+            "of_functions": rules_of_functions._functions,
+            "waiting": rulebook._waiting,
+            "exchanged": codes._exchanged,
+        }
+    )

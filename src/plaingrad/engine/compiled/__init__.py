@@ -14,7 +14,7 @@ from typing import Any
 from plaingrad.rewrite.evaluation import make_with
 from plaingrad.rewrite.hooks import EXPRESSIONS, HOOKED
 
-VERSION = 16  # of what the two sides expect of each other
+VERSION = 17  # of what the two sides expect of each other
 
 
 def _load() -> tuple[Any, str]:

@@ -77,10 +77,19 @@ cdef extern from "Python.h":
     PyObject* PyFunction_GET_CODE(object)
     PyObject* PyFunction_GET_DEFAULTS(object)
     PyObject* PyFunction_GET_KW_DEFAULTS(object)
+    PyObject* PyFunction_GET_CLOSURE(object)
+    PyObject* PyFunction_GET_GLOBALS(object)
+    PyObject* PyFunction_GET_MODULE(object)
+    object PyFunction_NewWithQualName(object, object, object)
+    int PyFunction_SetClosure(object, object) except -1
+    int PyFunction_SetDefaults(object, object) except -1
+    int PyFunction_SetKwDefaults(object, object) except -1
+    object PyWeakref_NewRef(object, object)
     PyObject* PyMethod_GET_FUNCTION(object)
     PyObject* PyMethod_GET_SELF(object)
     PyObject* PyDict_GetItemWithError(object, object) except? NULL
     int PySet_Contains(object, object) except -1
+    int PyDict_Contains(object, object) except -1
     bint PyList_CheckExact(object)
     bint PyTuple_CheckExact(object)
     bint PyList_Check(object)
@@ -151,7 +160,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 16  # what the Python side expects; see `engine.compiled`
+VERSION = 17  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -182,9 +191,11 @@ include "paired_cotangents.pxi"
 include "pair_arrays.pxi"
 include "pairs.pxi"
 include "decided.pxi"
+include "closures.pxi"
 include "looks.pxi"
 include "expressions.pxi"
 include "structured.pxi"
+include "taken.pxi"
 include "opening.pxi"
 include "stretches.pxi"
 

@@ -187,6 +187,10 @@ cdef class Looks:
                 and place.keyword_defaults == PyFunction_GET_KW_DEFAULTS(f)
             ):
                 return <object> place.instead
+            if self.recorder is not None:
+                made = anew(self.functions, f, self.recorder.level.form)
+                if made is not None:
+                    return made
             return self.slow_function(f)
         if PyMethod_Check(f):
             return PyMethod_New(self.prep(<object> PyMethod_GET_FUNCTION(f)), <object> PyMethod_GET_SELF(f))

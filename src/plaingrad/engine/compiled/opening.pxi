@@ -1,4 +1,4 @@
-# -- derivatives of functions of numbers: a level taken, opened, closed and given back ------------------------------------
+# -- derivatives of functions of numbers and arrays: a level taken, opened, closed and given back ------------------------------------
 #
 # What `calls.reuse`, `Level.run`, `reverse.inputs`, and `reverse.run` or `forward.push` do, for arguments that `containers_in` finds fit,
 # at the outermost level, and in reverse mode inside forward mode. No signal arrives in between: Python code runs only where the function is called, and where
@@ -40,6 +40,25 @@ cdef object said_by(object variable):
 
 cdef bint has_other_threads() except -1:
     return True if adoption["_is_watching"] else bool(running_threads())
+
+
+cdef int empty(object level, Arithmetic recorder) except -1:
+    """As `Level.empty`."""
+    cdef Py_ssize_t k
+    cdef object borrowed = level.borrowed
+    for k in range(len(recorder.held)):
+        if not recorder.held[k]:
+            continue
+        if k >= 6:  # of texts
+            level.empty()
+            return 0
+        recorder.held[k].clear()
+    if borrowed.copies is not None or borrowed.extents is not None:
+        level.empty()
+        return 0
+    level._array_bytes, level._array_limit = 0, recorder.first_limit
+    recorder.renew()
+    return 0
 
 
 @cython.final
@@ -161,7 +180,7 @@ cdef class Derivation:
         if level.patched:
             level.patched = []
         if recorder.leaves_something():
-            level.empty()
+            empty(level, recorder)
         else:
             recorder.renew()
         level = self.level = None
@@ -169,9 +188,14 @@ cdef class Derivation:
         self.entry = None
         return 0
 
+    def give_back(self):
+        """Let the next derivative have the level, whose tape nobody reads any more."""
+        if self.level is not None:
+            self._give_back()
+
     cdef int _restore(self, object error) except -1:
         """Give the caller its own floats back; what is raised is `error`, if it is not None, or what arrived meanwhile."""
-        if self.given.registered:
+        if self.given.registered or self.given.arrays:
             return self._call_surely(self.given.restore, error)
         if error is not None:
             raise error
@@ -184,18 +208,23 @@ cdef class Derivation:
         if not self.given.acquire(self.level, containers):
             return False
         for n in at:
+            if cnp.PyArray_CheckExact(args[n]):
+                given[n] = self.given.array(args[n], n)
+                continue
             given[n] = self.given.make(args[n], None if dots is None else dots[n], self.given.shapes)
         return True
 
-    def gradient(self, f, tuple args, tuple argnums, dict kwargs, list containers):
+    def gradient(self, f, tuple args, tuple argnums, dict kwargs, list containers, bint later=False):
         """(f(*args), its gradients by the arguments at `argnums`); None for these where `found` was read.
 
-        None if another thread's derivative has one of `containers`.
+        With `later` a `TakenTape` in their place. None if another thread's derivative has one of `containers`.
         """
         cdef ArrayRecorder recorder = self.level.recorder
         cdef list given = list(args)
         cdef Place* at
+        cdef int64_t y
         cdef tuple bars = None
+        cdef TakenTape tape = None
         try:
             if not self._begin(args, list(argnums), None, containers, given):
                 return None
@@ -203,17 +232,22 @@ cdef class Derivation:
             given = None
             if PyFloat_CheckExact(value) and not recorder.owners and recorder.tape.is_of_numbers():
                 at = recorder.table.find(<PyObject*> value)
-                bars = recorder.tape.gradients(
-                    -1 if at == NULL else at.index, recorder.n + 1, len(self.given.fresh)
-                )
-            if bars is None:
+                y = -1 if at == NULL else at.index
+                if later:
+                    tape = taken(recorder.tape, y, recorder.n + 1, self.given.fresh, self.given.shapes)
+                else:
+                    bars = recorder.tape.gradients(y, recorder.n + 1, len(self.given.fresh))
+            if bars is None and tape is None:
                 self.found = self.level.slot_of(value)
         except BaseException as error:
             self._restore(error)
         self._restore(None)
-        if bars is None:
+        if bars is None and tape is None:
             return value, None
         value = self.given.own(value)
+        if tape is not None:
+            self._give_back()
+            return value, tape
         gradients = tuple([(<Shape> shape).gradient(bars) for shape in self.given.shapes])
         self._give_back()
         return value, gradients

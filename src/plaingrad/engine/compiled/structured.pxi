@@ -1,14 +1,16 @@
-# -- arguments that are floats, and lists, tuples and dictionaries of them ------------------------------------------------
+# -- arguments that are floats, lists, tuples and dictionaries of them, and arrays ----------------------------------------
 #
 # What `reverse.inputs` and `reverse.exclusive` do with them. A list or dictionary keeps its identity and is patched while
-# the function runs; a tuple is rebuilt.
+# the function runs; a tuple is rebuilt. An array, an argument of its own, is copied, and gets what was written into the
+# copy.
 
 cdef enum:
-    OF_FLOATS, OF_ENTRIES, OF_KEYS, ONE_NUMBER  # kinds of shapes
+    OF_FLOATS, OF_ENTRIES, OF_KEYS, ONE_NUMBER, ONE_ARRAY  # kinds of shapes
     DEEPEST_ARGUMENT = 20
 
 cdef dict patched_containers, at_work
 cdef object lock_of_patched, release_patched
+cdef object Twin, fresh_copy, write_back
 
 
 def set_exclusive(parts):
@@ -18,14 +20,20 @@ def set_exclusive(parts):
     lock_of_patched, release_patched = parts["lock"], parts["release"]
 
 
+def set_arrays(twin, copying, writing):
+    """What `reverse.inputs` has for arrays."""
+    global Twin, fresh_copy, write_back
+    Twin, fresh_copy, write_back = twin, copying, writing
+
+
 @cython.final
 cdef class Shape:
     """The structure of an argument, whose floats are counted from `first`.
 
     Attributes:
         kind: `OF_FLOATS`, a list or tuple of `count` floats; `OF_ENTRIES`, one of any entries; `OF_KEYS`, a dictionary;
-            `ONE_NUMBER`.
-        x: the container.
+            `ONE_NUMBER`; `ONE_ARRAY`, of which `first` is the index.
+        x: the container, the number, or the copy of an array.
         entries: shapes, None for what has no tangent.
         keys: of a dictionary.
     """
@@ -116,13 +124,19 @@ cdef bint dots_fit(object x, object dot) except -1:
     return True
 
 
+cdef PyObject* memory_of_argument(cnp.ndarray x) noexcept:
+    """The array that has the memory of argument `x`, whose elements lie side by side; NULL if that is not for here."""
+    return memory_of(x) if is_float64(x) and (cnp.PyArray_IS_C_CONTIGUOUS(x) or cnp.PyArray_IS_F_CONTIGUOUS(x)) else NULL
+
+
 def containers_in(tuple args, tuple argnums, tuple dots=None):
     """The lists and dictionaries in the arguments at `argnums`; None where these are not for the compiled core.
 
     With tangents `dots`, of all arguments: of those that move.
     """
-    cdef list containers = []
+    cdef list containers = [], owners = None
     cdef bint any_moves = False
+    cdef PyObject* owner
     if current is None:
         return None
     for n in argnums:
@@ -132,6 +146,17 @@ def containers_in(tuple args, tuple argnums, tuple dots=None):
             if not dots_fit(args[n], dots[n]):
                 return None
             any_moves = True
+        elif cnp.PyArray_CheckExact(args[n]):
+            owner = memory_of_argument(<cnp.ndarray> args[n])
+            if owner == NULL or Twin is None:
+                return None
+            if owners is None:
+                owners = []
+            for other in owners:
+                if <PyObject*> other == owner:
+                    return None
+            owners.append(<object> owner)
+            continue
         if floats_in(args[n], containers, 0) < 1:
             return None
     return containers if dots is None or any_moves else None
@@ -142,6 +167,8 @@ cdef class Arguments:
 
     cdef Arithmetic recorder
     cdef list containers, firsts  # those that are patched, and the number of the first float in each
+    cdef readonly list arrays  # twins
+    cdef bint is_written_back
     cdef readonly list fresh, olds, tuples  # `tuples`: (one that was rebuilt, the caller's)
     cdef readonly list shapes  # of the differentiated arguments
     cdef list dots
@@ -178,6 +205,9 @@ cdef class Arguments:
         It may be done twice, and again from its beginning if an exception arrives.
         """
         cdef Py_ssize_t k
+        if self.arrays and not self.is_written_back:
+            self._write_back(self.recorder.level)
+            self.is_written_back = True
         for k in range(len(self.firsts)):
             x = self.containers[k]
             if PyList_CheckExact(x):
@@ -185,6 +215,37 @@ cdef class Arguments:
             else:
                 self._restore_dict(<dict> x)
         self.release(self.recorder.level)
+
+    cdef int _write_back(self, object level) except -1:
+        """Put what was written into copies of arrays into the caller's."""
+        for twin in level.twins:
+            if twin.torn:
+                return 0
+        for twin in self.arrays:
+            if twin.written:
+                level.outside(write_back, twin.original, twin.copy)
+        return 0
+
+    cdef object array(self, cnp.ndarray x, n):
+        """The copy to pass instead of array `x`, argument `n`; its shape is appended."""
+        cdef ArrayRecorder recorder = self.recorder
+        cdef object level = recorder.level, key
+        cdef Shape shape = Shape.__new__(Shape)
+        copy = cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER) if recorder.outer is None else fresh_copy(level, x)
+        if not cnp.PyArray_ISWRITEABLE(x):
+            copy.flags.writeable = False
+        twin = Twin(x, copy, f"argument {n}")
+        shape.kind, shape.x = ONE_ARRAY, copy
+        shape.first = recorder._add_region(copy, cnp.PyArray_NBYTES(x))
+        level.fresh[shape.first] = twin
+        self.shapes.append(shape)
+        key = PyLong_FromVoidPtr(<void*> memory_of(x))
+        if key not in recorder.table.others:  # so that it is noticed where the program comes by it in another way
+            recorder.table.others[key] = -1 - len(level.twins)
+            recorder.owners.append(<object> memory_of(x))
+        level.twins.append(twin)
+        self.arrays.append(twin)
+        return copy
 
     cdef object _found(self, object value):
         """What the caller has in the place of `value`, a float or tuple; None for the same."""
@@ -325,7 +386,7 @@ cdef class Arguments:
                 table.find(<PyObject*> self.fresh[k]).dot = PyFloat_AS_DOUBLE(self.dots[k])
         return 0
 
-    cdef object own(self, object y):
+    cpdef object own(self, object y):
         """`y`, floats and fresh lists and tuples of them, with the caller's own floats in their places."""
         cdef Py_ssize_t k
         if PyFloat_CheckExact(y) or (self.tuples and PyTuple_CheckExact(y)):
@@ -349,7 +410,7 @@ cdef Arguments arguments_of(Arithmetic recorder):
     cdef Arguments made = Arguments.__new__(Arguments)
     made.recorder = recorder
     made.containers, made.firsts, made.fresh, made.olds = [], [], [], []
-    made.tuples, made.shapes, made.dots = [], [], []
+    made.tuples, made.shapes, made.dots, made.arrays = [], [], [], []
     return made
 
 

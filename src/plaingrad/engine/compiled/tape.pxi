@@ -327,8 +327,8 @@ cdef class Tape:
         else:
             PyMem_RawFree(cells)
 
-    cdef tuple gradients(self, int64_t y, Py_ssize_t size, Py_ssize_t count):
-        """The derivatives of number `y` by the first `count` of `size`, on a tape of numbers; None of any other.
+    cdef tuple gradients(self, int64_t y, Py_ssize_t size, Py_ssize_t count, double y_bar=1.0):
+        """`y_bar` times the derivatives of number `y` by the first `count` of `size`, on a tape of numbers; else None.
 
         Inside forward mode they are filed there, with their tangents.
         """
@@ -351,7 +351,7 @@ cdef class Tape:
             for k in range(size):
                 cells[k].bits = nothing
             if y >= 0:
-                cells[y].number = 1.0
+                put_number(&cells[y], y_bar)
             if dots == NULL:
                 if not self._numbers_back(cells):
                     return None

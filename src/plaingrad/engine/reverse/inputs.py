@@ -365,6 +365,8 @@ def inputs_of(level: Level, given: Any) -> Inputs:
     news, olds = zip(*given.tuples, strict=True) if given.tuples else ((), ())
     for new, old in zip((*given.fresh, *news), (*given.olds, *olds), strict=True):
         made.originals[id(new)] = new, old
+    for twin in given.arrays:
+        made.originals[id(twin.copy)] = twin.copy, twin.original
     return made
 
 
@@ -432,3 +434,7 @@ def copied(x: np.ndarray) -> np.ndarray:
 def write_back(original: np.ndarray, copy: np.ndarray) -> None:
     """original[...] = copy."""
     array_classes.bare(original)[...] = array_classes.bare(copy)
+
+
+if core is not None:
+    core.set_arrays(Twin, fresh_copy, write_back)

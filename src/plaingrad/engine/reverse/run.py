@@ -17,6 +17,7 @@ from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
 from plaingrad.engine.memory.structure import (
+    ArrayNode,
     FloatsNode,
     MappingNode,
     NumberNode,
@@ -50,6 +51,7 @@ class Run:
     """
 
     inputs_kind: ClassVar[type[Inputs]] = Inputs
+    derivation: Any = None  # of the compiled core, that gives the level back
 
     def __init__(
         self,
@@ -104,9 +106,13 @@ class Run:
 
     def let_go(self) -> None:
         """Nobody will pull back again."""
-        held = [self.level]
-        self.level = None
-        give_back(held)
+        held, derivation = [self.level], self.derivation
+        self.level = self.derivation = None
+        if derivation is None:
+            give_back(held)
+        else:
+            held.clear()
+            derivation.give_back()
 
     def _own_lock(self) -> critical.Lock:
         return critical.Lock() if self.lock is None else self.lock
@@ -150,6 +156,10 @@ class Run:
             if isinstance(owner, np.ndarray):
                 self.watched.append((owner, fingerprint(owner)))
 
+    def captured(self) -> list[Any]:
+        """The arrays that the pullback reads."""
+        return list(self.level.captured.values())
+
     def _check_unchanged(self) -> None:
         for array, before in self.watched:
             if fingerprint(array) != before:
@@ -173,11 +183,16 @@ ReverseLevel.pull_through = pull_through
 
 
 def in_core(
-    f: Callable[..., Any], args: tuple[Any, ...], argnums: tuple[int, ...], kwargs: dict[str, Any]
-) -> tuple[Any, tuple[Any, ...]] | Run | None:
-    """(f(*args), its gradients), by the compiled core: for floats, and lists, tuples and dictionaries of them.
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    argnums: tuple[int, ...],
+    kwargs: dict[str, Any],
+    later: bool = False,
+) -> tuple[Any, Any] | Run | None:
+    """(f(*args), its gradients), by the compiled core: for floats, lists, tuples and dictionaries of them, and arrays.
 
-    Where the value is no float, or something on the way was no number: the call as a `Run`. None if nothing was done.
+    With `later`, a tape for the pullback in their place. Where the value is no float, or something on the way was no
+    number: the call as a `Run`. None if nothing was done.
     """
     if core is None:
         return None
@@ -185,33 +200,42 @@ def in_core(
     derivation = None if containers is None else core.begin(ReverseLevel)
     if derivation is None:
         return None
-    done = opening.run(derivation, derivation.gradient, f, args, argnums, kwargs, containers)
-    return _continued(derivation, done[0]) if done is not None and done[1] is None else done
+    done = opening.run(derivation, derivation.gradient, f, args, argnums, kwargs, containers, later)
+    return _continued(derivation, done[0], later) if done is not None and done[1] is None else done
 
 
-def _continued(derivation: Any, value: Any) -> Run:
+def _continued(derivation: Any, value: Any, later: bool) -> Run:
     """The call that `derivation` has recorded, as a `Run`."""
     run = Run.__new__(Run)
     run.lock, run.watched = None, []
     given = derivation.given
     run.slots = derivation.found
-    run.level = level = derivation.released()[0]
-    run.nodes = [_node(shape, given.fresh, level.index) for shape in given.shapes]
-    run.value = inputs_of(level, given).own(value)
+    run.level = level = derivation.level
+    if later:  # the pullback keeps nothing of the caller's
+        derivation.released()
+    else:
+        run.derivation = derivation
+    run.nodes = [node_of(shape, given.fresh, level.index) for shape in given.shapes]
+    t = type(value)
+    if t is not np.float64:  # which is no argument
+        value = given.own(value) if t is float else inputs_of(level, given).own(value)
+    run.value = value
     return run
 
 
-def _node(shape: Any, fresh: list[Any], index: Any) -> Any:
+def node_of(shape: Any, fresh: list[Any], index: Any) -> Any:
     """The node of what the core says of an argument."""
     if shape is None:
         return None
+    if type(shape.x) is np.ndarray:
+        return ArrayNode(shape.first, shape.x)
     if type(shape.x) is float:
         x = fresh[shape.first]
         return NumberNode(index[id(x)], x)
     if shape.count and not shape.entries:
         values = fresh[shape.first : shape.first + shape.count]
         return FloatsNode(shape.x, values, index[id(values[0])])
-    nodes = [_node(entry, fresh, index) for entry in shape.entries]
+    nodes = [node_of(entry, fresh, index) for entry in shape.entries]
     return (
         SequenceNode(shape.x, nodes)
         if shape.keys is None
