@@ -1,6 +1,7 @@
 """Data-parallel losses: the value and gradient of a sum over partitions of data, computed where the partitions are.
 
-The engine is one that is there already: an executor or pool of processes, a Dask client, the ranks of an MPI program.
+The engine is one that is there already: an executor or pool of processes, a Dask client, Ray, the ranks of an MPI
+program.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ def value_and_grad(
 
     Args:
         f: f(x, part), a real number. A process pool needs a function of a module, Dask takes any.
-        on: an executor, a `multiprocessing.Pool`, a `distributed.Client`, or a communicator of `mpi4py`, of which every
-            rank makes the same calls, each with its own parts.
+        on: an executor, a `multiprocessing.Pool`, a `distributed.Client`, the module `ray`, or a communicator of
+            `mpi4py`, of which every rank makes the same calls, each with its own parts.
         reduce: "sum", or "mean" over all parts.
         retries: how often Dask computes a part again that has failed; it does so by itself when a worker is lost. Other
             engines do not retry.
@@ -101,14 +102,37 @@ def engine_of(on: Any, retries: int) -> Callable[..., Any]:
 
         lazy = dask.delayed(pure=False)(part_of_sum)
         return lambda n, _, *args: on.compute(lazy(*args), retries=retries)
+    if is_ray(on):
+        remote = on.remote(part_of_sum).options(max_retries=max(retries, 3), retry_exceptions=retries > 0)
+        return lambda n, _, *args: OnRay(on, remote.remote(*args))
     if hasattr(on, "submit"):
         return lambda n, *call: on.submit(*call)
     if hasattr(on, "apply_async"):
         return lambda n, function, *args: on.apply_async(function, args)
     raise ArgumentError(
         f"distributed.value_and_grad got {type(on).__qualname__} to compute on; it takes an executor, a pool of "
-        "multiprocessing, a Dask client, or an MPI communicator"
+        "multiprocessing, a Dask client, the module ray, or an MPI communicator"
     )
+
+
+def is_ray(on: Any) -> bool:
+    """Whether an engine is Ray, which is a module."""
+    return getattr(on, "__name__", "") == "ray" and hasattr(on, "ObjectRef")
+
+
+class OnRay:
+    """A part that Ray computes."""
+
+    def __init__(self, ray: Any, reference: Any) -> None:
+        self.ray, self.reference = ray, reference
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Its value and gradient; TimeoutError if they do not arrive."""
+        return self.ray.get(self.reference, timeout=timeout)
+
+    def cancel(self) -> None:
+        """Nobody needs it any more."""
+        self.ray.cancel(self.reference)
 
 
 def is_dask(on: Any) -> bool:
@@ -153,7 +177,7 @@ def collected(on: Any, running: list[Any], timeout: float | None, progress: Any)
 def place_of(on: Any, one: Any) -> str:
     """Which worker has a part, as far as its engine says."""
     if not is_dask(on):
-        return f", on {type(on).__qualname__}"
+        return ", on Ray" if is_ray(on) else f", on {type(on).__qualname__}"
     places = [worker for worker, keys in on.processing().items() if one.key in keys]
     return f", on worker {places[0]}" if places else ""
 

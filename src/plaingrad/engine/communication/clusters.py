@@ -8,14 +8,17 @@ caller waits: so every number that enters a task has a derivative here.
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.communication.other_processes import (
     begin_task,
+    carried,
     carries_active,
     further_out,
     refuse_globals,
@@ -86,6 +89,8 @@ def recorded(
 ) -> Any:
     """The future that start() gives for the task f(*args, **kwargs), recorded."""
     refuse_globals(level, method, f)
+    if begun_at(level).tasks and any(hides_future(level, x) for x in (*carried(f), args, kwargs)):
+        refuse_future(method)
     task = None
     if any(carries_active(level, x) for x in (f, args, kwargs)):
         task = begin_task(level, cluster, method, f, args, kwargs)
@@ -93,6 +98,33 @@ def recorded(
     if task is not None:
         begun_at(level).tasks[key_of(future)] = future, task
     return future
+
+
+def hides_future(level: Level, x: Any, depth: int = 6) -> bool:
+    """Whether x holds a future with a derivative, which a task would turn into a constant."""
+    if is_future(x):
+        return key_of(x) in begun_at(level).tasks or key_of(x) in begun_at(level).data
+    if not depth:
+        return False
+    if isinstance(x, dict):
+        parts: Any = list(x.values())
+    elif isinstance(x, (list, tuple, set, frozenset, deque)):
+        parts = x
+    else:
+        held = getattr(x, "__dict__", None)
+        parts = list(held.values()) if type(held) is dict and not isinstance(x, (type, ModuleType)) else ()
+    return any(hides_future(level, part, depth - 1) for part in parts)
+
+
+def refuse_future(method: Any) -> NoReturn:
+    """Refuse a future that a task would look into by itself."""
+    refuse(
+        RoundTripError,
+        f"a task of `{method.__qualname__}` holds the future of a differentiated task",
+        why="What it gets from it there would be a constant.",
+        fix="pass the future as an argument of its own, or its value",
+        anchor="round-trip",
+    )
 
 
 def arrived(level: Level, method: Any, future: Any, value: Any) -> Any:
@@ -235,6 +267,85 @@ def run_graph(level: Level, method: Any) -> Callable[..., Any]:
     return run_at_level
 
 
+# -- Ray ---------------------------------------------------------------------------------------------------------------
+
+
+def remote(level: Level, method: Any) -> Callable[..., Any]:
+    """`remote` of a function of Ray; it gets the values of references that are arguments themselves."""
+
+    def remote_at_level(function: Any, args: Any = None, kwargs: Any = None, **options: Any) -> Any:
+        get_one = level.prep(imported("ray").get)
+        args = [with_values(level, x, get_one) if is_future(x) else x for x in args or ()]
+        kwargs = {
+            name: with_values(level, x, get_one) if is_future(x) else x for name, x in (kwargs or {}).items()
+        }
+        f = function._function
+        if options.get("num_returns") not in (None, 1):
+            refuse_process(level, method, f, args, kwargs)
+        return recorded(
+            level,
+            imported("ray"),
+            method,
+            f,
+            tuple(args),
+            kwargs,
+            lambda: further_out(level, method, function, args, kwargs, **options),
+        )
+
+    return remote_at_level
+
+
+def fetch(level: Level, method: Any) -> Callable[..., Any]:
+    """`ray.get`."""
+
+    def fetch_at_level(references: Any, *args: Any, **kwargs: Any) -> Any:
+        values = further_out(level, method, references, *args, **kwargs)
+        if is_future(references):
+            return fetched(level, method, references, values)
+        if type(references) is not list:
+            return values
+        return [fetched(level, method, one, value) for one, value in zip(references, values, strict=True)]
+
+    return fetch_at_level
+
+
+def fetched(level: Level, method: Any, reference: Any, value: Any) -> Any:
+    """The value of a reference with its derivative."""
+    data = begun_at(level).data.get(key_of(reference)) if is_future(reference) else None
+    if data is not None:
+        return data[1]
+    return arrived(level, method, reference, value) if is_future(reference) else value
+
+
+def store(level: Level, method: Any) -> Callable[..., Any]:
+    """`ray.put`: who uses the reference gets the differentiated value itself."""
+
+    def store_at_level(x: Any, *args: Any, **kwargs: Any) -> Any:
+        if not carries_active(level, x):
+            return further_out(level, method, x, *args, **kwargs)
+        if not isinstance(x, (float, complex, np.number, np.ndarray)):
+            refuse_process(level, method, x)
+        x = level.calls.inside(np.copy)(x) if isinstance(x, np.ndarray) else x
+        reference = further_out(level, method, x, *args, **kwargs)
+        begun_at(level).data[key_of(reference)] = reference, x
+        return reference
+
+    return store_at_level
+
+
+def to_actor(level: Level, method: Any) -> Callable[..., Any]:
+    """A call of an actor, which has a state: it gets no differentiated values."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = (*args[1:], *kwargs.values())
+        refuse_process(level, method, *given)
+        if begun_at(level).tasks and hides_future(level, given):
+            refuse_future(method)
+        return further_out(level, method, *args, **kwargs)
+
+    return call
+
+
 #: What to call instead, by module and qualified name.
 FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.client", "Client.submit"): submit,
@@ -245,4 +356,9 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.client", "Client.compute"): run_graph,
     ("distributed.client", "Client.persist"): run_graph,
     ("distributed.client", "Future.result"): result,
+    ("ray.remote_function", "RemoteFunction._remote"): remote,
+    ("ray.actor", "ActorClass._remote"): to_actor,
+    ("ray.actor", "ActorMethod._remote"): to_actor,
+    ("ray._private.worker", "get"): fetch,
+    ("ray._private.worker", "put"): store,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import types
 import weakref
 from typing import Any
 
@@ -86,6 +87,35 @@ class DaskWorkers(Workers):
         return opened(self, meanwhile).submit(f, *args, pure=False)
 
 
+class RayWorkers(Workers):
+    """The workers of Ray, which runs a task again whose worker is lost."""
+
+    __slots__ = ()
+
+    is_cluster = True
+
+    def __init__(self, ray: Any) -> None:
+        self.by_value = "cloudpickle"
+        self._pool = weakref.ref(ray)
+        self.most = most_seconds()
+
+    def pool(self, meanwhile: bool) -> Any:
+        """The module."""
+        return self._pool()
+
+    def begin(self, f: Any, args: tuple[Any, ...], meanwhile: bool) -> Any:
+        """Begin f(*args) in a worker."""
+        return opened(self, meanwhile).remote(f).remote(*args)
+
+    def wait(self, running: Any, task: Any) -> Any:
+        """What came of it."""
+        try:
+            return opened(self, False).get(running, timeout=self.most)
+        except Exception as error:
+            say_where(error, task)
+            raise
+
+
 def most_seconds() -> float | None:
     """How long to wait for the derivative of a task, as the environment says; None: for ever."""
     given = os.environ.get("PLAINGRAD_TASK_TIMEOUT")
@@ -123,6 +153,7 @@ def workers_of(pool: Any) -> Workers:
     found = _of_pools.get(pool)
     if found is None:
         kind = DaskWorkers if type(pool).__module__.startswith("distributed.") else Workers
+        kind = RayWorkers if isinstance(pool, types.ModuleType) else kind
         found = _of_pools[pool] = kind(pool)
     return found
 
