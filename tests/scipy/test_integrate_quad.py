@@ -201,6 +201,28 @@ def test_an_integrand_is_called_with_all_nodes_only_where_that_is_the_same():
     assert {type(x) for x in seen} == {float}
 
 
+def test_parameters_in_lists_dicts_and_objects():
+    """The convergence of the derivative is looked at one level out, which had put the caller's numbers back: zeros."""
+    line = lambda p: quad(lambda x: p[0] * x + p[1], 0.0, 3.0)
+    assert plaingrad.grad(line)([1.3, 2.0]) == pytest.approx([4.5, 3.0])
+    assert plaingrad.jvp(line, ([1.3, 2.0],), ([1.0, 2.0],))[1] == pytest.approx(10.5)
+    named = plaingrad.grad(lambda p: quad(lambda x: p[0]["a"] * x + p[0]["b"], 0.0, 3.0))
+    found = named([{"a": 1.3, "b": 2.0}])[0]
+    assert (found["a"], found["b"]) == pytest.approx((4.5, 3.0))
+
+    class Speed:
+        def __init__(self, v):
+            self.v = v
+
+        def time(self, x):
+            return x / self.v
+
+    speed = Speed(2.0)
+    assert plaingrad.grad(lambda s: quad(s.time, 0.0, 3.0))(speed).v == pytest.approx(-9 / 8)
+    assert plaingrad.grad(lambda s: quad(lambda x: s.time(x), 0.0, 3.0))(speed).v == pytest.approx(-9 / 8)
+    assert speed.v == 2.0
+
+
 SEEN = []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from _thread import get_ident
 from collections.abc import Collection
@@ -59,10 +60,15 @@ def acquire(level: Any, containers: dict[int, Any]) -> None:
 
 
 def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
+    around = set(around)
     for i in containers:
         for holder in set(_patched.get(i, ())) - around:
             inputs, thread = at_work.get(holder, (None, 0))
-            if thread == get_ident() and inputs is not None:  # left by an interrupted clean-up
+            if thread != get_ident() or inputs is None:
+                continue
+            if is_going_on(holder, inputs):  # a rule of its asks for a derivative one level out
+                around.add(holder)
+            else:  # left by an interrupted clean-up
                 inputs.restore()
                 at_work.pop(holder, None)
     if not all(not _patched.get(i) or _patched[i][-1] in around for i in containers):
@@ -70,6 +76,20 @@ def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
     for i in containers:
         _patched.setdefault(i, []).append(level)
     return True
+
+
+def is_going_on(level: Any, inputs: Any) -> bool:
+    """Whether the call that inputs were made fresh for has not ended, of a level of this thread."""
+    if level.is_closed:
+        return False
+    if core is not None and type(inputs).__module__ == core.__name__:  # it has no frame
+        return True
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "with_fresh" and frame.f_locals.get("inputs") is inputs:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def release(level: Any, containers: dict[int, Any]) -> None:

@@ -99,6 +99,13 @@ def mover(f: Any) -> Any:
     return f
 
 
+@mover
+def as_users(f: Any) -> Any:
+    """f, a closure of a rule's around a function of the program: what it has captured is looked at like that of such."""
+    f.__module__ = "plaingrad_program"
+    return f
+
+
 def without_rule(f: Any) -> Any:
     """The Python code of a function, which is followed like a user's."""
     copy = FunctionType(f.__code__, f.__globals__, f.__name__, f.__defaults__, f.__closure__)

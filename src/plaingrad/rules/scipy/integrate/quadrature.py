@@ -14,6 +14,7 @@ from scipy import integrate
 from plaingrad.rules.scipy.implicit import (
     Rules,
     as_tuple,
+    as_users,
     called,
     carrying,
     fresh,
@@ -93,7 +94,7 @@ def between_breaks(function: Any, f: Any, args: Any, a: Any, b: Any, points: lis
 
 def one_sided(f: Any, low: Any, high: Any) -> Any:
     """f between breaks that move: at the ends, and so near to them that rounding decides, its limits from inside."""
-    return lambda x, *args: f(x + inwards(x, low, high), *args)
+    return as_users(lambda x, *args: f(x + inwards(x, low, high), *args))
 
 
 @plainly
@@ -137,7 +138,7 @@ def integral(
         def smooth(x: Any, *args: Any) -> Any:
             return (height(f, args, x) - height(f, args, variable)) / (x - variable)
 
-        z = summed(function, smooth, args, (low, high), value - fresh(middle * rest))
+        z = summed(function, as_users(smooth), args, (low, high), value - fresh(middle * rest))
         z, weight = z + middle * rest, lambda x: 1 / (x - variable)
     else:
         weight = weight_of(kind, variable, low, high)

@@ -8,7 +8,17 @@ import numpy as np
 from scipy import integrate
 
 from plaingrad.rules import derivatives
-from plaingrad.rules.scipy.implicit import Rules, as_tuple, called, carrying, fresh, is_active, number, refuse
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    as_tuple,
+    as_users,
+    called,
+    carrying,
+    fresh,
+    is_active,
+    number,
+    refuse,
+)
 from plaingrad.rules.scipy.integrate.quadrature import summed
 from plaingrad.rules.scipy.optimize.results import put, spoil
 
@@ -67,4 +77,4 @@ def rest(function: Any, f: Any, args: Any, start: Any, step: Any, result: Any, f
 
     ends = one(start, *args) / 2 - step * slope(start) / 12 + step**3 * curve(start) / 720
     value = fresh((fresh(result.sum) - first - ends) * step)
-    return summed(function, one, args, (start, np.inf), value) / step + ends
+    return summed(function, as_users(one), args, (start, np.inf), value) / step + ends

@@ -10,7 +10,7 @@ adjoint equation, with dense solves of J = df/dy. It is stable for stiff systems
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import integrate
@@ -20,6 +20,7 @@ from plaingrad.rules import derivatives
 from plaingrad.rules.pushforwards import dot_of, varies
 from plaingrad.rules.scipy.implicit import (
     copied,
+    fresh,
     helpers,
     is_active,
     ordered,
@@ -28,10 +29,10 @@ from plaingrad.rules.scipy.implicit import (
     refuse,
     source_of,
 )
+from plaingrad.rules.scipy.integrate.columns import right_sides, takes_columns
 from plaingrad.tangents import ZeroTangent
 
 STAGES = 7
-FIRST_PANELS = 4
 LARGEST = 2**27  # numbers in the matrices of all panels
 
 
@@ -61,31 +62,53 @@ def nodes_of(marks: Any) -> Any:
     return np.concatenate([marks[:1], inner.ravel()])
 
 
-@plainly
-def panels_of(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]) -> tuple[Any, Any]:
-    """(marks between panels, y at the nodes): as few of the solver's steps as describe the solution to its tolerance.
+class Steps(NamedTuple):
+    """A solution as it is known.
 
-    What is looked at is how well y is interpolated. How well the equations are solved says less of stiff ones, whose
-    right-hand side makes much of rounding errors.
+    Attributes:
+        times: where panels may end.
+        at: its values at a vector of times, one row each.
+        are_all: the times are all that there are, the solver's steps.
+        first: how many panels are tried first.
     """
+
+    times: Any
+    at: Any
+    are_all: bool
+    first: int
+
+
+@plainly
+def solved_again(function: Any, f: Any, span: Any, y0: Any, options: dict[str, Any]) -> Steps:
+    """By `solve_ivp` with dense output."""
     sol = integrate.solve_ivp(f, span, y0, dense_output=True, **options)
     if not sol.success:
         refuse(function, f"its solution is not whole: {sol.message}")
-    steps = sol.sol.ts
-    count = min(FIRST_PANELS, len(steps) - 1)
-    chosen = np.unique(np.round(np.linspace(0, len(steps) - 1, count + 1)).astype(int))
+    return Steps(sol.sol.ts, lambda t: sol.sol(t).T, True, 4)
+
+
+@plainly
+def panels_of(steps: Steps, options: dict[str, Any]) -> tuple[Any, Any] | None:
+    """(marks between panels, y at the nodes): as few of the solver's steps as describe the solution to its tolerance.
+
+    What is looked at is how well y is interpolated. How well the equations are solved says less of stiff ones, whose
+    right-hand side makes much of rounding errors. None: the times are too far apart.
+    """
+    count = min(steps.first, len(steps.times) - 1)
+    chosen = np.unique(np.round(np.linspace(0, len(steps.times) - 1, count + 1)).astype(int))
     while True:
-        marks = steps[chosen]
-        y = sol.sol(nodes_of(marks)).T
+        marks = steps.times[chosen]
+        t = nodes_of(marks)
         places = (marks[:-1, None] + np.diff(marks)[:, None] * BETWEEN).ravel()
-        exact = sol.sol(places).T
+        both = steps.at(np.concatenate([t, places]))
+        y, exact = both[: len(t)], both[len(t) :]
         off = np.abs(between(marks, y, places) - exact) / (
             options.get("atol", 1e-6) + options.get("rtol", 1e-3) * np.abs(exact)
         )
         worst = off.reshape(len(marks) - 1, -1).max(1)
         bad = np.flatnonzero((worst > 10) & (np.diff(chosen) > 1))
         if not bad.size:
-            return marks, y
+            return (marks, y) if steps.are_all or np.all(worst <= 10) else None
         chosen = np.unique(np.concatenate([chosen, (chosen[bad] + chosen[bad + 1]) // 2]))
 
 
@@ -112,16 +135,16 @@ def values(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
 def values_definition(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
     """The same, with derivatives in y0 and in all that f depends on."""
     y = values_outside(function, f, marks, known, y0)
-    t, h = nodes_of(marks), np.diff(marks)
+    times, h = plain_times(nodes_of(marks)[1:]), np.diff(marks)
+    at_once = takes_columns(f, times, fresh(y[1:]))
     matrices: Any = None
     for _ in range(ordered()):
-        times = plain_times(t)
-        slopes = np.stack([f(times[k], y[k]) for k in range(1, len(times))])
+        slopes = right_sides(f, times, y[1:], at_once)
         d = np.concatenate([np.reshape(y0 - y[0], (1, -1)), defects(y, slopes, h)])
         if not is_active(d):
             return y
         if matrices is None:
-            matrices = matrices_at(function, f, t, y, h)
+            matrices = matrices_at(function, f, times, y[1:], h, at_once)
         y = flow(y, d, matrices)
     return y
 
@@ -133,7 +156,7 @@ def values_outside(order: int, function: Any, f: Any, marks: Any, known: Any, y0
 
 
 @outside
-def matrices_at(order: int, function: Any, f: Any, t: Any, y: Any, h: Any) -> Any:
+def matrices_at(order: int, function: Any, f: Any, times: Any, y: Any, h: Any, at_once: bool) -> Any:
     """For every panel 1 - h A J, a matrix of all its points."""
     size = y.shape[1]
     if h.size * (STAGES * size) ** 2 > LARGEST:
@@ -142,10 +165,8 @@ def matrices_at(order: int, function: Any, f: Any, t: Any, y: Any, h: Any) -> An
             f"{size} unknowns on {h.size} panels are too many for dense matrices; RK45 is followed by steps",
         )
 
-    times = plain_times(t)
-
     def shifted(s: Any) -> Any:
-        return np.stack([f(times[k], y[k] + s) for k in range(1, len(times))])
+        return right_sides(f, times, y + s, at_once)
 
     shifted.__plaingrad_mode__ = "forward"  # type: ignore[attr-defined]
     slopes = derivatives.jacobian(shifted, np.zeros(size))  # of all nodes at once
