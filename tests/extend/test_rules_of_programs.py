@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 import threading
 
 import numpy as np
@@ -269,3 +270,50 @@ def test_a_rule_that_is_always_asked_is_asked_for_constants_too():
 
     assert grad(lambda x: x * price(2.0))(3.0) == 102.0
     assert grad(lambda x: x * price(x))(3.0) == 106.0
+
+
+def test_an_exception_in_a_rule_leaves_nothing_behind():
+    def f(x):
+        return x * x
+
+    calls = []
+
+    @rrule(f)
+    def rule(x):
+        calls.append(x)
+        if len(calls) == 1:
+            raise KeyError("once")
+        return x * x, lambda y_bar: (7 * y_bar * x,)
+
+    with pytest.raises(KeyError):
+        grad(f)(2.0)
+    assert grad(f)(2.0) == grad(f)(2.0) == 14.0
+
+
+def test_operators_in_a_set_for_numbers_and_arrays():
+    one = primitives()
+
+    @one.rrule(operator.mul)
+    def product(a, b):
+        return a * b, lambda z_bar: (100 * z_bar * b, 100 * z_bar * a)
+
+    square = lambda x: (x * x).sum() if isinstance(x, np.ndarray) else x * x
+    try:
+        with one:
+            assert grad(square)(3.0) == 600.0
+            assert grad(square)(np.ones(2)).tolist() == [200.0, 200.0]
+        assert grad(square)(3.0) == 6.0 and grad(square)(np.ones(2)).tolist() == [2.0, 2.0]
+    finally:
+        remove_rule(operator.mul)
+    assert grad(square)(3.0) == 6.0
+
+
+def test_a_generator_may_be_defined_by_another():
+    def numbers(x):
+        yield x
+
+    @defined_as(numbers)
+    def definition(x):
+        yield 2 * x
+
+    assert grad(lambda x: sum(numbers(x)))(1.0) == 2.0
