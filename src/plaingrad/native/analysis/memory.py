@@ -6,6 +6,7 @@ from typing import Any
 
 from plaingrad.native.analysis import array_lists, helper_calls
 from plaingrad.native.analysis.effects import argument_types, bound_operands, effects_of
+from plaingrad.native.analysis.inner_gradients import gradient_of
 from plaingrad.native.analysis.users_functions import is_users
 from plaingrad.native.program.ir import Do, InPlace, Let, Program, Store, Var, statements
 from plaingrad.native.program.union_find import Classes
@@ -79,6 +80,8 @@ class Memory(Classes):
             s.op == "call" and getattr(getattr(s.args[0], "value", None), "__name__", "") in VIEWING_FUNCTIONS
         ):
             found = s.args[1:2]
+        elif s.op == "call" and gradient_of(getattr(s.args[0], "value", None)) is not None:
+            found = ()
         elif s.op == "call" and is_users(getattr(s.args[0], "value", None)):
             found = s.args[1:]  # it may hand an argument back
         elif helper_calls.name_of(s) is not None or s.op == "list":

@@ -58,6 +58,7 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
     "enclosed": functools.partial(enclosed_sweeps, forms=FORMS),
     "fused": pullback_program,
     "cotangents": cotangents_program,
+    "inside": functools.partial(cotangents_program, with_results=True),
     "tangents": tangents_program,
     "pushforward": pushforward_program,
     **{f"pushforward{n}": functools.partial(chunk_program, n) for n in WIDTHS},
@@ -68,10 +69,11 @@ TRANSFORMS: dict[str, Callable[..., Program | tuple[Program, ...]]] = {
 OF_CALLEES = {  # the modes in which functions that are called are derived, where that is another one
     "pullback": "enclosed",
     "cotangents": "fused",
+    "inside": "fused",
     **{f"{mode}{n}": f"pushforward{n}" for mode in ("columns", "gradient", "jacobian") for n in WIDTHS},
 }
 OF_CHUNKS = frozenset(f"pushforward{n}" for n in WIDTHS)
-UNPOLISHED = frozenset(("cotangents", "tangents"))  # these are differentiated again
+UNPOLISHED = frozenset(("cotangents", "inside", "tangents"))  # these are differentiated again
 
 CALLED = re.compile(r"\b([A-Za-z_]\w*?)(?:_\d+)?\(")  # a name may have a number, where two would be alike
 
@@ -302,6 +304,8 @@ def _derive(
     me = _Begun(f"{original.name}_{mode}", mode == "enclosed")
     if any(other.name == me.name for other in above.values()):
         me.name += f"_{number}"
+    if mode in UNPOLISHED:  # they are called by others, who tell functions by their code
+        me.name += f"_{key[:12] if key is not None else number}"
     inside = above if mode in OF_CALLEES or zeros else {**above, (function, signature, active): me}
     callers: list[_Begun] = []
 

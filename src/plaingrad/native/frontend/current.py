@@ -12,14 +12,19 @@ from __future__ import annotations
 import builtins
 import functools
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from threading import local
 from types import CellType, FunctionType
 from typing import Any
 
+from numba.core.errors import ForceLiteralArg
 from numba.core.registry import CPUDispatcher
+from numba.core.typing.templates import make_concrete_template, signature
 
-from plaingrad.critical import closing, exclusively, shared_lock
+from plaingrad.critical import closing, exclusively, imported, shared_lock
 from plaingrad.errors import NativeError
+from plaingrad.native.frontend.inner_operators import WithInnerOperators
 from plaingrad.native.frontend.outside import (
     MISSING,
     Snapshot,
@@ -29,7 +34,7 @@ from plaingrad.native.frontend.outside import (
     frozen,
     global_names,
 )
-from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function
+from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function, reached_from
 from plaingrad.rewrite import PLAIN, in_force
 
 STAND_IN = "__plaingrad_version__"  # attribute of stand-ins
@@ -158,6 +163,56 @@ def snapshot_of(f: Any) -> Snapshot | None:
     return None if found is None else found.snapshot
 
 
+class StandIn(CPUDispatcher):
+    """A dispatcher that is typed, not compiled, where a program that calls it is typed by our front end."""
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """As Numba's, which compiles the function to know what it returns."""
+        if not (self._can_compile and is_typed_here(self.targetdescr.typing_context)):
+            return super().get_call_template(args, kws)
+        pysig, kinds = self._compiler.fold_argument_types(args, kws)
+        kinds = tuple(kinds)
+        if kinds in self.overloads or self.is_recursive():  # of a recursion Numba wants the code
+            return super().get_call_template(args, kws)
+        known = self.__dict__.setdefault("typed", {})
+        if kinds not in known:
+            typed_ir = imported("plaingrad.native.frontend.typed_ir").typed_ir
+            try:
+                with self._compiling_counter:
+                    known[kinds] = signature(typed_ir(self.py_func, kinds, self.locals)[2], *kinds)
+            except ForceLiteralArg as error:
+                raise error.bind_fold_arguments(
+                    lambda args, kws: self._compiler.fold_argument_types(args, kws)[1]
+                ) from None
+        name = self.py_func.__name__
+        template = make_concrete_template(f"CallTemplate({name})", name, [known[kinds]])
+        return template, pysig, kinds, {}
+
+    def is_recursive(self) -> bool:
+        """Whether the function calls itself, by others perhaps."""
+        return bool(self.is_compiling) or any(f is self for f in reached_from(self.py_func))
+
+
+_typed = local()  # the functions that this thread has in our front end, the innermost one last
+
+
+def typed_here(f: Any, work: Callable[..., Any], *args: Any) -> Any:
+    """work(*args), which types the function `f` in our front end."""
+    held = _typed.__dict__.setdefault("functions", [])
+    held.append(f)
+    try:
+        return work(*args)
+    finally:
+        held.pop()
+
+
+def is_typed_here(context: Any) -> bool:
+    """Whether what Numba types now is the program in our front end, and not something that it compiles for that."""
+    held = _typed.__dict__.get("functions")
+    frames = context.callstack._stack
+    return bool(held and frames and frames[-1].func_id.func is held[-1])
+
+
 # -- how they are made -------------------------------------------------------------------------------------------------
 
 
@@ -260,9 +315,9 @@ def _mark(new: FunctionType, f: Any, dispatcher: Any) -> None:
     setattr(new, ORIGINAL, weakref.ref(f))
 
 
-def _jitted(f: FunctionType, options: dict[str, Any], local: Any = None) -> Any:
+def _jitted(f: FunctionType, options: dict[str, Any], kinds: Any = None) -> Any:
     """numba.njit(f), with NUMBA_DISABLE_JIT too: the types of what it returns are asked for, then CPython runs it."""
-    return CPUDispatcher(py_func=f, targetoptions=options, locals=local or {})
+    return StandIn(py_func=f, targetoptions=options, locals=kinds or {}, pipeline_class=WithInnerOperators)
 
 
 __all__ = [

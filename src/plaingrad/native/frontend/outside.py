@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import ir, types
 
-from plaingrad.native.program.dispatchers import LIBRARIES, is_dispatcher, is_plain, python_function
+from plaingrad.native.program.dispatchers import LIBRARIES, is_dispatcher, is_plain, made_by, python_function
 
 MISSING = object()
 ROOT = object()  # stands for the function itself
@@ -95,6 +95,8 @@ class Snapshot:
                 for name in attributes & space.keys():
                     self.names.append((space, name, space[name]))
                     self._read(space[name], attributes, todo, seen)
+        elif (made := made_by(value)) is not None:
+            todo.append(made[1])
         elif is_plain(value) or is_dispatcher(value) or isinstance(value, (np.ndarray, tuple)):
             todo.append(value)
 

@@ -19,6 +19,7 @@ from numba.np.numpy_support import as_dtype
 from plaingrad import rulebook
 from plaingrad.native.frontend.cleanup import without_cleanup
 from plaingrad.native.frontend.current import dispatcher_of, with_compiled_callees
+from plaingrad.native.frontend.inner_operators import Derived, InnerDerivative
 from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.frontend.literal_sets import only_asked
 from plaingrad.native.frontend.meaning import implementation
@@ -26,7 +27,7 @@ from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.frontend.values import UNSET, ValuesOf
-from plaingrad.native.program.dispatchers import is_plain, python_function
+from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -327,9 +328,13 @@ class _Translator(ValuesOf):
     def as_compiled(self, callee: Operand, args: list[Operand], keywords: tuple[str, ...]) -> Operand:
         """What is called where compiled code calls `callee`: another function if there is an overload of it."""
         f = value_of(callee)
-        if not is_plain(f):
+        inner = isinstance(f, (InnerDerivative, Derived))
+        if not inner and not is_plain(f):
             return callee
         kinds = [self.types[a.name] if isinstance(a, Var) else type_of_value(a.value) for a in args]
+        if inner:
+            made = f.implementation(tuple([types.unliteral(t) for t in kinds]))
+            return Ref(made if is_dispatcher(made) else dispatcher_of(made), made.__name__)
         try:
             found = implementation(f, [types.unliteral(t) for t in kinds], keywords)
         except Exception as error:  # whatever the overload raises for types that it was not asked for

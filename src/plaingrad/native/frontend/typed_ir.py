@@ -19,7 +19,7 @@ from numba.core import compiler, ir, ir_utils, types
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
-from numba.core.errors import NumbaWarning
+from numba.core.errors import ForceLiteralArg, NumbaWarning
 from numba.core.interpreter import Interpreter
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
@@ -27,7 +27,8 @@ from numba.core.untyped_passes import InlineClosureLikes, TranslateByteCode
 
 from plaingrad.critical import closing, guard_at_fork, imported
 from plaingrad.errors import NativeError
-from plaingrad.native.frontend.current import with_compiled_callees
+from plaingrad.native.frontend.current import typed_here, with_compiled_callees
+from plaingrad.native.frontend.inner_operators import InnerOperators
 from plaingrad.native.frontend.lost_writes import Deadness, writes
 from plaingrad.native.program.dispatchers import python_function, reached_from
 
@@ -180,21 +181,35 @@ class _FrontEnd(CompilerBase):
         passes = DefaultPassBuilder.define_untyped_pipeline(self.state)
         passes.passes = [(OURS.get(step, step), why) for step, why in passes.passes]
         passes.add_pass_after(_SpecialFunctions, _Decode)
+        passes.add_pass_after(InnerOperators, _Decode)
+        passes.add_pass_after(InnerOperators, _InlineClosures)
         passes.add_pass(self.inference, "type inference")
         passes.add_pass(_TakeTypedIR, "take the typed IR")
         passes.finalize()
         return [passes]
 
 
-def typed_ir(f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, dict[str, Any], Any]:
-    """(IR, type of every variable, type of the result) of the Python function `f` for these argument types."""
+def typed_ir(
+    f: Callable[..., Any], signature: tuple[Any, ...], kinds: dict[str, Any] | None = None
+) -> tuple[Any, dict[str, Any], Any]:
+    """(IR, type of every variable, type of the result) of the Python function `f` for these argument types.
+
+    `kinds` are the types that variables were declared with.
+    """
     try:
-        return _run(_FrontEnd, f, signature)  # type: ignore[return-value]
+        return typed_here(f, _run, _FrontEnd, f, signature, kinds or {})  # type: ignore[return-value]
+    except ForceLiteralArg:
+        raise  # to the function that calls this one
     except Exception as error:  # Numba's own, or what its passes stumble over: assertions, TypeError, ...
         raise _not_compiled(f, signature, error) from error
 
 
-def _run(front_end: type[CompilerBase], f: Callable[..., Any], signature: tuple[Any, ...]) -> tuple[Any, ...]:
+def _run(
+    front_end: type[CompilerBase],
+    f: Callable[..., Any],
+    signature: tuple[Any, ...],
+    kinds: dict[str, Any] | None = None,
+) -> tuple[Any, ...]:
     """What a pipeline that ends with `_Taken` carries out."""
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
@@ -204,7 +219,9 @@ def _run(front_end: type[CompilerBase], f: Callable[..., Any], signature: tuple[
     try:
         with warnings.catch_warnings():  # Numba gives its warnings where the user compiles the function
             warnings.simplefilter("ignore", NumbaWarning)
-            compiler.compile_extra(*contexts, f, signature, None, flags, {}, pipeline_class=front_end)
+            compiler.compile_extra(
+                *contexts, f, signature, None, flags, kinds or {}, pipeline_class=front_end
+            )
     except _Taken as taken:
         return taken.args
     raise AssertionError("the front end did not stop")

@@ -23,6 +23,7 @@ from numba.core import types
 from plaingrad.errors import NativeError
 from plaingrad.native.analysis import helper_calls
 from plaingrad.native.analysis.effects import bound_operands, effects_of
+from plaingrad.native.analysis.inner_gradients import gradient_of
 from plaingrad.native.analysis.users_functions import has_own_rule, is_users
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
@@ -84,7 +85,7 @@ def callee_of(s: Stmt) -> Any:
 
 def is_taken_apart(f: Any) -> bool:
     """Whether calls of `f` are looked at: a function of the user's, or one of NumPy put together from others."""
-    if has_own_rule(f):
+    if has_own_rule(f) or gradient_of(f) is not None:
         return False
     return (
         is_users(f)

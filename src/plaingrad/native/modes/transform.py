@@ -10,6 +10,7 @@ from numba.core import types
 
 from plaingrad import rulebook
 from plaingrad.native.analysis.effects import bound_operands, effects_of
+from plaingrad.native.analysis.inner_gradients import gradient_of
 from plaingrad.native.modes.state import ProgramState
 from plaingrad.native.program import value_types
 from plaingrad.native.program.ir import (
@@ -277,7 +278,8 @@ class Transform(ProgramState):
             if isinstance(self.type_of(a), types.BaseTuple) and has_tangent(self.type_of(a)):
                 raise self.refuse("a tuple with derivatives, given to a function", s.line)
         t = self.types.get(s.target)
-        if is_memory(t) or (isinstance(t, types.BaseTuple) and any(map(is_memory, t))):
+        returns_arrays = is_memory(t) or (isinstance(t, types.BaseTuple) and any(map(is_memory, t)))
+        if returns_arrays and gradient_of(f) is None:
             raise self.refuse("a call of a function that returns an array", s.line)
         effects = effects_of(f, tuple(self.argument_type(a) for a in args))
         owners = [

@@ -56,9 +56,18 @@ def identity(f: Any) -> Any:
 
 def is_plain(f: Any) -> bool:
     """Whether `f` is somebody's Python function, not a library's."""
-    if not isinstance(f, FunctionType):
+    if not isinstance(f, FunctionType) or is_operator(f):
         return False
     return not str(f.__module__).startswith(LIBRARIES)
+
+
+# modules whose functions take derivatives: calls of them are derived (`frontend/inner_operators.py`)
+OPERATORS = ("plaingrad.api.gradients", "plaingrad.api.jacobians", "plaingrad.api.forward")
+
+
+def is_operator(f: Any) -> bool:
+    """Whether `f` is one of plaingrad's own operators, `grad` and the like."""
+    return isinstance(f, FunctionType) and f.__module__ in OPERATORS
 
 
 _in_force = local()
@@ -99,6 +108,13 @@ def options_inside(options: dict[str, Any], f: Any) -> dict[str, Any]:
 def is_dispatcher(f: Any) -> bool:
     """Whether `f` was made by `numba.njit`."""
     return isinstance(getattr(f, "py_func", None), FunctionType) and hasattr(f, "targetoptions")
+
+
+def made_by(held: Any) -> tuple[Any, Any, tuple[Any, ...]] | None:
+    """(operator, function, options) of a derivative, as `grad(f)` returns it; None of anything else."""
+    if not getattr(type(held), "__plaingrad_derivative__", False):
+        return None
+    return getattr(held, "_made_by", None)
 
 
 def overloads_of(f: Any) -> list[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from numba.core import types
 
 from plaingrad.native.analysis.effects import effects_of
+from plaingrad.native.analysis.inner_gradients import InnerGradient, gradient_of
 from plaingrad.native.program.ir import Const, Do, Let, Operand, Parts, Ref, Stmt, Var
 from plaingrad.native.program.value_types import has_tangent, is_array, is_real
 from plaingrad.native.reverse.contributions import Contributions
@@ -18,6 +19,8 @@ class CallsOfUsers(Contributions):
     def call(self, s: Let) -> Parts:
         """A call of a function whose pullback is derived: it is run again on the way back, with its cotangents."""
         f, args, active = self.callee_of(s)
+        if (of := gradient_of(f)) is not None:
+            return self.call_of_gradient(s, of, args, active)
         signature = tuple(self.argument_type(a) for a in args)
         pullback = self.callee(f, signature, tuple(active))
         if hasattr(pullback, "backward"):
@@ -40,6 +43,43 @@ class CallsOfUsers(Contributions):
         out = self.emit(back, "call", call, (), s.line)
         self.arrive(back, s, out, len(self.result_leaves(s.target)), args, active)
         return Parts([*forward, s], back)
+
+    def call_of_gradient(
+        self, s: Let, of: InnerGradient, args: tuple[Operand, ...], active: list[int]
+    ) -> Parts:
+        """A call that returns (results, cotangents): on the way back it is pushed forward along what has arrived."""
+        if active and active[-1] >= len(of.signature):
+            raise self.refuse("a gradient with a seed that has a derivative", s.line)
+        forward: list[Stmt] = []
+        after: list[Stmt] = []
+        back: list[Stmt] = []
+        leaves = self.result_leaves(s.target)
+        for k, leaf in enumerate(leaves):
+            if is_array(self.types[leaf]):
+                after += [Let(leaf, "item", (Var(s.target), Const(k)), None, s.line), self.zeros(leaf)]
+        held = [self.kept(a, forward, s.line) for a in args]
+        positions = tuple(sorted({*of.positions, *active}))
+        dots: list[Operand] = []
+        for leaf in (*leaves[of.results :], *leaves[: of.results]):
+            t = self.types[leaf]
+            if leaf in self.active or is_array(t):
+                dots.append(Var(f"{leaf}_b"))
+            else:
+                dots.append(self.zero(t))
+        pushed = of.pushed(positions)
+        call = (Ref(pushed, pushed.__name__), *held, *dots)
+        out = self.emit(back, "call", call, (), s.line)
+        first = 2 * of.results + len(positions)
+        for k in active:
+            part = self.emit(back, "item", (out, Const(first + positions.index(k))), None, s.line)
+            self.types[part.name] = self.type_of(args[k])
+            self.add(back, args[k], part, s.line)
+        for leaf in leaves:
+            if is_array(self.types[leaf]):
+                back += self.cleared(leaf)
+            elif leaf in self.active:
+                back.append(Let(f"{leaf}_b", "copy", (self.zero(self.types[leaf]),), None, s.line))
+        return Parts([*forward, s, *after], back)
 
     def call_in_sweeps(
         self, s: Let, f: Any, sweeps: Any, args: tuple[Operand, ...], active: list[int]

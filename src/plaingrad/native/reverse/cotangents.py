@@ -20,11 +20,13 @@ class Plain(Reverse):
     plain = True
 
 
-def cotangents_program(program: Program, wanted: list[str], callee: Callable[..., Any]) -> Program:
+def cotangents_program(
+    program: Program, wanted: list[str], callee: Callable[..., Any], with_results: bool = False
+) -> Program:
     """The function of the parameters of `program` and the cotangents of its results that returns cotangents.
 
     One for every number and array in the differentiated parameters, in their order, in memory of its own: unlike a
-    pullback it writes nothing that its caller has.
+    pullback it writes nothing that its caller has. `with_results` it returns the results before them.
     """
     made = Plain(program, wanted, callee, in_arena=False).whole()
     whole, results, leaves = exploded(program)
@@ -43,6 +45,7 @@ def cotangents_program(program: Program, wanted: list[str], callee: Callable[...
     bars = iter(last.args[len(results) :])
     own = dict(zip(of_arrays, map(Var, shadows), strict=True))
     out = tuple([own[name] if name in own else next(bars) for name in inputs])
+    out = (*last.args[: len(results)], *out) if with_results else out
     body = [*made.body[:start], *zeros, *made.body[start:-1], Let(RESULT, "tuple", out)]
     return replace(made, name=f"{program.name}_cotangents", params=params, body=body)
 
