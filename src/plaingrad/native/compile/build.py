@@ -301,11 +301,9 @@ def _derive(
     original = prepared(program(f, signature))
     original = replace(original, zeros=frozenset(original.params[k] for k in zeros))
     number = next(_numbers)
-    me = _Begun(f"{original.name}_{mode}", mode == "enclosed")
+    me = _Begun(_name_of(original.name, mode, key, number), mode == "enclosed")
     if any(other.name == me.name for other in above.values()):
         me.name += f"_{number}"
-    if mode in UNPOLISHED:  # they are called by others, who tell functions by their code
-        me.name += f"_{key[:12] if key is not None else number}"
     inside = above if mode in OF_CALLEES or zeros else {**above, (function, signature, active): me}
     callers: list[_Begun] = []
 
@@ -345,6 +343,11 @@ def _derive(
     for other in me.spaces:
         other.update(programs)
     return _found(programs, names, text, writes, counts, result)
+
+
+def _name_of(name: str, mode: str, key: str | None, number: int) -> str:
+    """The name of a derived program; one of its own where others call it, who tell functions by their code."""
+    return f"{name}_{mode}" if mode not in UNPOLISHED else f"{name}_{mode}_{key[:12] if key else number}"
 
 
 def _writes_and_counts(original: Program) -> tuple[bool, tuple[int, int]]:
