@@ -1,4 +1,4 @@
-"""What `numba.vectorize` and `numba.stencil` make, which Numba runs element by element, as loops that call the kernels.
+"""What `numba.vectorize` and its kin make, which Numba runs element by element, as loops that call the kernels.
 
 A call of one is replaced by a function made for the ranks of its arguments; the kernel is a function of the user's like
 any other, which is put in the place of its call or differentiated by itself.
@@ -22,6 +22,7 @@ from plaingrad.errors import NativeError
 from plaingrad.native.frontend.current import dispatcher_of
 from plaingrad.native.frontend.translation import program
 from plaingrad.native.lowering.stencil_kernels import by_places, captured, is_stencil
+from plaingrad.native.lowering.whole_kernels import at_once, is_whole_kernel
 
 DIVISIONS = ("/", "//", "%", "/=", "//=", "%=")
 PASSED_ON = ("fastmath", "boundscheck")
@@ -29,7 +30,9 @@ PASSED_ON = ("fastmath", "boundscheck")
 
 def is_kernel(f: Any) -> bool:
     """Whether `f` applies a kernel of the user's to every element, and has no rule."""
-    if not (isinstance(f, DUFunc) or is_stencil(f)) or str(f.__module__).startswith("plaingrad."):
+    if not (isinstance(f, DUFunc) or is_stencil(f) or is_whole_kernel(f)) or str(f.__module__).startswith(
+        "plaingrad."
+    ):
         return False
     return rulebook.find(f) is None
 
@@ -38,12 +41,16 @@ def by_elements(f: Any, kinds: list[Any], result: Any) -> Callable[..., Any] | N
     """The function that does for arguments of types `kinds` what `f` does; None where that is not known.
 
     Args:
-        f: made by `numba.vectorize` or `numba.stencil`.
+        f: made by `numba.vectorize`, `numba.guvectorize` or `numba.stencil`.
         kinds: numbers and arrays of numbers.
         result: the type of the result.
     """
     if is_stencil(f):
         return by_places(f, kinds, result)  # type: ignore[no-any-return]
+    if is_whole_kernel(f):
+        options = f.gufunc_builder.targetoptions
+        run = _compiled(f.gufunc_builder.py_func, tuple((k, options.get(k)) for k in PASSED_ON))
+        return at_once(f, kinds, run)
     ranks = tuple([t.ndim if isinstance(t, types.Array) else 0 for t in kinds])
     numbers = [types.unliteral(t.dtype if isinstance(t, types.Array) else t) for t in kinds]
     kernel = f._dispatcher.py_func
