@@ -299,3 +299,8 @@ REFUSED = {
 def test_what_is_refused(why):
     with pytest.raises(plaingrad.NativeError):
         grad(REFUSED[why], tier="native")(K)
+
+
+def test_nothing_stands_in_the_way_of_it():
+    assert not plaingrad.why_not_native(halves, 0.3)
+    assert plaingrad.why_not_native(lambda x: grad(wave, has_aux=True)(x, 1.0)[0], 0.3)

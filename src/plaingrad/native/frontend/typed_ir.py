@@ -252,7 +252,7 @@ def typing_errors(
     """
     function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
     try:
-        errors: tuple[Any, ...] = _run(_Survey, function, signature)
+        errors: tuple[Any, ...] = typed_here(function, _run, _Survey, function, signature)
     except Exception as error:
         errors = (error,)
     texts = [(error, ESCAPES.sub("", str(error))) for error in errors]
