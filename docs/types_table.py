@@ -41,6 +41,11 @@ def uncertain() -> Any:
     return import_module("uncertainties").ufloat(3.67, 0.02)
 
 
+def doubled_in_place(x: Any) -> Any:
+    x *= x
+    return x.sum()
+
+
 #: (type, the value, a function of it, how it is written)
 ROWS: list[tuple[str, Callable[[], Any], Callable[[Any], Any], str]] = [
     ("float", lambda: 1.5, lambda x: x * math.sin(x), "x * math.sin(x)"),
@@ -113,6 +118,27 @@ ROWS: list[tuple[str, Callable[[], Any], Callable[[Any], Any], str]] = [
         "(x @ np.ones(2)).sum()",
     ),
     ("jax.Array", lambda: import_module("jax.numpy").ones(2), lambda x: (x * x).sum(), "(x * x).sum()"),
+    (
+        "jax.Array",
+        lambda: import_module("jax.numpy").ones(2),
+        lambda x: x.at[0].set(2.0).sum(),
+        "x.at[0].set(2.0).sum()",
+    ),
+    ("torch.Tensor", lambda: import_module("torch").ones(2), lambda x: (x * x).sum(), "(x * x).sum()"),
+    ("torch.Tensor", lambda: import_module("torch").ones(2), doubled_in_place, "x *= x; x.sum()"),
+    (
+        "torch.Tensor",
+        lambda: import_module("torch").ones(2),
+        lambda x: np.sin(x.numpy()).sum(),
+        "np.sin(x.numpy()).sum()",
+    ),
+    ("torch.Tensor", lambda: import_module("torch").ones(2), lambda x: np.sin(x).sum(), "np.sin(x).sum()"),
+    (
+        "torch.Tensor",
+        lambda: import_module("torch").ones(2),
+        lambda x: (x.detach() * x).sum(),
+        "(x.detach() * x).sum()",
+    ),
 ]
 
 
@@ -193,9 +219,10 @@ plaingrad.grad(lambda x: 3 * x**2 + umath.sin(x))(ufloat(3.67, 0.02))  # 21.16+/
 
 | | |
 |---|---|
-| JAX function inside a plain one | `plaingrad.jax.inside(f)`: one step, differentiated by `jax.vjp`, to any order |
+| what is called of PyTorch or JAX in a plain function | one step, which they differentiate: {doc}`/how-to/pytorch` |
+| function of the program as one such step | `plaingrad.torch.inside(f)`, `plaingrad.jax.inside(f)` |
+| plain function inside PyTorch | `plaingrad.torch.function(f)`: to any order (a `torch.autograd.Function`) |
 | plain function inside a JAX one | `plaingrad.jax.function(f)`: reverse mode, to any order (a `custom_vjp`) |
-| JAX arrays and functions without these | refused |
 | HIPS autograd inside | it is Python, and is differentiated as such |
 | SymPy's expressions | refused; `sympy.lambdify` gives a function that is differentiated |
 

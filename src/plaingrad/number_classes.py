@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from plaingrad import systems
 from plaingrad.class_keys import entry_for
 
 
@@ -27,6 +28,7 @@ class NumberClass:
         inside: attributes that take a number apart; they are not read of one that is differentiated.
         precision: precision(x) is what sets the precision of arithmetic with numbers like `x`, a function of bits that
             gives a context manager, and how many bits it is now; None: the arithmetic has no precision to be set.
+        system: the system of automatic differentiation whose arrays they are; it differentiates what is done with them.
     """
 
     copy: Callable[[Any], Any]
@@ -35,6 +37,7 @@ class NumberClass:
     is_complex: bool = False
     inside: frozenset[str] = frozenset()
     precision: Callable[[Any], tuple[Callable[[int], Any], int]] | None = None
+    system: systems.System | None = None
 
 
 def _parts(number: Any) -> tuple[Any, Any] | None:
@@ -127,6 +130,10 @@ def _gmpy2(name: str) -> NumberClass:
     )
 
 
+def _without_functions(x: Any) -> Any:
+    """Of an array of another system, which has no module of functions: rows with constant slopes need none."""
+
+
 def _bits(precision: Any) -> int:
     return max(precision) if isinstance(precision, tuple) else precision
 
@@ -167,6 +174,9 @@ def find(cls: type) -> NumberClass | None:
         if found is not None:
             known[cls] = found
             return found
+    if (system := systems.find(cls)) is not None:
+        found = known[cls] = NumberClass(system.copied, system.made, _without_functions, system=system)
+        return found
     module = getattr(cls, "__module__", "")
     if type(module) is not str or not module.startswith(("mpmath.", "gmpy2")):
         return None
@@ -176,6 +186,12 @@ def find(cls: type) -> NumberClass | None:
             found = known[cls] = family()
             return found
     return None
+
+
+def system_of(x: Any) -> systems.System | None:
+    """The system of automatic differentiation whose array `x` is."""
+    found = entry_for(known, type(x))
+    return None if found is None else found.system
 
 
 def of(x: Any) -> NumberClass | None:
@@ -195,7 +211,8 @@ def copied(x: Any) -> Any:
 
 def made(x: Any, number: Any) -> Any:
     """`number` in the class of `x`."""
-    return number if type(number) is type(x) else known[type(x)].made(x, number)
+    found = known[type(x)]
+    return number if type(number) is type(x) and found.system is None else found.made(x, number)
 
 
 Working = dict[Callable[[int], Any], int]  # the highest precision that a program has computed with

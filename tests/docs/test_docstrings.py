@@ -21,6 +21,8 @@ def test_docstring_examples_of(name, monkeypatch):
         pytest.importorskip("numba")
     if name.startswith("plaingrad.jax"):
         pytest.importorskip("jax")
+    if name.startswith("plaingrad.torch"):
+        pytest.importorskip("torch")
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     module = importlib.import_module(name)
     # For each docstring doctest has all files looked up whose lines were ever read.

@@ -82,8 +82,9 @@ def run_console(block, page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_example_on_the_page_runs(page, tmp_path, monkeypatch):
-    if "import numba" in page.read_text(encoding="utf-8"):
-        pytest.importorskip("numba")
+    for package in ("numba", "torch"):
+        if f"import {package}\n" in page.read_text(encoding="utf-8"):
+            pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}
     for block in blocks_of(page):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from plaingrad import ArgumentError, MissingRuleError, grad, hessian, jvp
+from plaingrad import ArgumentError, MissingRuleError, grad, hessian, hvp, jvp
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -90,10 +90,31 @@ def test_a_plain_function_may_return_arrays_to_jax():
     np.testing.assert_allclose(jax.grad(lambda x: jnp.sum(weights * g(x)))(jnp.asarray(X)), truth, rtol=1e-12)
 
 
-def test_jax_functions_and_arrays_without_a_word_are_refused():
-    for f in (lambda x: float(jnp.sin(x)), lambda x: float(x * jnp.ones(3).sum())):
+def test_jax_functions_and_arrays_are_differentiated_without_a_word():
+    assert math.isclose(grad(lambda x: float(jnp.sin(x)))(1.5), math.cos(1.5), rel_tol=1e-12)
+    assert grad(lambda x: float(x * jnp.ones(3).sum()))(1.5) == 3.0
+
+    def f(x):
+        y = x * x
+        y += jnp.sin(x) / x[0]
+        return (y[1:] @ y[:-1]) * x.max()
+
+    x, v = jnp.array([1.0, 2.5, 3.0]), jnp.array([0.3, -0.2, 0.7])
+    d = grad(f)(x)
+    np.testing.assert_allclose(d, jax.grad(f)(x), rtol=1e-12)
+    np.testing.assert_allclose(jvp(f, (x,), (v,))[1], jax.grad(f)(x) @ v, rtol=1e-12)
+    np.testing.assert_allclose(hvp(f, (x,), (v,))[0], jax.jvp(jax.grad(f), (x,), (v,))[1], rtol=1e-11)
+    assert d.dtype == x.dtype and type(d) is type(x)
+    np.testing.assert_allclose(
+        grad(lambda v: jnp.asarray(v).sum().item() ** 2)(X), [2.2, 2.2, 2.2], rtol=1e-12
+    )
+
+
+def test_what_is_not_followed_in_jax_is_refused():
+    x = jnp.array([1.0, 2.5])
+    for f in (lambda x: x.at[0].set(2.0).sum(), lambda x: np.sin(x).sum(), lambda x: np.from_dlpack(x).sum()):
         with pytest.raises(MissingRuleError):
-            grad(f)(1.5)
+            grad(f)(x)
     with pytest.raises(ArgumentError):
         inside(jnp.sum)([1.0, 2.0])
 

@@ -30,7 +30,7 @@ from plaingrad.api.leaves import (
 )
 from plaingrad.api.looked_at import debugged, looked_at
 from plaingrad.api.operator_objects import derives
-from plaingrad.api.seeds import direction_type
+from plaingrad.api.seeds import direction_type, of_numpy
 from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.kinds import NUMBER, kind_of
@@ -168,7 +168,7 @@ def linearize(
                 raise
     given = kept(primals)  # as they are before `f` changes them
     y, pullback = vjp(f, *primals, tier=tier)
-    structure, leaves = structure_of(y, as_real=True)
+    structure, leaves = of_numpy(*structure_of(y, as_real=True))
     transposed: list[Callable[..., Any]] = []
 
     def transpose() -> Callable[..., Any]:

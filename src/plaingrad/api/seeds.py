@@ -10,7 +10,7 @@ import numpy as np
 from plaingrad import number_classes
 from plaingrad.api.leaves import Leaf, described
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.errors import NonScalarOutputError
+from plaingrad.errors import ArgumentError, NonScalarOutputError
 
 
 def unit_cotangent(y: Any, f: Any) -> Any:
@@ -47,11 +47,30 @@ def unit_cotangent(y: Any, f: Any) -> Any:
     )
 
 
+def check_is_numpys(x: Any) -> None:
+    """Refuse an array of another system, whose elements have no directions of their own here."""
+    if number_classes.system_of(x) is not None:
+        raise ArgumentError(
+            f"Jacobians, Hessians and linear maps are of numbers and arrays of NumPy, not of a {type(x).__name__}.\n"
+            "  To go on: take an array of NumPy and make the other of it inside the function; grad, vjp, jvp and hvp "
+            "take both.\n  See docs: errors#argument"
+        )
+
+
+def of_numpy(structure: Any, leaves: Any) -> tuple[Any, Any]:
+    """A structure and its leaves, which are refused if there is an array of another system among them."""
+    for leaf in leaves:
+        check_is_numpys(leaf.x)
+    return structure, leaves
+
+
 def unit_directions(leaves: Sequence[Leaf], start: int, count: int) -> dict[int, Any]:
     """Unit directions start ... start + count along a leading axis, by position of the leaf; zeros are left out.
 
     A leaf of n complex numbers has 2 n directions: first 1 for each of them, then i.
     """
+    for leaf in leaves:
+        check_is_numpys(leaf.x)
     dots: dict[int, Any] = {}
     begin = 0
     for leaf in leaves:
@@ -68,6 +87,7 @@ def unit_directions(leaves: Sequence[Leaf], start: int, count: int) -> dict[int,
 
 def seeds(y: Leaf) -> Iterator[Any]:
     """Weight 1 on each element of y in turn; then, if y is complex, weight i."""
+    check_is_numpys(y.x)
     for one in (1, 1j) if y.is_complex else (1,):
         for k in range(y.size):
             if y.is_array:

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.critical import exclusively
+from plaingrad.engine.calls import other_systems
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.meeting import is_holder
 from plaingrad.engine.calls.text_functions import CsvReader
@@ -176,6 +178,8 @@ class Access(Identities):
             if o.dtype.names is not None and self.calls.finds_active(o):
                 records.refuse_record(o)
             return o
+        if number_classes.known and number_classes.system_of(o) is not None:
+            return other_systems.elements(self, o)
         if kind_of(t) == ARRAY and lookup(t, "__iter__") is array_items.ITER:
             return array_items.elements(self, o)
         if o is self.calls.made:

@@ -14,7 +14,7 @@ import numpy as np
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import any_among, classes_of, is_among
 from plaingrad.critical import imported
-from plaingrad.engine.calls import specials
+from plaingrad.engine.calls import other_systems, specials
 from plaingrad.engine.calls.c_code import guarded, inspecting, integer_part, iterating
 from plaingrad.engine.calls.stop import stopped_if_active
 from plaingrad.engine.calls.users_rules import by_choice
@@ -240,6 +240,8 @@ def composed(calls: Calls, rule: Rule, f: Any) -> Any:
     is_numpys = array_classes.is_numpys(f)
 
     def composed(*args: Any, **kwargs: Any) -> Any:
+        if is_numpys and number_classes.known and other_systems.is_given(level, args):
+            return other_systems.given_to_others(level, f, args, kwargs)
         if is_numpys and (array_classes.among(args) or (kwargs and array_classes.among(kwargs.values()))):
             return subclasses.call(level, f, args, kwargs, calls.inside(definition), rule.mutates)
         if rule.mutates or any(map(is_concerned, args)) or any(map(is_concerned, kwargs.values())):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among
 from plaingrad.engine.calls import elsewhere
 from plaingrad.engine.compiled import core
@@ -77,6 +77,9 @@ def iterating(calls: Calls, f: Any) -> Any:
     on_heap = is_among(f, HEAP_FUNCTIONS)
     moves = is_among(f, MOVING_ONLY)
     compared = compared_at(f)
+    begins = (
+        2 if f is functools.reduce else None
+    )  # what is no iterable, though an array of a system can be one
 
     def over_elements(*args: Any, **kwargs: Any) -> Any:
         if on_heap and args and type(args[0]) is list:
@@ -86,8 +89,10 @@ def iterating(calls: Calls, f: Any) -> Any:
             args = tuple([items(calls, x) if k in compared else x for k, x in enumerate(args)])
         args = tuple(
             [
-                x if moves and (type(x) is list or type(x) is tuple) else safe(calls, x, only_functions)
-                for x in args
+                x
+                if (moves and (type(x) is list or type(x) is tuple)) or k == begins
+                else safe(calls, x, only_functions)
+                for k, x in enumerate(args)
             ]
         )
         if (moves or f is map) and not kwargs:
@@ -113,6 +118,8 @@ def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
     """`x` as C code may have it that iterates over it or calls it."""
     t = type(x)
     kind = kind_of(t)
+    if kind == NUMBER and number_classes.known and number_classes.system_of(x) is not None and x.ndim:
+        return calls.level._iterable(x)
     if kind == NUMBER or (kind == NOTHING and not callable(x)):
         if (t is bytes or t is bytearray or t is memoryview) and calls.level.texts.raw:
             texts.check_bytes(calls.level, x)

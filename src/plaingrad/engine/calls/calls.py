@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import number_classes, rulebook
+from plaingrad import number_classes, rulebook, systems
 from plaingrad.class_keys import is_among, is_own_key
-from plaingrad.engine.calls import elsewhere, rewritten_forms, specials, text_functions
+from plaingrad.engine.calls import elsewhere, rewritten_forms, specials, system_decision, text_functions
 from plaingrad.engine.calls.appliers import applier, compiled_by_numba, ufunc
 from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
@@ -147,8 +147,6 @@ class Calls(ObjectAccess):
         self.open = True
         self.memos.renew()
 
-    # -- the decision ----------------------------------------------------------------------------------------------
-
     def _make_prep(self) -> Callable[[Any], Any]:
         functions = self.functions
         prepared = self.prepared
@@ -183,14 +181,16 @@ class Calls(ObjectAccess):
     def _decide_function(self, f: FunctionType) -> Any:
         code, form = f.__code__, self.level.form
         key, functions = id(f), self.functions
-        rule, instead = None, rewritten_forms.find(f, code, form)
+        rule, of_system, instead = None, None, rewritten_forms.find(f, code, form)
         lasts = instead is not None  # no closure, and of a module: what is decided of it lasts
         if not lasts:
             instead = rewritten_forms.anew(f, code, form)
             if instead is None:
                 rule = rulebook.find(f) or array_classes.rule_of_implementation(f)
-                instead = self.without_rule(f) if rule is None else self.applier(rule, adopt.plain_form(f))
-            if rule is None:
+                of_system = system_decision.whole(self.level, f) if rule is None else None
+                plain = self.without_rule if rule is None else functools.partial(self.applier, rule)
+                instead = of_system or plain(f if rule is None else adopt.plain_form(f))
+            if rule is None and of_system is None:
                 rewritten_forms.keep(f, code, form, instead)
                 lasts = f in _settled
         # The table must not keep a closure, and what its cells hold, beyond its time: finalisers would come late.
@@ -245,6 +245,8 @@ class Calls(ObjectAccess):
                 return self.applier(rule, f)
         if t is np.ufunc:
             return ufunc(self, None, f)
+        if systems.imported() and (of_system := system_decision.decision(self.level, f)) is not None:
+            return of_system
         if isinstance(f, type):
             return self._decide_class(f)
         if cacheable and t in BUILTIN:
@@ -260,7 +262,7 @@ class Calls(ObjectAccess):
                 return self.prep(f.__self__)
             return self._bound(f.__objclass__.__dict__[f.__name__], f.__self__, f)
         if t is functools.partial:
-            return self._decide_partial(f)
+            return decided_partial(self, f)
         if t is LruCached:
             return self.memos.caller(f)
         if t is staticmethod or t is classmethod:
@@ -286,9 +288,7 @@ class Calls(ObjectAccess):
             return f  # the interpreter says so better
         if t.__module__.startswith("numba.") and type(getattr(f, "py_func", None)) is FunctionType:
             return compiled_by_numba(self, f)
-        if compilers.owns(t):
-            return compilers.elementwise(self.level, f)
-        return guarded(self, f)
+        return compilers.elementwise(self.level, f) if compilers.owns(t) else guarded(self, f)
 
     def _decide_class(self, cls: type) -> Any:
         """A class is called natively if its constructors are Python code or only move references."""
@@ -358,10 +358,6 @@ class Calls(ObjectAccess):
             self.bound.setdefault(t, {})[f.__name__] = decision
         return f if decision is None else MethodType(decision, owner)
 
-    def _decide_partial(self, f: functools.partial) -> Any:
-        inner = self.prep(f.func)
-        return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
-
     def applier(self, rule: Rule, f: Any) -> Any:
         """What to call instead of `f`, which has `rule`."""
         return applier(self, rule, f)
@@ -393,3 +389,9 @@ class Calls(ObjectAccess):
             return True
         outer = self.level.parent
         return outer is not PLAIN and outer.calls.finds_active(x)
+
+
+def decided_partial(calls: Calls, f: functools.partial) -> Any:
+    """What to call instead of a `functools.partial`."""
+    inner = calls.prep(f.func)
+    return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)

@@ -7,6 +7,7 @@ or is refused.
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from collections.abc import Callable
 from fractions import Fraction
@@ -17,7 +18,7 @@ import numpy as np
 
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_among, is_own_key, key_of
-from plaingrad.engine.calls import elsewhere, frames, specials
+from plaingrad.engine.calls import elsewhere, frames, other_systems, specials
 from plaingrad.engine.calls.c_code import guarded
 from plaingrad.engine.calls.meeting import Meeting
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
@@ -53,6 +54,8 @@ class ObjectAccess(Meeting):
         """o[k] where `o` is no list, tuple or array; k is met."""
         t = type(o)
         self.meet(o)
+        if number_classes.known and (system := other_systems.system_among(o, k)) is not None:
+            return other_systems.call(self.level, system, operator.getitem, (o, k), {})
         if isinstance(o, type):
             return o[k]
         method = lookup(t, "__getitem__")
@@ -72,6 +75,9 @@ class ObjectAccess(Meeting):
         """o[k] = v where `o` is no list or array; k is met."""
         t = type(o)
         self.meet(o)
+        if number_classes.known and (system := number_classes.system_of(o)) is not None:
+            other_systems.call(self.level, system, operator.setitem, (o, k, v), {})
+            return
         method = lookup(t, "__setitem__")
         if method is not None and type(method) is not FunctionType and kind_of(t) not in (MAPPING, SEQUENCE):
             rule = rulebook.find(method)
@@ -120,6 +126,8 @@ class ObjectAccess(Meeting):
     def _attr(self, o: Any, name: str) -> Any:
         t = type(o)
         kind = kind_of(t)
+        if kind == NUMBER and number_classes.known and (system := number_classes.system_of(o)) is not None:
+            return other_systems.attribute(self.level, system, o, name)
         if kind == NUMBER or kind == ARRAY:
             return self._number_attr(o, name, t, kind)
         adopt.adopt(t)
@@ -192,6 +200,11 @@ class ObjectAccess(Meeting):
     def _decide_method(self, o: Any, name: str, t: type) -> Any:
         if earlier_frames.is_generator(t) or (name == "__next__" and earlier_frames.is_iterator(t)):
             return self._generator_method(o, name)
+        if number_classes.known and (system := number_classes.system_of(o)) is not None:
+            if number_classes.find(type(found := getattr(o, name))) is not None or not callable(found):
+                return self.prep(self.attr(o, name))
+            f = other_systems.caller(self.level, system, other_systems.method_of(o, name), name)
+            return functools.partial(f, o)
         if is_heap(t) or t is type or issubclass(t, type) or t is super:
             adopt.adopt(t)
             if isinstance(o, type):

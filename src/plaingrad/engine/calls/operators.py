@@ -15,6 +15,7 @@ import numpy as np
 
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import entry_for, is_among, is_subclass
+from plaingrad.engine.calls import other_systems
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.operands import in_place_with_object, with_object
 from plaingrad.engine.compiled import core
@@ -103,6 +104,8 @@ class Operators(Identities):
         if kb == NUMBER and type(b) is not float and type(b) is not int:
             b = constant(self, b)
         if number_classes.known and (number_classes.is_own(a) or number_classes.is_own(b)):
+            if (system := other_systems.system_among(a, b)) is not None:
+                return other_systems.call(self, system, f, (a, b), {})
             if ARRAY not in (ka, kb):
                 return self._own_arithmetic(f, a, b)
             if self.is_active(a) or self.is_active(b):
@@ -127,6 +130,8 @@ class Operators(Identities):
 
     def _own_arithmetic(self, f: Any, *operands: Any) -> Any:
         """An operator on numbers that have arithmetic of their own."""
+        if (system := other_systems.system_among(*operands)) is not None:
+            return other_systems.call(self, system, f, operands, {})
         rule = numbers.OPERATORS.get(f)
         if rule is not None:
             return self.apply(rule, f, operands, {})
@@ -138,6 +143,10 @@ class Operators(Identities):
         """a op= b."""
         ta = type(a)
         ka = kind_of(ta)
+        if ka == NUMBER and number_classes.known and (system := number_classes.system_of(a)) is not None:
+            if system.mutable:
+                return other_systems.call(self, system, getattr(operator, name), (a, b), {})
+            return getattr(self, without_assignment(name))(a, b)
         if ka != OBJECT and is_heap(ta):
             method = lookup(ta, f"__{name.rstrip('_')}__")
             if is_own_method(method):

@@ -17,6 +17,7 @@ import numpy as np
 
 from plaingrad import number_classes, rulebook
 from plaingrad.class_keys import is_instance
+from plaingrad.engine.calls import other_systems
 from plaingrad.engine.calls.identities import Identities
 from plaingrad.engine.calls.meeting import runs_code
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, is_heap, kind_of
@@ -30,6 +31,7 @@ from plaingrad.engine.values.users_numbers import by_value, is_users
 from plaingrad.errors import RuleError
 from plaingrad.rewrite import PLAIN, in_force
 from plaingrad.rulebook import Rule
+from plaingrad.rules import other_systems as systems_rules
 from plaingrad.rules.numpy import objects
 
 UFUNCS = {  # what an operator on arrays is
@@ -46,6 +48,13 @@ CALLING_METHODS = frozenset(getattr(np, name) for name in (
     "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cbrt conjugate cos cosh degrees exp exp2 expm1 fabs fmod "
     "hypot log log10 log1p log2 radians rint sin sinh sqrt tan tanh"
 ).split())  # fmt: skip
+OF_SYSTEMS = (
+    systems_rules.run,
+    systems_rules.taken_in,
+    systems_rules.taken_out,
+    number_classes.copied,
+    number_classes.made,
+)
 LOOKED_AT = object()  # says that an argument is among the inputs now, or not active
 
 
@@ -82,6 +91,8 @@ class RuleApplication(Identities):
                     x = args[position]
                 if i is not None:
                     if number_classes.known and number_classes.is_own(x):
+                        if f not in OF_SYSTEMS and number_classes.system_of(x) is not None and rule.own:
+                            return other_systems.given_to_others(self, f, args, kwargs)
                         rule = rule_for(rule, f)
                     inputs.append((position, NumberSlot(i, x)))
             elif kind != NOTHING or is_heap(t):
@@ -143,7 +154,7 @@ class RuleApplication(Identities):
         inputs: list[Any],
     ) -> Any:
         """An argument that is neither a number nor a plain array: `LOOKED_AT`, or the result, if it has the say."""
-        x = args[position]
+        x = other_systems.checked_entries(self, rule, f, args[position])
         if (
             (kind == ARRAY and type(x) is not np.ndarray)
             or (kind == SEQUENCE and array_classes.among_entries(x))

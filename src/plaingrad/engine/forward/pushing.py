@@ -122,6 +122,9 @@ def stacked(each: list[Any]) -> Any:
     first = each[0]
     if first is None or all(y_dot is ZeroTangent or y_dot is NoTangent for y_dot in each):
         return ZeroTangent
+    found = number_classes.system_of(first) if number_classes.known else None
+    if found is not None:
+        return found.stacked([found.made(first, 0) if y_dot is ZeroTangent else y_dot for y_dot in each])
     if isinstance(first, (tuple, list)):
         return [stacked([y_dot[k] for y_dot in each]) for k in range(len(first))]
     if isinstance(first, dict):
@@ -136,6 +139,8 @@ def stacked(each: list[Any]) -> Any:
 
 def number_tangent(x_dot: Any, x: Any, lead: Any) -> Any:
     """`x_dot` as a tangent of the number `x`: real where `x` is, a Python float for a Python float."""
+    if lead and number_classes.known and number_classes.system_of(x) is not None:
+        return x_dot
     if isinstance(x_dot, np.ndarray) and not lead:
         x_dot = x_dot[()] if x_dot.ndim == 0 else np.sum(x_dot)
     if number_classes.known and not lead:

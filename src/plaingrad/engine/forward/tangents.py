@@ -163,7 +163,7 @@ class Tangents(Level):
         kind = kind_of(type(x))
         if slot is None:
             if kind == NUMBER:
-                return np.zeros(self.lead, type(x)) if self.lead else number_classes.zero(x)
+                return self._zero(x)
             if kind == ARRAY:
                 return np.zeros(self.lead + x.shape, x.dtype)
             if kind == NOTHING and isinstance(x, (int, np.integer)) and not isinstance(x, bool):
@@ -181,6 +181,13 @@ class Tangents(Level):
             return x
         x_dot = self.dot_at(slot, x)
         return self._filled(None, x) if x_dot is ZeroTangent else x_dot
+
+    def _zero(self, x: Any) -> Any:
+        """The zero tangent of a number, or of each of a chunk."""
+        system = number_classes.system_of(x) if self.lead and number_classes.known else None
+        if system is not None:
+            return system.stacked([number_classes.zero(x)] * self.lead[0])
+        return np.zeros(self.lead, number_type(x)) if self.lead else number_classes.zero(x)
 
     def computed(self, f: Callable[..., Any], *args: Any) -> Any:
         """f(*args), arithmetic on tangents, one level out and without warnings."""
@@ -238,7 +245,7 @@ class Tangents(Level):
             y_dot = self.index.get(id(y))
             if y_dot is not None:
                 return y_dot
-            return np.zeros(self.lead, number_type(y)) if self.lead else number_classes.zero(y)
+            return self._zero(y)
         if kind == ARRAY:
             if y.dtype.kind == "O":
                 return made.setdefault(id(y), self._tangent_of_objects(y, made))

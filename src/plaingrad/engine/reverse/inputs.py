@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.engine.calls.level import Level
 from plaingrad.engine.calls.opening import restore_errors
 from plaingrad.engine.compiled import core
@@ -114,7 +115,8 @@ class Inputs:
             x = float(x)
             kind = NUMBER
         if kind == NUMBER:
-            return self._fresh_number(x)
+            system = number_classes.system_of(x) if number_classes.known else None
+            return (x, None) if system is not None and not system.varies(x) else self._fresh_number(x)
         if kind == ARRAY and x.dtype.kind != "O":
             return self._fresh_array(x, name, as_real)
         if id(x) in memo:

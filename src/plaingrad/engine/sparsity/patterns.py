@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import number_classes, rulebook
 from plaingrad.define import pair_of
 from plaingrad.engine.calls.level import Level
 from plaingrad.engine.calls.rule_application import argument_at
@@ -32,6 +32,7 @@ from plaingrad.engine.sparsity.dependent_calls import Call, has_partial
 from plaingrad.engine.sparsity.index_sets import Ids, IndexSets
 from plaingrad.engine.values.fresh import has_attributes, put_field, rebuilt
 from plaingrad.engine.values.records import refuse_bits
+from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.tangents.fields import fields_of
@@ -89,6 +90,12 @@ class PatternLevel(Level):
 
     def add_number(self, x: Any) -> int:
         """File the fresh number `x` as active, with the empty set for now."""
+        if number_classes.system_of(x) is not None:
+            raise ArgumentError(
+                "patterns are those of numbers and arrays of NumPy; an array of PyTorch or JAX has none here.\n"
+                "  To go on: take an array of NumPy, and make the other of it inside the function.\n"
+                "  See docs: errors#argument"
+            )
         self.alive.append(x)  # first, so that no other object gets its identity
         self.index[id(x)] = 0
         if len(self.alive) % SWEEP_EVERY == 0:

@@ -16,7 +16,7 @@ from plaingrad import rulebook
 from plaingrad.class_keys import is_own_key
 from plaingrad.copying import shallow_copy
 from plaingrad.define import module_for, pair_of
-from plaingrad.engine.calls.rule_application import argument_at
+from plaingrad.engine.calls.rule_application import OF_SYSTEMS, argument_at
 from plaingrad.engine.compiled import core
 from plaingrad.engine.forward import pushing
 from plaingrad.engine.forward.forward import ForwardLevel
@@ -92,6 +92,8 @@ class JetLevel(ForwardLevel):
         self, rule: Rule, f: Any, args: Any, kwargs: dict[str, Any], inputs: Any, numbers: bool
     ) -> Any:
         """The primal, and the coefficients of the result filed under it."""
+        if f in OF_SYSTEMS:
+            missing_rule(f, "PyTorch and JAX have no Taylor coefficients: nest grad, jvp or hvp instead.")
         if self.known is not None and self._is_known(rule, args, kwargs):
             return filed(self, *self.known[3:], rule)
         if rule.kind == "scalar" and rule.partials and not kwargs:

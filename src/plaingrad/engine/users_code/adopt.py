@@ -26,7 +26,7 @@ from types import (
 )
 from typing import Any
 
-from plaingrad import number_classes, rulebook
+from plaingrad import number_classes, rulebook, systems
 from plaingrad.class_keys import is_among, is_own_key, is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine.compiled import FOR_ANY_LEVEL, core
@@ -53,6 +53,7 @@ UNTOUCHED = (
     "typing",
     "numbers",
     "fractions",
+    *[f"{root}." for root in systems.ROOTS],
 )  # modules whose classes only ask about types
 ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that compute as user code does
 LruCached = functools._lru_cache_wrapper

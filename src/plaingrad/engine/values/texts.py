@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import is_among
 from plaingrad.engine.memory.entries import items_of
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
@@ -83,6 +84,10 @@ class Texts(dict[str, float]):
 
     def remember(self, x: Any) -> None:
         """The number `x` is about to leave as text."""
+        if number_classes.known and number_classes.system_of(x) is not None:
+            for part in itertools.islice(numbers_in(x.tolist()), 1000):  # more are not printed
+                self.remember(part)
+            return
         for part in (x.real, x.imag) if isinstance(x, complex) else (x,):
             value = abs(float(part))
             if math.isfinite(value):
@@ -194,6 +199,15 @@ def is_near(table: dict[str, float], value: float, step: float) -> bool:
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def numbers_in(x: Any) -> Iterator[Any]:
+    """The numbers in nested lists."""
+    if isinstance(x, list):
+        for part in x:
+            yield from numbers_in(part)
+    else:
+        yield x
 
 
 def remember(level: Level, o: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.define import composed, higher_order, inspector, mover
 from plaingrad.rules.python.containers import enter_methods
 
@@ -37,13 +38,20 @@ def _native_reversed(sequence: Any) -> Any:
     return reversed(sequence)
 
 
+def is_of_other_system(x: Any) -> bool:
+    """Whether `x` is an array of PyTorch or JAX."""
+    return number_classes.system_of(x) is not None
+
+
 mover(_native_reversed)
+inspector(is_of_other_system)
 
 
 @composed(reversed)
 def reversed_(sequence: Any, /) -> Any:
     """The elements from the last to the first."""
-    return iter(list(sequence)[::-1]) if isinstance(sequence, np.ndarray) else _native_reversed(sequence)
+    is_array = isinstance(sequence, np.ndarray) or is_of_other_system(sequence)
+    return iter(list(sequence)[::-1]) if is_array else _native_reversed(sequence)
 
 
 _ABSENT: Any = object()

@@ -1,0 +1,336 @@
+"""PyTorch's tensors as values, and calls of its functions differentiated by its own autograd."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.errors import ChangedSinceError, MissingRuleError
+from plaingrad.systems.steps import Step, outputs
+
+#: Functions whose result has the shape or type of an argument, and no number of it.
+FORM_ONLY = frozenset(
+    "zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty "
+    "new_full new_tensor expand_as view_as reshape_as type_as".split()
+)
+
+
+#: Of a tensor: (its version then, the tensor in PyTorch's graph that has its numbers).
+LEAF = "_plaingrad_leaf"
+#: What the names of C functions that draw random numbers have in them.
+DRAWING = (
+    "dropout rand bernoulli multinomial normal rrelu uniform poisson gumbel attention lstm gru rnn".split()
+)
+
+
+class Torch:
+    """PyTorch."""
+
+    name = "PyTorch"
+    mutable = True
+
+    def varies(self, x: Any) -> bool:
+        """Whether `x` is a tensor of real or complex numbers."""
+        torch = _torch()
+        return isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex())
+
+    def cloned(self, x: Any) -> Any:
+        """A copy of `x`."""
+        return x.clone()
+
+    def copied(self, x: Any) -> Any:
+        """A new object for the tensor `x`, in the same memory, as views are."""
+        torch = _torch()
+        if x.requires_grad and not x.is_leaf:
+            with torch.enable_grad():
+                return x.view_as(x)
+        new = x.detach()
+        if LEAF in x.__dict__:
+            new.__dict__[LEAF] = x.__dict__[LEAF]
+        if type(x) is not torch.Tensor and isinstance(x, torch.nn.Parameter):
+            return torch.nn.Parameter(new, x.requires_grad)
+        return new.requires_grad_() if x.requires_grad else new
+
+    def made(self, x: Any, number: Any) -> Any:
+        """`number` as a tensor like `x`."""
+        torch = _torch()
+        if isinstance(number, torch.Tensor):
+            return number.detach() if number.dtype == x.dtype else number.detach().to(x.dtype)
+        if isinstance(number, np.ndarray):
+            return torch.as_tensor(number, dtype=x.dtype, device=x.device)
+        return torch.full_like(x.detach(), number)
+
+    def taken_in(self, x: Any, like: Any) -> Any:
+        """A number or array as a tensor."""
+        torch = _torch()
+        if isinstance(x, torch.Tensor):
+            return x
+        if like is None:
+            return torch.as_tensor(x, dtype=torch.complex128 if isinstance(x, complex) else torch.float64)
+        return torch.tensor(np.asarray(x), dtype=like.dtype, device=like.device)
+
+    def taken_out(self, x: Any, like: Any) -> Any:
+        """A tensor as a number or array like `like`."""
+        x = x.detach()
+        if isinstance(like, np.ndarray):
+            return np.array(x.cpu().numpy(), dtype=like.dtype)
+        return x.sum().item()
+
+    def run(self, step: Step, leaves: tuple[Any, ...]) -> Any:
+        """The step; if it is to be recorded, on tensors that require a gradient."""
+        torch = _torch()
+        before = torch.get_rng_state() if not step.derived and may_draw(step.f) else None
+        given = leaves if step.given is None else step.given
+        y = step.call(given) if not step.recording or step.given is not None else None
+        if step.recording:
+            with torch.inference_mode(False), torch.enable_grad(), _random_as(None if y is None else before):
+                inputs = in_graph(leaves)
+                z = step.call(inputs)
+            step.saved = inputs, outputs(z, self.varies), [(x, self.version(x)) for x in leaves]
+            if not step.derived:
+                self._check_recorded(step)
+            if y is None:
+                y = self._shown(step, leaves, z)
+        if y is not None and name_of(step.f) == "detach":
+            y = y.detach()
+        if before is not None and not torch.equal(before, torch.get_rng_state()):
+            step.random = before
+        return y
+
+    def _shown(self, step: Step, leaves: Any, z: Any) -> Any:
+        """What a plain call returns: in PyTorch's graph only if that is, and in memory that the graph has not.
+
+        So a program may write its tensors: what is recorded stays. A view is one of what the program has.
+        """
+        torch = _torch()
+        if torch.is_grad_enabled() and self._shows_graph(step, leaves):
+            return z
+        homes = {memory_of(x) for x in step.saved[0]}
+        if any(memory_of(part) in homes for part in outputs(z, self.varies)):
+            with torch.no_grad():
+                return step.call(leaves)
+        return _separate(z)
+
+    def is_array(self, x: Any) -> bool:
+        """Whether `x` is a tensor."""
+        return isinstance(x, _torch().Tensor)
+
+    def version(self, x: Any) -> Any:
+        """What changes when `x` is written, or given other memory."""
+        return version_of(x), x.data_ptr() if x.layout == _torch().strided else 0
+
+    def stacked(self, each: list[Any]) -> Any:
+        """Tensors of one shape along a new first axis."""
+        return _torch().stack(each)
+
+    def _check_recorded(self, step: Step) -> None:
+        if any(not z.requires_grad for z in step.saved[1]) and name_of(step.f) not in FORM_ONLY:
+            raise MissingRuleError(
+                f"`{name_of(step.f)}` of PyTorch is given differentiated numbers, and PyTorch records no derivative "
+                "for its result.\n  To go on: plaingrad.stop_gradient of the argument if none is meant; what PyTorch "
+                "takes for a constant, `torch.no_grad` inside its own functions say, has no derivative there.\n"
+                "  See docs: how-to/pytorch"
+            )
+
+    def _shows_graph(self, step: Step, leaves: tuple[Any, ...]) -> bool:
+        """Whether a plain call would return tensors that require a gradient."""
+        if name_of(step.f) == "detach":
+            return False
+        if any(x.requires_grad for x in leaves):
+            return True
+        torch = _torch()
+        if isinstance(step.f, torch.nn.Module) and any(p.requires_grad for p in step.f.parameters()):
+            return True
+        return any(x.requires_grad for x, _ in step.versions)
+
+    def pull(
+        self, step: Step, which: tuple[int, ...], bars: Any, leaves: Any, saved: bool
+    ) -> tuple[Any, ...]:
+        """x_bar by `torch.autograd.grad`."""
+        torch = _torch()
+        with torch.inference_mode(False), torch.enable_grad():
+            if saved and step.saved is not None:
+                inputs, ys, versions = step.saved
+                _check_versions(step, versions)
+                create = False
+            else:
+                inputs, ys = self._again(step, leaves)
+                create = True
+            chosen = [ys[k] for k in which]
+            weights = [_fit(bar, z) for bar, z in zip(bars, chosen, strict=True)]
+            pairs = [(z, bar) for z, bar in zip(chosen, weights, strict=True) if z.requires_grad]
+            found = _gradients([z for z, _ in pairs], inputs, [bar for _, bar in pairs], create)
+        _check_used(step, found, inputs)
+        return tuple(
+            [
+                torch.zeros_like(x) if d is None else d if create else d.detach()
+                for d, x in zip(found, leaves, strict=True)
+            ]
+        )
+
+    def _again(self, step: Step, leaves: Any) -> tuple[list[Any], list[Any]]:
+        _check_versions(step, ())
+        inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
+        with _random_as(step.random), _buffers_kept(step.f):
+            return inputs, outputs(step.again(inputs), self.varies)
+
+    def push(self, step: Step, leaves: Any, dots: Any, places: tuple[int, ...]) -> tuple[Any, ...]:
+        """y_dot as the derivative of the pullback by its cotangent, in which it is linear."""
+        torch = _torch()
+        with torch.inference_mode(False), torch.enable_grad():
+            inputs, ys = self._again(step, leaves)
+            if not ys:
+                return ()
+            weights = [torch.zeros_like(z).requires_grad_() for z in ys]
+            pairs = [(z, u) for z, u in zip(ys, weights, strict=True) if z.requires_grad]
+            at = [inputs[k] for k in places]
+            bars = _gradients([z for z, _ in pairs], at, [u for _, u in pairs], True)
+            _check_used(step, bars, at)
+            given = [(bar, _fit(dot, bar)) for bar, dot in zip(bars, dots, strict=True) if is_varying(bar)]
+            found = _gradients([bar for bar, _ in given], weights, [dot for _, dot in given], True)
+            return tuple([torch.zeros_like(z) if d is None else d for d, z in zip(found, ys, strict=True)])
+
+
+def _torch() -> Any:
+    return sys.modules["torch"]
+
+
+def name_of(f: Any) -> str:
+    """The name of a function, for messages."""
+    return getattr(f, "__name__", None) or type(f).__qualname__
+
+
+def may_draw(f: Any) -> bool:
+    """Whether a function may draw random numbers."""
+    name = getattr(f, "__name__", None)
+    return type(f) not in C_FUNCTIONS or any(part in name for part in DRAWING)
+
+
+def version_of(x: Any) -> int:
+    """How often the memory of a tensor was written; a tensor of inference mode does not count."""
+    return 0 if x.is_inference() else x._version
+
+
+def in_graph(leaves: Any) -> list[Any]:
+    """The tensors that stand for `leaves` in PyTorch's graph, each another one."""
+    found: list[Any] = []
+    for x in leaves:
+        leaf = leaf_of(x)
+        if any(leaf is other for other in found):
+            leaf = leaf.view_as(leaf) if x.requires_grad else leaf.detach().requires_grad_()
+        found.append(leaf)
+    return found
+
+
+C_FUNCTIONS = frozenset((BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType))
+
+
+def leaf_of(x: Any) -> Any:
+    """The tensor that stands for `x` in PyTorch's graph: `x` itself if it is in one, else a copy, kept with it."""
+    if x.requires_grad:
+        return x
+    kept = x.__dict__.get(LEAF)
+    if kept is None or kept[0] != version_of(x):
+        kept = x.__dict__[LEAF] = version_of(x), x.detach().clone().requires_grad_()
+    return kept[1]
+
+
+@contextmanager
+def _random_as(state: Any) -> Iterator[None]:
+    """Random numbers as from `state`, and afterwards as if none had been drawn; None: as they come."""
+    if state is None:
+        yield
+        return
+    torch = _torch()
+    now = torch.get_rng_state()
+    torch.set_rng_state(state)
+    try:
+        yield
+    finally:
+        torch.set_rng_state(now)
+
+
+@contextmanager
+def _buffers_kept(f: Any) -> Iterator[None]:
+    """The buffers of a module stay what they are when it is called again."""
+    held = (
+        [(x, x.detach().clone()) for x in f.buffers()]
+        if isinstance(f, _torch().nn.Module) and f.training
+        else []
+    )
+    try:
+        yield
+    finally:
+        with _torch().no_grad():
+            for x, was in held:
+                x.copy_(was)
+
+
+def is_varying(x: Any) -> bool:
+    """Whether a tensor is in PyTorch's graph."""
+    return x is not None and x.requires_grad
+
+
+def memory_of(x: Any) -> int:
+    """Where the memory of a tensor begins; 0 if it has none, or no plain one."""
+    return x.untyped_storage().data_ptr() if x.layout is _torch().strided else 0
+
+
+def _separate(y: Any) -> Any:
+    """Copies of the tensors in a result; the graph has others."""
+    torch = _torch()
+    if isinstance(y, torch.Tensor):
+        inside = y.detach()
+        new = inside.clone()
+        if y.is_floating_point() or y.is_complex():
+            new.__dict__[LEAF] = version_of(new), inside.requires_grad_()
+        return new
+    if isinstance(y, dict):
+        return {key: _separate(part) for key, part in y.items()}
+    if isinstance(y, (list, tuple)):
+        parts = [_separate(part) for part in y]
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    return y
+
+
+def _fit(bar: Any, z: Any) -> Any:
+    bar = bar if bar.dtype == z.dtype else bar.to(z.dtype)
+    return bar if bar.shape == z.shape else bar.expand_as(z)
+
+
+def _gradients(ys: list[Any], xs: list[Any], bars: list[Any], create: bool) -> Any:
+    if not ys or not xs:
+        return [None] * len(xs)
+    try:
+        return _torch().autograd.grad(ys, xs, bars, retain_graph=True, create_graph=create, allow_unused=True)
+    except RuntimeError as error:
+        if "is not implemented" not in str(error) and "modified by an inplace" not in str(error):
+            raise
+        raise MissingRuleError(
+            f"PyTorch gives no derivative: {error}.\n  See docs: how-to/pytorch"
+        ) from error
+
+
+def _check_used(step: Step, found: Any, inputs: Any) -> None:
+    if step.derived or name_of(step.f) in FORM_ONLY or all(d is not None for d in found):
+        return
+    raise MissingRuleError(
+        f"`{name_of(step.f)}` of PyTorch is given a differentiated argument for which PyTorch has no derivative.\n"
+        "  To go on: plaingrad.stop_gradient of it, if it does not matter.\n  See docs: how-to/pytorch"
+    )
+
+
+def _check_versions(step: Step, versions: Any) -> None:
+    changed = step.changed is not None or any(
+        version_of(x) != version[0] for x, version in versions if x.requires_grad
+    )
+    if changed:
+        raise ChangedSinceError(
+            f"a tensor that was given to `{name_of(step.f)}` was written before its derivative was taken.\n"
+            "  To go on: write into a copy (`x.clone()`).\n  See docs: how-to/pytorch"
+        )
