@@ -166,6 +166,12 @@ def snapshot_of(f: Any) -> Snapshot | None:
 class StandIn(CPUDispatcher):
     """A dispatcher that is typed, not compiled, where a program that calls it is typed by our front end."""
 
+    __module__ = CPUDispatcher.__module__  # the plain tier tells compiled functions by it
+
+    @property
+    def _reduce_class(self) -> Any:
+        return CPUDispatcher
+
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """As Numba's, which compiles the function to know what it returns."""
         if not (self._can_compile and is_typed_here(self.targetdescr.typing_context)):
