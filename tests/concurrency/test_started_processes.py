@@ -388,6 +388,23 @@ def test_two_threads_and_nothing_is_left(tmp_path):
         thread.join()
     assert sorted(found) == [(0, pytest.approx(3.0)), (1, pytest.approx(12.0))]
 
+    def of_threads(x):
+        def one(k):
+            here, there = mp.Pipe()
+            with started(lambda: there.send(there.recv() * x)):
+                here.send(x * k)
+                results.append(here.recv())
+
+        results = []
+        threads = [threading.Thread(target=one, args=(k,)) for k in (1.0, 2.0, 3.0)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(results)
+
+    assert plaingrad.grad(of_threads)(2.0) == 24.0
+
     def pids(x):
         here, there = mp.Pipe()
         with started(lambda: there.send((there.recv() ** 2, os.getpid()))):

@@ -19,7 +19,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from plaingrad.critical import imported
+from plaingrad.critical import exclusively, imported, shared_lock
 from plaingrad.engine.communication.messages import given, got
 from plaingrad.engine.communication.other_processes import (
     carries_active,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0  # seconds for a child to make its keeper before it is ended
 
+_lock = shared_lock()
 _of_levels: weakref.WeakKeyDictionary[Level, Any] = weakref.WeakKeyDictionary()
 _children: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by process
 
@@ -50,13 +51,17 @@ def members() -> Any:
     return imported("plaingrad.rules.processes.members")
 
 
-def forked_step(kin: Any, child: Any, first: int) -> Any:
-    """The step for a process that is started."""
-    return imported("plaingrad.engine.communication.forked").Forked(kin, child, first)
+def steps() -> Any:
+    """The module of the steps for a process that is started."""
+    return imported("plaingrad.engine.communication.forked")
 
 
 def kin_of(level: Level) -> Any:
     """The processes of the derivative that `level` takes."""
+    return exclusively(_lock, _kin_of, level)
+
+
+def _kin_of(level: Level) -> Any:
     found = _of_levels.get(level)
     if found is None or found.run is not level.patched:
         depth, outer = 0, level.parent
@@ -64,18 +69,6 @@ def kin_of(level: Level) -> Any:
             depth, outer = depth + 1, outer.parent
         found = _of_levels[level] = family().Kin(level.patched, depth)
     return found
-
-
-def exchanged(level: Level, exchange: Any, xs: list[Any]) -> None:
-    """Record that xs leave."""
-    level.by_exchange(xs, [], exchange)
-    note_first(exchange)
-
-
-def note_first(exchange: Any) -> None:
-    """Remember where the way back will end."""
-    if exchange.kin.first is None:
-        exchange.kin.first = exchange
 
 
 # -- starting processes ------------------------------------------------------------------------------------------------
@@ -108,7 +101,8 @@ def start_process(level: Level, start: Any) -> Callable[..., Any]:
             child = _children[process] = members().Child(process, where())
             weakref.finalize(child, child.wire.close)
             process.run = run_in_child(level, child, process.run)
-        exchanged(level, forked_step(kin, child, getattr(level, "new_index", int)()), [])
+        first = child.firsts[kin.depth] = getattr(level, "new_index", int)()
+        level.by_exchange([], [], steps().Forked(kin, child, first))
         kin.children.append(weakref.ref(child))
         try:
             further_out(level, start, process)
@@ -147,7 +141,10 @@ class Keeper:
     def __init__(self, level: Level, child: Any) -> None:
         self.levels: list[Any] = []  # by depth
         while level is not PLAIN:
-            kin_of(level).clear()
+            kin = kin_of(level)
+            kin.clear()
+            beyond = getattr(level, "new_index", int)()
+            level.by_exchange([], [], steps().Begun(kin, child, child.firsts[kin.depth], beyond))
             self.levels.insert(0, level)
             level = level.parent  # type: ignore[assignment]
         self.here = members().become(child.address, child.end)
@@ -304,7 +301,7 @@ def enveloped(level: Level, f: Any, x: Any) -> Any:
     if not level.calls.finds_active(xs):
         refuse_process(level, f, x)
     left = family().Left(kin, (here.address, next(here.messages)), len(xs))
-    exchanged(level, left, xs)
+    level.by_exchange(xs, [], left)
     numbers = imported("plaingrad.rules.mpi.numbers")
     structure = numbers.taken_apart(x)[0]
     x = numbers.with_numbers(structure, further_out(level, family().as_they_are, xs))
@@ -334,7 +331,6 @@ def arrived(level: Level, f: Any, *args: Any, **kwargs: Any) -> Any:
     nth, kin.count = kin.count, kin.count + 1
     came = family().Came(kin, x.key, nth, x.dots)
     value = got(level, x.x, [], lambda counts: came)
-    note_first(came)
     kin.taken.append((x.key, here.address, nth))  # only now: whoever is listed here answers on the way back
     return value
 

@@ -31,7 +31,7 @@ class Kin:
         taken: the messages that have arrived here: key, who took it, which of theirs it is.
         count: how many have arrived.
         first: the exchange that was recorded first; the way back ends town().
-        shadow: the cotangents of the way back that is under way.
+        shadow: what tells the way back that was begun last from others: a part of its cotangents.
         passes: how many there were.
         takers: who took each message, by key, in this way back.
         silent: processes that have ended early and whose messages nobody took.
@@ -48,7 +48,6 @@ class Kin:
         self.children: list[Any] = []
         self.taken: list[Any] = []
         self.count = 0
-        self.first: Any = None
         self.shadow: Any = None
         self.takers: dict[Any, list[Any]] = {}
         self.silent: set[Address] = set()
@@ -143,8 +142,8 @@ def met(kin: Kin, shadow: Any) -> None:
     """A way back with cotangents `shadow` comes by; if it has just begun, all processes begin theirs."""
     if own().is_kept and kin.shadow is not None:
         return
-    if kin.shadow is not shadow:
-        kin.shadow = shadow
+    if kin.shadow is not shadow.owned:
+        kin.shadow = shadow.owned
         begin(kin, kin.passes + 1)
 
 
@@ -211,7 +210,6 @@ class Left(Exchange):
         found = []
         for taker, nth in takers_of(self.kin, self.key):
             found.append(receive(about_bars(self.kin, self.key, taker, nth), self.kin, taker))
-        passed_by(self.kin, self)
         return summed(found, self.count)
 
     def push(self, dots: list[Any]) -> list[Any]:
@@ -233,7 +231,6 @@ class Came(Exchange):
     def pull(self, bars: list[Any]) -> list[Any]:
         """To the process that has sent it."""
         post(self.key[0], about_bars(self.kin, self.key, own().address, self.nth), bars)
-        passed_by(self.kin, self)
         return []
 
     def push(self, dots: list[Any]) -> list[Any]:
@@ -241,10 +238,4 @@ class Came(Exchange):
         return self.dots
 
 
-def passed_by(kin: Kin, exchange: Any) -> None:
-    """The way back has passed an exchange; after the first one it is over."""
-    if exchange is kin.first:
-        kin.shadow = None
-
-
-mover(met, takers_of, about_bars, passed_by, name_of)
+mover(met, takers_of, about_bars, name_of)

@@ -65,6 +65,7 @@ class Child:
         end: its end of the connection, until it has begun.
         wire: this end.
         is_kept: its derivatives live on when it ends.
+        firsts: by the depth of the level, what was active when it was to be started has an index below this.
         is_lost: it has ended without.
     """
 
@@ -74,6 +75,7 @@ class Child:
         mine, self.end = connection.Pipe()
         self.wire = Wire(mine)
         self.is_kept = self.is_lost = False
+        self.firsts: dict[int, int] = {}
         here.is_related = True
         here.down[self.address] = self
 
@@ -131,7 +133,7 @@ class Member:
 
     def ends(self) -> list[Any]:
         """The connections on which messages may arrive."""
-        found = [child.wire.end for child in self.down.values() if not child.is_lost]
+        found = [child.wire.end for child in list(self.down.values()) if not child.is_lost]
         return [*found, self.up.end] if self.is_kept and self.up is not None else found
 
     def listen(self, seconds: float | None) -> bool:
@@ -148,7 +150,7 @@ class Member:
         except (EOFError, OSError):
             if self.up is not None and end is self.up.end:
                 os._exit(0)  # nobody can ask for a derivative any more
-            for child in self.down.values():
+            for child in list(self.down.values()):
                 if child.wire.end is end:
                     child.is_lost = True
             return
