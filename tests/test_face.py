@@ -49,7 +49,7 @@ def test_completion_is_an_extra():
 def test_dependency_groups_are_for_those_who_work_on_it_and_extras_for_users():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
-    assert set(extras) == {"scipy", "native", "completion", "mpi", "dask", "demo"}
+    assert set(extras) == {"scipy", "native", "completion", "mpi", "dask", "ray", "demo"}
     assert not any("pytest" in requirement for extra in extras.values() for requirement in extra)
     program = [sys.executable, str(ROOT / ".ci" / "groups.py")]
     said = subprocess.run([*program, "test", "docs"], capture_output=True, text=True, check=True).stdout.split()

@@ -94,7 +94,7 @@ class JetLevel(ForwardLevel):
         """The primal, and the coefficients of the result filed under it."""
         if f in OF_SYSTEMS:
             missing_rule(f, "PyTorch and JAX have no Taylor coefficients: nest grad, jvp or hvp instead.")
-        if self.known is not None and self._is_known(rule, args, kwargs):
+        if self.known is not None and self.is_known(rule, args, kwargs):
             return filed(self, *self.known[3:], rule)
         if rule.kind == "scalar" and rule.partials and not kwargs:
             return (self.push_numbers if numbers else self.push_row)(rule, f, args, inputs)
@@ -104,7 +104,8 @@ class JetLevel(ForwardLevel):
             return self.push_bilinear(rule, f, args, kwargs, inputs)
         return self.push_full(rule, f, args, kwargs, inputs)
 
-    def _is_known(self, rule: Rule, args: Any, kwargs: dict[str, Any]) -> bool:
+    def is_known(self, rule: Rule, args: Any, kwargs: dict[str, Any]) -> bool:
+        """Whether the coefficients of this call are those that are being found: a rule that calls its function."""
         known, known_args, known_kwargs = self.known[:3]
         return (
             known is rule
