@@ -65,6 +65,7 @@ TOPICS = {
     "scipy.special: other functions": ("scipy/",),
     "pandas": ("pandas/",),
     "bottleneck": ("bottleneck",),
+    "matplotlib": ("matplotlib",),
     "pydantic": ("pydantic",),
 }
 # As in `Fraction._operator_fallbacks.<locals>.forward`, whose name is `__add__`.

@@ -726,7 +726,7 @@ def test_a_preferred_mode_is_followed_by_jacobian():
 
 
 def test_a_mode_that_does_not_exist_is_refused():
-    with pytest.raises(ArgumentError, match='"forward" or "reverse"'):
+    with pytest.raises(ArgumentError, match='"forward", "reverse" or "checkpoint"'):
         prefer_mode("sideways")
 
 

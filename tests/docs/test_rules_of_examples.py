@@ -37,6 +37,7 @@ SAMPLES = {
     "slow_norm": [(np.array([3.0, 4.0]),)],
     "residual_is_small": [(1e-12, 1e-8)],
     "cube": [(1.5,)],
+    "response": [(2.0,), (-0.7,)],
     "clipped": [(0.5, APPROXIMATE)],
 }
 

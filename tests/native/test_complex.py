@@ -237,7 +237,7 @@ def test_a_function_without_complex_derivative_is_refused_and_has_wirtinger_deri
             derivative(turned, tier=tier)(0.3 + 0.2j)
     z = 0.3 + 0.2j
     for mode in ("forward", "reverse", "auto"):
-        found = wirtinger(turned, mode, tier="native")(z)
+        found = wirtinger(turned, mode=mode, tier="native")(z)
         np.testing.assert_allclose(found, (2 * z * z.conjugate(), z * z), rtol=1e-14)
 
 

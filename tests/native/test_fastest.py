@@ -199,7 +199,7 @@ def test_arguments_that_were_written_are_left_as_python_leaves_them():
         out = np.zeros(2)
         gradient = plaingrad.grad(written_until, tier=tier)
         np.testing.assert_array_equal(gradient(x, 3, out), [2.0, 3.0])
-        with pytest.raises(ZeroDivisionError, match="integer"):
+        with pytest.raises(ZeroDivisionError, match="zero"):
             gradient(x, 1, out)
         left.append(out)
     assert plaingrad.tiers_chosen(written_until)[-1].tier == "native"

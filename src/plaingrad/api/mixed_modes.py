@@ -96,10 +96,10 @@ def prefer_mode(mode: Mode, of: Callable[..., Any] | None = None) -> Callable[[F
         >>> jacobian(f)(3.0)
         [1.0, 6.0]
         >>> import statistics
-        >>> mean = prefer_mode("checkpoint", of=statistics.mean)
-        >>> grad(lambda x: statistics.mean([x, 3 * x]))(1.0)
+        >>> line = prefer_mode("checkpoint", of=statistics.linear_regression)
+        >>> grad(lambda x: statistics.linear_regression([0.0, 1.0], [x, 3 * x]).slope)(1.0)
         2.0
-        >>> remove_rule(statistics.mean)
+        >>> remove_rule(statistics.linear_regression)
     """
     if mode not in ("forward", "reverse", "checkpoint"):
         raise ArgumentError(
