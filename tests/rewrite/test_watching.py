@@ -9,6 +9,7 @@ TOLD = {
     "compared": lambda a, b: SEEN.append(("compared", a, b)),
     "divided": lambda a, b: SEEN.append(("divided", a, b)),
     "prep": lambda f: (SEEN.append(f), f)[1],
+    "method": lambda o, name: (SEEN.append((o, name)), o)[1],
 }
 
 

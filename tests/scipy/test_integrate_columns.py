@@ -73,3 +73,16 @@ def test_backwards_and_a_transient_that_is_too_short_for_a_grid():
     assert plaingrad.grad(stiff)(0.7) == pytest.approx(1.0 - math.exp(-2.0), rel=1e-4)
     few = lambda x: si.odeint(lambda y, t: -x * y, 1.0, [0.0, 1.0, 1.0], full_output=True)[0][-1, 0]
     assert plaingrad.grad(few)(0.7) == pytest.approx(-math.exp(-0.7), rel=1e-6)
+
+
+def test_a_right_side_that_jumps_at_a_time_of_the_solution():
+    def level(y, t, x):
+        return [-y[0] + (x if t < 1.0 else 0.0)]
+
+    found = plaingrad.grad(lambda x: last(level, x))(0.7)
+    assert found == pytest.approx(math.exp(-1.0) - math.exp(-2.0), rel=1e-7)
+
+    def stairs(y, t, x):
+        return [x * [1.0, 3.0, 7.0, 2.0, 5.0, 4.0][min(int(t), 5)]]
+
+    assert plaingrad.grad(lambda x: last(stairs, x))(0.7) == pytest.approx(4.0, rel=1e-6)

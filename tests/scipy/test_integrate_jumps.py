@@ -130,3 +130,33 @@ def test_exceptions_of_the_integrand_come_through():
 
     with pytest.raises(Stop):
         plaingrad.grad(lambda p: quad(stopping, 0, 1, args=(p,)))(0.4)
+
+
+class Profile:
+    def __init__(self, edge):
+        self.edge = edge
+
+    def __call__(self, x):
+        return self.height(x) * self.table(x)
+
+    def height(self, x):
+        return self.edge if x < 0.5 else 2.0 * self.edge
+
+    def table(self, *place):
+        return self.weight(*place)
+
+    def weight(self, x):
+        return 1.0 if 0.3 < x < self.edge else 0.0
+
+
+def test_what_methods_and_calls_with_stars_compare_is_seen():
+    def area(p):
+        return quad(Profile(p), 0, 2)
+
+    def area_of_a_method(p):
+        profile = Profile(p)
+        return quad(lambda x: profile.height(x) * profile.table(x), 0, 2)
+
+    # p (0.5 - 0.3) + 2 p (p - 0.5), whose derivative is 4 p - 0.8
+    for f in (area, area_of_a_method):
+        assert plaingrad.grad(f)(1.3) == pytest.approx(4.4, rel=1e-7)

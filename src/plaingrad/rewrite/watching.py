@@ -22,6 +22,9 @@ ACTIONS = {
     "BINARY_OP": ("divided",),
     "CALL": ("call",),
     "CALL_KW": ("call",),
+    "CALL_FUNCTION_EX": ("call_function_ex",),
+    "LOAD_METHOD": ("load_method",),
+    "LOAD_ATTR": ("load_attr",),
     "KW_NAMES": ("call",),
     "PRECALL": ("call",),
 }
@@ -46,6 +49,8 @@ class Watching(Rewriting):
     def made_of(self, i: int) -> bytes | None:
         """The instruction itself, if it is not one of those above and no jump."""
         name, arg = self.instructions[i]
+        if name == "LOAD_ATTR" and not (self.version.method_bit and arg & 1):
+            return encoded(name, arg)
         return None if name in ACTIONS or name in JUMPS else encoded(name, arg)
 
     def action(self, name: str) -> tuple[str, ...]:
@@ -55,6 +60,19 @@ class Watching(Rewriting):
     def level_attribute(self, name: str) -> None:
         """Push a function that is called."""
         self.const(self.told[name])
+
+    def load_attr(self, i: int) -> None:
+        """Load a method, of what is said to have it."""
+        self.hook("method", 1, self.code.co_names[self.instructions[i][1] >> self.version.method_bit])
+        self.keep(i)
+
+    load_method = load_attr
+
+    def call_function_ex(self, i: int) -> None:
+        """Ask for the function below the tuple and the dictionary of its arguments."""
+        above = 1 if self.version.ex_keywords else self.instructions[i][1] & 1
+        self.hook_at("prep", 2 + above + (not self.version.null_first))
+        self.keep(i)
 
     def tell(self, name: str) -> None:
         """Call a function with the two operands at the top, which stay there."""
@@ -78,7 +96,7 @@ class Watching(Rewriting):
 
 def watching(code: CodeType, told: dict[str, Any]) -> CodeType:
     """`code` that calls told["compared"](a, b) before it compares a with b, told["divided"](a, b) before a // b and
-    a % b, and instead of a function f, unless that is a method, told["prep"](f)."""
+    a % b; instead of a function f told["prep"](f), and the method of told["method"](o, name) instead of o's."""
     known = _MADE.get(id(code))
     if known is not None and known[0]() is code and known[1] is told:
         return known[2]

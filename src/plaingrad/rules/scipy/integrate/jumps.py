@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from contextvars import ContextVar
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -144,34 +144,51 @@ SWITCHES: dict[Any, Any] = {
 @mover
 def followed(f: Any) -> Any:
     """What to call instead of f: the same, which tells what it compares."""
-    t = type(f)
-    if t is FunctionType:
-        told = SWITCHES.get(f)
-        if told is None and not f.__module__.startswith(("plaingrad.", "numpy")) and rulebook.find(f) is None:
-            return derivatives.watched(f, CALLED)
-        return f if told is None else told
-    if t is MethodType and type(f.__func__) is FunctionType:
-        return MethodType(followed(f.__func__), f.__self__)
-    try:
-        return SWITCHES.get(f, f)
-    except TypeError:  # no hash
-        return f
+    return watched(f, followed_function)
 
 
 @mover
-def watched(f: Any) -> Any:
-    """The integrand as code that tells what it compares; itself where it is no Python function."""
+def followed_function(f: Any) -> Any:
+    """The same of a Python function: not of those that are not the program's."""
+    told = SWITCHES.get(f)
+    module = f.__module__
+    is_theirs = type(module) is str and module.startswith(("plaingrad.", "numpy"))
+    if told is None and not is_theirs and rulebook.find(f) is None:
+        return derivatives.watched(f, CALLED)
+    return f if told is None else told
+
+
+@mover
+def integrand(f: Any) -> Any:
+    """The integrand as code that tells what it compares."""
+    return derivatives.watched(f, CALLED)
+
+
+@mover
+def watched(f: Any, of_function: Any = integrand) -> Any:
+    """f with what `of_function` makes of the Python function behind it; itself where there is none."""
     t = type(f)
     if t is FunctionType:
-        return derivatives.watched(f, CALLED)
+        return of_function(f)
     if t is MethodType:
-        return MethodType(watched(f.__func__), f.__self__)
+        return MethodType(watched(f.__func__, of_function), f.__self__)
     if t is functools.partial:
-        return functools.partial(watched(f.func), *f.args, **f.keywords)
+        return functools.partial(watched(f.func, of_function), *f.args, **f.keywords)
+    if isinstance(f, type) or t.__module__.startswith(("plaingrad.", "numpy", "scipy")):
+        return SWITCHES.get(f, f) if t.__hash__ is not None else f
+    call = next((vars(cls)["__call__"] for cls in t.__mro__ if "__call__" in vars(cls)), None)
+    if type(call) is FunctionType:
+        return MethodType(followed_function(call), f)
     return SWITCHES.get(f, f) if t.__hash__ is not None else f
 
 
-CALLED = {"compared": compared, "divided": divided, "prep": followed}
+@mover
+def method(o: Any, name: str) -> Any:
+    """An object with what is called instead of a method of o."""
+    return SimpleNamespace(**{name: followed(getattr(o, name))})
+
+
+CALLED = {"compared": compared, "divided": divided, "prep": followed, "method": method}
 
 
 @mover

@@ -122,8 +122,12 @@ def defects(y: Any, slopes: Any, h: Any) -> Any:
 
 
 @plainly
-def plain_times(t: Any) -> list[float]:
-    """Times as SciPy hands them to a right-hand side."""
+def plain_times(marks: Any) -> list[float]:
+    """Times of all nodes but the first, as SciPy hands them to a right-hand side, which may jump where a panel ends: the
+    last of each panel is inside."""
+    t, lengths = nodes_of(marks)[1:], np.diff(marks)
+    ends = t[STAGES - 1 :: STAGES]
+    ends -= np.sign(lengths) * (4.0 * np.spacing(np.abs(ends)) + 1e-12 * np.abs(lengths))
     return t.tolist()
 
 
@@ -135,7 +139,7 @@ def values(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
 def values_definition(function: Any, f: Any, marks: Any, known: Any, y0: Any) -> Any:
     """The same, with derivatives in y0 and in all that f depends on."""
     y = values_outside(function, f, marks, known, y0)
-    times, h = plain_times(nodes_of(marks)[1:]), np.diff(marks)
+    times, h = plain_times(marks), np.diff(marks)
     at_once = takes_columns(f, times, fresh(y[1:]))
     matrices: Any = None
     for _ in range(ordered()):
