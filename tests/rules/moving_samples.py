@@ -739,6 +739,7 @@ INTERNAL = {
     "_is_converted": lambda x: complex(x) * x,
     "_made_of": lambda x: tuple.__new__(tuple, [x, 2.0]),
     "imported": lambda x: np.from_dlpack(Exporting()) * x,
+    "is_of_other_system": lambda x: list(reversed(np.array([x, 2.0]))),
     "_native_reversed": lambda x: list(reversed([x, 2.0])),
     "_run": lambda x: contextvars.copy_context().run(lambda y: x * y, x),
     "_method_call": lambda x: operator.methodcaller("get")(Holder(x)),
