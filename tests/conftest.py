@@ -30,7 +30,7 @@ hypothesis.settings.load_profile("plaingrad")
 # What the version of CPython decides in the native tier is in VERSIONED; the rest is LLVM's. Rules are formulas, and the
 # derivative operators, what extends them and the pages stand on the engine, which is tested whole.
 SAMPLED = (
-    *("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate"),
+    *("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate", "features"),
     *("test_house.py", "test_examples.py", "test_gallery.py", "test_benchmarks.py", "test_cli_coverage.py"),
     *("test_testing.py", "test_testing_of_cotangents.py", "test_singular_points.py", "test_optimizers.py"),
 )
