@@ -105,11 +105,13 @@ CASES = [(operator, part) for operator in OPERATORS for part in (scalars, arrays
 @pytest.mark.parametrize(("operator", "part"), CASES)
 def test_what_comes_afterwards_has_its_derivative(operator, part):
     derived, right = OPERATORS[operator]
-    caught, inside, tracers = [], [], []
+    caught, inside, tracers, aimed = [], [], [], []
 
     def f(x):
         begin = len(tracers[0].places) if tracers else 0
         try:
+            if aimed:
+                aimed[0].aim()
             part(x)
         except Put:
             caught.append(True)
@@ -125,29 +127,38 @@ def test_what_comes_afterwards_has_its_derivative(operator, part):
         program()
         for _ in range(2):  # what is kept from one derivative to the next, of tracers too, is kept the second time
             tracers[:], inside[:] = [Tracer(None, keep=True, watched=is_engine)], []
-            tracer = tracers[0]
-            tracer.run(program)
+            recorded = tracers[0]
+            recorded.run(program)
         tracers.append(None)
         first = {}
-        for number, place in enumerate(tracer.places, 1):
+        for number, place in enumerate(recorded.places, 1):
             first.setdefault(place, number)
         errors = np.geterr()
         chances = random.Random(0)
         state = State((Length,), ())
         within = sorted({*first.values()} & {*inside})  # the rest is before and after what is caught
         chosen = chances.sample(within, min(len(within), PLACES // 4))
-        for at in [*chosen, *chances.sample(sorted(first.values()), PLACES - len(chosen))]:
+        others = chances.sample(sorted(first.values()), PLACES - len(chosen))
+        further = chances.sample(within, min(len(within), 40))  # until one is caught
+        for number, at in enumerate([*chosen, *others, *further]):
+            if caught and number >= PLACES:
+                break
             program()  # what is kept from one derivative to the next is as it was, and places have their numbers
             try:
-                Tracer(at, watched=is_engine).run(program)
+                # What one derivative keeps the next does not do: instructions of the part are counted from its start.
+                later = at - inside[0] if at in within else None
+                tracer = Tracer(at if later is None else None, watched=is_engine, later=later)
+                aimed[:] = [tracer]
+                tracer.run(program)
             except Put:
                 pass
             except AssertionError:
-                code, offset = tracer.places[at - 1]
-                raise AssertionError(f"wrong after {code.co_qualname} at {offset}, number {at}") from None
+                raise AssertionError(f"wrong after number {at}, where there was {recorded.places[at - 1]}") from None
+            finally:
+                aimed.clear()
             # A tracing function can raise between the entry of `np.errstate` and the block, where no signal comes.
             np.seterr(**errors)
             assert not state.differences(), at
 
     without_collection(everywhere)
-    assert caught or not inside
+    assert caught or len(inside) < 200  # where the core leaves so few instructions, none may be met

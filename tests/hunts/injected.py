@@ -59,6 +59,7 @@ class Tracer:
 
     Attributes:
         at: the numbers of the events at which `error` is raised.
+        later: how many events after `aim` was called it is raised.
         places: (code, offset) of every event, if they are wanted.
         raised: how often.
     """
@@ -70,11 +71,18 @@ class Tracer:
         lines: bool = False,
         keep: bool = False,
         watched: Callable[[CodeType], bool] = is_ours,
+        later: int | None = None,
     ) -> None:
         self.at = () if at is None else (at,) if isinstance(at, int) else at
         self.error, self.event, self.keep, self.watched = error, "line" if lines else "opcode", keep, watched
         self.count = self.raised = 0
+        self.later = later
         self.places: list[tuple[CodeType, int]] = []
+
+    def aim(self) -> None:
+        """Raise so many events from now as `later` says; once."""
+        if self.later is not None:
+            self.at, self.later = (self.count + self.later,), None
 
     def begin(self, frame: Any, event: str, arg: Any) -> Any:
         if not self.watched(frame.f_code):
