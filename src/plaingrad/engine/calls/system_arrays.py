@@ -13,7 +13,7 @@ import numpy as np
 
 from plaingrad import number_classes
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.rewrite import PLAIN
+from plaingrad.engine.values.nesting import outwards
 from plaingrad.systems.steps import constants
 from plaingrad.systems.tensors import version_of
 
@@ -38,11 +38,7 @@ WITHOUT_WRITING = frozenset(("requires_grad_", "rename_"))
 
 def is_active_anywhere(level: Level, x: Any) -> bool:
     """Whether the number or array `x` is active at this level or further out."""
-    while level is not PLAIN:
-        if id(x) in level.index:
-            return True
-        level = level.parent
-    return False
+    return any(id(x) in at.index for at in outwards(level))
 
 
 #: What PyTorch programs do with a detached tensor on its way out.
@@ -115,13 +111,11 @@ def note_written(root: Any) -> None:
 
 def file_as(level: Level, x: Any, new: Any) -> None:
     """Let `x` depend on the inputs as `new` does, which has its numbers."""
-    at = level
-    while at is not PLAIN:
+    for at in outwards(level):
         if id(new) in at.index:
             if id(x) not in at.index:
                 at.alive.append(x)
             at.index[id(x)] = at.index[id(new)]
-        at = at.parent
 
 
 def root_of(x: Any) -> Any:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import rulebook
+from plaingrad.engine.values.nesting import depth_of
 from plaingrad.errors import DeclinedError
-from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
 
 if TYPE_CHECKING:
@@ -85,15 +85,6 @@ def half_of(rule: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if outcome is NotImplemented:
         raise DeclinedError(rule.name, half)
     return outcome[0]
-
-
-def depth_of(level: Any) -> int:
-    """How many levels there are, this one and those further out."""
-    depth = 0
-    while level is not PLAIN:
-        level = level.parent
-        depth += 1
-    return depth
 
 
 def is_inside(f: Any, depth: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

@@ -7,7 +7,6 @@ caller waits: so every number that enters a task has a derivative here.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable
 from types import ModuleType
@@ -25,6 +24,7 @@ from plaingrad.engine.communication.other_processes import (
     refuse_process,
     refuse_result,
 )
+from plaingrad.engine.communication.per_derivative import PerDerivative
 from plaingrad.engine.refusals.refuse import missing_rule, refuse
 from plaingrad.errors import RoundTripError
 
@@ -47,15 +47,12 @@ class Begun:
         self.data: dict[Any, tuple[Any, Any]] = {}
 
 
-_of_levels: weakref.WeakKeyDictionary[Level, Begun] = weakref.WeakKeyDictionary()
+_begun = PerDerivative(lambda run, _: Begun(run))
 
 
 def begun_at(level: Level) -> Begun:
     """What was begun in the derivative that `level` takes."""
-    found = _of_levels.get(level)
-    if found is None or found.run is not level.patched:
-        found = _of_levels[level] = Begun(level.patched)
-    return found
+    return _begun.of(level)
 
 
 def key_of(future: Any) -> Any:

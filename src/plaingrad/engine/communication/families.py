@@ -27,7 +27,9 @@ from plaingrad.engine.communication.other_processes import (
     refuse_process,
     to_process,
 )
+from plaingrad.engine.communication.per_derivative import PerDerivative
 from plaingrad.engine.refusals.refuse import refuse, where
+from plaingrad.engine.values.nesting import depth_of
 from plaingrad.errors import PlaingradError, RoundTripError
 from plaingrad.rewrite import PLAIN, in_force
 
@@ -37,7 +39,6 @@ if TYPE_CHECKING:
 PATIENCE = 10.0  # seconds for a child to make its keeper before it is ended
 
 _lock = shared_lock()
-_of_levels: weakref.WeakKeyDictionary[Level, Any] = weakref.WeakKeyDictionary()
 _children: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by process
 
 
@@ -58,17 +59,10 @@ def steps() -> Any:
 
 def kin_of(level: Level) -> Any:
     """The processes of the derivative that `level` takes."""
-    return exclusively(_lock, _kin_of, level)
+    return exclusively(_lock, _kin.of, level)
 
 
-def _kin_of(level: Level) -> Any:
-    found = _of_levels.get(level)
-    if found is None or found.run is not level.patched:
-        depth, outer = 0, level.parent
-        while outer is not PLAIN:
-            depth, outer = depth + 1, outer.parent
-        found = _of_levels[level] = family().Kin(level.patched, depth)
-    return found
+_kin: PerDerivative[Any] = PerDerivative(lambda run, level: family().Kin(run, depth_of(level.parent)))
 
 
 # -- starting processes ------------------------------------------------------------------------------------------------
@@ -353,7 +347,7 @@ def ready_among(ends: list[Any]) -> list[Any]:
 
 def wait_for(level: Level, reader: Any) -> None:
     """Wait until something has arrived; what a child was refused is raised here meanwhile."""
-    kin = _of_levels.get(level)
+    kin = _kin.last(level)
     if kin is None or not kin.children or level.parent is not PLAIN:
         return
     here = members().own()

@@ -6,7 +6,6 @@ active there or not: so the ranks agree on what is exchanged on the way back. `r
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.communication.other_processes import active_in, further_out, refuse_text
+from plaingrad.engine.communication.per_derivative import PerDerivative
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.rewrite import PLAIN
+from plaingrad.engine.values.nesting import depth_of
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -36,15 +36,12 @@ class Messages:
         self.receiving: dict[int, Any] = {}
 
 
-_of_levels: weakref.WeakKeyDictionary[Level, Messages] = weakref.WeakKeyDictionary()
+_messages = PerDerivative(lambda run, _: Messages(run))
 
 
 def messages_of(level: Level) -> Messages:
     """The messages of the derivative that `level` takes."""
-    found = _of_levels.get(level)
-    if found is None or found.run is not level.patched:
-        found = _of_levels[level] = Messages(level.patched)
-    return found
+    return _messages.of(level)
 
 
 def key_of(level: Level, comm: Any, is_sent: bool, peer: int, tag: Any) -> Any:
@@ -52,10 +49,7 @@ def key_of(level: Level, comm: Any, is_sent: bool, peer: int, tag: Any) -> Any:
     counts = messages_of(level).counts
     place = imported("plaingrad.rules.mpi.channel").place_of(comm), is_sent, peer, tag
     counts[place] = counts.get(place, 0) + 1
-    depth, outer = 0, level.parent
-    while outer is not PLAIN:
-        depth, outer = depth + 1, outer.parent
-    return depth, tag, counts[place]
+    return depth_of(level.parent), tag, counts[place]
 
 
 def given(level: Level, f: Any, x: Any) -> list[Any]:

@@ -17,3 +17,8 @@ def outwards(level: Level) -> Iterator[Level]:
     while at is not PLAIN:
         yield at
         at = at.parent
+
+
+def depth_of(level: Any) -> int:
+    """How many levels there are, this one and those further out."""
+    return sum(1 for _ in outwards(level))
