@@ -9,7 +9,7 @@ PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
-# Of folders with many tests that are alike (PARTED in tests/conftest.py) a fifth runs here, the others in CI.
+# Of what has many tests that are alike (PARTED in tests/conftest.py) a fifth runs here, the others in CI.
 PART ?= 1/5
 
 # Tests and figures use one BLAS thread.
@@ -59,7 +59,7 @@ test: $(VENV)/.test
 	@$(MAKE) --no-print-directory optimised; first=$$?; $(MAKE) --no-print-directory suite && exit $$first
 
 optimised: $(VENV)/.test
-	$(PYTEST) -m optimised --junitxml $(VENV)/optimised.xml $(OPTIMISED_TESTS)
+	$(PYTEST) -m optimised --part $(PART) --junitxml $(VENV)/optimised.xml $(OPTIMISED_TESTS)
 
 suite: $(VENV)/.test
 	$(UNOPTIMISED) $(PYTEST) -m "not optimised" --part $(PART) --junitxml $(VENV)/suite.xml

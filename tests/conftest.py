@@ -42,11 +42,25 @@ VERSIONED = (
     "test_cache.py",
 )
 
-# Folders of many tests that are alike: `make test` runs a fifth of each, CI each other fifth in another environment.
-PARTED = ("native", "rules", "api", "scipy", "docs", "wild")
-# Each CPython runs one half of the tests of packages, the same half on every other one.
-HALVED = ("wild",)
-PARTS = ("1/5", "2/5", "3/5", "4/5", "5/5")
+# What has many tests that are alike and ask little of the version of CPython: `make test` runs a part, CI the others in
+# its other environments. Of these folders a fifth each,
+FIFTHS = ("1/5", "2/5", "3/5", "4/5", "5/5")
+PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "types"), FIFTHS)
+# and of these files a quarter: where JAX, Dask and MPI are, they do not run.
+PARTED |= dict.fromkeys(
+    (
+        *(f"engine/test_{name}.py" for name in ("series", "colouring", "index_sets", "scale", "revolve", "peak_memory")),
+        *(f"engine/test_patterns{name}.py" for name in ("", "_of_every_rule", "_of_random_programs")),
+        *(f"engine/test_{name}.py" for name in ("columns_of_arrays", "large_arrays_back", "arrays_by_rules")),
+        *("hazards/test_14_subclasses_of_arrays.py", "hazards/test_06_text_edited_and_given_away.py"),
+        *("test_house.py", "test_examples.py", "test_gallery.py", "test_ordinary_programs.py", "test_cli.py"),
+    ),
+    ("1/5", "2/5", "4/5", "5/5"),
+)
+# The parts in which optimised code is compiled, half of the files each.
+OPTIMISED_IN = ("1/5", "3/5")
+# Each CPython runs one half of these tests, the same half on every other one.
+HALVED = ("wild", "concurrency")
 
 
 def pytest_addoption(parser):
@@ -59,9 +73,9 @@ def pytest_addoption(parser):
     )
     parser.addoption(
         "--part",
-        choices=(*PARTS, "all"),
+        choices=(*FIFTHS, "all"),
         default="all",
-        help="which fifth of the tests of PARTED folders (tests/conftest.py) runs; --one-in then leaves it whole",
+        help="which part of the tests that are PARTED (tests/conftest.py) runs; --one-in then leaves it whole",
     )
 
 
@@ -141,36 +155,43 @@ def set_aside():
 def pytest_collection_modifyitems(config, items):
     """Samples, the same in every run: of what does not depend on the version, and of what is compiled too.
 
-    A test that is named by whoever calls pytest runs.
+    A file or a test that is named by whoever calls pytest runs.
     """
-    if any("::" in named for named in config.args):
-        return
     n, part = config.getoption("--one-in"), config.getoption("--part")
-    left_out = [is_left_out(item, n, "all" if ALL else part) for item in items]
+    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    named = {path for path in named if path.is_file()}
+    left_out = [is_left_out(item, n, "all" if ALL else part, item.path in named) for item in items]
     config.hook.pytest_deselected(items=[item for item, out in zip(items, left_out) if out])
     items[:] = [item for item, out in zip(items, left_out) if not out]
 
 
 @functools.cache
-def folder_of(path):
-    """The folder of tests/ that a file is in, or its name."""
+def place_of(path):
+    """The folder of tests/ that a file is in, or its name, and its path there."""
     here = Path(__file__).parent
-    return path.relative_to(here).parts[0] if here in path.parents else ""
+    if here not in path.parents:
+        return "", ""
+    within = path.relative_to(here)
+    return within.parts[0], within.as_posix()
 
 
-def is_left_out(item, n, part):
-    """Whether a test is in no sample of this run: its part of some folders, half of the packages, and one in n of what all
-    versions give alike.
-
-    Tests of optimised code are few, and all run in each part.
+def is_left_out(item, n, part, is_named):
+    """Whether a test is in no sample of this run: its part of what is alike, half of what the CPythons share, and one in n
+    of what all versions give alike.
     """
-    folder = folder_of(item.path)
-    if part != "all" and folder in PARTED and not item.get_closest_marker("optimised"):
-        if PARTS[number_of(f"{item.nodeid}, which part") % len(PARTS)] == part:
+    if part != "all" and item.get_closest_marker("optimised"):
+        half = number_of(f"half of {item.path.name}") % 2
+        return part not in OPTIMISED_IN or OPTIMISED_IN.index(part) != half
+    if is_named:
+        return False
+    folder, place = place_of(item.path)
+    parts = PARTED.get(place) or PARTED.get(folder)
+    if parts and part != "all":
+        if parts[number_of(f"{item.nodeid}, which part") % len(parts)] == part:
             return False
         if n == 1:
             return True
-    if n > 1 and folder in HALVED:
+    if folder in HALVED and (n > 1 or part != "all"):
         return number_of(item.nodeid) % 2 != sys.version_info.minor % 2
     is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
     return is_sampled and number_of(item.nodeid) % n != 0
