@@ -49,11 +49,21 @@ PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "type
 # and of these files a quarter: where JAX, Dask and MPI are, they do not run.
 PARTED |= dict.fromkeys(
     (
-        *(f"engine/test_{name}.py" for name in ("series", "colouring", "index_sets", "scale", "revolve", "peak_memory")),
+        *(
+            f"engine/test_{name}.py"
+            for name in ("series", "colouring", "index_sets", "scale", "revolve", "peak_memory")
+        ),
         *(f"engine/test_patterns{name}.py" for name in ("", "_of_every_rule", "_of_random_programs")),
         *(f"engine/test_{name}.py" for name in ("columns_of_arrays", "large_arrays_back", "arrays_by_rules")),
         *("hazards/test_14_subclasses_of_arrays.py", "hazards/test_06_text_edited_and_given_away.py"),
-        *("test_house.py", "test_examples.py", "test_gallery.py", "test_ordinary_programs.py", "test_cli.py"),
+        *(
+            "test_house.py",
+            "test_examples.py",
+            "test_gallery.py",
+            "test_ordinary_programs.py",
+            "test_cli.py",
+            "test_benchmarks.py",
+        ),
     ),
     ("1/5", "2/5", "4/5", "5/5"),
 )
