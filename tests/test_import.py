@@ -29,8 +29,26 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_what_most_programs_do_not_need_is_not_imported():
     heavy = ("asyncio", "numba", "scipy", "mpmath", "plaingrad.testing", "plaingrad.native")
+    heavy += ("numpy.ma", "numpy.random")  # which older versions of NumPy import themselves
     heavy += ("plaingrad.rewrite.transform", "plaingrad.rewrite.listing", "multiprocessing.connection", "html")
-    assert answer(f"import sys, plaingrad; print([name for name in {heavy} if name in sys.modules])") == "[]"
+    program = "import sys, numpy; before = {*sys.modules}; import plaingrad"
+    assert answer(f"{program}; print([name for name in {heavy} if name in sys.modules and name not in before])") == "[]"
+
+
+def test_rules_of_random_numbers_and_masked_arrays_are_in_force_as_soon_as_a_program_asks_numpy_for_them():
+    program = """
+import numpy as np, plaingrad
+
+def drawn(x):
+    return np.random.default_rng(3).normal(x, 2.0 * x)
+
+def masked(x):
+    return np.ma.log(np.ma.array([x, -1.0], mask=[False, True])).sum()
+
+before = np.random.default_rng(3).normal()
+print(plaingrad.grad(drawn)(1.5) == 1.0 + 2.0 * before, plaingrad.grad(masked)(4.0))
+"""
+    assert answer(program) == "True 0.25"
 
 
 def test_rules_of_asyncio_are_in_force_as_soon_as_a_program_imports_it():

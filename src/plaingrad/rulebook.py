@@ -6,6 +6,7 @@ One callable may have several rules, chosen by the types of the arguments: they 
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -61,7 +62,11 @@ def add(rule: Rule) -> None:
         rule = replace(rule, users=True, source=source)
     if _entering_in.get() is not None:
         rule = replace(rule, context=_entering_in.get())
-    exclusively(_lock, _add, rule)
+    gathered = _gathering.get()
+    if gathered is None:
+        exclusively(_lock, _add, rule)
+    else:
+        gathered.append(rule)
 
 
 def _add(rule: Rule) -> None:
@@ -348,6 +353,20 @@ def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = Fa
     _waiting[module] = rules
     if ufuncs:
         _with_ufuncs.append(module)
+
+
+_gathering: ContextVar[list[Rule] | None] = ContextVar("gathering", default=None)
+
+
+def rules_of_file(name: str) -> list[Rule]:
+    """For `when_met`: the rules that a module of plaingrad enters when it is imported; none if it was."""
+    gathered: list[Rule] = []
+    token = _gathering.set(gathered)
+    try:
+        importlib.import_module(name)
+    finally:
+        _gathering.reset(token)
+    return gathered
 
 
 def _met(function: Any) -> Rule | None:

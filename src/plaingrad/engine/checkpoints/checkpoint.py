@@ -39,8 +39,13 @@ from plaingrad.errors import CheckpointError, PlaingradError
 from plaingrad.rewrite import CURRENT, PLAIN
 from plaingrad.tangents.fields import fields_of
 
-GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 LOOKED_THROUGH = 10_000  # objects that a function can reach, at most, in the search for arrays and generators
+
+
+@functools.cache
+def generators_of_numbers() -> tuple[type, ...]:
+    """The classes of generators of random numbers; NumPy imports its own now."""
+    return np.random.Generator, np.random.RandomState, random.Random
 
 
 def checkpointed_call(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -324,7 +329,7 @@ def reachable(todo: list[Any]) -> Iterator[Any]:
         elif kind in (SEQUENCE, MAPPING):
             if not all_among(parts := list(x.values() if kind == MAPPING else x), FLAT):
                 todo += parts
-        elif kind == OBJECT and not isinstance(x, GENERATORS) and has_fields(x):
+        elif kind == OBJECT and not isinstance(x, generators_of_numbers()) and has_fields(x):
             todo += fields_of(x).values()
 
 
@@ -335,7 +340,7 @@ def surroundings(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     for x in reachable([f, args, kwargs]):
         if isinstance(x, np.ndarray):
             arrays.append(x)
-        elif isinstance(x, GENERATORS):
+        elif isinstance(x, generators_of_numbers()):
             generators.append(x)
     return arrays, generators
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.checkpoints.checkpoint import GENERATORS
+from plaingrad.engine.checkpoints.checkpoint import generators_of_numbers
 from plaingrad.engine.checkpoints.segment import Segment
 from plaingrad.engine.memory.entries import entries_of, has_fields, put
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
@@ -112,7 +112,7 @@ COPYABLE = frozenset((list, tuple, deque, set, frozenset))
 
 def is_shared(x: Any) -> bool:
     """Whether a copy of a state refers to the same `x`: functions, classes, generators of random numbers."""
-    shared = (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type, *GENERATORS)
+    shared = (FunctionType, MethodType, BuiltinFunctionType, ModuleType, type, *generators_of_numbers())
     return isinstance(x, shared)
 
 

@@ -6,6 +6,7 @@ rule gives is then made an instance as the probes have shown.
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.engine.values.array_classes import WRAP, arrays_in, arrays_of, bare, overrides, replaced
 from plaingrad.errors import MissingRuleError
 from plaingrad.rewrite import PLAIN, in_force
-from plaingrad.rules.numpy import masked
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -97,7 +97,7 @@ def wrapped(
             refuse_class(f, type(arrays[0]))
         raise
     plain_args = replaced(args, plain)
-    if not kwargs and any(isinstance(a, np.ma.MaskedArray) for a in arrays):
+    if not kwargs and any(is_masked(a) for a in arrays):
         plain_args = without_poles(level, f, args, plain_args)
     z = compute(*plain_args, **replaced(kwargs, plain))
     originals = {id(plain[id(a)]): a for a in arrays}
@@ -117,10 +117,18 @@ def agree(model: Any, z: Any) -> bool:
     return True
 
 
+def is_masked(a: Any) -> bool:
+    """Whether an array is one of `numpy.ma`, which need not be imported."""
+    classes = sys.modules.get("numpy.ma.core")
+    return classes is not None and isinstance(a, classes.MaskedArray)
+
+
 def without_poles(level: Level, f: Any, args: Any, plain_args: Any) -> Any:
     """The operands of a ufunc, constant under the mask of the result where slopes may be infinite."""
     if type(f) is not np.ufunc or f.signature is not None or len(args) != f.nin:
         return plain_args
+    from plaingrad.rules.numpy import masked  # where there is such an array its rules have been met
+
     poles = probed(masked.poles_under_mask, (f, f, args, {}), {})
     if poles is None:
         return plain_args
