@@ -122,10 +122,10 @@ class CompiledCore(BuildHookInterface):
             except (Exception, SystemExit) as error:
                 if os.environ.get("PLAINGRAD_REQUIRE_COMPILED"):
                     raise
-                self.app.display_warning(
-                    f"plaingrad: the compiled core could not be built ({type(error).__name__}: {error}); "
-                    "the slower Python form will be used."
-                )
+                reason = f"the compiled core could not be built ({type(error).__name__}: {error})"
+                self.app.display_warning(f"plaingrad: {reason}; the slower Python form will be used.")
+                if version == "editable":  # whoever installs may have hidden the warning
+                    put(reason.encode(), record.with_suffix(".txt"))
                 return
             finally:
                 os.chdir(before)

@@ -4,6 +4,7 @@ import functools
 import gc
 import os
 import sys
+import sysconfig
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
@@ -13,6 +14,7 @@ os.environ["PLAINGRAD_CACHE_DIR"] = ""  # what was compiled before must not deci
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
+from plaingrad.engine.compiled import WHY_NOT, core  # noqa: E402
 from tests.sampling import ALL, number_of  # noqa: E402
 
 OWN_THRESHOLDS = gc.get_threshold()
@@ -136,6 +138,13 @@ def unless_it_says_nothing(send, is_named):
             send(name, **details)
 
     return sent
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which form of the engine was tested, and why no extension was built."""
+    notes = Path(__file__).parents[1].glob(f"build/core{sysconfig.get_config_var('EXT_SUFFIX')}*.txt")
+    reasons = "" if core is not None else "".join(f"; {note.read_text()[-2000:]}" for note in notes)
+    terminalreporter.write_line(f"Core: {WHY_NOT or 'compiled'}{reasons}")
 
 
 @pytest.hookimpl(wrapper=True)

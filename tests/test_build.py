@@ -94,6 +94,14 @@ def test_without_a_compiler_the_package_is_pure_python_and_says_so(build, monkey
     assert len(warnings) == 1 and "slower Python form" in warnings[0] and "/bin/false" in warnings[0]
 
 
+def test_why_there_is_no_extension_is_kept_for_who_works_on_the_package(build, monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "build", no_compiler)
+    run(build)
+    assert not (tmp_path / "build").exists()
+    run(build, version="editable")
+    assert "/bin/false" in (tmp_path / "build" / "core.this.so.txt").read_text()
+
+
 def test_without_a_compiler_there_is_an_error_for_those_who_ask_for_one(build, monkeypatch):
     monkeypatch.setattr(build, "build", no_compiler)
     monkeypatch.setenv("PLAINGRAD_REQUIRE_COMPILED", "1")
