@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import math
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import plaingrad
+from plaingrad.rules.processes import members
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork"),
@@ -371,7 +373,6 @@ def test_processes_that_take_no_part():
             plaingrad.grad(older)(1.0)
 
 
-@pytest.mark.skip(reason="on a busy machine a child that is forked while another thread forks may hang: 4 of 18 runs")
 def test_two_threads_and_nothing_is_left(tmp_path):
     def f(x):
         here, there = mp.Pipe()
@@ -417,6 +418,107 @@ def test_two_threads_and_nothing_is_left(tmp_path):
     before = set(multiprocessing.active_children())
     plaingrad.grad(pids)(1.0)
     assert set(multiprocessing.active_children()) <= before
+
+
+def test_a_worker_that_goes_on_does_not_take_its_copys_messages():
+    def worker(taken, given, x):
+        here, there = mp.Pipe()
+        mp.Process(target=lambda: [there.send(there.recv() * x) for _ in range(2)]).start()
+        for y in iter(taken.get, None):
+            here.send(y)
+            given.put(here.recv() * y)
+
+    def f(x):
+        taken, given = mp.Queue(), mp.Queue()
+        process = mp.Process(target=worker, args=(taken, given, x))
+        process.start()
+        begun.append((process, taken))
+        taken.put(x)
+        taken.put(given.get())
+        return given.get()
+
+    begun = []
+    assert plaingrad.grad(f)(1.5) == pytest.approx(7.0 * 1.5**6, rel=1e-13)
+    process, taken = begun.pop()
+    taken.put(None)
+    process.join(30)
+    assert process.exitcode == 0
+
+
+def test_a_child_that_ends_its_own_child():
+    def worker(pipe, x):
+        here, there = mp.Pipe()
+        own = mp.Process(target=lambda: [there.send(there.recv() * x) for _ in range(2)])
+        own.start()
+        y = pipe.recv()
+        here.send(y)
+        pipe.send(here.recv() * y)
+        own.terminate()
+        own.join()
+
+    def f(x):
+        here, there = mp.Pipe()
+        with started(worker, there, x):
+            here.send(x)
+            return here.recv()
+
+    agrees(f, lambda x: x**3)
+
+
+def test_an_error_on_the_way_back_is_raised_in_its_own_thread():
+    @plaingrad.rrule(fails := lambda x: x * 1.0)
+    def rule(x):
+        def pullback(bar):
+            raise ZeroDivisionError("on the way back")
+
+        return fails(x), pullback
+
+    def f(x, g):
+        here, there = mp.Pipe()
+        with started(lambda: there.send(g(there.recv()) * x)):
+            here.send(x)
+            y = here.recv()
+        barrier.wait(30)  # both ways back begin now
+        return y
+
+    def one(k):
+        try:
+            found[k] = plaingrad.grad(f)(3.0, [fails, math.sin][k])
+        except ZeroDivisionError:
+            found[k] = "failed"
+
+    for _ in range(3):
+        barrier = threading.Barrier(2)
+        found = {}
+        threads = [threading.Thread(target=one, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == {0: "failed", 1: pytest.approx(math.sin(3.0) + 3.0 * math.cos(3.0))}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
+def test_no_copy_and_no_open_file_is_left():
+    def f(x):
+        here, there = mp.Pipe()
+        with started(lambda: there.send((there.recv() * x, os.getpid()))):
+            here.send(x)
+            return here.recv()[0]
+
+    def is_left():
+        gc.collect()
+        return len(members.own().down), len(os.listdir("/proc/self/fd"))
+
+    plaingrad.grad(f)(1.0)
+    before = is_left()
+    _, pullback = plaingrad.vjp(f, 2.0)
+    assert is_left()[0] == before[0] + 1
+    assert pullback(1.0) == (4.0,)
+    del pullback
+    for k in range(3):
+        plaingrad.grad(f)(k + 1.0)
+    assert is_left() == before
 
 
 def test_a_value_in_shared_memory_is_refused():

@@ -52,6 +52,11 @@ def members() -> Any:
     return imported("plaingrad.rules.processes.members")
 
 
+def wires() -> Any:
+    """The module of connections."""
+    return imported("plaingrad.rules.processes.wires")
+
+
 def steps() -> Any:
     """The module of the steps for a process that is started."""
     return imported("plaingrad.engine.communication.forked")
@@ -92,9 +97,8 @@ def start_process(level: Level, start: Any) -> Callable[..., Any]:
         kin = kin_of(level)
         child = _children.get(process)
         if child is None or process.ident is not None:
-            child = _children[process] = members().Child(process, where())
-            weakref.finalize(child, child.wire.close)
-            process.run = run_in_child(level, child, process.run)
+            child = _children[process] = members().Child(process.name, where())
+            process.run = run_in_child(level, child, process)
         first = child.firsts[kin.depth] = getattr(level, "new_index", int)()
         level.by_exchange([], [], steps().Forked(kin, child, first))
         kin.children.append(weakref.ref(child))
@@ -104,14 +108,15 @@ def start_process(level: Level, start: Any) -> Callable[..., Any]:
             if vars(process).pop("run", None) is not None:
                 members()._forking.is_of_family = False
                 child.end.close()
+                child.ran = process._popen
                 child.is_lost = process.ident is None
 
     return start_at_level
 
 
-def run_in_child(level: Level, child: Any, run: Any) -> Callable[[], Any]:
+def run_in_child(level: Level, child: Any, process: Any) -> Callable[[], Any]:
     """`run` of a process, at the level that has started it."""
-    process = child.process
+    run = process.run
 
     def run_at_level() -> Any:
         del process.run
@@ -141,7 +146,8 @@ class Keeper:
             level.by_exchange([], [], steps().Begun(kin, child, child.firsts[kin.depth], beyond))
             self.levels.insert(0, level)
             level = level.parent  # type: ignore[assignment]
-        self.here = members().become(child.address, child.end)
+        self.kin = kin_of(self.levels[-1])
+        self.here = members().become(child)
         self.wakes, self.wake = os.pipe()
         self.is_made = threading.Event()
         context = contextvars.copy_context()
@@ -151,7 +157,7 @@ class Keeper:
 
     def tell(self, refusal: BaseException) -> None:
         """Let the process that has started this one raise a refusal."""
-        self.here.send((), ("failed",), picklable(refusal))
+        family().tell(self.kin, picklable(refusal), True)
 
     def keep(self) -> None:
         """Make the copy now, and wait for it."""
@@ -182,7 +188,7 @@ class Keeper:
         """Fork the copy; nobody has to wait for it to end, for it is not a child of this process."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # that threads are running
-            pid = forked()
+            pid = exclusively(self.here.lock, self.leave)
             if pid:
                 os.waitpid(pid, 0)
                 return
@@ -197,20 +203,28 @@ class Keeper:
         finally:
             os._exit(1)
 
+    def leave(self) -> int:
+        """Fork where no thread is about to take a message; only the copy takes those that follow."""
+        pid = forked()
+        if pid:
+            self.here.leave_children()
+        return pid
+
     def go_back(self) -> None:
         """Go back as often as asked; ends with the process when nobody can ask any more."""
         here = self.here
-        here.is_kept, here.lock = True, threading.RLock()
-        here.up = members().Wire(here.up.end)
+        here.is_kept = True
+        here.begin_to_listen()
+        here.up = wires().Wire(here.up.end)
+        for child in here.near():
+            child.wire = wires().Wire(child.wire.end)
         kept = sorted({0, 1, 2, *(end.fileno() for end in here.ends())})
         for low, high in zip([-1, *kept], [*kept, os.sysconf("SC_OPEN_MAX")], strict=True):
             if low + 1 < high:
                 os.closerange(low + 1, high)
         while True:
-            begun = min((about for about in here.arrived if about[0] == "begin"), default=None)
-            if begun is None:
-                here.listen(None)
-                continue
+            here.listen(self.begun, None)
+            begun = self.begun()
             level = self.levels[begun[1]]
             kin = kin_of(level)
             try:
@@ -222,7 +236,11 @@ class Keeper:
             except (members().PassedOver, members().Overtaken):
                 continue
             except BaseException as error:
-                here.send((), ("failed",), picklable(error))
+                family().tell(kin, picklable(error), False)
+
+    def begun(self) -> Any:
+        """The message that the first way back of those that are asked for is to begin; None: there is none."""
+        return min((about for about in list(self.here.arrived) if about[0] == "begin"), default=None)
 
 
 def picklable(error: BaseException) -> BaseException:
@@ -255,8 +273,7 @@ def end_process(level: Level, end: Any) -> Callable[..., Any]:
             here = members().own()
             here.send(child.address, ("keep", child.address))
             about = ("kept", child.address)
-            while about not in here.arrived and not child.is_lost and here.listen(PATIENCE):
-                pass
+            here.listen(lambda: about in here.arrived or child.is_lost, PATIENCE)
             child.is_kept = here.arrived.pop(about, False) is None
         return inside(process)
 
@@ -351,15 +368,17 @@ def wait_for(level: Level, reader: Any) -> None:
     if kin is None or not kin.children or level.parent is not PLAIN:
         return
     here = members().own()
-    while True:
-        try:
-            ready = ready_among([reader, *here.ends()])
-        except (OSError, ValueError, TypeError):
-            return  # the call itself says what is wrong
-        here.check()
-        if reader in ready:
-            return
-        here.listen(0)
+    with wires().Listener(here.listeners) as listener:
+        while True:
+            family().check(kin)
+            try:
+                ready = listener.wait([reader, *here.ends()], None)
+            except (OSError, ValueError, TypeError):
+                return  # the call itself says what is wrong
+            if reader in ready:
+                return
+            if ready:
+                here.take()
 
 
 def refuse_stranger(f: Any) -> NoReturn:

@@ -30,7 +30,7 @@ class Kin:
         children: processes that were started at this level, weakly.
         taken: the messages that have arrived here: key, who took it, which of theirs it is.
         count: how many have arrived.
-        first: the exchange that was recorded first; the way back ends town().
+        first: the exchange that was recorded first; the way back ends there.
         shadow: what tells the way back that was begun last from others: a part of its cotangents.
         passes: how many there were.
         takers: who took each message, by key, in this way back.
@@ -93,7 +93,7 @@ def receive(about: Any, kin: Kin, of: Address) -> Any:
     """What process `of` has posted."""
     whom = name_of(of)
     try:
-        return own().wait(about, whom, lambda: is_lost(of) or not in_order(kin))
+        return own().wait(about, whom, lambda: is_lost(of) or not in_order(kin), lambda: check(kin))
     except Lost:
         raise ended_early([of] if is_lost(of) else lost_of(kin)) from None
 
@@ -126,8 +126,24 @@ def lost_of(kin: Kin) -> list[Address]:
 
 
 def in_order(kin: Kin) -> bool:
-    """Whether all processes that take part in a way back are town()."""
+    """Whether all processes that take part in a way back are there."""
     return not lost_of(kin)
+
+
+def check(kin: Kin) -> None:
+    """Raise what a child was refused, or has failed with in this way back."""
+    arrived = own().arrived
+    for child in children_of(kin):
+        for about in (("refused", child.address), ("failed", kin.depth, kin.passes, child.address)):
+            if about in arrived:
+                raise arrived[about]
+
+
+def tell(kin: Kin, error: BaseException, is_refusal: bool) -> None:
+    """Let the process that has started this one raise an error, in its derivative; it tells the next one, and so on."""
+    address = own().address
+    about = ("refused", address) if is_refusal else ("failed", kin.depth, kin.passes, address)
+    own().send(address[:-1], about, error)
 
 
 def ended_early(addresses: list[Address]) -> ChildProcessError:
@@ -162,7 +178,7 @@ def begin(kin: Kin, number: int) -> None:
     for child in waiting:
         about = ("ready", depth, number, child.address)
         try:
-            found, gone = own().wait(about, name_of(child.address), lambda child=child: child.is_lost)
+            found, gone = own().wait(about, name_of(child.address), lambda child=child: child.is_lost, lambda: check(kin))
         except Lost:
             continue
         taken += found
@@ -171,7 +187,8 @@ def begin(kin: Kin, number: int) -> None:
     kin.silent = set(dead)
     if own().is_kept:
         own().send(own().address[:-1], ("ready", depth, number, own().address), (taken, dead))
-        taken = own().wait(("go", depth, number), "the process that has started this one")
+        go = "go", depth, number
+        taken = own().wait(go, "the process that has started this one", lambda: False, lambda: check(kin))
     else:
         for key, _, _ in taken:
             missed = [address for address in dead if key[0][: len(address)] == address]
@@ -238,4 +255,4 @@ class Came(Exchange):
         return self.dots
 
 
-mover(met, takers_of, about_bars, name_of)
+mover(met, takers_of, about_bars, name_of, check)

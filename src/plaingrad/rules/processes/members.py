@@ -6,61 +6,33 @@ program; a message to another process is passed on along the tree. Sending never
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import pickle
 import signal
 import threading
 import time
+import weakref
+from collections.abc import Callable
 from multiprocessing import connection
-from queue import SimpleQueue
 from typing import Any
 
+from plaingrad.critical import exclusively, shared_lock
 from plaingrad.define import mover
+from plaingrad.rules.processes.wires import Listener, Listeners, Wire
 from plaingrad.rules.processes.workers import most_seconds
 
 Address = tuple[int, ...]  # of a process: which child of which child of the first one it is
 
 
-class Wire:
-    """A connection to another process of the family."""
-
-    __slots__ = ("_leaving", "_sender", "end")
-
-    def __init__(self, end: Any) -> None:
-        self.end = end
-        self._leaving: SimpleQueue[bytes | None] | None = None
-        self._sender: threading.Thread | None = None
-
-    def send(self, message: Any) -> None:
-        """Send without waiting for the other side."""
-        if self._leaving is None:
-            self._leaving = SimpleQueue()
-            self._sender = threading.Thread(target=self._send_all, args=(self._leaving,), daemon=True)
-            self._sender.start()
-        self._leaving.put(pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
-
-    def _send_all(self, leaving: SimpleQueue[bytes | None]) -> None:
-        while (message := leaving.get()) is not None:
-            try:
-                self.end.send_bytes(message)
-            except (OSError, ValueError):  # the other side has ended
-                return
-
-    def close(self) -> None:
-        """Send what is to leave, and end."""
-        if self._leaving is not None and self._sender is not None:
-            self._leaving.put(None)
-            self._sender.join(5.0)
-        self.end.close()
-
-
 class Child:
-    """A process that was started at a level.
+    """A process that was started at a level. It is held by the program's object and by tapes, and ends with these.
 
     Attributes:
         address: its place in the family.
-        process: the program's object.
+        name: that of the program's object.
+        ran: what knows its exit code, when it was started.
         where: the line that has started it.
         end: its end of the connection, until it has begun.
         wire: this end.
@@ -69,23 +41,28 @@ class Child:
         is_lost: it has ended without.
     """
 
-    def __init__(self, process: Any, where: str) -> None:
+    def __init__(self, name: str, where: str) -> None:
         self.address = (*here.address, next(here.children))
-        self.process, self.where = process, where
-        mine, self.end = connection.Pipe()
-        self.wire = Wire(mine)
+        self.name, self.where = name, where
+        self.ran: Any = None
         self.is_kept = self.is_lost = False
         self.firsts: dict[int, int] = {}
         here.is_related = True
-        here.down[self.address] = self
+        exclusively(_connecting, self._connect)
+        weakref.finalize(self, self.wire.close)
+
+    def _connect(self) -> None:
+        mine, self.end = connection.Pipe()
+        self.wire = Wire(mine)
+        here.add(self)
 
     def named(self) -> str:
         """The process, for messages."""
-        code = self.process.exitcode
+        code = None if self.ran is None else self.ran.poll()
         ended = "" if code is None else f", which has ended with exit code {code}"
         if code is not None and code < 0:
             ended = f", which was ended by {signal.Signals(-code).name}"
-        return f"`{self.process.name}`, started {self.where}{ended}"
+        return f"`{self.name}`, started {self.where}{ended}"
 
 
 class Member:
@@ -98,19 +75,33 @@ class Member:
         arrived: messages for this process, by what they are about.
         is_related: there are, or were, other processes.
         is_kept: this process only lives on for derivatives.
-        failed: what another process has failed with.
+        lock: held by who takes messages.
+        listeners: the threads that wait for some.
     """
 
     def __init__(self, address: Address, up: Wire | None) -> None:
         self.address, self.up = address, up
-        self.down: dict[Address, Child] = {}
+        self.down: weakref.WeakValueDictionary[Address, Child] = weakref.WeakValueDictionary()
         self.arrived: dict[Any, Any] = {}
         self.is_related = up is not None
         self.is_kept = False
-        self.failed: Any = None
         self.messages = itertools.count()
         self.children = itertools.count()
-        self.lock = threading.RLock()
+        self.begin_to_listen()
+
+    def begin_to_listen(self) -> None:
+        """Begin where no other thread listens."""
+        self.lock: Any = threading.RLock()
+        self.listeners = Listeners(self.lock)
+
+    def add(self, child: Child) -> None:
+        """There is one more."""
+        self.down[child.address] = child
+        exclusively(self.lock, self.listeners.wake)
+
+    def near(self) -> list[Child]:
+        """The children."""
+        return [child for child in (ref() for ref in self.down.valuerefs()) if child is not None]
 
     def send(self, to: Address, about: Any, what: Any = None) -> None:
         """Send a message to a process of the family, this one included."""
@@ -120,10 +111,7 @@ class Member:
         """Keep a message if it is for this process, else send it on."""
         to, about, what = message
         if to == self.address:
-            if about[0] == "failed":
-                self.failed = self.failed or what
-            else:
-                self.arrived[about] = what
+            self.arrived[about] = what
         elif to[: len(self.address)] == self.address:
             child = self.down.get(to[: len(self.address) + 1])
             if child is not None and not child.is_lost:
@@ -133,16 +121,18 @@ class Member:
 
     def ends(self) -> list[Any]:
         """The connections on which messages may arrive."""
-        found = [child.wire.end for child in list(self.down.values()) if not child.is_lost]
+        found = [child.wire.end for child in self.near() if not child.is_lost]
+        found = [end for end in found if not end.closed]
         return [*found, self.up.end] if self.is_kept and self.up is not None else found
 
-    def listen(self, seconds: float | None) -> bool:
-        """Take what has arrived, for which it waits so many seconds; False if nothing has."""
-        with self.lock:
-            ready = connection.wait(self.ends(), seconds)
-            for end in ready:
-                self._take_from(end)
-            return bool(ready)
+    def take(self) -> None:
+        """Take the messages that have arrived."""
+        exclusively(self.lock, self._take)
+
+    def _take(self) -> None:
+        for end in connection.wait(self.ends(), 0):
+            self._take_from(end)
+        self.listeners.wake()
 
     def _take_from(self, end: Any) -> None:
         try:
@@ -150,47 +140,61 @@ class Member:
         except (EOFError, OSError):
             if self.up is not None and end is self.up.end:
                 os._exit(0)  # nobody can ask for a derivative any more
-            for child in list(self.down.values()):
+            for child in self.near():
                 if child.wire.end is end:
                     child.is_lost = True
             return
         self.pass_on(message)
 
-    def wait(self, about: Any, whom: str, lost: Any = None) -> Any:
-        """The message about something; `lost` says whether it cannot arrive any more."""
-        most = most_seconds()
-        began = time.monotonic()
-        while about not in self.arrived:
-            self.check()
-            if lost is not None and lost():
+    def listen(self, is_over: Callable[[], Any], seconds: float | None) -> bool:
+        """Take messages until `is_over`, which may be by another thread; False if it is not within so many seconds."""
+        end = None if seconds is None else time.monotonic() + seconds
+        with Listener(self.listeners) as listener:
+            while not is_over():
+                left = None if end is None else end - time.monotonic()
+                if left is not None and left <= 0.0:
+                    return False
+                with contextlib.suppress(OSError, ValueError):  # one was closed meanwhile
+                    if listener.wait(self.ends(), left):
+                        self.take()
+        return True
+
+    def wait(self, about: Any, whom: str, lost: Callable[[], bool], check: Callable[[], Any]) -> Any:
+        """The message about something; `lost` says whether it cannot arrive any more, `check` may raise an error."""
+
+        def is_over() -> bool:
+            if about in self.arrived:
+                return True
+            check()
+            if lost():
                 raise Lost
             if about[0] in ("bars", "fork", "go") and self.is_overtaken(about):
                 raise Overtaken
             if not self.ends():
                 raise ChildProcessError(f"nothing can arrive from {whom} any more")
-            left = None if most is None else most - (time.monotonic() - began)
-            if left is not None and left <= 0.0 or not self.listen(left):
-                raise TimeoutError(
-                    f"no answer within {most} s (PLAINGRAD_TASK_TIMEOUT) from {whom}, in the reverse pass"
-                )
+            return False
+
+        most = most_seconds()
+        if not self.listen(is_over, most):
+            raise TimeoutError(f"no answer within {most} s (PLAINGRAD_TASK_TIMEOUT) from {whom}, in the reverse pass")
         return self.arrived.pop(about)
 
     def is_overtaken(self, about: Any) -> bool:
         """Whether another way back at the same level has begun."""
-        return any(k[0] == "begin" and k[1] == about[1] and k[2] > about[2] for k in self.arrived)
+        return any(k[0] == "begin" and k[1] == about[1] and k[2] > about[2] for k in list(self.arrived))
 
-    def check(self) -> None:
-        """Raise what another process has failed with."""
-        if self.failed is not None:
-            error, self.failed = self.failed, None
-            raise error
+    def leave_children(self) -> None:
+        """Let go of the children; a copy of this process may hold them."""
+        for child in self.near():
+            child.wire.end.close()
+            child.end.close()
+            child.is_lost = True
+        self.down.clear()
 
     def close(self) -> None:
         """Leave the family: what was forked for something else has no part in it."""
-        for child in self.down.values():
-            child.wire.end.close()
-            child.is_lost = True
-        self.down = {}
+        self.leave_children()
+        self.listeners.forget()
         if self.up is not None:
             self.up.end.close()
             self.up = None
@@ -209,13 +213,15 @@ class PassedOver(BaseException):
 
 
 here = Member((), None)
+_connecting = shared_lock()  # a fork sees a connection with the child that it is for, or none
 
 
-def become(address: Address, up: Any) -> Member:
-    """This process is now the child at `address`."""
+def become(child: Child) -> Member:
+    """This process is now that child."""
     global here
+    mine = os.dup(child.end.fileno())
     here.close()
-    here = Member(address, Wire(up))
+    here = Member(child.address, Wire(connection.Connection(mine)))
     return here
 
 
@@ -231,7 +237,7 @@ def after_fork_in_child() -> None:
     """A child that was forked for something else closes the connections."""
     if not getattr(_forking, "is_of_family", False):
         here.close()
-        here.lock = threading.RLock()
+        here.begin_to_listen()
 
 
 if hasattr(os, "register_at_fork"):
