@@ -284,7 +284,19 @@ def itself(x, n):
     return grad(itself)(x, n - 1)
 
 
+def noisy(x):
+    return np.sum(x**3) * np.random.normal()
+
+
+def changed_list(x):
+    dots = [1.0]
+    dots[0] = 3.0
+    return jvp(squared, (x[0],), dots)[1]
+
+
 REFUSED = {
+    "draws, and every column would draw anew": lambda x: np.sum(hessian(noisy)(x)),
+    "a list that may have been changed": changed_list,
     "writes into its arguments": lambda x: np.sum(grad(writes)(x)),
     "returns no float": lambda x: np.sum(grad(neighbours)(x, x)),
     "derivative of itself": lambda x: itself(x[0], 2),

@@ -1,6 +1,7 @@
 """Calls like earlier ones take a short way, and only for as long as nothing has changed that it was decided by."""
 
 import dataclasses
+import functools
 import math
 import threading
 
@@ -343,3 +344,139 @@ def test_a_method_of_an_object_and_an_exception_midway():
     with pytest.raises(ZeroDivisionError):
         natively(model.loss)(1.0)
     assert natively(model.loss)(3.0) == (7.5, -1.25)
+
+
+def test_the_first_argument_of_a_method_is_another_one_than_that_of_its_function():
+    model = Model(2.0)
+    for _ in range(2):
+        assert natively(model.loss)(3.0) == (3.0, -0.5)
+        value, bar = natively(Model.loss)(model, 3.0)
+        assert (value, bar.rate) == (3.0, 1.5)
+
+
+def test_arguments_that_a_partial_holds_are_not_those_that_are_differentiated():
+    def product(a, b, x):
+        return a.rate * b.rate**2 * x
+
+    two, three = Model(2.0), Model(3.0)
+    held = functools.partial(product, two)
+    for _ in range(2):
+        assert natively(held)(three, 5.0)[1].rate == 60.0
+        assert natively(product)(two, three, 5.0)[1].rate == 45.0
+
+
+def test_a_class_that_looks_up_its_fields_by_itself_from_now_on():
+    class Tenfold:
+        def __init__(self, x):
+            self.x = x
+
+    def square(t):
+        return t.x**2
+
+    for _ in range(2):
+        assert natively(square)(Tenfold(3.0))[1].x == 6.0
+    Tenfold.__getattribute__ = lambda self, name: (
+        10 * vars(self)["x"] if name == "x" else object.__getattribute__(self, name)
+    )
+    with pytest.raises(NativeError, match="Tenfold"):
+        natively(square)(Tenfold(3.0))
+
+
+@numba.njit
+def printed(x):
+    print("seen")
+    if x > 3.0:
+        raise ValueError("too large")
+    return x * x
+
+
+@numba.njit
+def drawn(x):
+    y = x * np.random.normal()
+    if x > 3.0:
+        raise ValueError("too large")
+    return y
+
+
+@numba.njit
+def numbers_after(seed):
+    np.random.seed(seed)
+
+
+@numba.njit
+def next_number():
+    return np.random.normal()
+
+
+def printing(model, x):
+    return model.rate * printed(x)
+
+
+def drawing(model, x):
+    if x < 0.0:
+        raise ValueError("below zero")
+    return model.rate * drawn(x)
+
+
+def vague(model, x):
+    if x > 3.0:
+        raise ValueError(f"{x} is too large")
+    return model.rate * printed(x)
+
+
+def test_what_must_not_be_done_twice_is_done_once_although_it_raises(capsys, machine_code):
+    for x, text in ((2.0, ""), (2.0, ""), (5.0, "too large"), (5.0, "too large"), (2.0, "")):
+        if text:
+            with pytest.raises(ValueError, match=text):
+                natively(printing)(Model(2.0), x)
+        else:
+            assert natively(printing)(Model(2.0), x)[1].rate == 4.0
+        assert capsys.readouterr().out == "seen\n"
+    for operator in (natively(drawing), lambda m, x: plaingrad.vjp(drawing, m, x, tier="native")):
+        for x, text in ((2.0, ""), (5.0, "too large"), (5.0, "too large")):
+            numbers_after(1)
+            if text:
+                with pytest.raises(ValueError, match=text):
+                    operator(Model(2.0), x)
+            else:
+                operator(Model(2.0), x)
+            found = next_number()
+            numbers_after(1)
+            next_number()
+            assert found == next_number()
+    with pytest.raises(ValueError, match="below zero"):
+        natively(drawing)(Model(2.0), -1.0)
+
+
+def test_what_prints_and_raises_what_only_the_plain_call_can_say_is_refused(capsys):
+    for _ in range(2):
+        with pytest.raises(NativeError, match=r"it prints, and what it raises is known by calling it again \(.*:\d+"):
+            natively(vague)(Model(2.0), 2.0)
+    assert capsys.readouterr().out == ""
+
+
+class OutOfRange(Exception):
+    pass
+
+
+def written_and_raised(model, v, x, k=1.0):
+    v[0] += 1.0
+    if x > 3.0:
+        raise OutOfRange(f"{x} is out of range")
+    return v[0] * model.rate * x * k
+
+
+def test_every_operator_leaves_arrays_as_the_plain_call_does_that_raises():
+    model = Model(2.0)
+    for operator in (
+        lambda v: plaingrad.jvp(
+            written_and_raised, (model, v, 5.0), (None, np.zeros(2), 1.0), tier="native"
+        ),
+        lambda v: plaingrad.vjp(written_and_raised, model, v, 5.0, tier="native"),
+        lambda v: plaingrad.grad(written_and_raised, 2, tier="native")(model, v, 5.0, k=2.0),
+        lambda v: plaingrad.jacobian(written_and_raised, 2, tier="native")(model, v, 5.0, k=2.0),
+    ):
+        v = np.ones(2)
+        with pytest.raises(OutOfRange, match="5.0 is out of range"):
+            operator(v)
+        np.testing.assert_array_equal(v, [2.0, 1.0])

@@ -18,6 +18,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.errors import NativeError
+from plaingrad.native.analysis.effects import effects_of
 from plaingrad.native.analysis.inner_gradients import MARK, InnerGradient
 from plaingrad.native.compile import build
 from plaingrad.native.frontend.current import as_now
@@ -64,6 +65,16 @@ class _Function:
     def result(self) -> Any:
         """The type of what it returns."""
         return program(self.f, self.kinds).result
+
+    def by_columns(self) -> None:
+        """Make sure that it may be called several times: a column of a matrix with each.
+
+        Raises:
+            NativeError: it may not.
+        """
+        once = effects_of(self.f, self.kinds).once
+        if once:
+            raise NativeError(f"`{self.what.__name__}` inside of a native function, of one that {once}")
 
     def gradient(self, positions: tuple[int, ...]) -> str:
         """The expression for (results, cotangents by the arguments at `positions`)."""
@@ -268,6 +279,7 @@ def jacobian(what: InnerDerivative, kinds: tuple[Any, ...]) -> Made:
     given = ", ".join(f.given)
     if isinstance(x, types.Float):
         return len(kinds), [f"return pushed({given}, 1.0)[1]"], f.space
+    f.by_columns()
     f.space["value"] = f.f
     lines = [
         f"out = np.zeros((value({given}).size, {f.given[k]}.size), {f.given[k]}.dtype)",
@@ -291,6 +303,7 @@ def hessian(what: InnerDerivative, kinds: tuple[Any, ...]) -> Made:
         return len(kinds), [f"return {f.product((k,), ['1.0'])}[2]"], f.space
     if x.ndim != 1:
         raise NativeError(f"`{what.__name__}` inside of a native function, by {x}")
+    f.by_columns()
     lines = [
         f"out = np.zeros(({f.given[k]}.size, {f.given[k]}.size), {f.given[k]}.dtype)",
         f"for column in range({f.given[k]}.size):",

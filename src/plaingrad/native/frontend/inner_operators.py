@@ -287,15 +287,25 @@ class _Replacing:
         what = InnerDerivative(name, f, {"primals": len(primals)}, tuple([k for k, _ in dots]))
         return (what, captured), [*primals, *[x for _, x in dots]]
 
+    def is_named(self, v: Any) -> bool:
+        """Whether what a variable holds has a name in the user's program."""
+        while isinstance(v, ir.Var):
+            if not v.name.startswith("$"):
+                return True
+            (v,) = self.ir._definitions[v.name]
+        return False
+
     def is_none(self, v: Any) -> bool:
         """Whether a variable is None."""
         found = self.definition(v)
         return isinstance(found, ir.Const) and found.value is None
 
     def items(self, v: Any) -> list[Any]:
-        """The variables that a tuple or list is made of, as they are at the call."""
+        """The variables that a tuple, or a list that is written in the call, is made of, as they are at the call."""
         found = self.definition(v)
         if not (isinstance(found, ir.Expr) and found.op in ("build_tuple", "build_list")):
+            raise _Unresolved
+        if found.op == "build_list" and self.is_named(v):  # it may have been changed since it was made
             raise _Unresolved
         if any(
             isinstance(self.definition(x), ir.Const) and self.definition(x).value is None for x in found.items

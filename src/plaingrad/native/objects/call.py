@@ -319,7 +319,7 @@ def _run(
         done = None if found.changes or found.extra else by_shortcut(found.run, call.leaves, call.positions)
         if done is None:
             restore = restoring(call, found)
-            own = compiled.own_value(call.compiled, call.given, found.compared)
+            own = None if once(call, found) else compiled.own_value(call.compiled, call.given, found.compared)
             y, bars = border.value_and_gradient(found.run, call.leaves, call.positions, {}, bool(found.extra))
             y, parts = y if found.extra else (y, ())
             compiled.compare(call.compiled, own, y)
@@ -332,16 +332,45 @@ def _run(
         raise
     except Exception:
         restore()
-        f(*args, **kwargs)  # which raises what Python raises, and says what Python says
+        if not once(call, found):
+            f(*args, **kwargs)  # which raises what Python raises, and says what Python says
         raise
     if not kwargs:
-        layouts.keep(f, args, positions, call, found)
+        layouts.keep(f, args, positions, call, found, bool(once(call, found)))
     return y, gradients
 
 
+def once(call: Call, found: Flat) -> str:
+    """What the call does that must not be done twice, in words: it is not made again for what Python says."""
+    return border.plainly(effects_of, found.results, signature_of(call.leaves)).once  # type: ignore[no-any-return]
+
+
+def run(f: Any, args: tuple[Any, ...], kwargs: Any, taken: tuple[Call, Flat], work: Any, *given: Any) -> Any:
+    """work(*given), which does the call `taken`; an exception is the one that f(*args, **kwargs) raises."""
+    restore = restoring(*taken)
+    try:
+        return work(*given)
+    except NativeError:
+        restore()
+        raise
+    except Exception:
+        restore()
+        if not once(*taken):
+            f(*args, **kwargs)
+        raise
+
+
 def restoring(call: Call, found: Flat) -> Callable[[], None]:
-    """A function that writes what the arrays among the arguments hold now into them again."""
+    """A function that writes what the arrays among the arguments hold now into them again.
+
+    Raises:
+        NativeError: an exception might have to be asked of the plain call, and that would do something a second time.
+    """
     effects = border.plainly(effects_of, found.results, signature_of(call.leaves))
+    if effects.once and found.whole.vague:
+        raise NativeError(
+            f"it {effects.once}, and what it raises is known by calling it again ({found.whole.vague})"
+        )
     before = [(x, x.copy()) for x in call.leaves if isinstance(x, np.ndarray)] if effects.writes else []
 
     def restore() -> None:
@@ -362,4 +391,4 @@ def objects_of(call: Call) -> list[Any]:
     return [x for arg in call.given for x in structure.objects_in(arg, call.rows)]
 
 
-__all__ = ["value_and_gradient"]
+__all__ = ["run", "value_and_gradient"]

@@ -77,6 +77,7 @@ class Whole:
         compiled: whether one is called.
         bare: whether variables that are None hold nothing, for they may be arrays where they are not, else zeros.
         some_none: whether there are any.
+        vague: where something is raised of which only the plain call says all, the last such place; or "".
         steps: see `Steps`.
     """
 
@@ -98,6 +99,7 @@ class Whole:
     compiled: bool = False
     bare: bool = False
     some_none: bool = False
+    vague: str = ""
     steps: Any = None
 
     def fresh(self, base: str) -> str:
@@ -244,6 +246,13 @@ class Frame:
         """What to raise where a construct is not followed."""
         return Refused(why, self.home.file, self.line, self.home.name)
 
+    def raising(self, error: type[Exception], *says: Any, vague: bool = True) -> ast.Raise:
+        """The statement that raises this; `vague`: the plain call would raise another error, or say more."""
+        if vague:
+            self.whole.vague = f"{self.home.file}:{self.line}"
+        name = self.whole.outside(error, error.__name__)
+        return ast.Raise(ast.Call(name, [ast.Constant(x) for x in says], []), None)
+
     def emit(self, statement: ast.stmt) -> None:
         """Add a statement of the user's line."""
         statement.lineno = max(self.line, 1)
@@ -311,8 +320,7 @@ class Frame:
                 if x.is_none.value:
                     raise self.refuse("None is used")
             else:
-                error = ast.Call(self.whole.outside(TypeError, "TypeError"), [], [])
-                self.emit(ast.If(self.expression(x.is_none), [ast.Raise(error, None)], []))
+                self.emit(ast.If(self.expression(x.is_none), [self.raising(TypeError)], []))
             x = x.value
         return x
 

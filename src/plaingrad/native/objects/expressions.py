@@ -231,8 +231,8 @@ def spread(f: Frame, function: Any, args: list[Any], x: Any) -> list[Any]:
     if wanted is None or wanted < len(args):
         return lists.all_of(f, x)
     count = ast.Constant(wanted - len(args))
-    error = ast.Call(f.whole.outside(TypeError, "TypeError"), [], [])
-    f.emit(ast.If(ast.Compare(lists.length(f, x), [ast.NotEq()], [count]), [ast.Raise(error, None)], []))
+    differs = ast.Compare(lists.length(f, x), [ast.NotEq()], [count])
+    f.emit(ast.If(differs, [f.raising(TypeError)], []))
     return [lists.item(f, x, Static(k)) for k in range(wanted - len(args))]
 
 

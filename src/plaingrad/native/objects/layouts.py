@@ -22,7 +22,7 @@ from plaingrad.native.objects.structure import SHORT, about, columns_of, fields_
 from plaingrad.native.program.per_function import PerFunction
 from plaingrad.tangents import Tangent
 
-_layouts = PerFunction()  # of functions: types and positions -> `Layout`s
+_layouts = PerFunction()  # of functions: see `key_of` -> `Layout`s
 MOST = 8  # structures for one function and types of arguments
 
 
@@ -40,6 +40,7 @@ class Layout:
         positions: of the numbers and arrays that are differentiated.
         run: the function of numbers and arrays.
         is_current: whether that is still the function of what the user's function now is.
+        once: whether it does what must not be done twice, as printing.
     """
 
     leaves_of: Callable[[tuple[Any, ...]], list[Any] | None]
@@ -47,6 +48,7 @@ class Layout:
     positions: tuple[int, ...]
     run: Any
     is_current: Callable[[], bool]
+    once: bool
 
 
 def by_layout(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
@@ -61,7 +63,7 @@ def by_layout(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
     if code.co_argcount != len(first) + len(args) or code.co_kwonlyargcount:
         return None
     given = (*first, *args)
-    found = tables.get((positions, *map(type, given)), ())
+    found = tables.get(key_of(given, first, positions), ())
     for layout in found:
         leaves = layout.leaves_of(given)
         if leaves is None:
@@ -72,13 +74,28 @@ def by_layout(f: Any, args: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
         try:
             done = by_shortcut(layout.run, tuple(leaves), layout.positions)
         except Exception:  # the call is made again, and says what Python says
+            if layout.once:
+                raise
             return None
         return None if done is None else (done[0], layout.gradients(given, done[1]))
     return None
 
 
-def keep(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], call: Any, found: Any) -> None:
-    """Keep the structure of a call (`call.Call`) that was done by `found.run`, where nothing else is to be done."""
+def key_of(given: tuple[Any, ...], first: tuple[Any, ...], positions: tuple[int, ...]) -> Any:
+    """What a table of layouts is looked at by: the types of the arguments, and which of them are differentiated.
+
+    Of `o.m(x)` the first argument that is given is x, of `C.m(o, x)` it is o: `first` are those that come before.
+    """
+    return len(first), positions, *map(type, given)
+
+
+def keep(
+    f: Any, args: tuple[Any, ...], positions: tuple[int, ...], call: Any, found: Any, once: bool
+) -> None:
+    """Keep the structure of a call (`call.Call`) that was done by `found.run`, where nothing else is to be done.
+
+    `once`: see `Layout`.
+    """
     if call.compiled is not None or found.changes or found.extra:
         return
     function, first, more = opened(f)
@@ -86,7 +103,7 @@ def keep(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], call: Any, f
     code = getattr(function, "__code__", None)
     if more or code is None or code.co_argcount != len(given) or bound(function, given, {}) is not given:
         return
-    table = _layouts.of(function).setdefault((positions, *map(type, given)), [])
+    table = _layouts.of(function).setdefault(key_of(given, first, positions), [])
     try:
         reals = [k + len(first) for k in positions]
         leaves_of = reader(given, reals, call.rows)
@@ -96,7 +113,9 @@ def keep(f: Any, args: tuple[Any, ...], positions: tuple[int, ...], call: Any, f
             and leaves is not None
             and list(map(form_of, leaves)) == list(map(form_of, call.leaves))
         ):
-            table.append(Layout(leaves_of, mirror(call), call.positions, found.run, found.whole.is_current))
+            table.append(
+                Layout(leaves_of, mirror(call), call.positions, found.run, found.whole.is_current, once)
+            )
     except Unusual:
         return
 

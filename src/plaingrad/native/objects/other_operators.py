@@ -18,7 +18,7 @@ from plaingrad.native.border.counting import whole_numbers
 from plaingrad.native.border.operators import Whole
 from plaingrad.native.frontend.typed_ir import LostWriteError
 from plaingrad.native.objects import structure
-from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, leave, refusal_of
+from plaingrad.native.objects.call import Call, Flat, call_of, flat_of, leave, refusal_of, run
 from plaingrad.native.objects.results import built, parts_of, tangent_of
 from plaingrad.native.program.dispatchers import is_dispatcher
 from plaingrad.tangents import ZeroTangent
@@ -66,17 +66,6 @@ def apart(
     return call, found
 
 
-def run(f: Any, args: tuple[Any, ...], work: Callable[..., Any], *given: Any) -> Any:
-    """work(*given); an exception is the one that Python raises."""
-    try:
-        return work(*given)
-    except NativeError:
-        raise
-    except Exception:
-        f(*args)
-        raise
-
-
 def kept_apart(call: Call, found: Flat) -> tuple[Any, ...]:
     """The leaves of a call; copies of its arrays where it changes objects: they are changed by one call of it only.
 
@@ -95,7 +84,9 @@ def leave_as_called(f: Any, args: tuple[Any, ...], call: Call, found: Flat) -> N
     """Leave in the arguments what one call of the function leaves there."""
     if found.changes:
         nothing = (ZeroTangent,) * len(call.leaves)
-        y, _ = run(f, args, border.jvp, found.results, call.leaves, nothing, counts_in(call, args))
+        y, _ = run(
+            f, args, {}, (call, found), border.jvp, found.results, call.leaves, nothing, counts_in(call, args)
+        )
         leave(call, found, numbers(y, found)[found.count :])
 
 
@@ -112,7 +103,9 @@ def jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]
 def _jvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...]) -> tuple[Any, Any]:
     call, found = apart(f, args, may_write=True)
     counts = counts_in(call, args)
-    y, y_dot = run(f, args, border.jvp, found.results, call.leaves, spread(call, args, dots), counts)
+    y, y_dot = run(
+        f, args, {}, (call, found), border.jvp, found.results, call.leaves, spread(call, args, dots), counts
+    )
     parts = numbers(y, found)
     leave(call, found, parts[found.count :])
     moved = (ZeroTangent,) * len(parts) if y_dot is ZeroTangent else numbers(y_dot, found)
@@ -126,7 +119,7 @@ def vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, 
 
 def _vjp(f: Any, args: tuple[Any, ...]) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     call, found = apart(f, args, may_write=True)
-    y, pull = run(f, args, border.vjp, found.results, call.leaves, counts_in(call, args))
+    y, pull = run(f, args, {}, (call, found), border.vjp, found.results, call.leaves, counts_in(call, args))
     count = found.count + found.extra
     args = tuple(map(structure.kept, args)) if found.changes else args
     leave(call, found, numbers(y, found)[found.count :])
@@ -151,7 +144,9 @@ def _hvp(f: Any, args: tuple[Any, ...], dots: tuple[Any, ...], fixed: tuple[int,
     ranges = call.ranges(len(args))
     still = tuple([k for n in fixed for k in range(*ranges[n])]) + counts_in(call, args)
     leaves = kept_apart(call, found)
-    bars = run(f, args, operators.hvp, found.alone, leaves, spread(call, args, dots), still)
+    bars = run(
+        f, args, {}, (call, found), operators.hvp, found.alone, leaves, spread(call, args, dots), still
+    )
     made = gathered(call, args, bars)
     leave_as_called(f, args, call, found)
     return tuple([None if n in fixed else x for n, x in enumerate(made)])
@@ -164,7 +159,7 @@ def linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
 
 def _linear_map(f: Any, args: tuple[Any, ...]) -> tuple[Any, Any]:
     call, found = apart(f, args)
-    y, push = run(f, args, operators.linear_map, found.results, call.leaves)
+    y, push = run(f, args, {}, (call, found), operators.linear_map, found.results, call.leaves)
     return built(found.returned, numbers(y, found)), lambda dots: push(spread(call, args, dots))
 
 
@@ -188,7 +183,9 @@ def _jacobian(
         raise NativeError("has_aux of a function of objects")
     call, found = apart(f, args, positions, kwargs)
     at = in_turn(call)
-    whole = run(f, args, operators.jacobian, found.results, call.leaves, at, {}, mode, chunk)
+    whole = run(
+        f, args, kwargs, (call, found), operators.jacobian, found.results, call.leaves, at, {}, mode, chunk
+    )
     return Whole(built(found.returned, numbers(whole.y, found)), whole.x, whole.blocks)
 
 
@@ -202,7 +199,9 @@ def hessian(
 def _hessian(f: Any, args: Any, positions: Any, kwargs: Any, chunk: int | None) -> Whole:
     call, found = apart(f, args, positions, kwargs, True, True)
     leaves = kept_apart(call, found)
-    whole = run(f, args, operators.hessian, found.alone, leaves, in_turn(call), {}, chunk)
+    whole = run(
+        f, args, kwargs, (call, found), operators.hessian, found.alone, leaves, in_turn(call), {}, chunk
+    )
     leave_as_called(f, args, call, found)
     return whole  # type: ignore[no-any-return]
 
@@ -220,7 +219,19 @@ def derivative(
         if not call.leaves or call.leaves[0] is not x:
             raise NativeError("what is differentiated by is not the first parameter")
         first, *rest = call.leaves
-        y, dots = run(f, args, operators.derivative, found.results, first, order, tuple(rest), {}, along)
+        y, dots = run(
+            f,
+            args,
+            kwargs,
+            (call, found),
+            operators.derivative,
+            found.results,
+            first,
+            order,
+            tuple(rest),
+            {},
+            along,
+        )
         return built(found.returned, numbers(y, found)), dots
 
     return otherwise(direct, taken_apart, f, (x, *others))  # type: ignore[no-any-return]

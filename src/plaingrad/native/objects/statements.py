@@ -261,8 +261,13 @@ def raised(f: Frame, s: ast.Raise) -> None:
     found = f.evaluate(of) if isinstance(of, (ast.Name, ast.Attribute)) else None
     cls = found.value if isinstance(found, Static) else None
     if not (isinstance(cls, type) and issubclass(cls, Exception) and cls.__module__ == "builtins"):
-        cls = RuntimeError
-    f.emit(ast.Raise(ast.Call(f.whole.outside(cls, cls.__name__), [], []), None))
+        f.emit(f.raising(RuntimeError))
+    elif isinstance(s.exc, ast.Call) and (s.exc.args or s.exc.keywords or s.cause):
+        says = [x.value for x in s.exc.args if isinstance(x, ast.Constant)]
+        whole = len(says) == len(s.exc.args) and not s.exc.keywords and not s.cause
+        f.emit(f.raising(cls, *says if whole else (), vague=not whole))
+    else:
+        f.emit(f.raising(cls, vague=s.cause is not None))
     f.state = None
 
 
@@ -270,7 +275,8 @@ def asserted(f: Frame, s: ast.Assert) -> None:
     test = operators.truth(f, f.evaluate(s.test))
     if isinstance(test, Static) and test.value:
         return
-    wrong = ast.Raise(ast.Call(f.whole.outside(AssertionError, "AssertionError"), [], []), None)
+    says = [s.msg.value] if isinstance(s.msg, ast.Constant) else []
+    wrong = f.raising(AssertionError, *says, vague=s.msg is not None and not says)
     if isinstance(test, Static):
         f.emit(wrong)
         f.state = None

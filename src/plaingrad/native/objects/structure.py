@@ -100,6 +100,8 @@ _about: WeakKeyDictionary[type, About | None] = WeakKeyDictionary()
 
 def about(cls: type) -> About | None:
     """What is known of a user's class; None of any other, and of one whose instances are more than their fields."""
+    if cls.__getattribute__ is not object.__getattribute__:  # which it may have got meanwhile
+        return None
     try:
         return _about[cls]
     except KeyError:
@@ -113,8 +115,6 @@ def _looked_up(cls: type) -> About | None:
     library = cls.__module__.split(".")[0] in ("builtins", "numpy", "numba", "plaingrad")
     made_by_statement = all(base is object or base.__flags__ & HEAP_TYPE for base in cls.__mro__)
     if library or not made_by_statement or not is_own_key(cls) or issubclass(cls, BASES):
-        return None
-    if in_class(cls, "__getattribute__") is not object.__getattribute__:
         return None
     found = [(name, v) for base in reversed(cls.__mro__) for name, v in vars(base).items()]
     slots = tuple([name for name, v in found if isinstance(v, MemberDescriptorType)])
@@ -208,6 +208,7 @@ def abstract(f: Frame, x: Any, leaves: Iterator[Any], rows: bool = True) -> Any:
         return given(f, Items([abstract(f, v, leaves, rows) for v in x], GIVEN))
     if isinstance(x, tuple):
         return Tup(tuple([abstract(f, v, leaves, rows) for v in x]), cls)
+    f.whole.check(in_class, cls, "__getattribute__")
     return given(
         f, Instance(cls, {name: abstract(f, v, leaves, rows) for name, v in fields_of(x).items()}, GIVEN)
     )
