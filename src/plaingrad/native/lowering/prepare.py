@@ -10,6 +10,8 @@ from plaingrad.native.analysis.effects_in_programs import effects_in
 from plaingrad.native.analysis.shapes import with_shapes_of_roots
 from plaingrad.native.frontend import translation
 from plaingrad.native.lowering.constant_keys import without_keys
+from plaingrad.native.lowering.counted_loops import counted_loops
+from plaingrad.native.lowering.counters import counters_as_formulas
 from plaingrad.native.lowering.fused_reductions import in_loops
 from plaingrad.native.lowering.inline import inlined
 from plaingrad.native.lowering.invariant_loads import cells_first
@@ -23,6 +25,8 @@ from plaingrad.native.program.ir import Program
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     inlined,
+    counted_loops,
+    counters_as_formulas,
     without_tuples_of_lists,
     without_tuple_lists,
     with_references_counted,
