@@ -83,6 +83,7 @@ class Step:
         "saved",
         "system",
         "versions",
+        "watch",
     )
 
     def __init__(
@@ -93,6 +94,7 @@ class Step:
         self.recording, self.derived = False, False
         self.saved: Any = None
         self.nested = False  # whether the derivative is differentiated, too
+        self.watch: Callable[[Any], None] | None = None  # what is to see everything that is used in the call
         self.random: Any = None  # the state of random numbers before the call, if it has drawn some
         self.versions = [(x, system.version(x)) for x in constants((args, kwargs)) if system.is_array(x)]
 

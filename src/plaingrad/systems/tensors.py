@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType
 from typing import Any
 
 import numpy as np
 
 from plaingrad.errors import ChangedSinceError, MissingRuleError
-from plaingrad.systems.steps import Step, outputs
+from plaingrad.systems.steps import Step, constants, outputs
 
 #: Functions whose result has the shape or type of an argument, and no number of it.
 FORM_ONLY = frozenset(
@@ -86,11 +87,20 @@ class Torch:
         torch = _torch()
         before = torch.get_rng_state() if not step.derived and may_draw(step.f) else None
         given = leaves if step.given is None else step.given
-        y = step.call(given) if not step.recording or step.given is not None else None
+        if step.watch is not None:  # other objects, so that no differentiated one is met but captured ones
+            given = [self.copied(x) if self.is_array(x) else x for x in given]
+        y = None
+        if not step.recording or step.given is not None:
+            with _watched(step, given):
+                y = step.call(given)
+            if not step.derived:
+                _check_memory(step, y, given)
         if step.recording:
             with torch.inference_mode(False), torch.enable_grad(), _random_as(None if y is None else before):
                 inputs = in_graph(leaves)
-                z = step.call(inputs)
+                with _watched(step), _in_place_refused(step):
+                    z = step.call(inputs)
+            _check_memory(step, z, inputs)
             step.saved = inputs, outputs(z, self.varies), [(x, self.version(x)) for x in leaves]
             if not step.derived:
                 self._check_recorded(step)
@@ -164,8 +174,12 @@ class Torch:
             chosen = [ys[k] for k in which]
             weights = [_fit(bar, z) for bar, z in zip(bars, chosen, strict=True)]
             pairs = [(z, bar) for z, bar in zip(chosen, weights, strict=True) if z.requires_grad]
+            if len(pairs) > 1 and not create:  # singular vectors that nobody uses, say: 0 times inf is nan
+                pairs = [(z, bar) for z, bar in pairs if bar.layout is not torch.strided or bar.any()]
+            is_whole = len(pairs) == len(chosen)
             found = _gradients([z for z, _ in pairs], inputs, [bar for _, bar in pairs], create)
-        _check_used(step, found, inputs)
+        if is_whole:
+            _check_used(step, found, inputs)
         return tuple(
             [
                 torch.zeros_like(x) if d is None else d if create else d.detach()
@@ -175,7 +189,7 @@ class Torch:
 
     def _again(self, step: Step, leaves: Any) -> tuple[list[Any], list[Any]]:
         _check_versions(step, ())
-        inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in leaves]
+        inputs = [node_of(x) if x.requires_grad else outside_of_graph(x).requires_grad_() for x in leaves]
         with _random_as(step.random), _buffers_kept(step.f):
             return inputs, outputs(step.again(inputs), self.varies)
 
@@ -186,6 +200,11 @@ class Torch:
             inputs, ys = self._again(step, leaves)
             if not ys:
                 return ()
+            if any(x.layout is not torch.strided for x in (*inputs, *ys)):
+                raise MissingRuleError(
+                    f"`{name_of(step.f)}` of PyTorch has sparse tensors, for which there is no forward mode here.\n"
+                    "  To go on: use reverse mode once (grad, vjp), or x.to_dense().\n  See docs: how-to/pytorch"
+                )
             weights = [torch.zeros_like(z).requires_grad_() for z in ys]
             pairs = [(z, u) for z, u in zip(ys, weights, strict=True) if z.requires_grad]
             at = [inputs[k] for k in places]
@@ -217,14 +236,22 @@ def version_of(x: Any) -> int:
 
 
 def in_graph(leaves: Any) -> list[Any]:
-    """The tensors that stand for `leaves` in PyTorch's graph, each another one."""
-    found: list[Any] = []
-    for x in leaves:
-        leaf = leaf_of(x)
-        if any(leaf is other for other in found):
-            leaf = leaf.view_as(leaf) if x.requires_grad else leaf.detach().requires_grad_()
-        found.append(leaf)
-    return found
+    """The tensors that stand for `leaves` in PyTorch's graph, each a new node.
+
+    Where the program's own tensors are in that graph, what one leaf or a constant depends on may be another leaf. What
+    PyTorch finds for a new node is what this step makes of it, and no more.
+    """
+    return [node_of(leaf_of(x)) for x in leaves]
+
+
+def node_of(x: Any) -> Any:
+    """A new node of PyTorch's graph with the numbers of `x`, which is in the graph."""
+    return x.view_as(x) if x.layout is _torch().strided else x.clone()
+
+
+def outside_of_graph(x: Any) -> Any:
+    """`x` without a graph; a tensor of inference mode as one that may have a graph."""
+    return x.clone() if x.is_inference() else x.detach()
 
 
 C_FUNCTIONS = frozenset((BuiltinFunctionType, MethodDescriptorType, WrapperDescriptorType))
@@ -238,6 +265,65 @@ def leaf_of(x: Any) -> Any:
     if kept is None or kept[0] != version_of(x):
         kept = x.__dict__[LEAF] = version_of(x), x.detach().clone().requires_grad_()
     return kept[1]
+
+
+def _check_memory(step: Step, y: Any, leaves: Any) -> None:
+    """Refuse a result of another type in the memory of what is differentiated: bits have no derivative."""
+    torch = _torch()
+    homes = None
+    for part in constants(y):
+        if isinstance(part, torch.Tensor) and not (part.is_floating_point() or part.is_complex()):
+            if homes is None:
+                homes = {memory_of(x) for x in leaves if isinstance(x, torch.Tensor) and x.numel()} - {0}
+            if memory_of(part) in homes:
+                raise MissingRuleError(
+                    f"`{name_of(step.f)}` of PyTorch shows the memory of differentiated numbers as {part.dtype}.\n"
+                    "  See docs: how-to/pytorch"
+                )
+
+
+@contextmanager
+def _in_place_refused(step: Step) -> Iterator[None]:
+    """Say it by an error of plaingrad if a function writes into what it is given."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "used in an in-place operation" not in str(error):
+            raise
+        raise MissingRuleError(
+            f"`{name_of(step.f)}` of PyTorch writes into a differentiated argument, which is not followed there.\n"
+            "  To go on: give it a copy, x.clone(), or a form that returns a new tensor.\n  See docs: how-to/pytorch"
+        ) from error
+
+
+def _watched(step: Step, given: Any = ()) -> Any:
+    """Show what functions of PyTorch are given meanwhile to what watches over the step, but for `given`."""
+    if step.watch is None:
+        return nullcontext()
+    return watching(step.watch, {id(x) for x in given})
+
+
+def watching(see: Any, known: Any = ()) -> Any:
+    """A context in which `see` is shown what PyTorch's functions are given, but for objects with `known` identities."""
+    return _watching()(see, known)
+
+
+@functools.cache
+def _watching() -> Any:
+    """The class of contexts that see every call of PyTorch's functions."""
+
+    class Watching(_torch().overrides.TorchFunctionMode):
+        def __init__(self, see: Any, known: Any) -> None:
+            super().__init__()
+            self.see, self.known = see, known
+
+        def __torch_function__(self, f: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            for part in constants((args, kwargs or {})):
+                if id(part) not in self.known:
+                    self.see(part)
+            return f(*args, **(kwargs or {}))
+
+    return Watching
 
 
 @contextmanager

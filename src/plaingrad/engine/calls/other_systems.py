@@ -10,7 +10,6 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterator
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,25 +24,32 @@ from plaingrad.engine.calls.system_arrays import (
     ROOT,
     TRUNCATING,
     VERSION,
+    buffers_of,
+    check_constant,
     check_leaves,
     check_writable,
     file_as,
     is_active_anywhere,
     memory_of,
+    note_buffers,
+    note_lender,
     note_views,
     note_written,
     owns_memory,
     root_of,
+    view_like,
     writes,
     written_roots,
 )
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, holds_nothing, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.users_code import captured
+from plaingrad.engine.users_code.captured import check_captured, puts_elsewhere, runs_users_code
 from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.rewrite import PLAIN
 from plaingrad.rules import other_systems
 from plaingrad.systems.steps import Place, Step, constants
-from plaingrad.systems.tensors import version_of
+from plaingrad.systems.tensors import version_of, watching
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -92,10 +98,9 @@ def call(
     leaves: list[Any] = []
     parts = [taken_apart(level, x, leaves) for x in args]
     named = {key: taken_apart(level, x, leaves) for key, x in kwargs.items()}
-    if not leaves:
-        check_captured(level, f)
-        return f(*args, **kwargs)
     name = name or getattr(f, "__name__", "")
+    if not leaves:
+        return without_leaves(level, system, f, args, kwargs, name)
     if name == "__deepcopy__":
         f, parts, named = system.cloned, parts[:1], {}
     if (
@@ -119,16 +124,29 @@ def call(
         and not (len(leaves) == 1 and leaves[0] is args[0] and number_classes.is_own(leaves[0]))
     ):
         return taken_in(level, system, f, args, kwargs, leaves)
-    check_captured(level, f)
-    for x in (*args, *kwargs.values()):
+    for x in (f, *args, *kwargs.values()):
         check_captured(level, x)
     if system.mutable:
         check_leaves(f, name, leaves)
         if name == "detach":
             return detached(level, system, f, tuple(parts), named, leaves)
-    if system.mutable and writes(name, kwargs):
+    if system.mutable and (writes(name, kwargs) or getattr(f, "inplace", False) is True):
         return written(level, system, f, args, kwargs)
     return stepped(level, system, f, tuple(parts), named, leaves)
+
+
+def without_leaves(level: Level, system: System, f: Any, args: Any, kwargs: Any, name: str) -> Any:
+    """A call that is given nothing active, and may not come upon anything."""
+    check_captured(level, f)
+    if not system.mutable:
+        return f(*args, **kwargs)
+    if not runs_users_code(f, args, kwargs):
+        y = f(*args, **kwargs)
+        if name in INTO and args and type(args[0]) is np.ndarray:
+            note_lender(y, args[0])
+        return y
+    with watching(captured.watch(level, f)):
+        return f(*args, **kwargs)
 
 
 def detached(level: Level, system: System, f: Any, args: Any, kwargs: Any, leaves: list[Any]) -> Any:
@@ -159,24 +177,40 @@ def stepped(level: Level, system: System, f: Any, args: Any, kwargs: Any, leaves
         ]
     step = Step(system, f, args, kwargs, given)
     step.nested = level.parent is not PLAIN
+    if runs_users_code(f, args, kwargs):
+        step.watch = captured.watch(level, f)
+    buffers = buffers_of(level, f, args) if system.mutable else []
     try:
         y = apply(level, other_systems.run, step, *leaves)
     except TypeError as error:
         if given is None:
             raise
         missing_rule(f, f"{system.name} takes no array in place of a differentiated number here ({error}).")
-    for part in constants(y):
+    finally:
+        step.watch = None
+    check_result(system, f, args, y)
+    if system.mutable:
+        note_buffers(buffers, leaves)
+        note_views(y, leaves)
+    if system.mutable and any(DETACHED in x.__dict__ for x in leaves) and system.is_array(y):
+        y.__dict__[DETACHED] = True
+    return y
+
+
+def check_result(system: System, f: Any, args: Any, y: Any) -> None:
+    """Refuse a result in which derivatives would be lost."""
+    parts = [*constants(y)]
+    for part in parts:
         kind = kind_of(type(part))
         if not system.is_array(part) and (
             kind != NOTHING and not (kind == ARRAY and part.dtype.kind not in "fcO")
         ):
             if type(part).__name__ not in ("dtype", "device", "layout", "memory_format"):
                 missing_rule(f, f"It returns a {type(part).__qualname__}, whose derivative would be lost.")
-    if system.mutable:
-        note_views(y, leaves)
-    if system.mutable and any(DETACHED in x.__dict__ for x in leaves) and system.is_array(y):
-        y.__dict__[DETACHED] = True
-    return y
+    if not any(map(system.is_array, parts)) and puts_elsewhere(f, args, y):
+        missing_rule(
+            f, "It puts differentiated numbers into an object of its own, where they are not followed."
+        )
 
 
 def apply(level: Level, f: Any, *args: Any) -> Any:
@@ -202,6 +236,8 @@ def taken_apart(level: Level, x: Any, leaves: list[Any]) -> Any:
             if at == len(leaves):
                 leaves.append(x)
             return Place(at)
+        if system is not None and system.mutable:
+            check_constant(level, x)
         return x
     t = type(x)
     if t is slice:
@@ -224,27 +260,6 @@ def taken_apart(level: Level, x: Any, leaves: list[Any]) -> Any:
     if isinstance(x, tuple):
         return t(*parts) if hasattr(t, "_fields") else t(parts)
     return parts
-
-
-def check_captured(level: Level, f: Any) -> None:
-    """Refuse a function that has captured what is active: another system would take it for a constant."""
-    inner = f
-    while inner is not None:
-        for cell in getattr(inner, "__closure__", None) or ():
-            try:
-                held = cell.cell_contents
-            except ValueError:  # empty
-                continue
-            if (
-                kind_of(type(held)) != NOTHING
-                and not isinstance(held, FunctionType)
-                and level.calls.finds_active(held)
-            ):
-                missing_rule(
-                    f,
-                    "It has captured an array that depends on the differentiated inputs; make it an argument.",
-                )
-        inner = getattr(inner, "__wrapped__", None)
 
 
 # -- conversions -----------------------------------------------------------------------------------------------------
@@ -293,17 +308,17 @@ def taken_in(level: Level, system: System, f: Any, args: Any, kwargs: Any, leave
 
 def written(level: Level, system: System, f: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A call that writes into its first argument: this becomes what the same call makes of a copy."""
-    x = args[0]
-    if kwargs.get("out") is not None or kwargs.get("inplace") or number_classes.system_of(x) is None:
+    x = args[0] if args else None
+    if kwargs.get("out") is not None or number_classes.system_of(x) is None:
         missing_rule(
             f, "It writes into an argument that is given by keyword; use the form that returns a new tensor."
         )
     check_writable(f, x)
-    root, shape = root_of(x), (tuple(x.shape), x.stride(), x.storage_offset())
+    root, view = root_of(x), view_like(x)
 
     def on_copy(root: Any, *others: Any, **options: Any) -> Any:
         copy = root.clone()
-        f(copy.as_strided(*shape), *others, **options)
+        f(view(copy), *others, **options)
         return copy
 
     on_copy.__name__ = getattr(f, "__name__", "write").rstrip("_")
@@ -332,13 +347,8 @@ def renewed_view(level: Level, system: System, x: Any) -> None:
         x.__dict__[ROOT] = root
     elif x.__dict__.get(VERSION) == version_of(x):
         return
-    shape = tuple(x.shape), x.stride(), x.storage_offset()
-
-    def view(root: Any) -> Any:
-        return root.as_strided(*shape)
-
     if is_active_anywhere(level, root):
-        file_as(level, x, stepped(level, system, view, (Place(0),), {}, [root]))
+        file_as(level, x, stepped(level, system, view_like(x), (Place(0),), {}, [root]))
     x.__dict__[VERSION] = version_of(x)
 
 

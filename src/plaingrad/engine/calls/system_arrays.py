@@ -31,7 +31,8 @@ TRUNCATING = frozenset(
 #: What hands out memory, or writes where nobody sees it.
 REFUSED = frozenset(
     "backward register_hook retain_grad storage untyped_storage data_ptr set_ share_memory_ apply_ map_ __dlpack__ "
-    "to_dlpack from_dlpack save __reduce_ex__ __reduce__ unsafe_buffer_pointer resize_ pin_memory_".split()
+    "to_dlpack from_dlpack save grad normal normal_ __reduce_ex__ __reduce__ unsafe_buffer_pointer resize_ "
+    "pin_memory_".split()
 )
 WITHOUT_WRITING = frozenset(("requires_grad_", "rename_"))
 
@@ -124,6 +125,71 @@ def root_of(x: Any) -> Any:
     return root if root is not None else x._base if x._base is not None else x
 
 
+def view_like(x: Any) -> Any:
+    """The function that takes, of a tensor in the place of that of which `x` is a view, the part that `x` is."""
+    shape, is_real, is_conj, is_neg = (
+        (tuple(x.shape), x.stride(), x.storage_offset()),
+        not x.is_complex(),
+        x.is_conj(),
+        x.is_neg(),
+    )
+
+    def view(root: Any) -> Any:
+        torch = sys.modules["torch"]
+        part = (torch.view_as_real(root) if root.is_complex() and is_real else root).as_strided(*shape)
+        part = part.conj() if is_conj else part
+        return torch._neg_view(part) if is_neg else part
+
+    return view
+
+
+LENDER, BUFFER = "_plaingrad_lender", "_plaingrad_written_at"
+
+
+def note_lender(y: Any, a: np.ndarray) -> None:
+    """The tensor `y` may lie in the memory of the array `a`."""
+    if not owns_memory(y):
+        y.__dict__[LENDER] = a
+
+
+def check_constant(level: Level, x: Any) -> None:
+    """Refuse a tensor, not differentiated itself, in memory of NumPy, or a buffer, that got what is."""
+    marks = x.__dict__ if x._base is None else x._base.__dict__
+    if LENDER in marks and level.calls.finds_active(marks[LENDER]):
+        missing_rule(
+            type(x), "An array of NumPy that shares memory with this tensor was written; use a copy."
+        )
+    if BUFFER in marks and is_active_anywhere(level, marks[BUFFER]):
+        missing_rule(
+            type(x),
+            "It is a buffer of a module, into which a call wrote what depends on the differentiated inputs.",
+        )
+
+
+def buffers_of(level: Level, f: Any, args: Any) -> list[tuple[Any, int]]:
+    """The buffers that a call of the module `f`, or by `functional_call`, may write, with their versions.
+
+    Those that it reads, in parts that are not training, must not depend on inputs by an earlier call.
+    """
+    module = args[0] if args and getattr(f, "__name__", "") == "functional_call" else f
+    if not isinstance(module, sys.modules["torch"].nn.Module):
+        return []
+    found = []
+    for part in module.modules():
+        for x in part.buffers(recurse=False):
+            if not part.training:
+                check_constant(level, x)
+            found.append((x, version_of(x)))
+    return found
+
+
+def note_buffers(buffers: list[tuple[Any, int]], leaves: list[Any]) -> None:
+    """Mark the buffers that a call has written by an argument that was active: as long as that is, they are."""
+    for x, version in buffers:
+        if version_of(x) != version:
+            x.__dict__[BUFFER] = min(leaves, key=lambda leaf: getattr(leaf, "nbytes", 0))
+
+
 def check_writable(f: Any, x: Any) -> None:
     """Refuse to write into memory that is not a tensor's own."""
     root = root_of(x)
@@ -132,6 +198,10 @@ def check_writable(f: Any, x: Any) -> None:
         why = "The tensor requires a gradient of PyTorch."
     elif LENT in x.__dict__ or LENT in root.__dict__ or not root.untyped_storage().resizable():
         why = "The tensor lies in memory of NumPy or of another library."
+    elif x.dtype != root.dtype and not (root.is_complex() and x.dtype == root.real.dtype):
+        why = "The tensor shows memory of numbers of another type."
+    elif root.is_conj() or root.is_neg():
+        why = "The tensor is a conjugate or negative by a mark alone."
     elif root.storage_offset() or not root.is_contiguous() or root.untyped_storage().nbytes() != root.nbytes:
         why = "The tensor is a part of a larger one, which is not known here."
     if why is not None:

@@ -68,8 +68,8 @@ def module_call(level: Level, module: Any) -> Any:
             return module(*args, **kwargs)
         if any(systems.owner(type(part)) is None for part in module.modules()):
             forward = type(module).forward
-            if systems.owner(forward) is not None:
-                forward = level.calls.inside(forward)
+            if systems.owner(forward) is not None:  # a container of PyTorch's: what it calls is the program's
+                return level.calls.inside(forward)(module, *args, **kwargs)
             return level.prep(forward)(module, *args, **kwargs)
         system = number_classes.systems.find(sys.modules["torch"].Tensor)
         assert system is not None
