@@ -317,3 +317,26 @@ def test_a_generator_may_be_defined_by_another():
         yield 2 * x
 
     assert grad(lambda x: sum(numbers(x)))(1.0) == 2.0
+
+
+def test_compiled_functions_heed_rules_for_types_and_contexts():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def compiled(x):
+        return math.sin(x) * 3.0
+
+    steep = plaingrad.primitives("steep")
+
+    @steep.rrule(math.sin)
+    def sin_rrule(x: float):
+        return math.sin(x), lambda y_bar: (1000.0 * y_bar,)
+
+    try:
+        assert plaingrad.grad(compiled)(2.0) == 3.0 * math.cos(2.0)
+        with steep:
+            assert plaingrad.grad(compiled)(2.0) == 3000.0
+            with pytest.raises(plaingrad.NativeError):
+                plaingrad.grad(compiled, tier="native")(2.0)
+    finally:
+        plaingrad.remove_rule(math.sin)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.values.nesting import outwards
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level

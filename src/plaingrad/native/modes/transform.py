@@ -154,7 +154,7 @@ class Transform(ProgramState):
             return []
         if row is None:
             rule = rulebook.find(f)
-            if rule is not None and rule.kind == "no_tangent":
+            if rule is not None and rule.kind == "no_tangent" and not rule.variants:
                 return []  # steps: floor, sign, ...
             raise self.refuse(f"`{getattr(f, '__name__', f)}`", s.line)
         module = scalars.module_of(f, [self.type_of(a) for a in args])

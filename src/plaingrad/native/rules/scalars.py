@@ -37,6 +37,8 @@ def row_of(function: Any) -> tuple[Any, ...] | None:
     if function is math.hypot:
         function = np.hypot  # Numba's hypot takes two numbers
     rule = rulebook.find(getattr(function, "stands_for", function))
+    if rule is not None and rule.variants:  # chosen call by call, by types or context: the plain tier's work
+        return None
     if rule is not None and rule.kind == "no_tangent":
         return ()
     if rule is None or rule.kind not in ("scalar", "full") or not rule.partials:
@@ -60,7 +62,7 @@ def is_constant(function: Any, kinds: list[Any]) -> bool:
         rule = rulebook.find(function)
     except TypeError:
         return False
-    return rule is not None and rule.kind == "no_tangent"
+    return rule is not None and rule.kind == "no_tangent" and not rule.variants
 
 
 def _second_power(m: Any, x: Any, y: Any, z: Any) -> Any:
