@@ -1,32 +1,54 @@
-"""Functions of one example applied to batches: `vmap`. The loop is compiled where the function is."""
+"""Functions of one example applied to batches: `vmap`. A batch runs at once, else in a loop; see `engine.batches`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any, ParamSpec
 
 import numpy as np
 
 from plaingrad.api import recorded
-from plaingrad.api.leaves import Branch, Leaf, check_callable, described, here
+from plaingrad.api.batch_results import (
+    BlocksDifferError,
+    branch_of,
+    check_unmasked,
+    checked_axis,
+    stacked,
+    whole,
+)
+from plaingrad.api.batched_gradients import gradients_of_batch
+from plaingrad.api.gradients import grad, value_and_grad
+from plaingrad.api.leaves import Branch, Leaf, check_callable, described, here, positions_of
+from plaingrad.api.operator_objects import Derivative
 from plaingrad.api.parameters import part_of, with_values
 from plaingrad.critical import imported
+from plaingrad.engine.batches.admitted import refusal_of
+from plaingrad.engine.batches.level import MAKING, OF_CLASSES
+from plaingrad.engine.batches.mapped import Batch as Run
+from plaingrad.engine.batches.mapped import Mapped
+from plaingrad.engine.batches.run import try_batch
 from plaingrad.engine.memory.entries import entries_of, has_fields
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
+from plaingrad.engine.refusals import watch
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN
-from plaingrad.tangents import is_zero
 
 P = ParamSpec("P")
+
+OF_CLASSES[Derivative] = gradients_of_batch
+MAKING.update((grad, value_and_grad))
 
 
 def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
     """The function that applies `f` to every example of a batch.
 
-    `f` is called once for each example, in order, so it may do whatever Python can: branch on numbers, loop until it
-    has converged, raise. In a batch of one example's derivatives, `vmap(grad(f), in_axes=(None, 0))`, each is taken and
-    dropped before the next, so it needs the memory of one. For a function made by `numba.njit`, of numbers and arrays,
-    whose result is a number or array, the loop is compiled, too. What `vmap` returns can be differentiated, and nested.
+    A function that only computes, with NumPy, `math` and Python's operators, runs once for the whole batch, if there
+    are 32 examples or more: so do `grad(f)` and `value_and_grad(f)`, for a gradient of each example. Any other function
+    is called once for each example, in order, so it may do whatever Python can: branch on numbers, loop until it has
+    converged, print, raise. Both give the same to rounding. For a function made by `numba.njit`, of numbers and arrays,
+    whose result is a number or array, the loop is compiled. What `vmap` returns can be differentiated, and nested.
 
     Args:
         f: a function of one example.
@@ -59,6 +81,9 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
 
     def batched(*args: Any, **kwargs: Any) -> Any:
         batch = Batch(in_axes, args)
+        found = at_once(f, batch, kwargs, out_axes)
+        if found is not None:
+            return found[0]
         first = here(recorded.of_one, f, batch.row(0), kwargs)
         if type(f).__module__.startswith("numba.") and not kwargs and batch.size > 1:
             rest = compiled_rest(programs, f, batch, first)
@@ -68,10 +93,14 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
         rows = [batch.row(k) for k in range(1, batch.size)]
         return stacked([first, *here(recorded.of_each, f, rows, kwargs)], out_axes)
 
+    batched.__plaingrad_batched__ = f  # type: ignore[attr-defined]  # called as it is where a batch runs at once
     batched.__plaingrad_derivative__ = True  # type: ignore[attr-defined]  # a loop in Python: not for Numba
     name = getattr(f, "__name__", repr(f))
     batched.__doc__ = f"{name} of every example of a batch; see plaingrad.vmap.\n\n{f.__doc__ or ''}".rstrip()
     return batched
+
+
+MAKING.add(vmap)
 
 
 class Batch:
@@ -120,17 +149,23 @@ class Batch:
             with_values(structure, x, parts) for structure, x in zip(self.structures, self.args, strict=True)
         ]
 
+    def mapped(self, run: Run, arrays: list[Any]) -> list[Any]:
+        """The arguments of a run for all these examples."""
+        parts = [Mapped(run, a, np.ndarray if len(a.shape) > 1 else a.dtype.type) for a in arrays]
+        pairs = zip(self.structures, self.args, strict=True)
+        return [with_values(structure, x, parts) for structure, x in pairs]
+
     def _structure(self, x: Any, axis: Any, name: str, seen: dict[int, Any]) -> Any:
         """The structure of an argument with a `Leaf` for each array that is mapped; None for what is shared."""
         if axis is None:
             return None
-        kind = kind_of(type(x))
+        kind = ARRAY if type(x) is Mapped else kind_of(type(x))
         check_unmasked(x, name)
         if kind == ARRAY:
             axis = checked_axis(axis, x.ndim, f"in_axes of {name}")
             self.sizes.setdefault(x.shape[axis], name)
             self.arrays.append(x if axis == 0 else here(recorded.axis_in_front, x, axis))
-            return Leaf(x, len(self.arrays) - 1)
+            return Leaf(None, len(self.arrays) - 1)
         if kind not in (SEQUENCE, MAPPING) and not (kind != NOTHING and kind != NUMBER and has_fields(x)):
             if kind == NUMBER or isinstance(x, (int, np.number)):
                 raise ArgumentError(
@@ -157,75 +192,70 @@ class Batch:
         return branch
 
 
-def check_unmasked(x: Any, name: str) -> None:
-    """Refuse an array with a mask, which would be lost."""
-    if isinstance(x, np.ma.MaskedArray):
-        raise ArgumentError(
-            f"{name} is an array with a mask, which vmap does not keep.\n"
-            "  To go on: filled() values, and the mask beside them.\n  See docs: errors#argument"
+FEWEST = 32  # examples: with fewer, the loop is as quick
+MOST_NUMBERS = 1 << 12  # of one example: beyond, what Python takes does not count
+IN_A_BLOCK = 1 << 18  # numbers of all examples that run at once
+
+
+def at_once(f: Any, batch: Batch, kwargs: dict[str, Any], out_axes: Any) -> tuple[Any] | None:
+    """(the result,) of a run for the whole batch, or for blocks of it; None, and nothing was done: the loop is to."""
+    code = code_of(f)
+    if batch.size < FEWEST or watch.observer is not None or code is None or refusal_of(code) is not None:
+        return None
+    numbers = numbers_of_one(f, batch)
+    if numbers > MOST_NUMBERS or not all(
+        type(a) in (np.ndarray, Mapped) and a.dtype.kind in "fciub" for a in batch.arrays
+    ):
+        return None
+    block = max(FEWEST, IN_A_BLOCK // (numbers + 1))
+    results: list[Any] = []
+    runs: list[Run] = []
+    for start in range(0, batch.size, block):
+        run = Run(min(block, batch.size - start))
+        arrays = batch.arrays
+        if run.size < batch.size:
+            arrays = here(recorded.entries_of_arrays, arrays, slice(start, start + run.size))
+        if not try_batch(f, code, run, batch.mapped(run, arrays), kwargs, results):
+            return None
+        runs.append(run)
+    try:
+        return (whole(results, runs, out_axes, set()),)
+    except BlocksDifferError:
+        return None
+
+
+def numbers_of_one(f: Any, batch: Batch) -> int:
+    """How many numbers one example has of its own, with those of its gradient by what the examples share."""
+    count = sum(math.prod(a.shape[1:]) for a in batch.arrays)
+    if type(f) is Derivative and f._made_by[0] in (grad, value_and_grad):
+        for n in positions_of(f._made_by[2][0]):
+            if -len(batch.args) <= n < len(batch.args) and batch.structures[n] is None:
+                count += numbers_in(batch.args[n], set())
+    return count
+
+
+def numbers_in(x: Any, seen: set[int]) -> int:
+    """How many numbers are in a structure."""
+    if isinstance(x, (Mapped, np.ndarray)):
+        return math.prod(x.shape)
+    kind = kind_of(type(x))
+    if kind in (NOTHING, NUMBER) or id(x) in seen or (kind not in (SEQUENCE, MAPPING) and not has_fields(x)):
+        return 1
+    seen.add(id(x))
+    return sum(numbers_in(part, seen) for _, part in entries_of(x))
+
+
+def code_of(f: Any) -> Any:
+    """The code of a function, or of that which one of plaingrad's operators was given; None for others."""
+    while type(f) in (Derivative, MethodType) or "__plaingrad_batched__" in getattr(f, "__dict__", ()):
+        f = (
+            f._made_by[1]
+            if type(f) is Derivative
+            else f.__func__
+            if type(f) is MethodType
+            else f.__plaingrad_batched__
         )
-
-
-def branch_of(x: Any) -> Branch:
-    """`x` and its keys."""
-    return Branch(x, dict(entries_of(x)))
-
-
-def checked_axis(axis: Any, ndim: int, name: str) -> int:
-    """`axis`, counted from the front."""
-    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool) or not -ndim <= axis < ndim:
-        raise ArgumentError(
-            f"{name} is {axis!r}, but the array there has {ndim} axes.\n  See docs: errors#argument"
-        )
-    return int(axis) % ndim
-
-
-def stacked(results: Sequence[Any], axis: Any) -> Any:
-    """One result from those of all examples: arrays for numbers, arrays with one more axis for arrays."""
-    first = results[0]
-    kind = kind_of(type(first))
-    for x in results:
-        check_unmasked(x, "a result")
-    if all(map(is_number_or_array, results)):
-        shapes = {np.shape(x) for x in results}
-        if len(shapes) > 1:
-            raise ArgumentError(
-                f"the results have different shapes: {sorted(shapes)}.\n"
-                "  To go on: a loop over the examples.\n  See docs: errors#argument"
-            )
-        axis = checked_axis(axis, np.ndim(first) + 1, "out_axes")
-        return here(recorded.stacked_along, list(results), axis)
-    if kind == NOTHING or is_zero(first):
-        if any(type(x) is not type(first) or x != first for x in results):
-            raise ArgumentError(
-                f"the results differ where they hold {described(first)}, so there is no one result for the batch.\n"
-                "  See docs: errors#argument"
-            )
-        return first
-    if any(type(x) is not type(first) for x in results) or kind == NUMBER:
-        raise ArgumentError(
-            f"the results have different types: {described(first)} for the first example.\n  See docs: errors#argument"
-        )
-    keys = [key for key, _ in entries_of(first)]
-    columns = [dict(entries_of(x)) for x in results]
-    if any(list(column) != keys for column in columns):
-        raise ArgumentError(
-            f"the results have different entries: {keys} for the first example.\n  See docs: errors#argument"
-        )
-    branch = Branch(first, {key: Leaf(None, n) for n, key in enumerate(keys)})
-    node = branch_of(first)
-    parts = [
-        stacked(
-            [c[key] for c in columns], axis if isinstance(axis, int) else part_of(axis, node, key, "out_axes")
-        )
-        for key in keys
-    ]
-    return with_values(branch, first, parts)
-
-
-def is_number_or_array(x: Any) -> bool:
-    """Whether `x` is stacked as it is, and is no structure."""
-    return kind_of(type(x)) in (ARRAY, NUMBER) or isinstance(x, (bool, int, np.generic))
+    return f.__code__ if type(f) is FunctionType else None
 
 
 def compiled_rest(programs: dict[Any, Any], f: Any, batch: Batch, first: Any) -> Any:

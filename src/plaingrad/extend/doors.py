@@ -11,6 +11,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from plaingrad import define, rulebook
+from plaingrad.engine.batches.level import OF_LEAVES
 from plaingrad.engine.calls.stop import stopped
 from plaingrad.engine.users_code import adopt
 from plaingrad.errors import RuleError
@@ -355,6 +356,8 @@ def stop_gradient(x: Any) -> Any:
     """
     return stopped(x)
 
+
+OF_LEAVES.add(stop_gradient)
 
 # -- entering ----------------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ OWN += ("plaingrad.class_keys", "plaingrad.copying", "plaingrad.misfits", "plain
 OWN += ("plaingrad.rules.processes.transfer",)
 REWRITABLE = (
     "plaingrad.api.recorded",
+    "plaingrad.engine.batches.forms",
     "plaingrad.engine.communication.forked",
     "plaingrad.engine.memory.tape",
     "plaingrad.engine.memory.memory",
