@@ -174,3 +174,26 @@ def test_nested_derivatives_in_two_threads_do_not_mix():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def large_ones(x):
+    """A result that is assigned at two ends: what is given back at the first is not used where the second is reached."""
+    s = 0.0
+    i = 0
+    while i < x.size:
+        t = x[i]
+        i += 1
+        if t > 0.5:
+            s += t**2
+            if i >= x.size:
+                return s * 3
+    return s
+
+
+@pytest.mark.parametrize(
+    "x, slopes", [([0.6, 0.4, -0.3], [2.0, 0.0, 0.0]), ([0.6, 0.4, 0.9], [6.0, 0.0, 6.0]), ([0.1], [0.0])]
+)
+def test_second_derivatives_of_a_program_that_returns_at_two_ends(x, slopes):
+    x = np.array(x)
+    np.testing.assert_array_equal(hvp(large_ones, (x,), (np.ones_like(x),), tier="native")[0], slopes)
+    np.testing.assert_array_equal(hessian(large_ones, tier="native")(x), np.diag(slopes))

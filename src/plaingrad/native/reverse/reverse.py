@@ -148,6 +148,8 @@ class Reverse(Stores):
             seed_names.append(seed)
             if name not in self.active:
                 continue
+            if name in self.arrived:
+                seeds.append(Let(self.arrived[name], "copy", (Const(True),)))
             if is_real(self.types[name]):
                 seeds.append(Let(f"{name}_b", "copy", (Var(seed),)))
             else:
