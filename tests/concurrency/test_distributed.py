@@ -165,14 +165,29 @@ def test_tasks_for_a_client_inside_a_differentiated_function(client, tmp_path):
 
 
 @pytest.mark.slow
-def test_graphs_with_differentiated_values_stay_here(client):
+def test_graphs_with_differentiated_values(client):
+    client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))
     dask, bag = pytest.importorskip("dask"), pytest.importorskip("dask.bag")
+    one = dask.delayed
+    programs = [
+        (lambda x: one(sum)([one(square)(x), one(weighted)(a=x, b=one(square)(x))["s"], 3.0]).compute(), lambda x: x * x + x**3),
+        (lambda x: sum(dask.compute(one(square)(x), one(square)(one(abs)(x)))), lambda x: 2.0 * x * x),
+        (lambda x: (one(square)(x) * one(square)(x) + 1).compute(), lambda x: x**4),
+        (lambda x: bag.from_sequence([x, 2.0 * x], npartitions=2).map(square).sum().compute(), lambda x: 5.0 * x * x),
+        (lambda x: bag.from_sequence([1.0, 2.0], npartitions=2).map(lambda k: k * x * x).sum().compute(), lambda x: 3.0 * x * x),
+        (lambda x: client.get({"a": x, "b": (square, "a"), "c": (square, "b")}, "c"), lambda x: x**4),
+        (lambda x: one(abs)(-2.0).compute() * x, lambda x: 2.0 * x),
+    ]
+    for n, (f, plain) in enumerate(programs):
+        expected = plaingrad.grad(plain)(0.5)
+        assert plaingrad.grad(f)(0.5) == pytest.approx(expected, rel=1e-14), n
+        assert plaingrad.derivative(f)(0.5) == pytest.approx(expected, rel=1e-14), n
+    assert plaingrad.grad(plaingrad.grad(programs[2][0]))(0.5) == pytest.approx(3.0)
     for program in (
-        lambda x: dask.delayed(square)(x).compute(),
-        lambda x: client.compute(dask.delayed(square)(x)).result(),
-        lambda x: sum(bag.from_sequence([x, x * x]).map(square).compute()),
+        lambda x: client.compute(one(square)(x)).result(),
+        lambda x: one(square)(client.submit(square, x)).compute(),
         lambda x: client.submit(square, x, actor=True).result(),
     ):
         with pytest.raises(plaingrad.RoundTripError):
             plaingrad.grad(program)(3.0)
-    assert plaingrad.grad(lambda x: dask.delayed(square)(x).compute(scheduler="threads"))(3.0) == 6.0
+    assert plaingrad.grad(lambda x: one(square)(x).compute(scheduler="threads"))(3.0) == 6.0

@@ -8,6 +8,8 @@ import itertools
 import math
 import multiprocessing
 import os
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -17,19 +19,26 @@ from process_tasks import (
     as_bytes,
     as_decimal,
     as_text,
+    called,
     count,
     double,
     drawn,
     ends_a_second_time,
     failing,
+    first_called,
     hangs_a_second_time,
+    held_called,
     in_place,
     layer,
     mixed,
     of_own,
+    reason,
     single,
     stretched,
+    times,
+    total,
     turned,
+    twice,
 )
 
 import plaingrad
@@ -140,6 +149,61 @@ def test_objects_methods_and_partial_calls(executor):
         return spring.period(x) * stretched(spring, x * x).stiffness + mixed(2.0, k=x)["a"]
 
     agrees(f, plain)
+
+
+def test_numbers_that_functions_keep_among_the_arguments(executor):
+    holder = types.SimpleNamespace
+    of = functools.partial
+    programs = [
+        lambda x: (called, of(times, x), 2.0),
+        lambda x: (called, of(called, of(times, x)), 2.0),
+        lambda x: (first_called, [of(times, x)], 2.0),
+        lambda x: (first_called, {0: of(times, x)}, 2.0),
+        lambda x: (held_called, holder(f=of(times, x)), 2.0),
+        lambda x: (called, x.__mul__, 2.0),
+        lambda x: (times, of(times, x).args[0], 2.0),
+        lambda x: (total, iter([x])),
+        lambda x: (total, itertools.repeat(x, 1)),
+        lambda x: (total, {x}),
+        lambda x: (total, {x: 1}),
+        lambda x: (reason, ValueError(x)),
+    ]
+    if sys.version_info >= (3, 14):  # pickle takes no iterators of itertools there
+        del programs[8]
+    for n, program in enumerate(programs):
+        assert plaingrad.value_and_grad(lambda x, p=program: executor.submit(*p(x)).result())(3.0) == (6.0, 2.0), n
+        assert plaingrad.derivative(lambda x, p=program: executor.submit(*p(x)).result())(3.0) == 2.0, n
+
+    def mapped(x):
+        return sum(executor.map(called, [of(times, x), of(times, x * x)], [2.0, 3.0]))
+
+    agrees(mapped, lambda x: 2.0 * x + 3.0 * x * x)
+
+
+def test_functions_by_value_among_the_arguments():
+    joblib = pytest.importorskip("joblib")
+    for program in (
+        lambda x: (lambda y: x * y, 2.0),
+        lambda x: (called, lambda y: x * y, 2.0),
+        lambda x: (first_called, [lambda y, z=x: z * y], 2.0),
+    ):
+
+        def f(x, program=program):
+            g, *args = program(x)
+            return joblib.Parallel(n_jobs=2)([joblib.delayed(g)(*args)])[0]
+
+        assert plaingrad.value_and_grad(f)(3.0) == (6.0, 2.0)
+        assert plaingrad.derivative(f)(3.0) == 2.0
+
+
+def test_one_number_at_several_places_of_a_result(executor):
+    def f(x):
+        a, b, c = executor.submit(twice, x).result()
+        return a * b * c["y"]
+
+    agrees(f, lambda x: math.sin(x) ** 3)
+    # cotangents are such a result, too
+    agrees(lambda x: executor.submit(np.add, x * x, x * 3.0).result(), lambda x: x * x + x * 3.0)
 
 
 def test_the_result_is_one_object(executor):

@@ -101,3 +101,39 @@ def hangs_a_second_time(x, marker):
     except FileExistsError:
         time.sleep(1.5)
     return x * x
+
+
+def times(a, b):
+    """a b."""
+    return a * b
+
+
+def called(f, y):
+    """f(y)."""
+    return f(y)
+
+
+def first_called(fs, y):
+    """fs[0](y)."""
+    return fs[0](y)
+
+
+def held_called(o, y):
+    """The function that an object holds, of y."""
+    return o.f(y)
+
+
+def twice(x):
+    """One number at three places."""
+    y = math.sin(x)
+    return [y, y, {"y": y}]
+
+
+def total(xs):
+    """Twice the sum."""
+    return 2.0 * sum(xs)
+
+
+def reason(error):
+    """Twice what an exception is about."""
+    return 2.0 * error.args[0]

@@ -7,17 +7,15 @@ caller waits: so every number that enters a task has a derivative here.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from plaingrad.critical import imported
+from plaingrad.engine.communication.carried import reached
 from plaingrad.engine.communication.other_processes import (
     begin_task,
-    carried,
     carries_active,
     further_out,
     refuse_globals,
@@ -85,8 +83,8 @@ def recorded(
     level: Level, cluster: Any, method: Any, f: Any, args: Any, kwargs: Any, start: Callable[[], Any]
 ) -> Any:
     """The future that start() gives for the task f(*args, **kwargs), recorded."""
-    refuse_globals(level, method, f)
-    if begun_at(level).tasks and any(hides_future(level, x) for x in (*carried(f), args, kwargs)):
+    refuse_globals(level, method, f, args, kwargs)
+    if hides_future(level, (f, args, kwargs)):
         refuse_future(method)
     task = None
     if any(carries_active(level, x) for x in (f, args, kwargs)):
@@ -97,27 +95,20 @@ def recorded(
     return future
 
 
-def hides_future(level: Level, x: Any, depth: int = 6) -> bool:
+def hides_future(level: Level, x: Any) -> bool:
     """Whether x holds a future with a derivative, which a task would turn into a constant."""
-    if is_future(x):
-        return key_of(x) in begun_at(level).tasks or key_of(x) in begun_at(level).data
-    if not depth:
+    begun = begun_at(level)
+    if not begun.tasks and not begun.data:
         return False
-    if isinstance(x, dict):
-        parts: Any = list(x.values())
-    elif isinstance(x, (list, tuple, set, frozenset, deque)):
-        parts = x
-    else:
-        held = getattr(x, "__dict__", None)
-        parts = list(held.values()) if type(held) is dict and not isinstance(x, (type, ModuleType)) else ()
-    return any(hides_future(level, part, depth - 1) for part in parts)
+    futures = [key_of(part) for part, _ in reached(x) if is_future(part)]
+    return any(key in begun.tasks or key in begun.data for key in futures)
 
 
 def refuse_future(method: Any) -> NoReturn:
     """Refuse a future that a task would look into by itself."""
     refuse(
         RoundTripError,
-        f"a task of `{method.__qualname__}` holds the future of a differentiated task",
+        f"a task of `{method.__qualname__}` with differentiated values holds a future",
         why="What it gets from it there would be a constant.",
         fix="pass the future as an argument of its own, or its value",
         anchor="round-trip",
@@ -244,19 +235,45 @@ def result(level: Level, method: Any) -> Callable[..., Any]:
     return result_at_level
 
 
+def parts_of(graph: Any) -> Any:
+    """The tasks of a graph or collection of Dask, by key."""
+    inner = graph.__dask_graph__() if hasattr(graph, "__dask_graph__") else graph
+    return dict(inner) if hasattr(inner, "keys") else inner
+
+
+def is_differentiated(level: Level, graph: Any) -> bool:
+    """Whether there is something in a graph that has a derivative at this level."""
+    return carries_active(level, graph) or hides_future(level, graph)
+
+
+def compute_graph(level: Level, method: Any) -> Callable[..., Any]:
+    """`Client.get`: the tasks of a graph with differentiated values are submitted one by one."""
+
+    def compute_at_level(client: Any, graph: Any, keys: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = parts_of(graph)
+        if not is_differentiated(level, parts):
+            return further_out(level, method, client, parts, keys, *args, **kwargs)
+        if any(is_future(part) for part, _ in reached(parts)):
+            refuse_future(method)
+        graphs = imported("plaingrad.rules.processes.graphs")
+        threads = min(max(sum(client.nthreads().values()), 1), graphs.MOST_THREADS)
+        return level.prep(graphs.computed)(client, parts, keys, threads)
+
+    return compute_at_level
+
+
 def run_graph(level: Level, method: Any) -> Callable[..., Any]:
-    """Graphs of Dask for a client: what is differentiated in one would arrive as a constant."""
+    """`compute` and `persist` of graphs, which give futures: their values would arrive as constants."""
 
     def run_at_level(client: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
         parts = graph if type(graph) in (list, tuple) else [graph]
         for part in parts:
-            inner = part.__dask_graph__() if hasattr(part, "__dask_graph__") else part
-            if carries_active(level, dict(inner) if hasattr(inner, "keys") else inner):
+            if is_differentiated(level, parts_of(part)):
                 refuse(
                     RoundTripError,
                     f"a graph with differentiated values goes to Dask's workers by `{method.__qualname__}`",
                     why="They go there as bytes, and what comes back has lost its derivative.",
-                    fix='compute it with scheduler="threads", or submit its tasks by client.submit',
+                    fix="wait for its values by `compute` of the graph, or submit its tasks by client.submit",
                     anchor="round-trip",
                 )
         return further_out(level, method, client, graph, *args, **kwargs)
@@ -336,7 +353,7 @@ def to_actor(level: Level, method: Any) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         given = (*args[1:], *kwargs.values())
         refuse_process(level, method, *given)
-        if begun_at(level).tasks and hides_future(level, given):
+        if hides_future(level, given):
             refuse_future(method)
         return further_out(level, method, *args, **kwargs)
 
@@ -349,7 +366,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.client", "Client.map"): submit_all,
     ("distributed.client", "Client.scatter"): scatter,
     ("distributed.client", "Client.gather"): gather,
-    ("distributed.client", "Client.get"): run_graph,
+    ("distributed.client", "Client.get"): compute_graph,
     ("distributed.client", "Client.compute"): run_graph,
     ("distributed.client", "Client.persist"): run_graph,
     ("distributed.client", "Future.result"): result,

@@ -7,13 +7,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.communication.bound_to_level import Stepped, at_level, task_at_level
+from plaingrad.engine.communication.carried import carried, functions_carried
 from plaingrad.engine.communication.results_in_turn import Arrival, results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
@@ -57,30 +58,6 @@ def carries_active(level: Level, x: Any) -> bool:
     return any(map(level.calls.finds_active, carried(x)))
 
 
-def carried(x: Any) -> Iterator[Any]:
-    """`x`, and what functions and partial calls hold."""
-    if type(x) is functools.partial:
-        for part in (x.func, *x.args, *x.keywords.values()):
-            yield from carried(part)
-    elif type(x) is FunctionType:
-        yield from kept_by(x)
-    elif type(x) is MethodType:
-        yield x.__self__
-    else:
-        yield x
-
-
-def kept_by(f: FunctionType) -> list[Any]:
-    """The defaults of a function and what its cells hold."""
-    kept = [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
-    for cell in f.__closure__ or ():
-        try:
-            kept.append(cell.cell_contents)
-        except ValueError:  # not bound yet
-            continue
-    return kept
-
-
 def further_out(level: Level, f: Any, *args: Any, **kwargs: Any) -> Any:
     """f(*args, **kwargs) at the next level out, where it may be recorded, too."""
     parent = level.parent
@@ -99,7 +76,7 @@ def begin_task(
     """
     refuse_text(level, method, (f, args, kwargs))
     found: set[int] = set()
-    for x in (*carried(f), args, kwargs):
+    for x in (*carried(f), *carried(args), *carried(kwargs)):
         found |= active_in(level.slot_of(x))
     if not found:
         return None
@@ -123,9 +100,12 @@ def begin_task(
     return task
 
 
-def refuse_globals(level: Level, method: Any, f: Any) -> None:
-    """Refuse a function that reads a differentiated global: its copy in the other process has no derivative."""
-    todo, seen = list(functions_in(f)), set()
+def refuse_globals(level: Level, method: Any, f: Any, *given: Any) -> None:
+    """Refuse a function that reads a differentiated global: its copy in the other process has no derivative.
+
+    It may be the task's, or among what the task is given.
+    """
+    todo, seen = [*functions_in(f), *functions_carried((f, given))], set()
     while todo:
         f = todo.pop()
         if id(f) in seen or len(seen) > 1000:
@@ -184,7 +164,7 @@ def submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
 
     def submit_task(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
         refuse_process(level, submit, getattr(executor, "_initargs", None))
-        refuse_globals(level, submit, f)
+        refuse_globals(level, submit, f, args, kwargs)
         task = None
         if any(carries_active(level, x) for x in (f, args, kwargs)):
             task = begin_task(level, executor, submit, f, args, kwargs)
@@ -278,7 +258,7 @@ def pool_work(level: Level, method: Any) -> Callable[..., Any]:
         call = {**dict(zip(names, args, strict=False)), **kwargs}
         threads = any(cls.__name__ == "ThreadPool" for cls in type(pool).__mro__)
         if not threads:
-            refuse_globals(level, method, f)
+            refuse_globals(level, method, f, *[call.get(name) for name in ("args", "kwds", "iterable")])
         if not threads and method.__name__.startswith("imap"):
             return results_in_turn(level, pool, method, f, call)
         if not threads and (is_map or method.__name__ == "apply_async"):

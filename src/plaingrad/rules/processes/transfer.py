@@ -42,7 +42,7 @@ class _WithoutLeaves:
         """The place of a leaf; None for what is pickled as ever."""
         t = type(x)
         if t is float or t is complex or self._is_leaf(x, t):
-            n = self._places.get(id(x))
+            n = None if t is float else self._places.get(id(x))  # pickle makes two of a float that is there twice
             if n is None:
                 n = self._places[id(x)] = len(self.leaves)
                 self.leaves.append(x)
@@ -126,8 +126,10 @@ def text_of_numbers(x: Any) -> str:
 
 def is_harmless(t: type, method: types.FunctionType) -> bool:
     """Whether a method of pickling, in Python, is known to make no numbers: of enumerations, say."""
+    if method.__module__ in ("dask._task_spec", "dask.utils"):  # nodes of graphs, which hold what is in them
+        return True
     home = method.__module__.partition(".")[0]
-    return home in ("enum", "copyreg", "joblib", "loky", "dill", "cloudpickle", "plaingrad") or (hasattr(t, "_fields") and issubclass(t, tuple))
+    return home in ("enum", "copyreg", "joblib", "loky", "dill", "cloudpickle", "toolz", "plaingrad") or (hasattr(t, "_fields") and issubclass(t, tuple))
 
 
 class _Putting(pickle.Unpickler):

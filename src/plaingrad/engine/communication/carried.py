@@ -1,0 +1,119 @@
+"""What is pickled with an object beyond what lists and plain objects show: what functions and partial calls keep."""
+
+from __future__ import annotations
+
+import functools
+from collections import deque
+from collections.abc import Iterator
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from typing import Any
+
+import numpy as np
+
+ATOMS = frozenset([float, int, complex, bool, str, bytes, type(None), np.float64])
+SEQUENCES = (list, tuple, deque)
+
+
+def carried(x: Any) -> Iterator[Any]:
+    """`x`, and what functions, partial calls and bound methods in it keep, however deep."""
+    for part, is_kept in reached(x):
+        if is_kept and kept_by(part) is None:
+            yield part
+
+
+def functions_carried(x: Any) -> list[FunctionType]:
+    """The Python functions that are pickled with `x`."""
+    return [part for part, _ in reached(x) if type(part) is FunctionType]
+
+
+def reached(x: Any) -> Iterator[tuple[Any, bool]]:
+    """All that is pickled with `x`, and whether what holds it hides it, as functions do; `x` itself counts, too."""
+    todo = [(x, True)]
+    seen: dict[int, Any] = {}
+    while todo:
+        x, is_kept = todo.pop()
+        if type(x) in ATOMS:
+            if is_kept:
+                yield x, True
+            continue
+        if id(x) in seen:
+            continue
+        seen[id(x)] = x
+        yield x, is_kept
+        kept = kept_by(x)
+        if kept is not None:
+            todo += [(part, True) for part in kept]
+        else:
+            todo += [(part, False) for part in shown_by(x)]
+            if isinstance(x, (set, frozenset, dict)):
+                todo += [(part, True) for part in x]
+
+
+def kept_by(x: Any) -> list[Any] | None:
+    """What an object keeps that those who look into containers do not see; None: it is a container or plain object."""
+    if isinstance(x, functools.partial):
+        return [x.func, *x.args, *x.keywords.values()]
+    if type(x) is FunctionType:
+        return [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *in_cells(x)]
+    if type(x) is MethodType:
+        return [x.__self__, x.__func__]
+    if type(x) in (BuiltinFunctionType, MethodWrapperType):
+        return [] if isinstance(x.__self__, (ModuleType, type)) else [x.__self__]
+    if (
+        isinstance(x, BaseException)
+        or type(x).__module__ in ("builtins", "itertools")
+        and hasattr(type(x), "__next__")
+    ):
+        return in_state(x)
+    return None
+
+
+def in_state(x: Any) -> list[Any]:
+    """What an exception or iterator is pickled with."""
+    try:
+        return list(x.__reduce__())
+    except Exception:  # it cannot be pickled
+        return []
+
+
+def in_cells(f: FunctionType) -> list[Any]:
+    """What the cells of a function hold."""
+    found = []
+    for cell in f.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not bound yet
+            continue
+    return found
+
+
+def shown_by(x: Any) -> list[Any]:
+    """What a container or object holds."""
+    if isinstance(x, SEQUENCES):
+        found = list(x)
+    elif isinstance(x, dict):
+        found = list(x.values())
+    elif isinstance(x, np.ndarray):
+        found = list(x.flat) if x.dtype == object else []
+    elif isinstance(x, ModuleType):
+        return []
+    else:
+        found = []
+    cls = x if isinstance(x, type) else type(x)
+    if "<locals>" in cls.__qualname__:  # such a class goes by value
+        found += [f for f in vars(cls).values() if type(f) is FunctionType]
+    if not isinstance(x, type):
+        held = getattr(x, "__dict__", None)
+        found += held.values() if type(held) is dict else ()
+        found += [getattr(x, name) for name in slots_of(cls) if hasattr(x, name)]
+    return found
+
+
+@functools.lru_cache(1000)
+def slots_of(cls: type) -> tuple[str, ...]:
+    """The names of the slots of a class."""
+    found: list[str] = []
+    for base in cls.__mro__:
+        slots = vars(base).get("__slots__", ())
+        found += [slots] if isinstance(slots, str) else slots
+    return tuple(name for name in found if not name.startswith("__"))
