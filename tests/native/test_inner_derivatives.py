@@ -193,10 +193,26 @@ ARRAYS = some(
     [relaxed, matrix, captured_late],
     [in_place, curvature, gradient_written, of_vectors, whole_arrays],
 )
+def coupled(x):
+    return x * x * x + np.array([x[1], x[2], x[0]]) - 1.0
+
+
+def root(x):
+    """Newton's method with the Jacobian of a function of arrays."""
+    x = x.copy()
+    for _ in range(3):
+        x = x - np.linalg.solve(jacobian(coupled)(x), coupled(x))
+    return np.sum(x * np.arange(1.0, 4.0))
+
+
+def broadcast(x):
+    return np.sum(jvp(lambda v: np.outer(v, v) + np.sin(v) + v[0], (x,), (x * x,))[1] ** 2)
+
+
 PROGRAMS = [
     *some([(descent, (0.7, 5))], [(descent, (0.7, 0)), (loops_without_a_count, (0.1,))]),
     *[(f, (0.6,)) for f in NUMBERS],
-    *[(f, (K,)) for f in ARRAYS],
+    *[(f, (K,)) for f in (*ARRAYS, root, broadcast)],
 ]
 
 

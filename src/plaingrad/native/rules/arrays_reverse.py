@@ -59,6 +59,9 @@ def reverse(r: Any, s: Let) -> Any:
         for k, x in enumerate(s.args[1:]):
             if r.is_active(x):
                 r.add(back, x, number_at(r, back, z, k, s), s.line)
+    elif s.op == "call" and key is helpers.fitted:  # a tangent, of which another derivative is taken
+        if r.is_active(s.args[2]):
+            spread(r, back, s.args[2], z, s.line)
     elif s.op == "call" and key in (np.full, np.full_like):
         x = s.args[2] if len(s.args) > 2 else None
         if (
