@@ -3,7 +3,7 @@
     python -m benchmarks.concurrency                # all kinds of work
     python -m benchmarks.concurrency --work arrays  # one
     python -m benchmarks.concurrency --check        # exit status 1 when a target is missed: for a quiet machine
-    python -m benchmarks.concurrency --racy 10000   # gradients of programs that race: see `racy`
+    python -m benchmarks.concurrency --racy 10000   # derivatives of programs that race: see `racy`
 
 The reverse pass is that of `grad`: a pullback of `vjp` first looks whether the arrays that it reads have been changed.
 In alternation, the least of several turns. A speedup is the time in one thread by that in threads. That of the program
