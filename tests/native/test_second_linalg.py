@@ -166,3 +166,12 @@ def test_complex_and_single_precision():
     np.testing.assert_allclose(found, (plain(1.0 + 1e-5) - plain(1.0 - 1e-5)) / 2e-5, rtol=1e-7)
     single = plaingrad.hvp(inverse, (M.astype(np.float32),), (direction(M).astype(np.float32),), tier="native")[0]
     np.testing.assert_allclose(np.ravel(single), product(inverse, (M,), (direction(M),)), rtol=2e-3)
+
+
+@pytest.mark.parametrize("f, begin", [(lambda x: np.linalg.norm(x), 0), (lambda x: np.linalg.norm((x * 2.0)[1:], 2), 1)])
+def test_the_norm_of_a_vector_that_runs_backwards_is_not_what_numba_takes_for_it(f, begin):
+    x = np.array([0.4, 0.9, -0.3, 1.7, 0.2])[::-2]
+    part = np.r_[np.zeros(begin), x[begin:] * (1 + begin)]
+    value, slopes = plaingrad.value_and_grad(f, tier="native")(x)
+    assert value == pytest.approx(np.sqrt(np.sum(part**2)), rel=1e-15)
+    np.testing.assert_allclose(slopes, (1 + begin) * part / value, rtol=1e-14)

@@ -56,7 +56,7 @@ def matrix_power(a, n):  # type: ignore[no-untyped-def]
 def vector_norm(x, ord):  # type: ignore[no-untyped-def]
     """(sum |x|^ord)^(1/ord), and its limits."""
     if ord == 2:
-        return np.linalg.norm(x)
+        return np.linalg.norm(np.ascontiguousarray(x))
     sizes = np.abs(x)
     if ord == np.inf:
         return sizes.max()
@@ -96,9 +96,16 @@ def named_norm(x, ord):  # type: ignore[no-untyped-def]
     raise ValueError("Invalid norm order for matrices.")
 
 
+def norm_of_view(x, ord=None):  # type: ignore[no-untyped-def]
+    """Of a vector that may run backwards: there Numba's norm, which asks BLAS, is that of its first element."""
+    return np.linalg.norm(np.ascontiguousarray(x))
+
+
 def norm_of(x: Any, ord: Any = None) -> Any:
     """Which of the norms it is; None for the one that has a rule of its own."""
-    if not is_real_array(x) or ord is None or isinstance(ord, (types.NoneType, types.Omitted)):
+    if ord is None or isinstance(ord, (types.NoneType, types.Omitted)):
+        return norm_of_view if isinstance(x, types.Array) and x.ndim == 1 and x.layout == "A" else None
+    if not is_real_array(x):
         return None
     if isinstance(ord, types.UnicodeType):
         return named_norm if x.ndim == 2 else None
