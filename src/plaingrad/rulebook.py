@@ -389,7 +389,7 @@ def _met(function: Any) -> Rule | None:
 def _knows_its_module(cls: type) -> bool:
     """Whether instances of a class outside of the interpreter are functions: of Cython, uarray, some of SciPy."""
     home = _home_of(cls)
-    return cls.__name__.startswith("cython_") or home == "uarray" or type(home) is str and home in _waiting
+    return "cython_function" in cls.__name__ or home == "uarray" or type(home) is str and home in _waiting
 
 
 def _is_imported(module: str) -> bool:

@@ -116,8 +116,11 @@ def test_missing_values_are_left_out_of_sums_over_windows():
         return (s.rolling(3, min_periods=2).mean() ** 2).sum() + (s.rolling(2).sum() ** 3).sum()
 
     def by_hand(v):
-        return ((v[0] + v[2]) / 2) ** 2 + ((v[2] + v[3]) / 2) ** 2 + ((v[2] + v[3] + v[4]) / 3) ** 2 + (
-            (v[2] + v[3]) ** 3 + (v[3] + v[4]) ** 3
+        return (
+            ((v[0] + v[2]) / 2) ** 2
+            + ((v[2] + v[3]) / 2) ** 2
+            + ((v[2] + v[3] + v[4]) / 3) ** 2
+            + ((v[2] + v[3]) ** 3 + (v[3] + v[4]) ** 3)
         )
 
     v = np.array([1.0, 7.0, 2.0, 3.0, 5.0])
@@ -166,7 +169,12 @@ def test_predicates_of_differentiated_numbers_and_arrays_are_constants(agrees):
     types = pd.api.types
 
     def f(x):
-        assert types.is_list_like(x) and not types.is_scalar(x) and types.is_scalar(x[0]) and types.is_float(x[0])
+        assert (
+            types.is_list_like(x)
+            and not types.is_scalar(x)
+            and types.is_scalar(x[0])
+            and types.is_float(x[0])
+        )
         assert not types.is_integer(x[0]) and not types.is_iterator(x)
         return (x * x).sum() if types.is_list_like(x) else 0.0
 
@@ -176,7 +184,10 @@ def test_predicates_of_differentiated_numbers_and_arrays_are_constants(agrees):
 def test_an_array_without_axes_gives_its_number(agrees):
     from pandas._libs.lib import item_from_zerodim
 
-    agrees(lambda x: item_from_zerodim(np.asarray(x[0])) * item_from_zerodim(x[1]) + item_from_zerodim(x).sum(), X)
+    agrees(
+        lambda x: item_from_zerodim(np.asarray(x[0])) * item_from_zerodim(x[1]) + item_from_zerodim(x).sum(),
+        X,
+    )
 
 
 def test_a_property_that_compiled_code_caches_is_followed(agrees):
@@ -224,7 +235,9 @@ def test_a_table_read_from_text_is_constant(agrees):
 
 def test_numbers_that_come_back_as_text_are_refused(refuses):
     refuses(
-        lambda x: pd.to_numeric(pd.Series([str(x)])).iloc[0] * 2.0, 2.123456, called="pandas.to_numeric",
+        lambda x: pd.to_numeric(pd.Series([str(x)])).iloc[0] * 2.0,
+        2.123456,
+        called="pandas.to_numeric",
         error=plaingrad.errors.RoundTripError,
     )
 
@@ -313,3 +326,54 @@ def test_statistics_of_windows_and_correlations(agrees, f, gap):
     exact = plaingrad.jvp(slope, (SERIES,), (SERIES,))[1]
     by_steps = (slope(SERIES * (1 + 1e-5)) - slope(SERIES * (1 - 1e-5))) / 2e-5
     np.testing.assert_allclose(exact, by_steps, rtol=1e-4, atol=1e-6)
+
+
+def grouped(x):
+    y = np.concatenate([x, [np.nan]])
+    return pd.DataFrame({"k": [0, 1, 0, 1, 1, 2, 0], "a": y, "b": y * y}).groupby("k")
+
+
+HOWS = ["sum", "mean", "var", "std", "sem", "min", "max", "first", "last", "median", "prod", "cumsum"]
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_groups_of_differentiated_numbers(how):
+    def f(x):
+        squares = getattr(grouped(x), how)().values ** 2 + grouped(x)["b"].transform("sum").values[1]
+        return squares[~np.isnan(squares)].sum()
+
+    x, v = np.array([0.1, 0.5, -0.9, 0.4, 1.3, 0.7]), np.linspace(0.5, 1.5, 6)
+    value, slope = plaingrad.value_and_grad(f)(x)
+    assert value == f(x)
+    expected = [(f(x + 1e-6 * e) - f(x - 1e-6 * e)) / 2e-6 for e in np.eye(6)]
+    assert np.allclose(slope, expected, atol=1e-7)
+    assert np.isclose(plaingrad.jvp(f, (x,), (v,))[1], slope @ v)
+    along = (plaingrad.grad(f)(x + 1e-5 * v) - plaingrad.grad(f)(x - 1e-5 * v)) / 2e-5
+    assert np.allclose(plaingrad.hvp(f, (x,), (v,))[0], along, atol=1e-5)
+
+
+def test_groups_of_single_precision_of_nullable_numbers_and_of_nothing():
+    slope = plaingrad.grad(lambda x: (pd.Series(x).groupby([0, 0, 1, 1]).mean().values ** 2).sum())(
+        X.astype("f4")
+    )
+    assert slope.dtype == np.float32 and np.allclose(slope, [1.5, 1.5, 2.85, 2.85])
+    assert plaingrad.grad(lambda x: pd.Series(x).groupby([-1, 5, -1, 5]).sum().iloc[1])(X).tolist() == [
+        0,
+        1,
+        0,
+        1,
+    ]
+    assert plaingrad.grad(lambda x: pd.Series(x).groupby([None, 5, 5, None]).sum().sum())(X).tolist() == [
+        0,
+        1,
+        1,
+        0,
+    ]
+    assert plaingrad.grad(lambda x: pd.Series(x).groupby([]).sum().sum())(np.zeros(0)).shape == (0,)
+    tied = np.array([2.0, 2.0, 1.0, 2.0])
+    assert plaingrad.grad(lambda x: pd.Series(x).groupby([0, 0, 0, 0]).last().iloc[0])(tied).tolist() == [
+        0,
+        0,
+        0,
+        1,
+    ]

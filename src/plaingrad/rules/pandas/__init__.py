@@ -19,6 +19,7 @@ PARTS = {
     "blocks": tuple([f"pandas._libs.{name}" for name in ("internals", "indexing", "ops_dispatch")]),
     "moves": ("pandas._libs.algos", "pandas._libs.lib"),
     "windows": ("pandas._libs.window.aggregations", "pandas._libs.algos"),
+    "groups": ("pandas._libs.groupby",),
     "sums": ("pandas._libs.window.aggregations",),
 }  # fmt: skip
 # Compiled classes, and the attributes under which they hold values.
