@@ -123,6 +123,10 @@ PAIRS = {
     "nrm2": lambda a, b: blas.dnrm2(a[0]), "trsm": lambda a, b: blas.dtrsm(0.7, a, b, lower=1, trans_a=1),
     "trsm from the right": lambda a, b: blas.dtrsm(0.7, a, b.T, side=1, diag=1), "trmm": lambda a, b: blas.dtrmm(0.7, a, b, lower=1),
     "potrf": lambda a, b: lapack.dpotrf(a, lower=1)[0], "potrs": lambda a, b: lapack.dpotrs(a, b)[0],
+    "syrk": lambda a, b: blas.dsyrk(a[0, 1], b, beta=b[0, 1], c=a, lower=1),
+    "syrk of the transpose": lambda a, b: blas.dsyrk(0.7, b, trans=1, c=a[:2, :2]) * blas.dsyrk(0.3, b, trans=1),
+    "trtri": lambda a, b: lapack.dtrtri(a)[0], "trtri of ones": lambda a, b: lapack.dtrtri(a, lower=1, unitdiag=1)[0],
+    "potri": lambda a, b: lapack.dpotri(a, lower=1)[0], "potri of the upper factor": lambda a, b: lapack.dpotri(a)[0],
     "trtrs": lambda a, b: lapack.dtrtrs(a, b, lower=1, trans=1)[0], "getrf": lambda a, b: lapack.dgetrf(a)[0],
     "getrs": lambda a, b: lapack.dgetrs(*lapack.dgetrf(a)[:2], b, trans=1)[0], "gesv": lambda a, b: lapack.dgesv(a, b)[::2],
     "by name": lambda a, b: sl.get_lapack_funcs(("gesv",), (a, b))[0](a, b)[2], "product by name": lambda a, b: sl.get_blas_funcs("gemm", (a, b))(1.0, a, b),
@@ -131,7 +135,8 @@ PAIRS = {
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_wrappers_of_blas_and_lapack(name):
-    moves(PAIRS[name], positive(1, 3), matrix(2, 3, 2), nested=name in ("gemm", "trsm", "potrf", "getrs"))
+    nested = name in ("gemm", "trsm", "potrf", "getrs", "syrk", "trtri", "potri")
+    moves(PAIRS[name], positive(1, 3), matrix(2, 3, 2), nested=nested)
 
 
 def test_complex_wrappers():
@@ -140,6 +145,8 @@ def test_complex_wrappers():
     moves(lambda a, b: [blas.zdotc(a[0], b[:, 0]), blas.zdotu(a[0], b[:, 0]), blas.dznrm2(b[:, 0])], a, b, nested=False)
     moves(lambda a, b: blas.ztrsm(0.7, a, b, trans_a=2), a, b, nested=False)
     moves(lambda a, b: lapack.zgesv(a, b)[2], a, b, nested=False)
+    moves(lambda a, b: blas.zsyrk(0.7 + 0.2j, b, trans=1, lower=1), a, b, nested=False)
+    moves(lambda a, b: lapack.ztrtri(a)[0], a, b, nested=False)
 
 
 def test_wrappers_that_would_write_into_their_arguments_are_refused():

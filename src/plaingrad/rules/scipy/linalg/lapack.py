@@ -187,6 +187,39 @@ def gemm(f, alpha, a, b, beta=0.0, c=None, trans_a=0, trans_b=0, overwrite_c=0):
     return z, gemm_pullback, gemm_pushforward
 
 
+@blas("syrk")
+def syrk(f, alpha, a, beta=0.0, c=None, trans=0, lower=0, overwrite_c=0):
+    """A triangle of alpha A A^T + beta C, or alpha A^T A + beta C; the other one is that of C."""
+    a = np.asarray(a)
+    z = f(alpha, a, beta, trans=trans, lower=lower, **({} if c is None else {"c": c}))
+    m = op(a, 1) if trans else a
+
+    def syrk_pullback(z_bar):
+        bar = triangle(z_bar, lower, False)
+        m_bar = conj(alpha) * (bar + np.swapaxes(bar, -1, -2)) @ conj(m)
+        return (
+            Thunk(lambda: np.sum(bar * conj(m @ np.swapaxes(m, -1, -2)))),
+            op(m_bar, 1) if trans else m_bar,
+            NoTangent if c is None else Thunk(lambda: np.sum(bar * conj(c))),
+            NoTangent if c is None else conj(beta) * bar + untouched(z_bar, lower),
+        )
+
+    def syrk_pushforward(alpha_dot, a_dot, beta_dot, c_dot, *others):
+        parts = []
+        if varies(alpha_dot):
+            parts.append(alpha_dot * triangle(m @ np.swapaxes(m, -1, -2), lower, False))
+        if varies(a_dot):
+            half = (op(a_dot, 1) if trans else a_dot) @ np.swapaxes(m, -1, -2)
+            parts.append(alpha * triangle(half + np.swapaxes(half, -1, -2), lower, False))
+        if varies(beta_dot) and c is not None:
+            parts.append(beta_dot * triangle(c, lower, False))
+        if varies(c_dot):
+            parts.append(beta * triangle(c_dot, lower, False) + untouched(c_dot, lower))
+        return sums(*parts)
+
+    return z, syrk_pullback, syrk_pushforward
+
+
 @blas("gemv")
 def gemv(f, alpha, a, x, beta=0.0, y=None, offx=0, incx=1, offy=0, incy=1, trans=0, overwrite_y=0):
     """alpha op(A) x + beta y."""
@@ -313,6 +346,57 @@ def trtrs(f, a, b, lower=0, trans=0, unitdiag=0, lda=None, overwrite_b=0):
 
     _, pullback, pushforward = solve_triangular(solve, a, b, trans, lower, unitdiag)
     return z, lambda z_bar: pullback(z_bar[0]), lambda a_dot, b_dot, *others: (pushforward(a_dot, b_dot), NoTangent)
+
+
+@lapack("trtri")
+def trtri(f, c, lower=0, unitdiag=0, overwrite_c=0):
+    """The inverse of a triangle of C; what is outside of it stays."""
+    c = np.asarray(c)
+    z = f(c, lower=lower, unitdiag=unitdiag)
+
+    def inverse():
+        return triangle(z[0], lower, unitdiag) + np.eye(len(c)) if unitdiag else triangle(z[0], lower, False)
+
+    def trtri_pullback(z_bar):
+        if is_zero(z_bar[0]):
+            return (ZeroTangent,)
+        bar, back = triangle(z_bar[0], lower, unitdiag), adjoint(inverse())
+        return (z_bar[0] - bar - triangle(back @ bar @ back, lower, unitdiag),)
+
+    def trtri_pushforward(c_dot, *others):
+        dot, m = triangle(c_dot, lower, unitdiag), inverse()
+        return c_dot - dot - triangle(m @ dot @ m, lower, unitdiag), NoTangent
+
+    return z, trtri_pullback, trtri_pushforward
+
+
+@lapack("potri", prefixes="sd")
+def potri(f, c, lower=0, overwrite_c=0):
+    """A triangle of A^-1 by the factor C, A = L L^T or U^T U; the other one stays."""
+    c = np.asarray(c)
+    z = f(c, lower=lower)
+
+    def parts():
+        inside = triangle(z[0], lower, False)
+        low = triangle(c, lower, False) if lower else adjoint(triangle(c, lower, False))
+        return low, inside + adjoint(triangle(z[0], lower, True))
+
+    def potri_pullback(z_bar):
+        if is_zero(z_bar[0]):
+            return (ZeroTangent,)
+        low, inverse = parts()
+        a_bar = -inverse @ triangle(z_bar[0], lower, False) @ inverse
+        low_bar = (a_bar + adjoint(a_bar)) @ low
+        return (triangle(low_bar if lower else adjoint(low_bar), lower, False) + untouched(z_bar[0], lower),)
+
+    def potri_pushforward(c_dot, *others):
+        low, inverse = parts()
+        dot = triangle(c_dot, lower, False)
+        half = (dot if lower else adjoint(dot)) @ adjoint(low)
+        a_dot = half + adjoint(half)
+        return triangle(-inverse @ a_dot @ inverse, lower, False) + untouched(c_dot, lower), NoTangent
+
+    return z, potri_pullback, potri_pushforward
 
 
 @lapack("getrf")
