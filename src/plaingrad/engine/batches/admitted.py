@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.critical import imported
 from plaingrad.engine.batches.mapped import Mapped
 from plaingrad.engine.memory.kinds import is_heap
 from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.rewrite import original
-from plaingrad.rewrite.effects import names_of_cells
-from plaingrad.rewrite.listing import Listing
 
 #: Instructions that store where it lasts, run code that no hook sees, or look at classes without a hook.
 REFUSED = frozenset(
@@ -98,10 +97,11 @@ def _refusal(code: CodeType, is_outermost: bool) -> str | None:
     if code.co_flags & SUSPENDED and (is_outermost or code.co_name != "<genexpr>"):
         return "a generator or coroutine"
     free = code.co_freevars
-    for name, arg in Listing(code).instructions:
+    effects = imported("plaingrad.rewrite.effects")  # when there is a batch
+    for name, arg in effects.Listing(code).instructions:
         if name in REFUSED:
             return f"the instruction {name}"
-        if name in ("STORE_DEREF", "DELETE_DEREF") and free and names_of_cells(code)[arg] in free:
+        if name in ("STORE_DEREF", "DELETE_DEREF") and free and effects.names_of_cells(code)[arg] in free:
             return "an assignment to a variable of a function around it"
     inner = [const for const in code.co_consts if isinstance(const, CodeType)]
     return next((why for why in (_refusal(const, False) for const in inner) if why is not None), None)
