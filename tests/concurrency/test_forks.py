@@ -1,6 +1,7 @@
 """Forked children work, whatever other threads were doing: no swapped class, no held lock, no patched argument."""
 
 import math
+import multiprocessing
 import os
 import struct
 import sys
@@ -180,7 +181,15 @@ def with_a_lock(stop):
     stop()
 
 
-PLACES = [in_the_function, in_a_rule, in_a_pullback, in_a_checkpoint, in_forward_mode, at_two_levels, with_a_lock]
+PLACES = [
+    in_the_function,
+    in_a_rule,
+    in_a_pullback,
+    in_a_checkpoint,
+    in_forward_mode,
+    at_two_levels,
+    with_a_lock,
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -236,7 +245,11 @@ def test_a_child_while_another_thread_opens_or_closes(function):
 
 def test_a_child_of_a_thread_beside_many_levels():
     state = State((Length,), SHARED)
-    with Busy(in_forward_mode), Busy(at_two_levels), Busy(lambda stop: grad(lambda x: (Length(x).double, stop())[0])(1.0)):
+    with (
+        Busy(in_forward_mode),
+        Busy(at_two_levels),
+        Busy(lambda stop: grad(lambda x: (Length(x).double, stop())[0])(1.0)),
+    ):
         assert in_child(lambda: clean(state)) == b""
         assert in_child(lambda: clean(state)) == b""
 
@@ -380,3 +393,32 @@ def test_forks_all_the_time():
             thread.join()
         sys.setswitchinterval(interval)
     assert not wrong
+
+
+def test_a_fork_while_another_thread_rewrites(monkeypatch):
+    from plaingrad.rewrite import transform
+
+    forms, begun, end = transform.call_forms, threading.Event(), threading.Event()
+
+    def slowly(*args):
+        if threading.current_thread() is thread:
+            begun.set()
+            end.wait(30)
+        return forms(*args)
+
+    monkeypatch.setattr(transform, "call_forms", slowly)
+    thread = threading.Thread(target=lambda: plaingrad.grad(lambda x: abs(x) * 2.0)(1.0))
+    thread.start()
+    assert begun.wait(30)
+    process = multiprocessing.get_context("fork").Process(
+        target=lambda: plaingrad.grad(lambda x: abs(x) * 3.0)(1.0)
+    )
+    process.start()
+    process.join(20)
+    ended = process.exitcode
+    if ended is None:
+        process.kill()
+        process.join()
+    end.set()
+    thread.join()
+    assert ended == 0

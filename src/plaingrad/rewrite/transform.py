@@ -4,7 +4,6 @@ The hooks are attributes of an object that is fetched from `CURRENT` after every
 `.level`. A call is prepared and then made natively.
 """
 
-from functools import cached_property
 from types import CodeType
 
 from plaingrad.rewrite.emission import MOVING, Emission
@@ -45,6 +44,7 @@ class Rewriting(Emission):
     def __init__(self, code, version, rewritten, form=FUSED):
         super().__init__(code, version)
         self.inline = set()
+        self._forms = None
         for i, const in enumerate(code.co_consts):
             if isinstance(const, CodeType) and const.co_name in INLINE:
                 self.inline.add(i)
@@ -63,10 +63,12 @@ class Rewriting(Emission):
             self.hidden = 1 + max((run.temporaries for run in self.runs.values()), default=0)
             self.local_names += (LEVEL, *(f"{LEVEL}{k}" for k in range(1, self.hidden)))
 
-    @cached_property
+    @property
     def forms(self):
-        """How each call is prepared."""
-        return call_forms(self.listing, self.version, self.is_inline)
+        """How each call is prepared; kept without a lock, which a forked child could find taken."""
+        if self._forms is None:
+            self._forms = call_forms(self.listing, self.version, self.is_inline)
+        return self._forms
 
     def is_inline(self, i):
         """Whether instruction i loads the code of a comprehension or generator expression."""
