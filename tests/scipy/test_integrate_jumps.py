@@ -1,5 +1,6 @@
 """Integrands that jump or bend at places that move with the inputs, against closed forms: nothing is lost there."""
 
+import bisect
 import functools
 import math
 
@@ -8,6 +9,7 @@ import plaingrad
 import pytest
 
 si = pytest.importorskip("scipy.integrate")
+interp1d = pytest.importorskip("scipy.interpolate").interp1d
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -99,16 +101,80 @@ def test_places_in_closures_arrays_and_objects():
     np.testing.assert_allclose(plaingrad.grad(step)(edges), [-1.0, -1.0, -1.0], rtol=1e-9)
 
 
-def test_a_jump_that_nothing_explains_is_refused_unless_the_interval_is_split_there():
-    table = np.array([0.0, 0.3, 0.7])
-    levels = [1.0, 4.0, 2.0, 3.0]
-    looked_up = lambda a: quad(lambda x: a * levels[np.searchsorted(table, x)], 0.0, 1.0)
-    with pytest.raises(
-        plaingrad.MissingRuleError, match="its integrand jumps at 0.[37], and whether that place moves"
-    ):
-        plaingrad.grad(looked_up)(1.5)
-    split = lambda a: quad(lambda x: a * levels[np.searchsorted(table, x)], 0.0, 1.0, points=[0.3, 0.7])
-    assert plaingrad.grad(split)(1.5) == pytest.approx(0.3 * 4 + 0.4 * 2 + 0.3 * 3, rel=1e-9)
+def test_a_jump_that_nothing_explains_is_refused_if_it_may_move_unless_the_interval_is_split_there():
+    table, levels = np.array([0.0, 0.3, 0.7, 1.0]), np.array([1.0, 4.0, 2.0, 3.0])
+    fixed = interp1d(table, levels, kind="previous")
+    assert plaingrad.grad(lambda a: quad(lambda x: a * fixed(x), 0, 1))(1.5) == pytest.approx(2.5, rel=1e-9)
+
+    def area(a, **split):
+        moved = interp1d(table * a, levels, kind="previous")
+        return quad(lambda x: a * moved(a * x), 0.0, 1.0, **split)
+
+    with pytest.raises(plaingrad.MissingRuleError, match="its integrand jumps at 0.[37], and whether that place moves"):
+        plaingrad.grad(area)(1.5)
+    assert plaingrad.grad(area)(1.5, points=[0.3, 0.7]) == pytest.approx(2.5, rel=1e-9)
+
+
+TABLE = [0.3, 0.7]
+LEVELS = [4.0, 2.0, 3.0]
+
+
+def masked(x, a, edge):
+    x = np.atleast_1d(x)
+    z = np.full_like(x, a)
+    z[x < edge] = a * a
+    return z[0]
+
+
+@pytest.mark.parametrize(
+    "height",
+    [
+        lambda x, a, edge: LEVELS[bisect.bisect([edge, 0.7], x)] * a,
+        lambda x, a, edge: LEVELS[int(np.digitize(x, [edge, 0.7]))] * a,
+        lambda x, a, edge: LEVELS[np.array([edge, 0.7]).searchsorted(x)] * a,
+        lambda x, a, edge: np.vectorize(lambda x: a * a if x < edge else a)(x),
+        masked,
+        lambda x, a, edge: a * a if np.any(np.array([x, x]) < edge) else a,
+    ],
+    ids=["bisect", "digitize", "searchsorted", "vectorize", "masked", "any"],
+)
+def test_tables_and_arrays_tell_which_jumps_move(height):
+    """On (0, e) it is u, on (e, 0.7) v, on (0.7, 1) w: d/da is of these, and (u - v) de/da."""
+    a, h = 1.3, 1e-6
+    u, v, w = [[height(x, a + s, 0.3) for s in (-h, 0, h)] for x in (0.1, 0.5, 0.9)]
+    slopes = [(part[2] - part[0]) / (2 * h) for part in (u, v, w)]
+    stays = 0.3 * slopes[0] + 0.4 * slopes[1] + 0.3 * slopes[2]
+    assert plaingrad.grad(lambda a: quad(lambda x: height(x, a, 0.3), 0, 1))(a) == pytest.approx(stays, rel=1e-6)
+    moves = stays + (u[1] - v[1]) * 0.3 / a
+    f = lambda s: quad(lambda x: height(x, s, 0.3 * s / a), 0, 1)
+    assert plaingrad.grad(f)(a) == pytest.approx(moves, rel=1e-6)
+    assert plaingrad.jvp(f, (a,), (1.0,))[1] == pytest.approx(moves, rel=1e-6)
+
+
+def test_jumps_that_are_no_integrands_of_quad():
+    vector = lambda p: np.sum(si.quad_vec(lambda x: np.array([x, 2.0]) * (1.0 if x < p else p), 0, 2)[0])
+    # p^2 / 2 + 2 p + p ((4 - p^2) / 2 + 2 (2 - p))
+    assert plaingrad.grad(vector)(0.8) == pytest.approx(0.8 + 2 + 2 - 1.5 * 0.64 + 4 - 4 * 0.8, rel=1e-8)
+    if hasattr(si, "tanhsinh"):
+        with pytest.raises(plaingrad.MissingRuleError, match="jumps at 0.8, which moves"):
+            plaingrad.grad(lambda p: si.tanhsinh(lambda x: np.where(x > p, 0.3, 1.0) * p, 0, 2).integral)(0.8)
+        smooth = lambda p: si.tanhsinh(lambda x: np.exp(-p * np.abs(x)), 0, np.inf).integral
+        assert plaingrad.grad(smooth)(0.8) == pytest.approx(-1 / 0.64, rel=1e-8)
+
+    def ends(a, b):
+        return np.array([a[0], b[0] - 1])
+
+    def bent(p, jump):
+        rate = lambda x, y: np.vstack([y[1], np.where(x > (p if jump else 0.5), 1.0, p)])
+        return si.solve_bvp(rate, ends, np.linspace(0, 1, 41), np.zeros((2, 41))).y[1, 0]
+
+    # with y'' = p on the first half, 1 on the second: y'(0) = 1 - 3 p / 8 - 1 / 8
+    assert plaingrad.grad(bent)(0.6, False) == pytest.approx(-3 / 8, rel=1e-3)
+    with pytest.raises(plaingrad.MissingRuleError, match="jumps at 0.6, which moves"):
+        plaingrad.grad(bent)(0.6, True)
+
+
+def test_what_has_a_weight_and_moves_is_refused():
     weighted = lambda p: quad(lambda x: 1.0 if x < p else 2.0, 0.0, 1.0, weight="cos", wvar=2.0)
     with pytest.raises(plaingrad.MissingRuleError, match="branches at 0.37, which moves"):
         plaingrad.grad(weighted)(0.37)

@@ -20,6 +20,7 @@ from plaingrad.errors import MissingRuleError
 from plaingrad.rulebook import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.pushforwards import dot_of, varies
+from plaingrad.rules.scipy import remembered
 from plaingrad.tangents import ZeroTangent
 
 NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
@@ -100,6 +101,22 @@ def mover(f: Any) -> Any:
 
 
 @mover
+def start_keeping(kept: Any) -> Any:
+    """From now on runs one level out leave no trace."""
+    return remembered.KEPT.set(kept)
+
+
+@mover
+def stop_keeping(token: Any) -> None:
+    """As before that."""
+    remembered.KEPT.reset(token)
+
+
+for _moves in remembered.MOVERS:
+    mover(_moves)
+
+
+@mover
 def as_users(f: Any) -> Any:
     """f, a closure of a rule's around a function of the program: what it has captured is looked at like that of such."""
     f.__module__ = "plaingrad_program"
@@ -123,8 +140,60 @@ def outside(body: Any) -> Any:
         return body(1, *args, **kwargs)
 
     called.__name__ = called.__qualname__ = body.__name__
-    _rules.append(Rule(called, "outside", definition=body, source=source_of(body)))
+    _rules.append(Rule(called, "outside", definition=leaving_no_trace(body), source=source_of(body)))
     return called
+
+
+def leaving_no_trace(body: Any) -> Any:
+    """body, in which what functions of the program keep from call to call is as before the solver, and after which it is
+    as before the body."""
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        kept, before = remembered.state()
+        if kept is None:
+            return body(*args, **kwargs)
+        arrays = kept.arrays
+        contents = [np.array(a) for a in arrays]
+        for k in remembered.begin_run(kept, contents):
+            arrays[k][...] = kept.first[k]
+        z = body(*args, **kwargs)
+        changed = remembered.differing(arrays, contents)
+        left = [np.array(arrays[k]) if k in changed else contents[k] for k in range(len(arrays))]
+        remembered.end_run(kept, before, left, args[1] if len(args) > 1 else None)
+        for k in changed:
+            arrays[k][...] = contents[k]
+        return z
+
+    return run
+
+
+def settle(kept: Any, z: Any) -> None:
+    """Leave what functions of the program keep as the solver's run has left it; numbers that were not computed again at
+    this level refuse their derivatives."""
+    if kept.left is None:
+        return
+    changed = remembered.changed(kept)
+    arrays = remembered.differing(kept.arrays, kept.left[1])
+    if not changed and not arrays:
+        return
+    active = [x for x in remembered.numbers_of(z) if is_active(x)]
+    for holder, contents, keys in changed:
+        for key in keys if active else ():
+            contents[key] = kept_number(contents[key], active[0])
+        remembered.put_back(holder, contents)
+    for k in arrays:
+        kept.arrays[k][...] = kept_number(kept.left[1][k], active[0]) if active else kept.left[1][k]
+
+
+def kept_number(x: Any, r: Any) -> Any:
+    """x, whose numbers refuse their derivatives."""
+    if isinstance(x, (float, complex, np.inexact)) or (isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
+        return underived(x, r, "a number that a function kept while a solver ran it")
+    if type(x) in (list, tuple):
+        return type(x)([kept_number(part, r) for part in x])
+    if type(x) is dict:
+        return {key: kept_number(part, r) for key, part in x.items()}
+    return x
 
 
 def plainly(f: Any) -> Any:
@@ -133,6 +202,7 @@ def plainly(f: Any) -> Any:
     def called(*args: Any, **kwargs: Any) -> Any:
         return f(*args, **kwargs)
 
+    @leaving_no_trace
     def once_more(order: int, *args: Any, **kwargs: Any) -> Any:
         return called(*args, **kwargs)
 
@@ -192,10 +262,16 @@ def by_name(function: Any, definition: Any) -> Any:
         token = derivatives.PASSING_CACHES.set(
             True
         )  # the solver fills those of functions that it is given, and inside
+        kept = remembered.reached(function, args, kwargs)
+        keeping = start_keeping(kept)
         try:
-            return definition(function, (args, kwargs), bound(parameters, args, kwargs))
+            z = definition(function, (args, kwargs), bound(parameters, args, kwargs))
         finally:
+            stop_keeping(keeping)
             derivatives.PASSING_CACHES.reset(token)
+        if kept is not None:
+            settle(kept, z)
+        return z
 
     return defined
 

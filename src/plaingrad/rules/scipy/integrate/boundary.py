@@ -8,7 +8,19 @@ import numpy as np
 from scipy import integrate
 from scipy.interpolate import PPoly
 
-from plaingrad.rules.scipy.implicit import Rules, at_root, called, carrying, fresh, is_active, mover, refuse
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    as_users,
+    at_root,
+    called,
+    carrying,
+    fresh,
+    is_active,
+    mover,
+    refuse,
+)
+from plaingrad.rules.scipy.integrate.switching import compares, moving, switches_of
+from plaingrad.rules.scipy.integrate.variational import Steps
 from plaingrad.rules.scipy.optimize.results import put, spoil
 
 RULES = Rules()
@@ -59,6 +71,23 @@ def spline_through(plain: Any, y: Any, slopes: Any) -> Spline:
     return made
 
 
+def refuse_jumps(function: Any, fun: Any, result: Any, free: bool) -> None:
+    """Refuse a right-hand side that jumps at a place that moves with the inputs."""
+    p = result.p
+
+    @as_users
+    def one(x: Any, y: Any) -> Any:
+        at, column = np.reshape(x, (1,)), np.reshape(y, (-1, 1))
+        return np.reshape(np.asarray(fun(at, column, p) if free else fun(at, column)), (-1,))
+
+    x, y = fresh(result.x), fresh(result.y)
+    if compares(one, float(x[len(x) // 2]), y[:, len(x) // 2]):
+        steps = Steps(x, lambda t: np.transpose(result.sol(t)), True, 4)
+        marks = moving(function, one, steps, switches_of(function, one, steps, False, False))
+        if marks:
+            refuse(function, f"its right-hand side jumps at {marks[0].low:.6g}, which moves with the inputs")
+
+
 @RULES.defined(integrate.solve_bvp)
 def solve_bvp(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """y, its slopes, p and `sol`; the mesh is constant."""
@@ -85,6 +114,8 @@ def solve_bvp(function: Any, call: Any, given: dict[str, Any]) -> Any:
         refuse(function, "its mesh depends on the inputs; scale the variable instead")
     parts = [np.reshape(result.y, (-1,)), *([np.reshape(result.p, (-1,))] if free else [])]
     z = fresh(np.concatenate(parts))
+    if is_active(list(given.values())):
+        refuse_jumps(function, fun, result, free)
     if not is_active(equations(z)):
         return result
     if z.size > LARGEST:

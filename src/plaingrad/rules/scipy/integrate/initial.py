@@ -25,11 +25,14 @@ from plaingrad.rules.scipy.implicit import (
     refuse,
     without_rule,
 )
+from plaingrad.rules.scipy.integrate.jumps import is_nested
+from plaingrad.rules.scipy.integrate.switching import compares, pieces
 from plaingrad.rules.scipy.integrate.variational import Steps, between, panels_of, solved_again, values
 from plaingrad.rules.scipy.optimize.results import put
 
 RULES = Rules()
 BY_STEPS = ("RK23", "RK45", "DOP853")
+FEW = 40  # unknowns: bends of a right-hand side are looked for in solutions that would be followed by steps
 GRID = 4096  # the finest panels on which a solution by `odeint` is looked at, of its whole time
 TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
 
@@ -40,16 +43,16 @@ stepwise = without_rule(integrate.solve_ivp)
 class Curve(integrate.OdeSolution):
     """A solution between its times, with derivatives; `ts` and `interpolants` are SciPy's."""
 
-    def __init__(self, plain: Any, marks: Any, y: Any) -> None:
+    def __init__(self, plain: Any, problem: Any) -> None:
         self.__dict__.update(plain.__dict__)
-        self.plain, self.marks, self.y = plain, marks, y
+        self.plain, self.problem = plain, problem
 
     def __call__(self, t: Any) -> Any:
         """y(t), one column for each time."""
         t = np.asarray(t)
         if is_active(t):
             refuse(integrate.solve_ivp, "its `sol` is asked for at times that depend on the inputs")
-        found = np.transpose(between(self.marks, self.y, np.reshape(t, (-1,))))
+        found = np.transpose(self.problem.at(np.reshape(t, (-1,))))
         return carrying(fresh(self.plain(t)), found if t.ndim else found[:, 0])
 
 
@@ -63,12 +66,12 @@ def is_by_steps(method: Any) -> bool:
 @RULES.defined(integrate.solve_ivp)
 def solve_ivp(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """y, t where it moves, events and `sol`."""
-    if is_by_steps(given["method"]):
-        args, kwargs = call
-        return stepwise(*args, **kwargs)
-    result = called(function, call)
+    by_steps = is_by_steps(given["method"])
     fun, args = given["fun"], () if given["args"] is None else as_tuple(given["args"])
     (start, end), y0 = given["t_span"], np.atleast_1d(np.asarray(given["y0"]))
+    if by_steps and not (y0.dtype.kind in "fiu" and compares(called_with(fun, args), start, y0)):
+        return stepwise(*call[0], **call[1])
+    result = called(function, call)
     if np.iscomplexobj(y0):
         refuse(function, "its values are complex")
 
@@ -85,13 +88,33 @@ def solve_ivp(function: Any, call: Any, given: dict[str, Any]) -> Any:
     if not (is_active(list(given.values())) or depends(f, fresh(result.t), fresh(result.y))):
         return result
     options = {name: x for name, x in given["options"].items() if name in TOLERANCES}
-    problem = Solution(function, f, t0, y0, start, fresh(result.t), {"method": given["method"], **options})
+    options = {"method": given["method"], **options}
+    problem = in_pieces(function, f, t0, y0, start, fresh(result.t), options)
+    if problem is None and by_steps:
+        return stepwise(*call[0], **call[1])
+    if problem is None:
+        problem = Solution(function, f, t0, y0, start, fresh(result.t), options)
     put_times(problem, result, end, t_eval)
     if given["events"] is not None:
         put_events(problem, result, given["events"], args)
     if result.sol is not None:
-        put(result, "sol", Curve(result.sol, problem.marks, problem.y))
+        put(result, "sol", Curve(result.sol, problem))
     return result
+
+
+@mover
+def called_with(f: Any, args: tuple[Any, ...]) -> Any:
+    """f of time and state."""
+    return as_users(lambda t, y: f(t, y, *args)) if args else f
+
+
+def in_pieces(function: Any, f: Any, t0: Any, y0: Any, start: Any, times: Any, options: dict[str, Any]) -> Any:
+    """The solution to the last time, put together where f switches at times that move; None if there are none."""
+    if times[-1] == t0:
+        return None
+    solve = lambda: solved_again(function, f, (t0, times[-1]), y0, options)
+    closely = not is_by_steps(options["method"]) or y0.size <= FEW
+    return pieces(Solution, (function, options), f, t0, y0, start, solve, closely)
 
 
 def as_vector(z: Any) -> Any:
@@ -141,6 +164,8 @@ class Solution:
             if found is None:
                 found = panels_of(solved_again(function, f, (t0, last), y0, options), options)
             self.marks, known = found
+            if is_nested():
+                self.y0 = moved_to(f, t0, self.y0, float(self.marks[0]))
             self.y = values(function, f, self.marks, known, self.y0)
 
     def only_once(self) -> None:
@@ -153,6 +178,15 @@ class Solution:
         if self.is_point:
             return np.stack([self.y0 for _ in range(len(times))])
         return between(self.marks, self.y, times)
+
+
+def moved_to(f: Any, t0: Any, y0: Any, t: float) -> Any:
+    """y at a constant time t, which t0 is equal to, and from which it moves further out: a step of length zero."""
+    h = t - t0
+    a = f(t0, y0)
+    b = f(t0 + h / 2, y0 + h / 2 * a)
+    c = f(t0 + h / 2, y0 + h / 2 * b)
+    return y0 + h / 6 * (a + 2 * b + 2 * c + f(t0 + h, y0 + h * c))
 
 
 @outside
@@ -257,9 +291,10 @@ def odeint(function: Any, call: Any, given: dict[str, Any]) -> Any:
     tolerances = {name: 1.49012e-8 if given[name] is None else given[name] for name in ("rtol", "atol")}
     start = t[0] if is_active(t) else float(times[0])
     again = by_odeint(function, given, y0, times, options_of(call))
-    problem = Solution(
-        function, f, float(times[0]), y0, start, times, {"method": "LSODA", **tolerances}, again
-    )
+    options = {"method": "LSODA", **tolerances}
+    problem = in_pieces(function, f, float(times[0]), y0, start, times, options)
+    if problem is None:
+        problem = Solution(function, f, float(times[0]), y0, start, times, options, again)
     y = problem.at(times)
     if is_active(t):
         problem.only_once()
@@ -324,15 +359,10 @@ def ode_integrate(function: Any, call: Any, given: dict[str, Any]) -> Any:
         "rtol": getattr(solver._integrator, "rtol", 1e-6),
         "atol": getattr(solver._integrator, "atol", 1e-12),
     }
-    problem = Solution(
-        integrate.ode,
-        f,
-        start,
-        y0,
-        t0,
-        np.array([start, fresh(float(solver.t))]),
-        {"method": method, **options},
-    )
+    options = {"method": method, **options}
+    problem = in_pieces(integrate.ode, f, start, y0, t0, ends, options)
+    if problem is None:
+        problem = Solution(integrate.ode, f, start, y0, t0, ends, options)
     found = problem.at(np.array([fresh(float(solver.t))]))[0]
     if is_active(end):
         problem.only_once()

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import functools
 import math
-from contextvars import ContextVar
-from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
 from plaingrad.rule_data import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import (
@@ -32,188 +29,17 @@ from plaingrad.rules.scipy.implicit import (
     source_of,
     stepped,
 )
-from plaingrad.rules.scipy.integrate.nodes import NODES
+from plaingrad.rules.scipy.integrate.nodes import NODES, way_between
+from plaingrad.rules.scipy.integrate.told import Reason, comparisons, gap_of, pattern, undecided, why
 
 SMALL = 1e-7  # a jump that is smaller, beside the largest value, is none
 LARGE = 1e2  # values beyond it, beside those at nodes, are of a pole
 NOISE = 1e-5  # the same for one that no comparison explains: integrals of integrals are as rough as this
 ROUGH = 1e-9  # of the polynomial through the values at a panel's nodes: coefficients that may come from a jump
 COEFFICIENTS = np.linalg.inv(np.polynomial.legendre.legvander(2 * NODES - 1, NODES.size - 1))  # of values at nodes
+PANELS = 12  # on which an integrand is looked at that is not that of `quad`
 LAST = COEFFICIENTS[-4:]
 ENDS = np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), NODES.size - 1) @ COEFFICIENTS
-MOST = 2000  # comparisons of one evaluation
-TOLD: ContextVar[list[Any] | None] = ContextVar("TOLD", default=None)
-NUMBERS = (float, int, np.floating, np.integer)
-
-# -- what is told ------------------------------------------------------------------------------------------------------
-
-
-@mover
-def compared(a: Any, b: Any) -> None:
-    """Note what is compared."""
-    told = TOLD.get()
-    if told is not None and len(told) < MOST:
-        told.append((a, b) if isinstance(a, NUMBERS) and isinstance(b, NUMBERS) else None)
-
-
-@mover
-def whole(u: Any, shift: float = 0.0) -> None:
-    """Note u and the whole number next to it, which a function of the kind of `floor` compares it with."""
-    if isinstance(u, NUMBERS) and math.isfinite(u):
-        compared(u, float(round(float(u) - shift)) + shift)
-
-
-def divided(a: Any, b: Any) -> None:
-    """Note a / b, whose whole part is taken."""
-    if is_number(a) and is_number(b) and b != 0:
-        whole(a / b)
-
-
-@mover
-def is_number(x: Any) -> bool:
-    """Whether x is one number."""
-    return isinstance(x, NUMBERS)
-
-
-def choosing(f: Any) -> Any:
-    """`max` and the like: told of two arguments."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2:
-            compared(args[0], args[1])
-        return f(*args, **kwargs)
-
-    return told
-
-
-def at_zero(f: Any) -> Any:
-    """`abs` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if args:
-            compared(args[0], 0.0)
-        return f(*args, **kwargs)
-
-    return told
-
-
-def at_whole(f: Any, shift: float = 0.0) -> Any:
-    """`floor` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if args:
-            whole(args[0], shift)
-        return f(*args, **kwargs)
-
-    return told
-
-
-def between(f: Any) -> Any:
-    """`np.clip` and the like."""
-
-    def told(x: Any, *args: Any, **kwargs: Any) -> Any:
-        for bound in (*args[:2], *kwargs.values()):
-            compared(x, bound)
-        return f(x, *args, **kwargs)
-
-    return told
-
-
-def dividing(f: Any) -> Any:
-    """`np.fmod` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2:
-            divided(args[0], args[1])
-        return f(*args, **kwargs)
-
-    return told
-
-
-SWITCHES: dict[Any, Any] = {
-    **{f: choosing(f) for f in (max, min, np.maximum, np.minimum, np.fmax, np.fmin)},
-    **{f: choosing(f) for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)},
-    **{f: at_zero(f) for f in (abs, math.fabs, np.abs, np.fabs, np.sign, np.heaviside)},
-    **{f: at_whole(f) for f in (math.floor, math.ceil, math.trunc, int, np.floor, np.ceil, np.trunc)},
-    **{f: at_whole(f, 0.5) for f in (round, np.rint, np.round)},
-    **{f: dividing(f) for f in (math.fmod, np.fmod, np.mod, np.remainder, np.floor_divide, divmod)},
-    np.clip: between(np.clip),
-}
-
-
-@mover
-def followed(f: Any) -> Any:
-    """What to call instead of f: the same, which tells what it compares."""
-    return watched(f, followed_function)
-
-
-@mover
-def followed_function(f: Any) -> Any:
-    """The same of a Python function: not of those that are not the program's."""
-    told = SWITCHES.get(f)
-    module = f.__module__
-    is_theirs = type(module) is str and module.startswith(("plaingrad.", "numpy"))
-    if told is None and not is_theirs and rulebook.find(f) is None:
-        return derivatives.watched(f, CALLED)
-    return f if told is None else told
-
-
-@mover
-def integrand(f: Any) -> Any:
-    """The integrand as code that tells what it compares."""
-    return derivatives.watched(f, CALLED)
-
-
-@mover
-def watched(f: Any, of_function: Any = integrand) -> Any:
-    """f with what `of_function` makes of the Python function behind it; itself where there is none."""
-    t = type(f)
-    if t is FunctionType:
-        return of_function(f)
-    if t is MethodType:
-        return MethodType(watched(f.__func__, of_function), f.__self__)
-    if t is functools.partial:
-        return functools.partial(watched(f.func, of_function), *f.args, **f.keywords)
-    if isinstance(f, type) or t.__module__.startswith(("plaingrad.", "numpy", "scipy")):
-        return SWITCHES.get(f, f) if t.__hash__ is not None else f
-    call = next((vars(cls)["__call__"] for cls in t.__mro__ if "__call__" in vars(cls)), None)
-    if type(call) is FunctionType:
-        return MethodType(followed_function(call), f)
-    return SWITCHES.get(f, f) if t.__hash__ is not None else f
-
-
-@mover
-def method(o: Any, name: str) -> Any:
-    """An object with what is called instead of a method of o."""
-    return SimpleNamespace(**{name: followed(getattr(o, name))})
-
-
-CALLED = {"compared": compared, "divided": divided, "prep": followed, "method": method}
-
-
-@mover
-def begin() -> Any:
-    """From now on it is noted what is compared."""
-    return TOLD.set([])
-
-
-@mover
-def end(token: Any) -> list[Any]:
-    """What was noted."""
-    told = TOLD.get()
-    TOLD.reset(token)
-    return told or []
-
-
-def comparisons(f: Any, args: Any, x: Any) -> list[Any]:
-    """What f(x) compares."""
-    token = begin()
-    told = []
-    try:
-        watched(f)(x, *args)
-    finally:
-        told = end(token)
-    return told
 
 
 # -- where it jumps ----------------------------------------------------------------------------------------------------
@@ -234,17 +60,17 @@ def is_nested(order: int) -> bool:
 
 
 @plainly
-def branches(f: Any, args: Any, panels: Any, way: Any, closely: bool) -> list[tuple[float, int]]:
-    """(x, which comparison is why) where f jumps, -1 for one that is not known; closely: wherever it branches."""
+def branches(f: Any, args: Any, panels: Any, way: Any, closely: bool) -> list[tuple[float, float, Reason]]:
+    """(x, the next float, which comparison is why) where f jumps; closely: wherever it branches."""
     places = {}
     for (low, high), is_large in jumps_in(f, args, panels, way):
-        reason = why(f, args, low, high)
-        if reason >= 0 or is_large:
-            places[low] = reason
+        reason = why(comparisons(f, args, low), comparisons(f, args, high))
+        if reason is not None or is_large:
+            places[low] = high, reason
     if closely:
         for low, high in flips(f, args, np.concatenate([panel.x for panel in panels])):
-            places[low] = why(f, args, low, high)
-    found = sorted(places.items())
+            places[low] = high, why(comparisons(f, args, low), comparisons(f, args, high))
+    found = [(low, *places[low]) for low in sorted(places)]
     return [here for n, here in enumerate(found) if not n or not is_near(found[n - 1][0], here[0])]
 
 
@@ -337,7 +163,7 @@ def is_jump(of: Any, low: float, high: float, scale: float, least: float) -> boo
 
 def flips(f: Any, args: Any, x: Any) -> list[tuple[float, float]]:
     """Adjacent floats between which f compares differently."""
-    of = functools.partial(pattern, f, args)
+    of = lambda x: pattern(comparisons(f, args, x))
     places = sorted(x.tolist())
     seen = [of(place) for place in places]
     pairs = zip(places[:-1], places[1:], seen[:-1], seen[1:], strict=True)
@@ -345,42 +171,26 @@ def flips(f: Any, args: Any, x: Any) -> list[tuple[float, float]]:
     return [narrowed(low, high, a, b, of, unlike) for low, high, a, b in pairs if a != b]
 
 
-def pattern(f: Any, args: Any, x: float) -> tuple[int, ...]:
-    """How all comparisons of f(x) come out."""
-    return tuple([0 if pair is None else sign(*pair) for pair in comparisons(f, args, x)])
-
-
-def sign(a: Any, b: Any) -> int:
-    """-1, 0 or 1."""
-    return int(a > b) - int(a < b)
-
-
-def why(f: Any, args: Any, low: float, high: float) -> int:
-    """Which comparison of f comes out differently at both, the first; -1: none."""
-    below, above = comparisons(f, args, low), comparisons(f, args, high)
-    for k, (a, b) in enumerate(zip(below, above, strict=False)):
-        if a is not None and b is not None and sign(*a) != sign(*b):
-            return k
-        if (a is None) != (b is None):
-            break
-    return -1
-
-
 # -- whether it moves --------------------------------------------------------------------------------------------------
 
 
-def moving(function: Any, f: Any, args: Any, found: list[tuple[float, int]], points: Any) -> list[Any]:
+def moving(function: Any, f: Any, args: Any, found: list[tuple[float, float, Reason]], points: Any) -> list[Any]:
     """The places that move with the inputs, which have their derivatives."""
     marks = []
-    for x, k in found:
-        if k < 0:
-            if not is_split_at(x, points):
+    for x, above, reason in found:
+        if reason is None:
+            if not is_split_at(x, points) and may_move(f, args, x, above):
                 refuse(function, unknown(x))
             continue
-        place = crossing(function, f, args, x, k)
+        place = crossing(function, f, args, x, reason)
         if is_active(place):
             marks.append(place)
     return marks
+
+
+def may_move(f: Any, args: Any, low: float, high: float) -> bool:
+    """Whether anything that decides why f branches depends on the inputs."""
+    return is_active(undecided(comparisons(f, args, low), comparisons(f, args, high)))
 
 
 @plainly
@@ -398,13 +208,12 @@ def unknown(x: Any) -> str:
     )
 
 
-def crossing(function: Any, f: Any, args: Any, x: float, k: int) -> Any:
-    """The place x where the two numbers that comparison k of f compares are equal, with its derivative."""
-    x = crossing_outside(function, f, args, x, k)
+def crossing(function: Any, f: Any, args: Any, x: float, reason: Any) -> Any:
+    """The place x where the two numbers that a comparison of f compares are equal, with its derivative."""
+    x = crossing_outside(function, f, args, x, reason)
 
     def gap(x: Any) -> Any:
-        a, b = comparisons(f, args, x)[k]
-        return a - b
+        return gap_of(comparisons(f, args, x), reason)
 
     r = gap(x)
     if not is_active(r):
@@ -413,9 +222,9 @@ def crossing(function: Any, f: Any, args: Any, x: float, k: int) -> Any:
 
 
 @outside
-def crossing_outside(order: int, function: Any, f: Any, args: Any, x: float, k: int) -> Any:
+def crossing_outside(order: int, function: Any, f: Any, args: Any, x: float, reason: Any) -> Any:
     """The same one level out, and a constant at this level."""
-    return crossing(function, f, args, x, k) if at_level() else x * 1.0
+    return crossing(function, f, args, x, reason) if at_level() else x * 1.0
 
 
 @outside
@@ -425,3 +234,31 @@ def slope_at(order: int, function: Any, gap: Any, x: Any) -> Any:
     if not np.isfinite(slope) or slope == 0.0:
         refuse(function, unknown(x))
     return slope
+
+
+# -- integrands of other functions -------------------------------------------------------------------------------------
+
+
+def moving_jumps(function: Any, f: Any, args: Any, low: Any, high: Any, points: Any = None) -> list[Any]:
+    """The places between two constant ends where f, of any values, jumps, if they move with the inputs."""
+    found = jumps_at_nodes(f, args, low, high)
+    return moving(function, f, args, found, points) if found else []
+
+
+@plainly
+def jumps_at_nodes(f: Any, args: Any, low: float, high: float) -> list[tuple[float, float, Reason]]:
+    """(x, the next float, which comparison is why) where f jumps, as far as it compares differently at nodes."""
+    low, high = min(low, high), max(low, high)
+    way = way_between(low, high, None)
+    t = np.sort(((np.arange(PANELS)[:, None] + NODES) / PANELS).ravel())
+    x = way.points(t)[0]
+    x = x[np.isfinite(x) & (x > low) & (x < high)]
+    if not x.size or not comparisons(f, args, float(x[x.size // 2])):
+        return []
+    value = lambda place: np.asarray(f(place, *args))
+    with np.errstate(all="ignore"):
+        scale = float(np.max(np.abs(value(float(x[x.size // 2]))), initial=0.0)) or 1.0
+        pairs = [(a - 4.0 * float(np.spacing(abs(a))), b + 4.0 * float(np.spacing(abs(b)))) for a, b in flips(f, args, x)]
+        steps = [np.max(np.abs(value(b) - value(a)), initial=0.0) for a, b in pairs]
+    jumps = [pair for pair, step in zip(pairs, steps, strict=True) if step > SMALL * scale]
+    return [(a, b, why(comparisons(f, args, a), comparisons(f, args, b))) for a, b in jumps]

@@ -26,7 +26,7 @@ from plaingrad.rules.scipy.implicit import (
     refuse,
     without_rule,
 )
-from plaingrad.rules.scipy.integrate.jumps import branches, is_nested, moving
+from plaingrad.rules.scipy.integrate.jumps import branches, is_nested, moving, moving_jumps
 from plaingrad.rules.scipy.integrate.nodes import nodes, way_between, way_of, weight_of
 from plaingrad.rules.scipy.integrate.planning import meshed, plan, sum_of
 
@@ -49,11 +49,27 @@ in_parts = without_rule(integrate.quad)
 @RULES.defined(integrate.quad_vec)
 def quad_vec(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """SciPy's Python code; its nodes are where the function, not its derivative, is rough."""
+    f, args, points = given["f"], as_tuple(given.get("args", ())), given["points"]
+    low, high = fresh(float(given["a"])), fresh(float(given["b"]))
+    marks = moving_jumps(function, f, args, low, high, points) if low != high else []
+    if marks:
+        return vector_between(function, given, marks)
     args, kwargs = call
     outcome = followed(*args, **kwargs)
     if is_active(outcome[0]) and not np.any(fresh(outcome[0])):
         refuse(function, "the integral is zero, so its nodes say nothing about the derivative")
     return outcome
+
+
+def vector_between(function: Any, given: dict[str, Any], marks: list[Any]) -> Any:
+    """The sum of the integrals between places where the function jumps."""
+    if given["full_output"] or given["b"] < given["a"] or given["points"] is not None or len(marks) > MOST_BRANCHES:
+        refuse(function, f"its integrand jumps at {float(marks[0]):.6g}, which moves with the inputs")
+    ends, total, error = [given["a"], *sorted(marks), given["b"]], 0.0, 0.0
+    for low, high in zip(ends[:-1], ends[1:], strict=True):
+        value, off = followed(**{**given, "f": one_sided(given["f"], low, high), "a": low, "b": high})
+        total, error = total + value, error + off
+    return carrying(fresh(total), total), fresh(error)
 
 
 @RULES.defined(integrate.quad)

@@ -11,9 +11,20 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
-from plaingrad.rules.scipy.implicit import Rules, as_tuple, called, fresh, is_active, without_rule
+from plaingrad.rules.scipy.implicit import (
+    Rules,
+    as_tuple,
+    as_users,
+    called,
+    fresh,
+    is_active,
+    refuse,
+    without_rule,
+)
+from plaingrad.rules.scipy.integrate.jumps import moving_jumps
 
 RULES = Rules()
+MOST = 64  # integrals of one call that are looked at
 FARTHEST = 1e75  # nodes beyond it have no weight
 
 
@@ -38,6 +49,17 @@ def shifted(f: Any) -> Any:
     return lambda x, *args: f(x + args[-1], *args[:-1])
 
 
+def refuse_jumps(function: Any, f: Any, a: Any, b: Any, args: tuple[Any, ...]) -> None:
+    """Refuse jumps that move with the inputs, of each of several integrals."""
+    low, high, *others = np.broadcast_arrays(fresh(np.asarray(a) * 1.0), fresh(np.asarray(b) * 1.0), *args)
+    one = as_users(lambda x, *args: f(np.reshape(x, (1,)), *args))
+    for k in range(min(low.size, MOST)):
+        at = [np.reshape(part, (-1,))[k : k + 1] for part in others]
+        marks = moving_jumps(function, one, tuple(at), float(low.flat[k]), float(high.flat[k]))
+        if marks:
+            refuse(function, f"its integrand jumps at {float(marks[0]):.6g}, which moves with the inputs")
+
+
 @RULES.defined(getattr(integrate, "tanhsinh", None))
 def tanhsinh(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """An end that moves moves all nodes with it where the other end is infinite."""
@@ -45,6 +67,7 @@ def tanhsinh(function: Any, call: Any, given: dict[str, Any]) -> Any:
     f, a, b, args = given["f"], given["a"], given["b"], as_tuple(given["args"])
     if not callable(f):
         return followed(*call[0], **call[1])
+    refuse_jumps(function, f, a, b, args)
     if is_active((a, b)) and not given["preserve_shape"]:
         low, high = fresh(np.asarray(a) * 1.0), fresh(np.asarray(b) * 1.0)
         down, up = np.isinf(low), np.isinf(high)

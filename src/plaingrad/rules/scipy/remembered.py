@@ -1,0 +1,345 @@
+"""What functions of the program keep from call to call: memos, counters, histories that a solver's calls leave behind.
+
+A solver runs its function one level out, where the parameters are constants. A memo filled there would hand them to the
+level that takes the derivative as constants, too. So the state that the function can reach is put back after each such
+run: the equations at the solution fill a memo anew, with numbers that have derivatives. In the end all is as the solver's
+own run has left it, with those numbers where they are equal; other numbers refuse their derivatives.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from contextvars import ContextVar
+from functools import cached_property, partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from plaingrad.rules import derivatives
+
+LIBRARIES = ("numpy", "scipy", "numba", "plaingrad", "builtins")
+ATOMS = frozenset(
+    (float, int, bool, str, bytes, complex, type(None), np.float64, np.int64, ModuleType, CodeType)
+)
+MOST = 50_000  # objects that are looked at
+EMPTY = object()  # what a cell without contents has
+LACKING = object()
+_EFFECTS: dict[CodeType, tuple[bool, frozenset[str]]] = {}
+
+
+class Kept:
+    """The state that a solver's functions can reach, and what the solver's own run has left there.
+
+    Attributes:
+        function: the solver.
+        holders: containers, objects, classes, cells and scopes.
+        arrays: writable arrays.
+        before: for each holder its contents before the solver.
+        first: contents of the arrays in the first run; None before it.
+        left: for each holder its contents after the solver's run, and those of arrays; None before it.
+    """
+
+    def __init__(self, function: Any, holders: list[Any], arrays: list[Any]) -> None:
+        self.function, self.holders, self.arrays = function, holders, arrays
+        self.before = [contents_of(holder) for holder in holders]
+        self.first: list[Any] | None = None
+        self.left: tuple[list[Any], list[Any]] | None = None
+
+
+KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
+
+
+class Scope:
+    """The globals that a function names, as a holder."""
+
+    def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
+        self.scope, self.names = scope, [name for name in names if name in scope]
+
+
+# -- what is reached ---------------------------------------------------------------------------------------------------
+
+
+def facts_of(code: CodeType) -> tuple[bool, frozenset[str]]:
+    """(whether code changes what outlives its call, the names in it), of functions made inside, too."""
+    found = _EFFECTS.get(code)
+    if found is None:
+        names, inner = set(code.co_names), [code]
+        while inner:
+            inner = [c for outer in inner for c in outer.co_consts if isinstance(c, CodeType)]
+            names.update(*[c.co_names for c in inner])
+        if len(_EFFECTS) > 4096:
+            _EFFECTS.clear()
+        found = _EFFECTS[code] = derivatives.has_effects(code), frozenset(names)
+    return found
+
+
+class Walk:
+    """From functions to all that they may change."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, Any] = {}
+        self.stack: list[Any] = []
+        self.holders: list[Any] = []
+        self.arrays: list[Any] = []
+        self.classes: list[type] = []
+        self.names: set[str] = set()
+        self.changes = False
+
+    def run(self, roots: list[Any]) -> None:
+        """Go on until nothing new is found; methods count if their names are used."""
+        self.stack.extend(roots)
+        while self.stack:
+            while self.stack and len(self.seen) < MOST:
+                o = self.stack.pop()
+                if type(o) not in ATOMS and id(o) not in self.seen:
+                    self.seen[id(o)] = o
+                    self.visit(o, type(o))
+            self.stack = [] if len(self.seen) >= MOST else [f for cls in self.classes for f in self.used(cls)]
+
+    def used(self, cls: type) -> list[Any]:
+        """Functions of a class that may be called, which were not seen yet."""
+        found = []
+        for name, f in vars(cls).items():
+            if name in self.names or name == "__call__":
+                self.changes |= type(f) is cached_property
+                f = f.fget if type(f) is property else getattr(f, "func", getattr(f, "__func__", f))
+                if type(f) is FunctionType and id(f) not in self.seen:
+                    found.append(f)
+        return found
+
+    def visit(self, o: Any, t: type) -> None:
+        """Note what one object may change, and what it holds."""
+        if t is FunctionType:
+            self.visit_function(o)
+        elif t is CellType:
+            self.holders.append(o)
+            self.stack.append(contents_of(o)["contents"])
+        elif t is MethodType:
+            self.stack += [o.__func__, o.__self__]
+        elif t is partial:
+            self.stack += [o.func, *o.args, *o.keywords.values()]
+        elif isinstance(o, np.ndarray):
+            if o.dtype.kind in "fciub" and o.flags.writeable:
+                self.arrays.append(o)
+        elif isinstance(o, type):
+            if not is_of_library(o):
+                self.holders.append(o)
+                self.classes.append(o)
+        elif isinstance(o, (tuple, frozenset)):
+            self.stack.extend(o)
+        else:
+            self.visit_holder(o, t)
+
+    def visit_holder(self, o: Any, t: type) -> None:
+        """The same of containers and objects."""
+        wrapped = getattr(o, "__wrapped__", None) if not hasattr(o, "__dict__") or callable(o) else None
+        if isinstance(o, (dict, list, set, deque)) or (hasattr(o, "__dict__") and not is_of_library(t)):
+            self.holders.append(o)
+            held = list(contents_of(o).values())
+            self.stack += held if len(held) < 64 or not ATOMS.issuperset(map(type, held)) else ()
+        if not is_of_library(t):
+            self.stack += t.__mro__[:-1]
+        elif str(t.__module__).startswith("scipy.") and hasattr(o, "__dict__"):
+            self.stack += vars(o).values()  # functions that it was given
+        if wrapped is not None:
+            self.stack.append(wrapped)
+
+    def visit_function(self, f: Any) -> None:
+        """What code names, and what it has captured."""
+        if str(f.__module__).startswith(LIBRARIES) and f.__module__ != "plaingrad_program":
+            if str(f.__module__).startswith("scipy."):
+                self.stack += f.__closure__ or ()
+            return
+        changes, names = facts_of(f.__code__)
+        self.changes |= changes
+        self.names |= names
+        self.stack += f.__closure__ or ()
+        self.stack += f.__defaults__ or ()
+        self.stack += (f.__kwdefaults__ or {}).values()
+        scope = Scope(f.__globals__, names)
+        if changes:
+            self.holders.append(scope)
+        self.stack += [scope.scope[name] for name in scope.names]
+
+
+def is_of_library(cls: type) -> bool:
+    """Whether a class is not the program's."""
+    return str(cls.__module__).startswith(LIBRARIES)
+
+
+def reached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None:
+    """What functions among the arguments of a solver may change; None if nothing."""
+    walk = Walk()
+    walk.run([x for x in (*args, *kwargs.values()) if not isinstance(x, np.ndarray)])
+    return Kept(function, walk.holders, walk.arrays) if walk.changes else None
+
+
+# -- contents ----------------------------------------------------------------------------------------------------------
+
+
+def contents_of(holder: Any) -> dict[Any, Any]:
+    """What a holder holds, by key."""
+    if isinstance(holder, dict):
+        return {key: dict.__getitem__(holder, key) for key in list(holder)}
+    if isinstance(holder, (list, deque)):
+        return dict(enumerate(holder))
+    if isinstance(holder, set):
+        return {id(x): x for x in holder}
+    if isinstance(holder, Scope):
+        return {name: holder.scope[name] for name in holder.names if name in holder.scope}
+    if isinstance(holder, CellType):
+        try:
+            return {"contents": holder.cell_contents}
+        except ValueError:
+            return {"contents": EMPTY}
+    return dict(vars(holder))
+
+
+def put_back(holder: Any, old: dict[Any, Any]) -> None:
+    """Let a holder hold what it has held."""
+    if isinstance(holder, OrderedDict):
+        OrderedDict.clear(holder)
+        OrderedDict.update(holder, old)
+    elif isinstance(holder, dict):
+        dict.clear(holder)
+        dict.update(holder, old)
+    elif isinstance(holder, list):
+        list.__setitem__(holder, slice(None), list(old.values()))
+    elif isinstance(holder, (set, deque)):
+        holder.clear()
+        (holder.update if isinstance(holder, set) else holder.extend)(old.values())
+    elif isinstance(holder, Scope):
+        holder.scope.update(old)
+    elif isinstance(holder, CellType):
+        put_into_cell(holder, old["contents"])
+    else:
+        put_attributes(holder, old)
+
+
+def put_into_cell(cell: Any, value: Any) -> None:
+    """The contents of a cell, or none."""
+    if value is not EMPTY:
+        cell.cell_contents = value
+    elif contents_of(cell)["contents"] is not EMPTY:
+        del cell.cell_contents
+
+
+def put_attributes(o: Any, old: dict[str, Any]) -> None:
+    """Attributes of an object or a class, without what the program does when they are set."""
+    now = dict(vars(o))
+    if isinstance(o, type):
+        for name in now.keys() - old.keys():
+            type.__delattr__(o, name)
+        for name in [name for name, x in old.items() if now.get(name, LACKING) is not x]:
+            type.__setattr__(o, name, old[name])
+    else:
+        for name in now.keys() - old.keys():
+            del vars(o)[name]
+        vars(o).update(old)
+
+
+def is_same_contents(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    """Whether two contents are the same objects."""
+    return len(a) == len(b) and all(b.get(key, LACKING) is x for key, x in a.items())
+
+
+def differing(arrays: list[Any], contents: list[Any]) -> list[int]:
+    """Which arrays have other contents."""
+    return [
+        k for k, a in enumerate(arrays) if not np.array_equal(a, contents[k], equal_nan=a.dtype.kind in "fc")
+    ]
+
+
+# -- runs one level out ------------------------------------------------------------------------------------------------
+
+
+def state() -> Any:
+    """(what a solver's functions may change, what the holders among that hold now); (None, None) if nothing."""
+    kept = KEPT.get()
+    return (None, None) if kept is None else (kept, [contents_of(holder) for holder in kept.holders])
+
+
+def begin_run(kept: Kept, contents: list[Any]) -> list[int]:
+    """Let all holders hold what they have held before the solver; which arrays have other contents than then."""
+    if kept.first is None:
+        kept.first = contents
+    put_all_back(kept, kept.before)
+    return differing(kept.arrays, kept.first)
+
+
+def end_run(kept: Kept, before: Any, contents: list[Any], function: Any) -> None:
+    """Let all holders hold what they have held before this run; remember what the solver's own run has left, the first."""
+    if kept.left is None and function is kept.function:
+        kept.left = [contents_of(holder) for holder in kept.holders], contents
+    put_all_back(kept, before)
+
+
+def put_all_back(kept: Kept, before: Any) -> None:
+    """Let all holders hold what they have held."""
+    for holder, old in zip(kept.holders, before, strict=True):
+        if not is_same_contents(contents_of(holder), old):
+            put_back(holder, old)
+
+
+def is_equal(a: Any, b: Any, depth: int = 4) -> bool:
+    """Whether what the level has computed anew is what the solver's run had computed."""
+    if a is b:
+        return True
+    if type(a) is not type(b) or not depth:
+        return False
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+    if isinstance(a, (float, int, complex, str, bytes, np.generic)):
+        return bool(a == b) or (a != a and b != b)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(is_equal(x, y, depth - 1) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(is_equal(x, b[key], depth - 1) for key, x in a.items())
+    return True  # of one class, kept under one name
+
+
+def changed(kept: Kept) -> list[tuple[Any, dict[Any, Any], list[Any]]]:
+    """(holder, what it is to hold, keys of what the level has not computed as the solver's run had)."""
+    found = []
+    assert kept.left is not None
+    for holder, left in zip(kept.holders, kept.left[0], strict=True):
+        now = contents_of(holder)
+        if not is_same_contents(now, left):
+            new = {key: now[key] if key in now and is_equal(now[key], x) else x for key, x in left.items()}
+            found.append((holder, new, [key for key, x in new.items() if now.get(key, LACKING) is not x]))
+    return found
+
+
+def numbers_of(z: Any) -> list[Any]:
+    """Numbers and arrays in what a solver returns."""
+    if isinstance(z, (float, complex, np.ndarray, np.floating)):
+        return [z]
+    if isinstance(z, dict):
+        return [x for part in z.values() for x in numbers_of(part)]
+    if isinstance(z, tuple):
+        return [x for part in z for x in numbers_of(part)]
+    return [
+        x
+        for part in getattr(z, "__dict__", {}).values()
+        for x in numbers_of(part)
+        if isinstance(part, (float, np.ndarray))
+    ]
+
+
+#: What only moves references, and runs as it is at every level.
+MOVERS = (reached, state, begin_run, end_run, put_back, changed, numbers_of, differing)
+
+__all__ = [
+    "KEPT",
+    "MOVERS",
+    "Kept",
+    "begin_run",
+    "changed",
+    "differing",
+    "end_run",
+    "numbers_of",
+    "put_back",
+    "reached",
+    "state",
+]
