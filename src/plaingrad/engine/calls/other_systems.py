@@ -43,9 +43,9 @@ from plaingrad.engine.calls.system_arrays import (
 )
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, holds_nothing, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.engine.users_code import captured
-from plaingrad.engine.users_code.captured import check_captured, puts_elsewhere, runs_users_code
 from plaingrad.engine.users_code.class_attributes import lookup
+from plaingrad.engine.values import captured
+from plaingrad.engine.values.captured import check_captured, puts_elsewhere, runs_users_code
 from plaingrad.rewrite import PLAIN
 from plaingrad.rules import other_systems
 from plaingrad.systems.steps import Place, Step, constants
