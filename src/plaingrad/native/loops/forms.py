@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from plaingrad.native.loops import fission, stencils, sums
 from plaingrad.native.loops.array_loops import ArrayLoops
+from plaingrad.native.loops.refills import refilled
 from plaingrad.native.loops.row_groups import RowGroups
 from plaingrad.native.reverse.forms import Forms, LoopForm, RunForm
 
 FORMS = Forms(
+    refilled=refilled,
     loops=(
         LoopForm(
             "sum",

@@ -70,10 +70,17 @@ class RunForm:
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The forms that are tried, each kind in its order: the first that fits is taken."""
+    """The forms that are tried, each kind in its order: the first that fits is taken.
+
+    Attributes:
+        loops, runs: of whole loops, and of runs of statements.
+        refilled: `refilled(transform, loop)` gives the scratch arrays that the way back of an iteration fills again,
+            each with the loop in the body that fills it.
+    """
 
     loops: tuple[LoopForm, ...] = ()
     runs: tuple[RunForm, ...] = ()
+    refilled: Callable[[Reverse, For], dict[str, For]] | None = None
 
 
 NO_FORMS = Forms()

@@ -98,6 +98,8 @@ def is_recomputable(rt: Reverse, s: Let) -> bool:
             return source.name in rt.source.params or made is not None and is_recomputable(rt, made)
         if not isinstance(rt.types.get(source.name), types.Array):
             return False  # a list may have changed since
+        if source.name in rt.refilled:
+            return True
         return not rt.memory.is_written(source.name) or rt.values.is_settled(source.name)
     f = getattr(s.args[0], "value", None) if s.op == "call" else None
     if f is int:

@@ -48,6 +48,7 @@ from plaingrad.native.reverse.recomputation import (
     redone_in_arm,
     split,
 )
+from plaingrad.native.reverse.replay import Replay
 from plaingrad.native.runtime import workspace
 from plaingrad.native.runtime.helpers import trips
 
@@ -135,9 +136,11 @@ class _Loop:
         self.is_nested = any(isinstance(x, (For, Loop)) for x in rt.enclosing)
         self.is_counted = isinstance(s, For) and not breaks(s.body)
         rt.enclosing.append(s)
-        self.before = [rt.body(e.before) for e in exits]
-        self.leaving = [rt.body(e.leaving) for e in exits]
-        self.rest = rt.body(rest)
+        self.replay = Replay(rt, s)
+        with self.replay:
+            self.before = [rt.body(e.before) for e in exits]
+            self.leaving = [rt.body(e.leaving) for e in exits]
+            self.rest = rt.body(rest)
         rt.enclosing.pop()
         self.tapes: list[str] = []  # of numbers
         self.has_tapes = False
@@ -165,13 +168,14 @@ class _Loop:
         full = [*self.rest.backward, *[x for p in reversed(self.before) for x in p.backward]]
         if not full:
             return Parts([*self.flag(), replace(self.s, body=self.forward([], self.rest.forward))], partial)
-        keep, rest, restored, redone = self.choices(full)
+        fills = self.replay.needed(full)
+        keep, rest, restored, redone = self.choices([*fills, *full])
         begin, top, push = self.entry()
         body = [*top, *self.forward([*push, *keep], rest)]
         forward = [*self.rt.preheaders.pop(id(self.s), []), *begin, *self.flag(), self.with_index(body)]
         if not self.is_counted:
             forward.append(Let(self.n, "binary", (Var(self.sp), Var(self.first)), "-", self.line))
-        return Parts(forward, [*partial, *self.backward([*restored, *redone, *full])])
+        return Parts(forward, [*partial, *self.backward([*restored, *redone, *fills, *full])])
 
     def forward(self, push: list[Stmt], rest: list[Stmt]) -> list[Stmt]:
         """The body of the loop on the way forward; `push` is done once the iteration is known to be a full one."""
