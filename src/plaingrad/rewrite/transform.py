@@ -41,10 +41,11 @@ def transform(code: CodeType, version, rewritten, form: str = FUSED) -> CodeType
 class Rewriting(Emission):
     """One code object on its way. The methods named in `Version.actions` take the index of an instruction."""
 
+    _forms = None  # until they are asked for; a class that begins otherwise has it, too
+
     def __init__(self, code, version, rewritten, form=FUSED):
         super().__init__(code, version)
         self.inline = set()
-        self._forms = None
         for i, const in enumerate(code.co_consts):
             if isinstance(const, CodeType) and const.co_name in INLINE:
                 self.inline.add(i)
