@@ -107,7 +107,7 @@ def start_process(level: Level, start: Any) -> Callable[..., Any]:
         finally:
             if vars(process).pop("run", None) is not None:
                 members()._forking.is_of_family = False
-                child.end.close()
+                child.close_end()
                 child.ran = process._popen
                 child.is_lost = process.ident is None
 

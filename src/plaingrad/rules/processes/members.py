@@ -56,6 +56,10 @@ class Child:
         self.wire = Wire(mine)
         here.add(self)
 
+    def close_end(self) -> None:
+        """It has its end now; a fork finds it open or closed, and not in between."""
+        exclusively(_connecting, self.end.close)
+
     def named(self) -> str:
         """The process, for messages."""
         code = None if self.ran is None else self.ran.poll()
@@ -186,8 +190,9 @@ class Member:
     def leave_children(self) -> None:
         """Let go of the children; a copy of this process may hold them."""
         for child in self.near():
-            child.wire.end.close()
-            child.end.close()
+            for end in (child.wire.end, child.end):
+                with contextlib.suppress(OSError):  # another thread was about to close it at the fork
+                    end.close()
             child.is_lost = True
         self.down.clear()
 
