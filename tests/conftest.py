@@ -72,7 +72,7 @@ PARTED |= dict.fromkeys(
 # The parts in which optimised code is compiled, half of the files each.
 OPTIMISED_IN = ("1/5", "3/5")
 # Each CPython runs one half of these tests, the same half on every other one.
-HALVED = ("wild", "concurrency")
+HALVED = ("wild", "concurrency", "engine", "hazards")
 
 
 def pytest_addoption(parser):

@@ -168,7 +168,7 @@ def test_numbers_that_functions_keep_among_the_arguments(executor):
         lambda x: (total, {x: 1}),
         lambda x: (reason, ValueError(x)),
     ]
-    if sys.version_info >= (3, 14):  # pickle takes no iterators of itertools there
+    if sys.version_info >= (3, 12):  # pickle warns of iterators of itertools, and takes none on 3.14
         del programs[8]
     for n, program in enumerate(programs):
         assert plaingrad.value_and_grad(lambda x, p=program: executor.submit(*p(x)).result())(3.0) == (6.0, 2.0), n
