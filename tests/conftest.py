@@ -208,7 +208,7 @@ def is_left_out(item, n, part, is_named):
     if parts and part != "all":
         if parts[number_of(f"{item.nodeid}, which part") % len(parts)] == part:
             return False
-        if n == 1:
+        if n == 1 or place in PARTED or folder not in (*SAMPLED, *HALVED):
             return True
     if folder in HALVED and (n > 1 or part != "all"):
         return number_of(item.nodeid) % 2 != sys.version_info.minor % 2
