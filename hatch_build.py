@@ -104,8 +104,8 @@ class CompiledCore(BuildHookInterface):
     """Puts the extension into wheels, and beside its source for editable installs, which take one that is there."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build it; say so if that fails, unless PLAINGRAD_REQUIRE_COMPILED asks for an error."""
-        if self.target_name != "wheel":
+        """Build it, unless PLAINGRAD_COMPILED=0; say so if that fails, or raise, with PLAINGRAD_REQUIRE_COMPILED."""
+        if self.target_name != "wheel" or os.environ.get("PLAINGRAD_COMPILED") == "0":
             return
         if sysconfig.get_config_var("Py_GIL_DISABLED"):
             if version == "standard":

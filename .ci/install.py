@@ -2,7 +2,8 @@
 
 uv asks the registry for everything at once and keeps what it got for the next environment, so that the five
 environments of CI take a minute and not ten. It does not read pip's configuration: what that says is handed over.
-Whatever uv cannot do is pip's.
+Whatever uv cannot do is pip's. So is the compiled core: uv gives every CPython the editable wheel that it has built for
+the first, and so a core to that one only.
 """
 
 import os
@@ -46,11 +47,10 @@ def main(arguments: list[str]) -> int:
     best = ["--index-strategy", "unsafe-best-match"]  # as pip does: the newest of all places
     uv = [sys.executable, "-m", "uv", "pip", "install", "-q", "--python", sys.executable, *best]
     has_uv = subprocess.run([*pip, "uv>=0.5"], stderr=subprocess.DEVNULL, check=False).returncode == 0
-    if (
-        has_uv
-        and subprocess.run([*uv, *arguments], env={**os.environ, **of_pip()}, check=False).returncode == 0
-    ):
-        return 0
+    without_core = {**os.environ, **of_pip(), "PLAINGRAD_COMPILED": "0"}
+    if has_uv and subprocess.run([*uv, *arguments], env=without_core, check=False).returncode == 0:
+        core = subprocess.run([*pip, "--no-deps", "-e", "."], check=False) if "-e" in arguments else None
+        return core.returncode if core else 0
     print("uv could not install this; pip does", file=sys.stderr)
     return subprocess.run([*pip, *arguments], check=False).returncode
 

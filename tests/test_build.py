@@ -27,6 +27,7 @@ def build(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module.sysconfig, "get_config_var", {"EXT_SUFFIX": ".this.so"}.get)
     monkeypatch.delenv("PLAINGRAD_REQUIRE_COMPILED", raising=False)
+    monkeypatch.delenv("PLAINGRAD_COMPILED", raising=False)
     (tmp_path / module.FOLDER).mkdir(parents=True)
     return module
 
@@ -92,6 +93,12 @@ def test_without_a_compiler_the_package_is_pure_python_and_says_so(build, monkey
     data, warnings = run(build)
     assert data == {"artifacts": []}
     assert len(warnings) == 1 and "slower Python form" in warnings[0] and "/bin/false" in warnings[0]
+
+
+def test_who_leaves_the_extension_alone_does_not_build_it(build, monkeypatch):
+    monkeypatch.setattr(build, "build", lambda folder: pytest.fail("nothing is to be compiled"))
+    monkeypatch.setenv("PLAINGRAD_COMPILED", "0")
+    assert run(build, version="editable") == ({"artifacts": []}, [])
 
 
 def test_why_there_is_no_extension_is_kept_for_who_works_on_the_package(build, monkeypatch, tmp_path):

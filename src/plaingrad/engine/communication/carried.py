@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import deque
 from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
@@ -21,9 +22,20 @@ def carried(x: Any) -> Iterator[Any]:
             yield part
 
 
+#: Whose functions go by name, and whose globals (threads that run, executors) have no part in what a task computes.
+OF_LIBRARIES = sys.stdlib_module_names - {"__main__"} | {
+    "cloudpickle",
+    "dask",
+    "distributed",
+    "joblib",
+    "ray",
+}
+
+
 def functions_carried(x: Any) -> list[FunctionType]:
-    """The Python functions that are pickled with `x`."""
-    return [part for part, _ in reached(x) if type(part) is FunctionType]
+    """The program's Python functions that are pickled with `x`."""
+    functions = [part for part, _ in reached(x) if type(part) is FunctionType]
+    return [f for f in functions if str(f.__module__).partition(".")[0] not in OF_LIBRARIES]
 
 
 def reached(x: Any) -> Iterator[tuple[Any, bool]]:
