@@ -29,6 +29,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 
 def test_what_most_programs_do_not_need_is_not_imported():
     heavy = ("asyncio", "numba", "scipy", "mpmath", "plaingrad.testing", "plaingrad.native")
+    heavy += ("plaingrad.engine.batches.level", "plaingrad.api.batched_gradients")
     heavy += ("numpy.ma", "numpy.random")  # which older versions of NumPy import themselves
     heavy += ("plaingrad.rewrite.transform", "plaingrad.rewrite.listing", "multiprocessing.connection", "html")
     program = "import sys, numpy; before = {*sys.modules}; import plaingrad"

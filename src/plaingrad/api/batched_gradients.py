@@ -15,8 +15,10 @@ from plaingrad.api.leaves import Branch, Leaf, positions_in, positions_of
 from plaingrad.api.operator_objects import Derivative
 from plaingrad.api.parameters import vars_of, with_values
 from plaingrad.engine.batches import forms
+from plaingrad.engine.batches.admitted import refusal_of
+from plaingrad.engine.batches.level import OF_CLASSES
 from plaingrad.engine.batches.mapped import Mapped
-from plaingrad.engine.batches.run import BatchLevel, run
+from plaingrad.engine.batches.run import BatchLevel, run, try_batch
 from plaingrad.engine.memory.entries import entries_of, has_fields
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.values.fresh import rebuilt
@@ -141,3 +143,8 @@ def mapped_gradient(level: BatchLevel, x_bar: Any) -> Any:
     if x_bar is not None:
         level.give_up("a gradient of another kind")
     return None
+
+
+OF_CLASSES[Derivative] = gradients_of_batch
+
+__all__ = ["gradients_of_batch", "refusal_of", "try_batch"]

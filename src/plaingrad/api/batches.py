@@ -18,17 +18,13 @@ from plaingrad.api.batch_results import (
     stacked,
     whole,
 )
-from plaingrad.api.batched_gradients import gradients_of_batch
 from plaingrad.api.gradients import grad, value_and_grad
 from plaingrad.api.leaves import Branch, Leaf, check_callable, described, here, positions_of
 from plaingrad.api.operator_objects import Derivative
 from plaingrad.api.parameters import part_of, with_values
 from plaingrad.critical import imported
-from plaingrad.engine.batches.admitted import refusal_of
-from plaingrad.engine.batches.level import MAKING, OF_CLASSES
+from plaingrad.engine.batches.mapped import MAKING, Mapped
 from plaingrad.engine.batches.mapped import Batch as Run
-from plaingrad.engine.batches.mapped import Mapped
-from plaingrad.engine.batches.run import try_batch
 from plaingrad.engine.memory.entries import entries_of, has_fields
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.refusals import watch
@@ -36,9 +32,6 @@ from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import CURRENT, PLAIN
 
 P = ParamSpec("P")
-
-OF_CLASSES[Derivative] = gradients_of_batch
-MAKING.update((grad, value_and_grad))
 
 
 def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P, Any]:
@@ -100,7 +93,7 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
     return batched
 
 
-MAKING.add(vmap)
+MAKING.update((grad, value_and_grad, vmap))
 
 
 class Batch:
@@ -200,7 +193,12 @@ IN_A_BLOCK = 1 << 18  # numbers of all examples that run at once
 def at_once(f: Any, batch: Batch, kwargs: dict[str, Any], out_axes: Any) -> tuple[Any] | None:
     """(the result,) of a run for the whole batch, or for blocks of it; None, and nothing was done: the loop is to."""
     code = code_of(f)
-    if batch.size < FEWEST or watch.observer is not None or code is None or refusal_of(code) is not None:
+    if batch.size < FEWEST or watch.observer is not None or code is None:
+        return None
+    runs_of = imported(
+        "plaingrad.api.batched_gradients"
+    )  # with the level and its tables, when there is a batch
+    if runs_of.refusal_of(code) is not None:
         return None
     numbers = numbers_of_one(f, batch)
     if numbers > MOST_NUMBERS or not all(
@@ -215,7 +213,7 @@ def at_once(f: Any, batch: Batch, kwargs: dict[str, Any], out_axes: Any) -> tupl
         arrays = batch.arrays
         if run.size < batch.size:
             arrays = here(recorded.entries_of_arrays, arrays, slice(start, start + run.size))
-        if not try_batch(f, code, run, batch.mapped(run, arrays), kwargs, results):
+        if not runs_of.try_batch(f, code, run, batch.mapped(run, arrays), kwargs, results):
             return None
         runs.append(run)
     try:

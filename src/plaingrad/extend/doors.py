@@ -11,7 +11,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from plaingrad import define, rulebook
-from plaingrad.engine.batches.level import OF_LEAVES
+from plaingrad.engine.batches.mapped import OF_LEAVES
 from plaingrad.engine.calls.stop import stopped
 from plaingrad.engine.users_code import adopt
 from plaingrad.errors import RuleError

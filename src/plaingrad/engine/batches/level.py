@@ -13,7 +13,7 @@ import numpy as np
 from plaingrad import rulebook
 from plaingrad.class_keys import is_subclass
 from plaingrad.engine.batches import admitted, elementwise_steps, numpy_steps, python_steps
-from plaingrad.engine.batches.mapped import Batch, Mapped, any_mapped
+from plaingrad.engine.batches.mapped import MAKING, OF_LEAVES, Batch, Mapped, any_mapped
 from plaingrad.engine.batches.steps import Steps
 from plaingrad.engine.memory.kinds import is_heap
 from plaingrad.engine.users_code.class_attributes import lookup
@@ -38,8 +38,6 @@ NUMBERS = frozenset((int, float, complex, bool, str, type(None)))
 OF_CLASSES: dict[type, Callable[..., Any]] = {}
 HOOKS = {getattr(operator, name): name for name in (*BINARY, *UNARY, *COMPARE, "getitem")} | {getattr: "attr"}
 OF_ENGINE = ("plaingrad.engine.batches.forms", "plaingrad.api.recorded")
-MAKING: set[Any] = set()  # functions that only make a function of others, called as they are
-OF_LEAVES: set[Any] = set()  # functions of one value, that give one like it
 
 
 class Bound(partial):  # type: ignore[type-arg]

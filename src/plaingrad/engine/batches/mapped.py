@@ -8,6 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+# Entered when plaingrad is imported, long before there is a batch level.
+MAKING: set[Any] = set()  # functions that only make a function of others, called as they are
+OF_LEAVES: set[Any] = set()  # functions of one value, that give one like it
 
 
 class NotBatched(BaseException):
