@@ -14,13 +14,14 @@ from plaingrad.engine.batches import forms
 from plaingrad.engine.batches.mapped import Batch, Mapped
 from plaingrad.engine.memory.entries import entries_of
 from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
+from plaingrad.engine.values.probes import is_masked
 from plaingrad.errors import ArgumentError
 from plaingrad.tangents import is_zero
 
 
 def check_unmasked(x: Any, name: str) -> None:
     """Refuse an array with a mask, which would be lost."""
-    if isinstance(x, np.ma.MaskedArray):
+    if is_masked(x):
         raise ArgumentError(
             f"{name} is an array with a mask, which vmap does not keep.\n"
             "  To go on: filled() values, and the mask beside them.\n  See docs: errors#argument"
