@@ -73,23 +73,23 @@ def missing_rule(f: Any, why: str, what: str | None = None) -> NoReturn:
         why: a sentence about it, the second line of the message.
         what: what `f` is, where that is not C code.
     """
-    full = quoted(f)
+    name = name_of(f)
+    full = quoted(name)
     found = blame()
     what = what or described(f)
     place = "at an unknown place" if found is None else f"at {found.users}"
     if found is None or found.inside is None:
         head = f"{full} {place}, {what}.\n  {why}\n"
-        asked = name_of(f)
+        asked = name
     else:
         head = f"`{found.called}` {place}, needs the derivative of {full}, which {what}.\n  {why}\n"
         head += f"  It is called at {found.inside}.\n"
         asked = found.called or ""
-    raise MissingRuleError(f"{head}  {advice(f, asked, found)}\n  See {DOCS}#missing-rule")
+    raise MissingRuleError(f"{head}  {advice(f, name, asked, found)}\n  See {DOCS}#missing-rule")
 
 
-def quoted(f: Any) -> str:
-    """A callable's name, between quotes; an object without one by its class."""
-    name = name_of(f)
+def quoted(name: str) -> str:
+    """A callable's full name, between quotes; an object without one by its class."""
     return name if name.startswith("a ") else f"`{name}`"
 
 
@@ -103,9 +103,8 @@ def described(f: Any) -> str:
     return "is C code without a derivative rule"
 
 
-def advice(f: Any, asked: str, found: Any) -> str:
-    """What to do: `asked` is the public function that needs a rule."""
-    name = name_of(f)
+def advice(f: Any, name: str, asked: str, found: Any) -> str:
+    """What to do about `f`, whose full name is `name`: `asked` is the public function that needs a rule."""
     if returns_no_number(f, name):
         return (
             f"It returns no number, so its derivative does not matter: plaingrad.nondifferentiable({name})."

@@ -16,11 +16,13 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import AnalysisPass, FunctionPass, register_pass
 from numba.core.imputils import impl_ret_borrowed, impl_ret_new_ref, lower_builtin
 from numba.core.ir_utils import find_callname, get_definition, guard
-from numba.core.typed_passes import IRLegalization
+from numba.core.typed_passes import IRLegalization, NativeLowering
 from numba.core.typing.npydecl import parse_dtype, parse_shape
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.core.untyped_passes import IRProcessing
 from numba.np import arrayobj
+
+from plaingrad.native.runtime.slices import LoweringOfPrograms
 
 
 def empty(shape, dtype=float):  # type: ignore[no-untyped-def]
@@ -73,6 +75,7 @@ def divided(a, b):  # type: ignore[no-untyped-def]
 
 
 OF_WRAPPERS = ("release_gil", "no_cpython_wrapper", "no_cfunc_wrapper")
+IN_PLACE_OF_NUMBAS = {NativeLowering: LoweringOfPrograms}  # passes
 MAKERS = {f.__name__: f for f in (empty, zeros, empty_like, zeros_like)}
 
 
@@ -332,5 +335,6 @@ class ProgramCompiler(Compiler):  # type: ignore[misc]
         (passes,) = super().define_pipelines()
         passes.add_pass_after(InPlaceOfNumPy, IRProcessing)
         passes.add_pass_after(AsAsked, IRLegalization)
+        passes.passes = [(IN_PLACE_OF_NUMBAS.get(each, each), why) for each, why in passes.passes]
         passes.finalize()
         return [passes]
