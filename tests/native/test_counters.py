@@ -265,7 +265,20 @@ def begun_in_a_while_loop(x, n):
     return t * o + t
 
 
-FORMULAS = [in_a_nest, backwards, begun_in_a_while_loop]
+def two_at_once(x, n):
+    t = 0.0
+    o = 0
+    p = 1
+    for i in range(n):
+        for j in range(2):
+            o += 1
+            p += 3
+            t += x[o % 8] * x[p % 8] * (j + 1)
+        p -= 1
+    return t * o + p * t
+
+
+FORMULAS = [in_a_nest, backwards, begun_in_a_while_loop, two_at_once]
 
 
 @pytest.mark.parametrize("f", FORMULAS, ids=lambda f: f.__name__)
@@ -275,7 +288,7 @@ def test_what_is_added_in_every_iteration_is_a_formula(f):
     assert moved
     for s in moved:
         copies = [x for x in s.body if isinstance(x, Let) and x.op == "copy" and x.args[0] != Const(0)]
-        assert not [x for x in copies if x.target in carried_reads(s.body) and x.target.startswith("o")]
+        assert not [x for x in copies if x.target in carried_reads(s.body) and x.target[0] in "op"]
     for n in COUNTS:
         check(f, X, n)
 

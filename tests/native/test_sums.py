@@ -10,6 +10,7 @@ import plaingrad
 numba = pytest.importorskip("numba")
 
 from plaingrad.native.compile import build  # noqa: E402
+from tests.native.uncompiled import check  # noqa: E402
 
 RANDOM = np.random.default_rng(7)
 
@@ -371,3 +372,48 @@ def test_a_loop_of_the_smallest_floats_keeps_their_type():
     _, [found] = gradient(logistic, args, (0,), run=derived(logistic, args, (0,)).run)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, gradient(logistic, (np.ones(3), MATRIX, LABELS), (0,))[1][0], rtol=1e-5)
+
+
+def as_it_was_in_the_end(x, n):
+    s = x[0]
+    for _ in range(n):
+        s = s - x[1]
+        t = s
+    return t
+
+
+def as_it_was_before(x, n):
+    s = x[0]
+    t = 0.0
+    for _ in range(n):
+        t = s
+        s = s - x[1]
+    return t
+
+
+def as_it_was_once(x, n):
+    t = 0.0
+    s = 0.0
+    i = 0
+    while i < n:
+        if i < 2:
+            t = s
+        s = s + x[1] * x[2]
+        i += 1
+    return t + s * t
+
+
+def as_it_was_in_a_nest(x, n):
+    t = 0.0
+    for j in range(3):
+        s = x[0]
+        for i in range(n):
+            t = s
+            s = s - x[1] * x[i] * j
+    return t + s
+
+
+@pytest.mark.parametrize("f", [as_it_was_in_the_end, as_it_was_before, as_it_was_once, as_it_was_in_a_nest])
+def test_a_sum_that_is_also_read_as_it_was_at_some_time_has_two_cotangents(f):
+    for n in (1, 2, 4):
+        check(f, np.array([0.6, -0.8, 1.1, 0.3]), n)

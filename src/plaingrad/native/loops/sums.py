@@ -164,7 +164,8 @@ def _is_cheap(d: Let) -> bool:
 def sums_of(rt: Reverse, s: For, loop: ElementLoop) -> set[str]:
     """The numbers that `s` carries from iteration to iteration, if it only adds to them; else nothing.
 
-    Nothing as well where it writes memory with a derivative that is there before it.
+    Nothing as well where it writes memory with a derivative that is there before it, and where another number of it
+    is read behind it: a cotangent of its own arrives there, even if it is one of these sums as it was at some time.
     """
     if _writes_active(rt, s, loop):
         return set()
@@ -172,18 +173,15 @@ def sums_of(rt: Reverse, s: For, loop: ElementLoop) -> set[str]:
     carried = {x for x in loop.inside if x in rt.active and (x in loop.exposed or x in outside)}
     if any(not isinstance(rt.types.get(name), types.Float) for name in carried):
         return set()
-    totals = carried & loop.exposed
-    return totals if _only_added(s.body, totals, carried) else set()
+    return carried if carried <= loop.exposed and _only_added(s.body, carried) else set()
 
 
-def _only_added(body: list[Stmt], totals: set[str], carried: set[str]) -> bool:
+def _only_added(body: list[Stmt], totals: set[str]) -> bool:
     """Whether all that is done with `totals` in `body` is to add to them and to subtract from them.
 
     The end of every way through the body then gives a total as it was at its start, plus terms.
     """
     owner = _family(body, totals)
-    if not carried <= owner.keys():
-        return False
     for x in statements(body):
         kin = {owner[a.name] for a in operands(x) if isinstance(a, Var) and a.name in owner}
         if isinstance(x, (Let, For)) and x.target in owner:

@@ -71,13 +71,13 @@ class _Counters:
             return [s]
         if not self.known.is_integer(s.start):
             return [s]
-        moves = [
-            x
+        moved = [
+            x.target
             for x in s.body
             if isinstance(x, Let) and x.op == "copy" and self.known.is_integer(Var(x.target))
         ]
-        for move in moves:
-            made = self.formula(s, move, out)
+        for name in moved:
+            made = self.formula(s, name, out)
             if made is not None:
                 front, s, behind = made
                 before += front
@@ -85,11 +85,11 @@ class _Counters:
                 self.known.learn([*before, s, *after])
         return [*before, s, *after]
 
-    def formula(self, s: For, move: Let, out: list[Stmt]) -> tuple[list[Stmt], For, list[Stmt]] | None:
-        """The loop without a move that only adds to an integer, with what is done before and behind; or None."""
-        name, inside = move.target, assigned_in([s])
+    def formula(self, s: For, name: str, out: list[Stmt]) -> tuple[list[Stmt], For, list[Stmt]] | None:
+        """The loop without the move that only adds to an integer, with what is done before and behind; or None."""
+        inside = assigned_in([s])
+        place, move = next((k, x) for k, x in enumerate(s.body) if isinstance(x, Let) and x.target == name)
         terms = self.added(name, move.args[0], inside)
-        place = next(k for k, x in enumerate(s.body) if x is move)
         if not terms or name in reads_of(s.body[place + 1 :]):
             return None
         first = self.first(name, out, inside)
