@@ -8,7 +8,7 @@ from collections import namedtuple
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import plaingrad
@@ -276,6 +276,22 @@ def in_place(c, x):
     return x * 1
 
 
+def changed(a):
+    a += 1
+    return a
+
+
+class Calls:
+    def __get__(self, instance, owner):
+        owner.count.append(1)
+        return float(len(owner.count))
+
+
+class Counting:
+    count: ClassVar[list[int]] = []
+    calls = Calls()
+
+
 EFFECTS = [
     lambda c, x: x * c.w,
     lambda c, x: x * c.anything,
@@ -305,6 +321,14 @@ EFFECTS = [
     lambda c, x: x + c.random.normal(),
     lambda c, x: (np.add(x, 1, out=x), x * 1)[1],
     lambda c, x: (x.sort(), x * 1)[1],
+    lambda c, x: (np.add(c.buffer, 1.0, c.buffer), x * c.buffer)[1],
+    lambda c, x: (np.exp(c.buffer / 9, c.buffer), x * c.buffer)[1],
+    lambda c, x: (np.cumsum(c.buffer + 1, 0, None, c.buffer), x * c.buffer)[1],
+    lambda c, x: (c.buffer.clip(1.0, 2.0, c.buffer), x * c.buffer)[1],
+    lambda c, x: x * Counting.calls,
+    lambda c, x: changed(np.asarray(x, dtype=float)) * 2,
+    lambda c, x: changed(x.astype(float, copy=False)) * 2,
+    lambda c, x: (lambda y: (changed(np.asarray(y, dtype=float)), y))(x * 2)[1],
     in_with,
     swallowing,
     in_place,
@@ -317,9 +341,10 @@ def test_effects_are_those_of_the_loop(ways, f):
 
     def call():
         c, numbers = Noted(), X.copy()
-        c.rows, c.random = iter(map(float, range(10))), np.random.default_rng(1)
+        c.rows, c.random, c.buffer = iter(map(float, range(10))), np.random.default_rng(1), np.zeros(3)
+        Counting.count.clear()
         result = vmap(lambda x: f(c, x))(numbers)
-        seen.append((c.log, numbers, next(c.rows, None), c.random.normal()))
+        seen.append((c.log, numbers, next(c.rows, None), c.random.normal(), c.buffer, len(Counting.count)))
         return result
 
     a, b = ways(call)
@@ -345,11 +370,45 @@ def test_effects_are_those_of_the_loop(ways, f):
         (lambda x: np.zeros(0).mean() + x, [1.0, 2.0]),
         (lambda x: x + "a", [1.0, 2.0]),
         (lambda x: rule_of_its_own(x), [1.0, 2.0]),
+        (lambda x: 1.0 if (math.sin(x) > 0) is True else 2.0, [1.0, 2.0]),
+        (lambda x: 1.0 if math.isnan(x) is False else 2.0, [1.0, 2.0]),
+        (lambda x: 1.0 if (float(x) > 0) is (float(x) > 0.5) else 2.0, [1.0, 2.0]),
+        (lambda x: 1.0 if float(float(x)) is float(x) else 2.0, [1.0, 2.0]),
+        (lambda x: 1.0 if x is None or type(x) is float else 2.0, [1.0, 2.0]),
+        (lambda x: int(x) >> -1, [1, 2]),
+        (lambda x: 1j * float(x) < 1j, [1.0, 2.0]),
+        (lambda x: np.array([int(x)], dtype=np.int8), [100, 300]),
+        (lambda x: x.item(), [1.0, 2.0]),
     ],
 )
 def test_errors_warnings_and_what_has_no_form(ways, f, numbers):
     assert_same(*ways(lambda: vmap(f)(np.array(numbers))))
     assert_same(*ways(lambda: vmap(f)(np.array(numbers, np.float32))))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64, np.float16])
+@pytest.mark.parametrize("f", [lambda x: -x[0], lambda x: x[0] * x[1], lambda x: x @ x, lambda x: x[0].item()])
+def test_narrow_numbers_wrap_and_warn_as_in_the_loop(ways, f, dtype):
+    a, b = ways(lambda: vmap(f)(np.array([[100, 90], [120, 3]], dtype)))
+    assert_same(a, b)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x, w: np.sum(np.array([x[0], w[0, 0], 1.0]) ** 2),
+        lambda x, w: np.sum(np.stack([w[0, 0], x[0], w[1, 0]]) ** 2),
+        lambda x, w: np.sum(np.hstack([x[0], w[0, 0], w[1]]) ** 2),
+        lambda x, w: np.sum(np.vstack([x, w[1], w]) ** 2) * np.sum(np.vstack([x[0], w[1, 1]])),
+        lambda x, w: np.sum(np.concatenate([x, w], axis=None) ** 2),
+    ],
+)
+def test_numbers_shared_by_the_examples_keep_their_derivative(ways, f):
+    a, b = ways(lambda: grad(lambda w: np.sum(vmap(f, (0, None))(X, w)))(Q))
+    assert_same(a, b)
+    step = np.random.default_rng(3).normal(size=Q.shape) * 1e-6
+    along = sum(f(x, Q + step) - f(x, Q - step) for x in X) / 2
+    np.testing.assert_allclose(np.sum(a[0] * step), along, rtol=1e-6)
 
 
 def test_rules_of_the_program_count(ways):

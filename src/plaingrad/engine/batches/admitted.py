@@ -72,6 +72,7 @@ METHODS = {
 }
 
 _known: dict[int, tuple[Any, str | None]] = {}  # id of a code object -> (weak reference, why it is refused)
+_CLASS_NAMES = frozenset(name for name, x in vars(builtins).items() if isinstance(x, type))
 
 
 def refusal_of(code: CodeType) -> str | None:
@@ -80,17 +81,13 @@ def refusal_of(code: CodeType) -> str | None:
     if known is not None and known[0]() is code:
         return known[1]
     found = _refusal(original(code) or code, True)
-    _known[id(code)] = weakref.ref(code, partial(_forget, id(code))), found
+    remember(code, found)
     return found
 
 
-def refuse_from_now_on(code: CodeType, reason: str) -> None:
-    """`code` was given up: it is not tried again."""
-    _known[id(code)] = weakref.ref(code, partial(_forget, id(code))), reason
-
-
-def _forget(key: int, _: Any) -> None:
-    _known.pop(key, None)
+def remember(code: CodeType, reason: str | None) -> None:
+    """Why `code` is not to be tried from now on, or None."""
+    _known[id(code)] = weakref.ref(code, partial(_known.pop, id(code))), reason
 
 
 def _refusal(code: CodeType, is_outermost: bool) -> str | None:
@@ -98,13 +95,24 @@ def _refusal(code: CodeType, is_outermost: bool) -> str | None:
         return "a generator or coroutine"
     free = code.co_freevars
     effects = imported("plaingrad.rewrite.effects")  # when there is a batch
+    before = "", 0
     for name, arg in effects.Listing(code).instructions:
         if name in REFUSED:
             return f"the instruction {name}"
+        if name == "IS_OP" and not _is_for_all(code, *before):
+            return "a question whether one object is another"
+        before = name, arg
         if name in ("STORE_DEREF", "DELETE_DEREF") and free and effects.names_of_cells(code)[arg] in free:
             return "an assignment to a variable of a function around it"
     inner = [const for const in code.co_consts if isinstance(const, CodeType)]
     return next((why for why in (_refusal(const, False) for const in inner) if why is not None), None)
+
+
+def _is_for_all(code: CodeType, name: str, arg: int) -> bool:
+    """Whether what an instruction loads is no value of an example: None, text or a builtin class, but not True."""
+    if name == "LOAD_CONST":
+        return code.co_consts[arg] is None or type(code.co_consts[arg]) in (str, type(...))
+    return name == "LOAD_GLOBAL" and code.co_names[arg >> 1] in _CLASS_NAMES
 
 
 def is_plain(t: type) -> bool:

@@ -19,7 +19,8 @@ ARITHMETIC = frozenset(
 ON_INTEGERS = frozenset(
     (np.add, np.subtract, np.multiply, np.power, np.square, np.negative, np.left_shift, np.abs)
 )
-POWERS = frozenset((operator.pow, operator.lshift, np.power, np.left_shift))
+POWERS = frozenset((operator.pow, operator.lshift, operator.rshift, np.power, np.left_shift))
+ORDER = frozenset((operator.lt, operator.le, operator.gt, operator.ge))
 
 
 def broadcast(level: Steps, f: Any, xs: Any, is_python: bool) -> Any:
@@ -28,11 +29,13 @@ def broadcast(level: Steps, f: Any, xs: Any, is_python: bool) -> Any:
         if not isinstance(x, (Mapped, np.ndarray, np.generic, int, float, complex)):
             level.give_up(f"an operand of type {type(x).__name__}")
     level.check_types(xs)
+    if f in ORDER and any(np.result_type(x.value if type(x) is Mapped else x).kind == "c" for x in xs):
+        level.give_up("an order of complex numbers")  # an error for those of Python
     if f in ARITHMETIC or f in ON_INTEGERS:
         level.check_integers(xs)
         kinds = [x.dtype.kind if type(x) is Mapped else np.result_type(x).kind for x in xs]
         if all(kind == "b" for kind in kinds) or (f in POWERS and all(kind in "iub" for kind in kinds)):
-            level.give_up("arithmetic of truths, or powers of integers")
+            level.give_up("arithmetic of truths, or powers and shifts of integers")
     mapped = tuple([type(x) is Mapped for x in xs])
     ndim = max(map(ndim_of, xs))
     return level.made(

@@ -152,6 +152,10 @@ class BatchLevel(Steps):
         if t is np.ndarray or isinstance(o, np.generic):
             return self.plainly(getattr, o, name)
         if t is ModuleType or t is type:
+            if t is ModuleType and name not in vars(o):
+                self.give_up(f"an attribute that {o.__name__!r} makes when it is asked for")
+            if t is type and type(lookup(type(lookup(o, name)), "__get__")) is FunctionType:
+                self.give_up(f"the attribute {name!r} of {o.__name__}")
             return getattr(o, name)
         if not is_heap(t):
             if isinstance(o, (FunctionType, MethodType)):

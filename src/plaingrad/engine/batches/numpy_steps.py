@@ -39,7 +39,7 @@ from plaingrad.engine.batches.shape_steps import (
     vstack,
     zero_d,
 )
-from plaingrad.engine.batches.steps import Steps, is_python_number
+from plaingrad.engine.batches.steps import PYTHON_OF, WIDE, Steps, is_python_number
 
 Step = Callable[..., Any]
 
@@ -213,7 +213,13 @@ def item(level: Steps, f: Any, a: Any) -> Any:
     x = mapped_array(level, a)
     if prod(x.shape) != 1 or x.is_python:
         level.give_up("item of several")
-    return level.made(level.outside(forms.reshaped, x.value, ()), True, False)
+    value = level.outside(forms.reshaped, x.value, ())
+    if x.dtype not in WIDE:
+        wide = PYTHON_OF.get(x.dtype.kind)
+        if wide is None or x.dtype.itemsize > 8 or x.dtype == np.uint64:
+            level.give_up("an item that is no number of Python")
+        value = level.outside(forms.called, np.ndarray.astype, (value, wide), {})
+    return level.made(value, True, False)
 
 
 FLATTENING = frozenset((np.argmax, np.argmin, np.cumsum, np.cumprod))

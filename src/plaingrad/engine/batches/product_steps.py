@@ -26,6 +26,8 @@ def matmul(level: Steps, f: Any, a: Any, b: Any) -> Any:
         level.give_up("a product of arrays of more than two axes")
     if a.dtype.kind == "b" or b.dtype.kind == "b" or a.shape[-1] != b.shape[0]:
         level.give_up("a product of truths, or of arrays that do not fit")
+    if (a.dtype.kind in "iu" and a.dtype.itemsize < 8) and (b.dtype.kind in "iu" and b.dtype.itemsize < 8):
+        level.give_up("a product of narrow integers")  # sums of which are wide
     level.check_types((a, b))
     of_both = type(a) is Mapped, type(b) is Mapped
     return level.made(level.outside(forms.times, level.value(a), level.value(b), *of_both))

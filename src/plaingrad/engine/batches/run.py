@@ -54,7 +54,7 @@ def try_batch(
     except Exception as error:
         reason = f"{type(error).__name__}: {error}"
     if not batch.once and type(level.parent) is not BatchLevel:
-        admitted.refuse_from_now_on(code, reason)
+        admitted.remember(code, reason)
     return False
 
 

@@ -139,7 +139,16 @@ def array(level: Steps, f: Any, object: Any, dtype: Any = None, order: Any = "C"
         z = zero_d(level.made(value))
     else:
         z = object if object.cls is np.ndarray else zero_d(view(level, object, level.value(object)))
-    return z if dtype is None else astype(level, f, z, dtype)
+    if dtype is None:
+        return z
+    if (
+        getattr(object, "cls", None) is not np.ndarray
+        and np.dtype(dtype).kind in "iu"
+        and z.dtype.kind in "iu"
+    ):
+        if np.dtype(dtype) != z.dtype:
+            level.give_up("integers made narrow")  # an error for those that do not fit
+    return astype(level, f, z, dtype, False)
 
 
 def is_leaf(x: Any) -> bool:
@@ -167,7 +176,10 @@ def concatenate(level: Steps, f: Any, arrays: Any, axis: Any = 0) -> Any:
     xs = list(map(partly(level), arrays))
     mapped = [type(x) is Mapped for x in xs]
     if axis is None:
-        xs, axis = [ravel(level, f, x) if m else np.ravel(x) for x, m in zip(xs, mapped, strict=True)], 0
+        rows = [
+            ravel(level, f, x) if m else level.plainly(np.ravel, x) for x, m in zip(xs, mapped, strict=True)
+        ]
+        xs, axis = rows, 0
     ndim = ndim_of(xs[0])
     if not ndim or any(ndim_of(x) != ndim for x in xs) or not -ndim <= axis < ndim:
         level.give_up("arrays of different numbers of axes")
@@ -178,7 +190,13 @@ def concatenate(level: Steps, f: Any, arrays: Any, axis: Any = 0) -> Any:
 
 def partly(level: Steps) -> Callable[[Any], Any]:
     """An entry of a list of arrays: mapped, or an array."""
-    return lambda x: as_one(level, x) if any_mapped(x) else x if isinstance(x, np.ndarray) else np.asarray(x)
+
+    def one(x: Any) -> Any:
+        if any_mapped(x):
+            return as_one(level, x)
+        return x if isinstance(x, np.ndarray) else level.plainly(np.asarray, x)
+
+    return one
 
 
 def hstack(level: Steps, f: Any, tup: Any) -> Any:
@@ -195,7 +213,7 @@ def vstack(level: Steps, f: Any, tup: Any) -> Any:
         if ndim_of(x) > 1
         else reshape(level, f, x, (1, -1))
         if type(x) is Mapped
-        else np.reshape(x, (1, -1))
+        else level.plainly(np.reshape, x, (1, -1))
         for x in xs
     ]
     return concatenate(level, f, rows, 0)
@@ -205,7 +223,7 @@ def at_least_1d(level: Steps, x: Any) -> Any:
     """A number as an array of one element."""
     if ndim_of(x):
         return x
-    return reshape(level, None, x, (1,)) if type(x) is Mapped else np.reshape(x, (1,))
+    return reshape(level, None, x, (1,)) if type(x) is Mapped else level.plainly(np.reshape, x, (1,))
 
 
 def repeat(level: Steps, f: Any, a: Any, repeats: Any, axis: Any) -> Any:
@@ -226,4 +244,6 @@ def astype(level: Steps, f: Any, a: Any, dtype: Any, copy: bool = True) -> Any:
         level.give_up("a conversion")
     if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
         level.give_up("a complex number made real")  # of which NumPy warns
+    if not copy and np.dtype(dtype) == x.dtype:
+        return x
     return level.made(level.outside(forms.called, np.ndarray.astype, (x.value, dtype), {}))

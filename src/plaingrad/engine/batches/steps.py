@@ -61,7 +61,7 @@ class Steps(Hooks):
         if not is_mapped and f not in ITERATING:
             if f in admitted.MEANS and (kwargs or any(np.size(x) == 0 for x in args)):
                 self.give_up("a mean that may warn")
-            return self.plainly(f, *args, **kwargs)
+            return self.plainly(f, *map(read_only, args), **kwargs)
         if step is None:
             self.give_up(f"{f!r} has no form for batches")
         return self.done(step, f, args, kwargs)
@@ -85,7 +85,7 @@ class Steps(Hooks):
         if type(o) is not Mapped and not any(map(any_mapped, args)):
             if name in ("mean", "std", "var") and (kwargs or not o.size):
                 self.give_up("a mean that may warn")
-            return self.outside(forms.called, getattr(o, name), args, kwargs)
+            return self.outside(forms.called, getattr(o, name), tuple(map(read_only, args)), kwargs)
         return self.done(step, None, (o, *args), kwargs)
 
     # -- operands and results --------------------------------------------------------------------------------------
@@ -117,16 +117,24 @@ class Steps(Hooks):
 
     def check_integers(self, xs: Any) -> None:
         """Integers of NumPy warn where they overflow, those of Python do not overflow; an array does neither."""
-        for x in xs:
-            if type(x) is Mapped and not x.shape and x.dtype.kind in "iu":
-                break
-        else:
+        numbers = [x for x in xs if type(x) is Mapped and not x.shape and x.dtype.kind in "iu"]
+        if not numbers:
             return
+        if any(x.dtype != np.int64 for x in numbers):
+            self.give_up("narrow or unsigned integers")
         for x in xs:
             x = raw(x)
             if isinstance(x, (int, np.integer)) or (isinstance(x, np.ndarray) and x.dtype.kind in "iu"):
                 if np.size(x) and np.max(np.abs(x)) >= SAFE_INTEGER:
                     self.give_up("large integers")
+
+
+def read_only(x: Any) -> Any:
+    """An argument that is the same for all examples, for a function that must not write into it (`out`)."""
+    if type(x) is np.ndarray:
+        x = x.view()
+        x.flags.writeable = False
+    return x
 
 
 def ndim_of(x: Any) -> int:
