@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from plaingrad import grad, vmap
+from plaingrad.native.border import batches
 from plaingrad.native.border.batches import loop_over
 
 X = np.arange(6.0).reshape(3, 2)
@@ -41,3 +42,47 @@ def test_results_of_different_shapes_are_refused_there_too():
 def ones(n):
     """Runs in CPython: what is tested is the text of the loop."""
     return np.ones(n)
+
+
+@numba.njit
+def scaled(x, k):
+    if k < 0:
+        raise ValueError(k)
+    return x * k
+
+
+def test_examples_run_in_threads_and_the_first_that_fails_says_so(monkeypatch):
+    monkeypatch.setattr(batches, "WORTH_THREADS", 0.0)
+    monkeypatch.setattr(batches.numba, "get_num_threads", lambda: 3)
+    pools = []
+    pool_of = batches.ThreadPoolExecutor
+    monkeypatch.setattr(batches, "ThreadPoolExecutor", lambda n: pools.append(n) or pool_of(n))
+    x, k = np.random.default_rng(0).normal(size=(101, 2)), np.arange(101)
+    np.testing.assert_array_equal(vmap(scaled)(x, k), x * k[:, None])
+    assert pools == [3]
+    k[[60, 90]] = -60, -90
+    with pytest.raises(ValueError) as caught:
+        vmap(scaled)(x, k)
+    assert caught.value.args == (-60,)
+
+
+@numba.njit
+def written(x):
+    x[0] += 1.0
+    return x[0]
+
+
+@numba.njit
+def drawn(x):
+    return x[0] * np.random.random()
+
+
+@numba.njit
+def inside(x):
+    return written(x) + 1.0
+
+
+@pytest.mark.parametrize("f", [written, drawn, inside])
+def test_what_writes_or_draws_runs_in_order(f):
+    assert not batches.only_computes(f, (w,))
+    assert batches.only_computes(loss, (w, w, 1.0))

@@ -41,7 +41,8 @@ def vmap(f: Callable[P, Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[P
     are 32 examples or more: so do `grad(f)` and `value_and_grad(f)`, for a gradient of each example. Any other function
     is called once for each example, in order, so it may do whatever Python can: branch on numbers, loop until it has
     converged, print, raise. Both give the same to rounding. For a function made by `numba.njit`, of numbers and arrays,
-    whose result is a number or array, the loop is compiled. What `vmap` returns can be differentiated, and nested.
+    whose result is a number or array, the loop is compiled, and runs in as many threads as Numba has if `f` only
+    computes. What `vmap` returns can be differentiated, and nested.
 
     Args:
         f: a function of one example.
@@ -265,10 +266,13 @@ def compiled_rest(programs: dict[Any, Any], f: Any, batch: Batch, first: Any) ->
         return None
     mapped = tuple([structure is not None for structure in batch.structures])
     key = mapped, None if is_array else np.asarray(first).dtype.type
+    native = imported("plaingrad.native.border.batches")
     if key not in programs:
-        programs[key] = imported("plaingrad.native.border.batches").loop_over(f, *key)
+        programs[key] = native.loop_over(f, *key)
     kept = [
         batch.arrays[s.position] if s is not None else x
         for s, x in zip(batch.structures, batch.args, strict=True)
     ]
+    if CURRENT.get() is PLAIN:
+        return native.rest_in_threads(f, programs[key], first, mapped, kept)
     return here(recorded.rest_of, programs[key], first, mapped, kept)
