@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterator
+from numbers import Number
 from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
@@ -30,12 +31,6 @@ OF_LIBRARIES = sys.stdlib_module_names - {"__main__"} | {
     "joblib",
     "ray",
 }
-
-
-def functions_carried(x: Any) -> list[FunctionType]:
-    """The program's Python functions that are pickled with `x`."""
-    functions = [part for part, _ in reached(x) if type(part) is FunctionType]
-    return [f for f in functions if str(f.__module__).partition(".")[0] not in OF_LIBRARIES]
 
 
 def reached(x: Any) -> Iterator[tuple[Any, bool]]:
@@ -66,26 +61,52 @@ def kept_by(x: Any) -> list[Any] | None:
     if isinstance(x, functools.partial):
         return [x.func, *x.args, *x.keywords.values()]
     if type(x) is FunctionType:
-        return [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *in_cells(x)]
+        return [*(x.__defaults__ or ()), *(x.__kwdefaults__ or {}).values(), *in_cells(x), *vars(x).values()]
     if type(x) is MethodType:
         return [x.__self__, x.__func__]
     if type(x) in (BuiltinFunctionType, MethodWrapperType):
         return [] if isinstance(x.__self__, (ModuleType, type)) else [x.__self__]
-    if (
-        isinstance(x, BaseException)
-        or type(x).__module__ in ("builtins", "itertools")
-        and hasattr(type(x), "__next__")
-    ):
+    if type(x) is slice:
+        return [x.start, x.stop, x.step]
+    if isinstance(x, property):
+        return [x.fget, x.fset, x.fdel]
+    if isinstance(x, (classmethod, staticmethod)):
+        return [x.__func__]
+    if isinstance(x, type):
+        return of_class(x)
+    if isinstance(x, BaseException) or pickles_by_c(type(x)):
         return in_state(x)
     return None
 
 
+def of_class(cls: type) -> list[Any]:
+    """What a class holds that goes by value: one of a function, or of the script that is run."""
+    if "<locals>" not in cls.__qualname__ and cls.__module__ != "__main__":
+        return []
+    return [*cls.__bases__, *(x for name, x in vars(cls).items() if name not in NOT_HELD)]
+
+
+#: Attributes of a class that are not its program's.
+NOT_HELD = frozenset(("__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"))
+
+
+@functools.lru_cache(1000)
+def pickles_by_c(t: type) -> bool:
+    """Whether a type of the standard library, which is no container, is pickled by C code of its own."""
+    if issubclass(t, (*SEQUENCES, dict, set, frozenset, np.ndarray, np.generic, Number)) or t.__dictoffset__:
+        return False
+    home = t.__module__.partition(".")[0]
+    own = t.__reduce__ is not object.__reduce__ or t.__reduce_ex__ is not object.__reduce_ex__
+    return own and not isinstance(t.__reduce__, FunctionType) and home in sys.stdlib_module_names
+
+
 def in_state(x: Any) -> list[Any]:
-    """What an exception or iterator is pickled with."""
+    """What an exception, an iterator or another object in C is pickled with."""
     try:
-        return list(x.__reduce__())
+        found = x.__reduce__()
     except Exception:  # it cannot be pickled
         return []
+    return [] if isinstance(found, str) else list(found)
 
 
 def in_cells(f: FunctionType) -> list[Any]:
@@ -111,13 +132,14 @@ def shown_by(x: Any) -> list[Any]:
         return []
     else:
         found = []
-    cls = x if isinstance(x, type) else type(x)
-    if "<locals>" in cls.__qualname__:  # such a class goes by value
-        found += [f for f in vars(cls).values() if type(f) is FunctionType]
-    if not isinstance(x, type):
-        held = getattr(x, "__dict__", None)
-        found += held.values() if type(held) is dict else ()
-        found += [getattr(x, name) for name in slots_of(cls) if hasattr(x, name)]
+    if isinstance(x, defaultdict):
+        found.append(x.default_factory)
+    cls = type(x)
+    if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":  # such a class goes by value
+        found.append(cls)
+    held = getattr(x, "__dict__", None)
+    found += held.values() if type(held) is dict else ()
+    found += [getattr(x, name) for name in slots_of(cls) if hasattr(x, name)]
     return found
 
 

@@ -280,6 +280,20 @@ def end_process(level: Level, end: Any) -> Callable[..., Any]:
     return end_at_level
 
 
+def join_process(level: Level, join: Any) -> Callable[..., Any]:
+    """`join`: what the child was refused is raised here; its results may come in a way that nobody follows."""
+    inside = level.calls.inside(join)
+
+    def join_at_level(process: Any, *args: Any, **kwargs: Any) -> Any:
+        result = inside(process, *args, **kwargs)
+        if process in _children:
+            members().own().take()
+            family().check(kin_of(level))
+        return result
+
+    return join_at_level
+
+
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
@@ -414,6 +428,7 @@ _OF_MULTIPROCESSING = {
     ("process", "BaseProcess.start"): start_process,
     ("process", "BaseProcess.terminate"): end_process,
     ("process", "BaseProcess.kill"): end_process,
+    ("process", "BaseProcess.join"): join_process,
     ("queues", "Queue.put"): put,
     ("queues", "JoinableQueue.put"): put,
     ("queues", "SimpleQueue.put"): put,

@@ -4,25 +4,23 @@ pipes, queues and arguments of a process is refused if it is differentiated.
 
 from __future__ import annotations
 
-import functools
 import weakref
-from collections.abc import Callable, Iterator
-from types import FunctionType
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plaingrad.critical import imported
 from plaingrad.engine.communication.bound_to_level import Stepped, at_level, task_at_level
-from plaingrad.engine.communication.carried import carried, functions_carried
+from plaingrad.engine.communication.carried import carried
+from plaingrad.engine.communication.globals_read import functions_in, globals_read, readers_in
 from plaingrad.engine.communication.results_in_turn import Arrival, results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.memory.tape import Tree
 from plaingrad.engine.refusals.refuse import missing_rule, refuse, where
-from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.engine.values import text_into_c, texts
-from plaingrad.errors import RoundTripError
+from plaingrad.errors import PlaingradError, RoundTripError
 from plaingrad.rewrite import PLAIN, in_force
 
 if TYPE_CHECKING:
@@ -105,37 +103,16 @@ def refuse_globals(level: Level, method: Any, f: Any, *given: Any) -> None:
 
     It may be the task's, or among what the task is given.
     """
-    todo, seen = [*functions_in(f), *functions_carried((f, given))], set()
-    while todo:
-        f = todo.pop()
-        if id(f) in seen or len(seen) > 1000:
-            continue
-        seen.add(id(f))
-        space = f.__globals__
-        for name in f.__code__.co_names:
-            x = space.get(name)
-            if type(x) is FunctionType and x.__module__ == f.__module__:
-                todo.append(x)
-            elif x is not None and level.calls.finds_active(x):
-                refuse(
-                    RoundTripError,
-                    f"a task for another process, `{method.__qualname__}` of `{f.__qualname__}`, reads the global "
-                    f"`{name}`, which holds a differentiated value",
-                    why="The other process has a copy of it, which has lost its derivative.",
-                    fix="pass it as an argument of the task",
-                    anchor="round-trip",
-                )
-
-
-def functions_in(f: Any) -> Iterator[FunctionType]:
-    """The Python functions behind a callable."""
-    while type(f) is functools.partial:
-        f = f.func
-    f = getattr(f, "__func__", f)
-    if type(f) is not FunctionType and not isinstance(f, type):
-        f = lookup(type(f), "__call__")
-    if type(f) is FunctionType:
-        yield f
+    for reader, name, x in globals_read([*functions_in(f), *readers_in((f, given))]):
+        if level.calls.finds_active(x):
+            refuse(
+                RoundTripError,
+                f"a task for another process, `{method.__qualname__}` of `{reader}`, reads the global "
+                f"`{name}`, which holds a differentiated value",
+                why="The other process has a copy of it, which has lost its derivative.",
+                fix="pass it as an argument of the task",
+                anchor="round-trip",
+            )
 
 
 def active_in(slot: Any) -> set[int]:
@@ -163,7 +140,7 @@ def submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
     """Work for a pool of processes."""
 
     def submit_task(executor: Any, f: Any, /, *args: Any, **kwargs: Any) -> Any:
-        refuse_process(level, submit, getattr(executor, "_initargs", None))
+        refuse_initializer(level, submit, executor)
         refuse_globals(level, submit, f, args, kwargs)
         task = None
         if any(carries_active(level, x) for x in (f, args, kwargs)):
@@ -177,11 +154,19 @@ def submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
     return submit_task
 
 
+def refuse_initializer(level: Level, submit: Any, executor: Any) -> None:
+    """Refuse what a pool's processes begin with, if it holds or reads differentiated values."""
+    initializer = getattr(executor, "_initializer", None)
+    refuse_process(level, submit, initializer, getattr(executor, "_initargs", None))
+    refuse_globals(level, submit, initializer)
+
+
 def refused(level: Level, submit: Any) -> Callable[..., Any]:
     """Work for a pool of interpreters, which gets no differentiated values."""
 
     def submit_task(executor: Any, /, *args: Any, **kwargs: Any) -> Any:
-        refuse_process(level, submit, getattr(executor, "_initargs", None), *args, *kwargs.values())
+        refuse_initializer(level, submit, executor)
+        refuse_process(level, submit, *args, *kwargs.values())
         return submit(executor, *args, **kwargs)
 
     return submit_task
@@ -195,7 +180,12 @@ def result_of(level: Level, result: Any) -> Callable[..., Any]:
         entries = _tasks.get(future)
         if entries is None:
             return inside(future, *args, **kwargs)
-        value = further_out(level, result, future, *args, **kwargs)
+        try:
+            value = further_out(level, result, future, *args, **kwargs)
+        except Exception as error:
+            if error is getattr(future, "_exception", getattr(future, "_value", None)):
+                take_in_error(level, result, entries, error)
+            raise
         if False in entries:
             refuse_result(level, result)
         value = level.calls.inside(imported("plaingrad.rules.processes.steps").arrived)(entries, value)
@@ -206,6 +196,41 @@ def result_of(level: Level, result: Any) -> Callable[..., Any]:
         return value
 
     return result_at_level
+
+
+def exception_of(level: Level, exception: Any) -> Callable[..., Any]:
+    """The exception of a task: `Future.exception`."""
+    inside = level.calls.inside(exception)
+
+    def exception_at_level(future: Any, *args: Any, **kwargs: Any) -> Any:
+        entries = _tasks.get(future)
+        if entries is None:
+            return inside(future, *args, **kwargs)
+        error = further_out(level, exception, future, *args, **kwargs)
+        if error is not None:
+            take_in_error(level, exception, entries, error)
+        return error
+
+    return exception_at_level
+
+
+def take_in_error(level: Level, method: Any, entries: list[Any], error: BaseException) -> None:
+    """Give the exception that a task has raised its derivative; which task of several is not known."""
+    if isinstance(error, PlaingradError):
+        return
+    steps = imported("plaingrad.rules.processes.steps")
+    tasks = [
+        task
+        for entry in entries
+        for task in ([entry] if type(entry) is not list else [task for task, _ in entry])
+    ]
+    tasks = [task for task in tasks if task is not None]
+    if len(tasks) > 1 and type(entries[-1]) is list or False in tasks:
+        if steps.has_numbers(steps.held_by(error)):
+            refuse_result(level, method)
+        return
+    texts.remember_text(level, [x for x in error.args if type(x) is str])
+    level.calls.inside(steps.raised)(tasks, error)
 
 
 def refuse_result(level: Level, method: Any) -> None:
@@ -244,6 +269,7 @@ def make_pool(level: Level, make: Any) -> Callable[..., Any]:
         if args and any(cls.__name__ == "ThreadPool" for cls in type(args[0]).__mro__):
             return level.calls.inside(make)(*args, **kwargs)
         refuse_process(level, make, *args, *kwargs.values())
+        refuse_globals(level, make, None, *args, *kwargs.values())
         return further_out(level, make, *args, **kwargs)
 
     return make_at_level
@@ -310,7 +336,7 @@ def work_for_processes(level: Level, method: Any, pool: Any, f: Any, call: dict[
         call["callback"] = taking_in(level, entry, call["callback"])
     if call.get("error_callback") is not None:
         failed = call["error_callback"]
-        call["error_callback"] = failed if type(failed) is Arrival else at_level(level, failed)
+        call["error_callback"] = taking_in_error(level, method, entry, failed)
     result = further_out(level, method, pool, f, **call)
     file_tasks(result, entry)
     return result
@@ -327,6 +353,20 @@ def taking_in(level: Level, entry: Any, callback: Any) -> Callable[[Any], None]:
             steps = imported("plaingrad.rules.processes.steps")
             value = in_force(level, level.calls.inside(steps.arrived), [entry], value)
         run(value)
+
+    return called
+
+
+def taking_in_error(level: Level, method: Any, entry: Any, callback: Any) -> Callable[[Any], None]:
+    """A callback for an exception that it gets with its derivative."""
+    if type(callback) is Arrival:
+        return callback  # type: ignore[no-any-return]
+    run = at_level(level, callback)
+
+    def called(error: Any) -> None:
+        if entry is not None:
+            in_force(level, take_in_error, level, method, [entry], error)
+        run(error)
 
     return called
 
@@ -348,6 +388,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("joblib.externals.loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("concurrent.futures._base", "Future.result"): result_of,
+    ("concurrent.futures._base", "Future.exception"): exception_of,
     **{
         (f"{package}.{module}", name): make
         for package in ("multiprocessing", "multiprocess")

@@ -245,6 +245,13 @@ def _remember_slot(level: Level, slot: Any) -> None:
         _remember(level, slot.x, kind_of(type(slot.x)))
 
 
+def remember_text(level: Level, written: list[str]) -> None:
+    """Texts arrive from where differentiated numbers went: each number in them may be one of these."""
+    for text in written:
+        for literal in LITERAL.findall(text):
+            level.texts.remember(float(literal))
+
+
 def remember_elements(level: Level, a: np.ndarray) -> None:
     """Remember all elements of an array that is converted to text."""
     for value in array_classes.bare(a).ravel()[:MOST].tolist():

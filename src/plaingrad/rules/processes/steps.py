@@ -10,7 +10,7 @@ import numpy as np
 
 from plaingrad import rulebook
 from plaingrad.define import mover
-from plaingrad.errors import CheckpointError, MissingRuleError
+from plaingrad.errors import CheckpointError, MissingRuleError, PlaingradError
 from plaingrad.rulebook import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.processes.transfer import Parts, has_tangent, put_together
@@ -38,12 +38,14 @@ class Task:
         running: the derivative of it that is being computed.
         lock: held by who takes the result in.
         is_joined: the result has arrived at this level.
+        failed: the class of the exception that it has raised; empty: none.
         value: that result.
     """
 
     __slots__ = (
         "__weakref__",
         "f",
+        "failed",
         "is_joined",
         "kept",
         "leaves",
@@ -65,6 +67,7 @@ class Task:
         self.running: Any = None
         self.lock = threading.Lock()
         self.is_joined = False
+        self.failed = ""
         self.sums: Any = None
 
 
@@ -139,7 +142,7 @@ joined = Step("joined", lambda task, token, ys: [copied(y) for y in ys])
 
 def joined_rrule(task: Task, token: float, ys: list[Any]) -> Any:
     """A worker begins to pull the cotangents back."""
-    task.sums = sums_of(ys)
+    task.sums = sums_of(ys, task.failed)
 
     def joined_pullback(y_bars: Any) -> tuple[Any, ...]:
         begin(task, pulled_back, [None if is_zero(bar) else bar for bar in y_bars], ())
@@ -150,7 +153,7 @@ def joined_rrule(task: Task, token: float, ys: list[Any]) -> Any:
 
 def joined_frule(task: Task, token: float, ys: list[Any]) -> Any:
     """The tangents arrive that `forked` has sent for."""
-    sums = sums_of(ys)
+    sums = sums_of(ys, task.failed)
 
     def joined_pushforward(dots: Any) -> Any:
         if is_zero(dots[1]):
@@ -193,9 +196,9 @@ def rest_of(task: Task) -> list[Any]:
     return [None if n in gaps else x for n, x in enumerate(task.others)]
 
 
-def sums_of(ys: list[Any]) -> list[Any]:
-    """For each number or array of a result its shape, and the sum of its absolute values."""
-    return [(np.shape(y), float(np.sum(np.abs(np.nan_to_num(y))))) for y in ys]
+def sums_of(ys: list[Any], failed: str) -> list[Any]:
+    """Which exception was raised, and for each number or array of a result its shape and the sum of its absolute values."""
+    return [(failed, 0.0), *((np.shape(y), float(np.sum(np.abs(np.nan_to_num(y))))) for y in ys)]
 
 
 # -- what follows the program -----------------------------------------------------------------------------------------
@@ -229,6 +232,34 @@ def arrived(entries: list[Any], value: Any) -> Any:
     return value
 
 
+def raised(tasks: list[Any], error: BaseException) -> None:
+    """Give the exception of a task its derivative at this level: the numbers among its arguments and attributes."""
+    held = held_by(error)
+    if not has_numbers(held):
+        return
+    for task in tasks:
+        if isinstance(task, Task) and is_active(task.token):
+            task.failed = type(error).__qualname__
+            hold(error, *taken_in(task, held))
+
+
+def held_by(error: BaseException) -> tuple[Any, dict[str, Any]]:
+    """The arguments and attributes of an exception."""
+    return error.args, {name: x for name, x in vars(error).items() if name != "__notes__"}
+
+
+def hold(error: BaseException, args: tuple[Any, ...], attributes: dict[str, Any]) -> None:
+    """Give an exception such arguments and attributes."""
+    error.args = args
+    vars(error).update(attributes)
+
+
+def has_numbers(held: Any) -> bool:
+    """Whether there is a number or array that may have a tangent, or what may hide one."""
+    parts = Parts(held)
+    return bool(parts.strange or parts.numbers())
+
+
 def taken_in(task: Task, value: Any) -> Any:
     """The result of a task with its derivative, which it gets when it is asked for first."""
     with task.lock:
@@ -244,7 +275,7 @@ def taken_in(task: Task, value: Any) -> Any:
 
 def taken_apart(task: Task, value: Any) -> tuple[bytes, list[Any], list[int]]:
     """A result as it is pickled, its leaves, and which of these may have a tangent."""
-    parts = Parts(value, is_result=True)
+    parts = Parts(value, is_result=not task.failed)
     if parts.strange:
         refuse_result(task, parts.strange)
     return parts.pickled, parts.leaves, parts.numbers()
@@ -277,14 +308,29 @@ def mapped(f: Callable[..., Any], stars: bool, items: list[Any]) -> list[Any]:
 # -- what a worker runs ------------------------------------------------------------------------------------------------
 
 
-def as_function(pickled: bytes, rest: list[Any], places: list[int]) -> Callable[[list[Any]], list[Any]]:
-    """The task as a function from the leaves at `places` to the numbers and arrays of its result."""
+def as_function(pickled: bytes, rest: list[Any], places: list[int], failed: list[Any]) -> Callable[[list[Any]], list[Any]]:
+    """The task as a function from the leaves at `places` to the numbers and arrays of its result.
+
+    If it raises an exception, that goes into `failed`, and its numbers are those of the result.
+    """
 
     def run(xs: list[Any]) -> list[Any]:
         f, args, kwargs = with_leaves(pickled, rest, places, xs)
-        return numbers_of(f(*args, **kwargs))
+        try:
+            value = f(*args, **kwargs)
+        except PlaingradError:
+            raise
+        except Exception as error:
+            failed.append(error)
+            value = held_by(error)
+        return numbers_of(value)
 
     return run
+
+
+def name_of_failed(failed: list[Any]) -> str:
+    """The class of the exception that a task has raised; empty: none."""
+    return type(failed[0]).__qualname__ if failed else ""
 
 
 def numbers_of(value: Any) -> list[Any]:
@@ -296,8 +342,11 @@ def pulled_back(
     pickled: bytes, rest: Any, places: Any, xs: list[Any], y_bars: list[Any], lead: tuple[int, ...], sums: Any
 ) -> list[Any]:
     """The cotangents of xs."""
-    ys, pullback = derivatives.OPERATORS["vjp"](as_function(pickled, rest, places), xs)
-    check_alike(sums, sums_of(ys))
+    failed: list[Any] = []
+    ys, pullback = derivatives.OPERATORS["vjp"](as_function(pickled, rest, places, failed), xs)
+    if failed and not sums[0][0]:
+        raise failed[0]
+    check_alike(sums, sums_of(ys, name_of_failed(failed)))
     return pullback([y * 0.0 if bar is None else bar for y, bar in zip(ys, y_bars, strict=True)])[0]
 
 
@@ -305,7 +354,8 @@ def pushed_forward(
     pickled: bytes, rest: Any, places: Any, xs: list[Any], x_dots: list[Any], lead: tuple[int, ...], sums: Any
 ) -> tuple[list[Any], Any]:
     """The tangents of the result, with a leading axis those of a chunk; and what says whether the result is the same."""
-    f = as_function(pickled, rest, places)
+    failed: list[Any] = []
+    f = as_function(pickled, rest, places, failed)
     jvp = derivatives.OPERATORS["jvp"]
     ys: Any = []
     each = []
@@ -313,7 +363,7 @@ def pushed_forward(
         dots = [tangent_of(x, dot, k, lead) for x, dot in zip(xs, x_dots, strict=True)]
         ys, y_dots = jvp(f, (xs,), (dots,))
         each.append(y_dots)
-    return [stacked([y_dots[n] for y_dots in each]) if lead else y_dot for n, y_dot in enumerate(each[0])], sums_of(ys)
+    return [stacked([y_dots[n] for y_dots in each]) if lead else y_dot for n, y_dot in enumerate(each[0])], sums_of(ys, name_of_failed(failed))
 
 
 def tangent_of(x: Any, dot: Any, k: int, lead: tuple[int, ...]) -> Any:
@@ -350,6 +400,7 @@ def check_alike(first: Any, again: Any) -> None:
 
 
 mover(taken_apart, with_leaves, numbers_of, rest_of, sums_of, new_token, check_alike, refuse_result)
+mover(hold, has_numbers, held_by)
 rulebook.add(Rule(is_active, "asks", source="plaingrad/rules/processes/steps.py:1"))
 rulebook.add(Rule(forked, "full", forked_rrule, frule=forked_frule, chunked_frule=forked_frule))
 rulebook.add(Rule(joined, "full", joined_rrule, frule=joined_frule, chunked_frule=joined_frule))
