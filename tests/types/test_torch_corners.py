@@ -7,7 +7,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 import plaingrad
@@ -198,13 +197,6 @@ def with_statistics(x: Any) -> Any:
     return norm.eval()(x[None]).sum()
 
 
-def with_memory_of_numpy(x: Any) -> Any:
-    a = np.zeros(3)
-    t = torch.from_numpy(a)[1:]
-    a[:] = x.numpy()
-    return (t * t).sum()
-
-
 def with_bits(x: Any) -> Any:
     y = x * 1.0
     y.view(torch.int64)[0] = 0
@@ -228,7 +220,6 @@ UNSEEN = [
     with_loaded_state,
     with_parameters_of_a_vector,
     with_statistics,
-    with_memory_of_numpy,
     with_bits,
     with_noise,
 ]

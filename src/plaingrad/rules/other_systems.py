@@ -20,7 +20,7 @@ def run(step: Step, *leaves: Any) -> Any:
 
 def recorded(step: Step) -> None:
     """The next run of `step` is to be recorded."""
-    step.recording = True
+    step.record()
 
 
 def is_kept_by_copy(step: Step) -> bool:

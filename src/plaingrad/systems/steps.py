@@ -24,6 +24,14 @@ class System(Protocol):
         """What changes when the array `x` is written."""
         ...
 
+    def held(self, f: Any) -> list[Any]:
+        """Arrays that a function or module has, and that may be written where nobody counts."""
+        ...
+
+    def kept(self, x: Any) -> Any:
+        """`x`, any constant of a call, or a copy if it may be written where `version` does not tell."""
+        ...
+
     def stacked(self, each: list[Any]) -> Any:
         """Arrays of one shape along a new first axis."""
         ...
@@ -96,7 +104,14 @@ class Step:
         self.nested = False  # whether the derivative is differentiated, too
         self.watch: Callable[[Any], None] | None = None  # what is to see everything that is used in the call
         self.random: Any = None  # the state of random numbers before the call, if it has drawn some
-        self.versions = [(x, system.version(x)) for x in constants((args, kwargs)) if system.is_array(x)]
+        self.versions: list[tuple[Any, Any]] = []  # constants of a recorded call, as they were
+
+    def record(self) -> None:
+        """The next run is to be recorded: constants are to be what they are now."""
+        self.recording = True
+        self.args, self.kwargs = (mapped(x, self.system.kept) for x in (self.args, self.kwargs))
+        held = constants((self.args, self.kwargs, self.system.held(self.f)))
+        self.versions = [(x, self.system.version(x)) for x in held if self.system.is_array(x)]
 
     def call(self, leaves: Any) -> Any:
         """The call itself."""
@@ -159,19 +174,22 @@ class Conversion:
 
 def put(x: Any, leaves: Any) -> Any:
     """`x` with leaves in their places."""
+    return mapped(x, lambda part: leaves[part.k] if type(part) is Place else part)
+
+
+def mapped(x: Any, change: Callable[[Any], Any]) -> Any:
+    """`x`, arguments of a call, with change(part) for every part that is no container."""
     t = type(x)
-    if t is Place:
-        return leaves[x.k]
     if t is dict:
-        return {key: put(part, leaves) for key, part in x.items()}
+        return {key: mapped(part, change) for key, part in x.items()}
     if t is list:
-        return [put(part, leaves) for part in x]
+        return [mapped(part, change) for part in x]
     if t is slice:
-        return slice(put(x.start, leaves), put(x.stop, leaves), put(x.step, leaves))
+        return slice(mapped(x.start, change), mapped(x.stop, change), mapped(x.step, change))
     if isinstance(x, tuple):
-        parts = [put(part, leaves) for part in x]
+        parts = [mapped(part, change) for part in x]
         return t(*parts) if hasattr(t, "_fields") else t(parts)
-    return x
+    return change(x)
 
 
 def constants(x: Any) -> Iterator[Any]:

@@ -23,6 +23,8 @@ FORM_ONLY = frozenset(
 
 #: Of a tensor: (its version then, the tensor in PyTorch's graph that has its numbers).
 LEAF = "_plaingrad_leaf"
+#: Of a tensor in memory of NumPy: the copy that steps on a tape have; of that: itself.
+COPY = "_plaingrad_copy"
 #: What the names of C functions that draw random numbers have in them.
 DRAWING = (
     "dropout rand bernoulli multinomial normal rrelu uniform poisson gumbel attention lstm gru rnn".split()
@@ -101,6 +103,7 @@ class Torch:
                 with _watched(step), _in_place_refused(step):
                     z = step.call(inputs)
             _check_memory(step, z, inputs)
+            _check_copies(step, z)
             step.saved = inputs, outputs(z, self.varies), [(x, self.version(x)) for x in leaves]
             if not step.derived:
                 self._check_recorded(step)
@@ -126,13 +129,30 @@ class Torch:
                 return step.call(leaves)
         return _separate(z)
 
+    def held(self, f: Any) -> list[Any]:
+        """Parameters of a module in memory of NumPy."""
+        return [x for x in f.parameters() if is_lent(x)] if isinstance(f, _torch().nn.Module) else []
+
+    def kept(self, x: Any) -> Any:
+        """A copy of a tensor in memory of NumPy, which may be written past PyTorch; the last one while it is equal."""
+        if not is_lent(x) or x.requires_grad:
+            return x
+        copy, numbers = x.__dict__.get(COPY), _numbers(x)
+        if copy is None or not _same_bytes(copy.numpy(), numbers):
+            copy = x.__dict__[COPY] = _torch().from_numpy(numbers).clone()
+            copy.__dict__[COPY] = copy
+        return copy
+
     def is_array(self, x: Any) -> bool:
         """Whether `x` is a tensor."""
         return isinstance(x, _torch().Tensor)
 
     def version(self, x: Any) -> Any:
         """What changes when `x` is written, or given other memory."""
-        return version_of(x), x.data_ptr() if x.layout == _torch().strided else 0
+        place = x.data_ptr() if x.layout == _torch().strided else 0
+        if is_lent(x):  # NumPy writes without counting
+            return version_of(x), place, hash(_numbers(x).tobytes())
+        return version_of(x), place
 
     def stacked(self, each: list[Any]) -> Any:
         """Tensors of one shape along a new first axis."""
@@ -282,6 +302,16 @@ def _check_memory(step: Step, y: Any, leaves: Any) -> None:
                 )
 
 
+def _check_copies(step: Step, y: Any) -> None:
+    """Refuse a result that should lie in memory of NumPy, and lies in the copy of a constant."""
+    homes = {memory_of(x) for x in constants((step.args, step.kwargs)) if COPY in getattr(x, "__dict__", ())}
+    if homes and any(memory_of(part) in homes for part in constants(y) if isinstance(part, _torch().Tensor)):
+        raise MissingRuleError(
+            f"`{name_of(step.f)}` of PyTorch returns a part of an argument that lies in memory of NumPy.\n"
+            "  To go on: give it a copy, x.clone().\n  See docs: how-to/pytorch"
+        )
+
+
 @contextmanager
 def _in_place_refused(step: Step) -> Iterator[None]:
     """Say it by an error of plaingrad if a function writes into what it is given."""
@@ -360,6 +390,29 @@ def _buffers_kept(f: Any) -> Iterator[None]:
 def is_varying(x: Any) -> bool:
     """Whether a tensor is in PyTorch's graph."""
     return x is not None and x.requires_grad
+
+
+def _numbers(x: Any) -> np.ndarray:
+    return x.detach().resolve_conj().resolve_neg().numpy()
+
+
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+    return a.tobytes() == b.tobytes()
+
+
+def is_lent(x: Any) -> bool:
+    """Whether `x` is a tensor in memory that is not, or not alone, PyTorch's: an array of NumPy may have it as well."""
+    torch = _torch() if "torch" in sys.modules else None
+    if torch is None or not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
+        return False
+    if x.device.type != "cpu" or not x.numel():
+        return False
+    try:
+        return not x.untyped_storage().resizable()
+    except (RuntimeError, NotImplementedError):  # a tensor of torch.func, without memory
+        return False
 
 
 def memory_of(x: Any) -> int:

@@ -176,6 +176,7 @@ def guarded(calls: Calls, f: Any) -> Any:
     # Functions are pickled by name, not called.
     given = calls.meet if pickles else functools.partial(callback, calls, f)
     reads = text_into_c.reader_kind(f)
+    takes_items = text_into_c.takes_items(f, reads)
     hashes, digests = text_into_c.only_hashes(f, reads), text_into_c.only_digests(f)
 
     def opaque(*args: Any, **kwargs: Any) -> Any:
@@ -199,7 +200,7 @@ def guarded(calls: Calls, f: Any) -> Any:
                 watched = [*(watched or ()), x]
         if watched and f is not memoryview:  # writes through one are seen
             refuse_writes(f)
-        if reads == "reading" and any(map(text_into_c.is_stepped, args)):
+        if takes_items and any(map(text_into_c.is_stepped, args)):
             args = tuple(
                 [text_into_c.checked_items(level, f, x) if text_into_c.is_stepped(x) else x for x in args]
             )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from plaingrad.critical import if_free
+from plaingrad.engine.calls.system_arrays import finds_written, written_roots
 from plaingrad.engine.fusion.hot_hooks import SWEEP_BYTES, sweep, sweep_inside
 from plaingrad.engine.memory.entries import items_of
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
@@ -114,7 +115,7 @@ class Identities(Hooks):
         """Memory that `owner` has borrowed by its address may be that of an active array."""
         if self.texts.raw:
             texts.check_bytes(self, lender_of(owner))
-        if self.borrowed.finds_active(a, owner):
+        if self.borrowed.finds_active(a, owner) or (written_roots and finds_written(cast("Any", self), a)):
             missing_rule(
                 np.asarray, "It reaches differentiated numbers by their address (`__array_interface__`)."
             )

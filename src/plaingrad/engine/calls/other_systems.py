@@ -10,6 +10,7 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from plaingrad import number_classes, rulebook, systems
 from plaingrad.engine.calls.system_arrays import (
     DETACHED,
     INTO,
-    LENT,
     OUT_OF,
     REFUSED,
     ROOT,
@@ -28,11 +28,11 @@ from plaingrad.engine.calls.system_arrays import (
     check_constant,
     check_leaves,
     check_writable,
+    depends,
     file_as,
     is_active_anywhere,
     memory_of,
     note_buffers,
-    note_lender,
     note_views,
     note_written,
     owns_memory,
@@ -46,6 +46,14 @@ from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code.class_attributes import lookup
 from plaingrad.engine.values import captured
 from plaingrad.engine.values.captured import check_captured, puts_elsewhere, runs_users_code
+from plaingrad.engine.values.shared_tensors import (
+    FROM_ARRAY,
+    LENT,
+    array_of,
+    check_constant_write,
+    check_own,
+    is_in_array,
+)
 from plaingrad.rewrite import PLAIN
 from plaingrad.rules import other_systems
 from plaingrad.systems.steps import Place, Step, constants
@@ -96,9 +104,11 @@ def call(
 ) -> Any:
     """f(*args, **kwargs), one step if something among the arguments is active."""
     leaves: list[Any] = []
+    name = name or getattr(f, "__name__", "")
+    if args and name in OUT_OF and (a := array_of(level, args[0])) is not None:
+        return out_of_array(level, name, args[0], a, *args[1:])
     parts = [taken_apart(level, x, leaves) for x in args]
     named = {key: taken_apart(level, x, leaves) for key, x in kwargs.items()}
-    name = name or getattr(f, "__name__", "")
     if not leaves:
         return without_leaves(level, system, f, args, kwargs, name)
     if name == "__deepcopy__":
@@ -113,10 +123,10 @@ def call(
         missing_rule(f, "It hands out, or writes, the memory or the derivatives of a differentiated array.")
     if name in TRUNCATING:
         return f(*args, **kwargs)
-    if name in OUT_OF and len(leaves) == 1 and leaves[0] is args[0]:
-        return taken_out(level, system, f, args, kwargs)
     if name == "tolist":
         return level.prep(np.ndarray.tolist)(taken_out(level, system, as_array, args, {}))
+    if name in OUT_OF and len(leaves) == 1 and leaves[0] is args[0]:
+        return taken_out(level, system, f, args, kwargs)
     if (
         name in INTO
         and args
@@ -141,10 +151,10 @@ def without_leaves(level: Level, system: System, f: Any, args: Any, kwargs: Any,
     if not system.mutable:
         return f(*args, **kwargs)
     if not runs_users_code(f, args, kwargs):
-        y = f(*args, **kwargs)
-        if name in INTO and args and type(args[0]) is np.ndarray:
-            note_lender(y, args[0])
-        return y
+        for x in (*args[:1], kwargs.get("out")):
+            if x is not None and writes(name, kwargs):
+                check_constant_write(level, f, x)
+        return f(*args, **kwargs)
     with watching(captured.watch(level, f)):
         return f(*args, **kwargs)
 
@@ -229,8 +239,12 @@ def taken_apart(level: Level, x: Any, leaves: list[Any]) -> Any:
         system = number_classes.system_of(x)
         if system is not None and not system.varies(x):
             return x
-        if system is not None and system.mutable and (written_roots or ROOT in x.__dict__):
-            renewed_view(level, system, x)
+        if system is not None and system.mutable:
+            if written_roots or ROOT in x.__dict__:
+                renewed_view(level, system, x)
+            if (a := array_of(level, x)) is not None:
+                leaves.append(read_of_array(level, system, x, a))
+                return Place(len(leaves) - 1)
         if is_active_anywhere(level, x) if kind == NUMBER else level.calls.finds_active(x):
             at = next((k for k, leaf in enumerate(leaves) if leaf is x), len(leaves))
             if at == len(leaves):
@@ -299,8 +313,34 @@ def taken_in(level: Level, system: System, f: Any, args: Any, kwargs: Any, leave
         data = level.prep(np.array)(data)
     found = apply(level, other_systems.taken_in, systems.Conversion(system, lambda x: y, y), data)
     if kind == ARRAY and not owns_memory(y):
-        found.__dict__[LENT] = data, data.copy()
+        found.__dict__[FROM_ARRAY] = True
     return found
+
+
+def read_of_array(level: Level, system: System, x: Any, a: np.ndarray) -> Any:
+    """Tensor `x` as what it is now: the part `a` of an active array, in whose memory it lies."""
+    if x.requires_grad:
+        missing_rule(
+            type(x),
+            "It requires a gradient of PyTorch, and lies in memory of NumPy into which differentiated numbers were "
+            "written; use a copy.",
+        )
+    check_own(level, x)
+    alias = x.detach()
+    y = apply(level, other_systems.taken_in, systems.Conversion(system, lambda a: alias, alias), a)
+    y.__dict__[FROM_ARRAY] = True
+    if DETACHED in x.__dict__:
+        y.__dict__[DETACHED] = True
+    return y
+
+
+def out_of_array(level: Level, name: str, x: Any, a: np.ndarray, *args: Any) -> Any:
+    """A number or array of NumPy out of tensor `x`, which lies in an active array, as its part `a`."""
+    check_own(level, x)
+    if name in ("numpy", "__array__"):
+        return level.prep(np.ndarray.astype)(a, *args) if name == "__array__" and args else a
+    y = level.prep(np.ndarray.tolist if name == "tolist" else np.ndarray.item)(a, *args)
+    return level.prep(complex)(y) if name == "__complex__" else y
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -392,7 +432,13 @@ def elements(level: Level, x: Any) -> Iterator[Any]:
 
 def is_given(level: Level, args: Any) -> bool:
     """Whether an active array of a system is among the arguments."""
-    return any(number_classes.system_of(x) is not None and is_active_anywhere(level, x) for x in args)
+    return any(number_classes.system_of(x) is not None and depends(level, x) for x in args)
+
+
+def is_lent_to(level: Level, rule: Rule, f: Any, x: Any) -> bool:
+    """Whether a function that is not the system's is given a tensor `x` that lies in an active array."""
+    is_tensor = rule.own and number_classes.system_of(x) is not None
+    return is_tensor and type(f) is not FunctionType and is_in_array(level, x)
 
 
 def given_to_others(level: Level, f: Any, args: Any, kwargs: Any) -> Any:
@@ -403,14 +449,15 @@ def given_to_others(level: Level, f: Any, args: Any, kwargs: Any) -> Any:
     if f in OPERATORS:
         return call(level, system, f, args, kwargs)
     if f in (np.array, np.asarray, np.asanyarray):
-        return level.prep(f)(taken_out(level, system, as_array, args[:1], {}), *args[1:], **kwargs)
+        return level.prep(f)(call(level, system, as_array, args[:1], {}, "numpy"), *args[1:], **kwargs)
     if f is float or f is complex or getattr(f, "__self__", None) in (float, complex):
         cls = f if isinstance(f, type) else f.__self__
         x = args[-1]
-        return taken_out(level, system, float_of if cls is float else complex_of, (x,), {})
+        return call(level, system, float_of if cls is float else complex_of, (x,), {}, f"__{cls.__name__}__")
     if getattr(f, "__module__", "") in ("math", "cmath"):
         plain = [
-            taken_out(level, system, float_of, (x,), {}) if number_classes.system_of(x) else x for x in args
+            call(level, system, float_of, (x,), {}, "__float__") if number_classes.system_of(x) else x
+            for x in args
         ]
         return level.prep(f)(*plain, **kwargs)
     missing_rule(
@@ -423,7 +470,7 @@ def checked_entries(level: Level, rule: Rule, f: Any, entries: Any) -> Any:
     if number_classes.known and rule.own and kind_of(type(entries)) == SEQUENCE:
         for x in entries:
             system = number_classes.system_of(x)
-            if system is not None and x.ndim and is_active_anywhere(level, x):
+            if system is not None and ((x.ndim and is_active_anywhere(level, x)) or is_in_array(level, x)):
                 missing_rule(f, f"It is a function of NumPy, and is given arrays of {system.name}.")
     return entries
 

@@ -95,6 +95,8 @@ class RuleApplication(Identities):
                             return other_systems.given_to_others(self, f, args, kwargs)
                         rule = rule_for(rule, f)
                     inputs.append((position, NumberSlot(i, x)))
+                elif number_classes.known and other_systems.is_lent_to(self, rule, f, x):
+                    return other_systems.given_to_others(self, f, args, kwargs)
             elif kind != NOTHING or is_heap(t):
                 numbers_only = False
                 enters_code = True

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plaingrad import number_classes
+from plaingrad.engine.memory.memory import extent
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.nesting import outwards
+from plaingrad.engine.values.shared_tensors import FROM_ARRAY, LENT, is_in_array
 from plaingrad.systems.steps import constants
 from plaingrad.systems.tensors import version_of
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 INTO = frozenset(
     "tensor as_tensor from_numpy asarray array Tensor FloatTensor DoubleTensor new_tensor".split()
 )
-OUT_OF = frozenset("numpy item __array__ __float__ __complex__".split())
+OUT_OF = frozenset("numpy item tolist __array__ __float__ __complex__".split())
 TRUNCATING = frozenset(
     "__int__ __index__ __bool__ __len__ __repr__ __str__ __format__ __hash__ __contains__".split()
 )
@@ -42,11 +44,27 @@ def is_active_anywhere(level: Level, x: Any) -> bool:
     return any(id(x) in at.index for at in outwards(level))
 
 
+def depends(level: Level, x: Any) -> bool:
+    """Whether array `x` of a system is active, or lies in the memory of an active array of NumPy."""
+    return is_active_anywhere(level, x) or is_in_array(level, x)
+
+
+def finds_written(level: Level, a: np.ndarray) -> bool:
+    """Whether array `a`, by its address, lies in a tensor into which differentiated numbers were written."""
+    low, size = extent(a)
+    for start, reference in list(written_roots.items()):
+        root = reference()
+        if root is not None and start < low + size and low < start + root.untyped_storage().nbytes():
+            if is_active_anywhere(level, root):
+                return True
+    return False
+
+
 #: What PyTorch programs do with a detached tensor on its way out.
 LEAVING = OUT_OF | frozenset(
-    "tolist detach cpu clone contiguous double float half resolve_conj resolve_neg squeeze".split()
+    "detach cpu clone contiguous double float half resolve_conj resolve_neg squeeze".split()
 )
-DETACHED, LENT = "_plaingrad_is_detached", "_plaingrad_is_lent"
+DETACHED = "_plaingrad_is_detached"
 
 
 def check_leaves(f: Any, name: str, leaves: list[Any]) -> None:
@@ -143,22 +161,12 @@ def view_like(x: Any) -> Any:
     return view
 
 
-LENDER, BUFFER = "_plaingrad_lender", "_plaingrad_written_at"
-
-
-def note_lender(y: Any, a: np.ndarray) -> None:
-    """The tensor `y` may lie in the memory of the array `a`."""
-    if not owns_memory(y):
-        y.__dict__[LENDER] = a
+BUFFER = "_plaingrad_written_at"
 
 
 def check_constant(level: Level, x: Any) -> None:
-    """Refuse a tensor, not differentiated itself, in memory of NumPy, or a buffer, that got what is."""
+    """Refuse a tensor, not differentiated itself, that is a buffer which got what is."""
     marks = x.__dict__ if x._base is None else x._base.__dict__
-    if LENDER in marks and level.calls.finds_active(marks[LENDER]):
-        missing_rule(
-            type(x), "An array of NumPy that shares memory with this tensor was written; use a copy."
-        )
     if BUFFER in marks and is_active_anywhere(level, marks[BUFFER]):
         missing_rule(
             type(x),
@@ -213,12 +221,15 @@ def check_writable(f: Any, x: Any) -> None:
 def note_views(y: Any, leaves: list[Any]) -> None:
     """Let the views in a result know of what they are views."""
     homes = {memory_of(x): root_of(x) for x in leaves}
+    of_arrays = {memory_of(x) for x in leaves if FROM_ARRAY in x.__dict__}
     for part in constants(y):
         if number_classes.system_of(part) is not None and part.numel() and memory_of(part) in homes:
             root = homes[memory_of(part)]
             if root is not part:
                 part.__dict__[ROOT] = root
                 part.__dict__[VERSION] = version_of(part)
+                if memory_of(part) in of_arrays:
+                    part.__dict__[FROM_ARRAY] = True
 
 
 def memory_of(x: Any) -> int:

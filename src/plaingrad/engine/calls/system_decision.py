@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from plaingrad import number_classes, systems
 from plaingrad.engine.calls.other_systems import call, caller, method_of
-from plaingrad.engine.calls.system_arrays import INTO, is_active_anywhere
+from plaingrad.engine.calls.system_arrays import INTO, depends
 from plaingrad.engine.refusals.refuse import missing_rule
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def module_call(level: Level, module: Any) -> Any:
 def parameters(level: Level, module: Any) -> dict[str, Any]:
     """The parameters and buffers of a module that are active, by name."""
     found = [*module.named_parameters(), *module.named_buffers()]
-    return {name: x for name, x in found if is_active_anywhere(level, x)}
+    return {name: x for name, x in found if depends(level, x)}
 
 
 def has_hooks(module: Any) -> bool:

@@ -103,8 +103,26 @@ def described(f: Any) -> str:
     return "is C code without a derivative rule"
 
 
+#: Modules whose objects and functions keep numbers as bytes, so that no rule could help, and memoryview.
+AS_BYTES = frozenset(
+    ("array", "_ctypes", "ctypes", "_struct", "struct", "memoryview", "multiprocessing.sharedctypes")
+)
+
+
+def keeps_bytes(f: Any) -> bool:
+    """Whether `f` keeps, or makes, numbers as bytes."""
+    t = f if isinstance(f, type) else getattr(f, "__objclass__", None) or type(getattr(f, "__self__", f))
+    names = {base.__module__ for base in t.__mro__} | {t.__name__, str(getattr(f, "__module__", ""))}
+    return not AS_BYTES.isdisjoint(names)
+
+
 def advice(f: Any, name: str, asked: str, found: Any) -> str:
     """What to do about `f`, whose full name is `name`: `asked` is the public function that needs a rule."""
+    if keeps_bytes(f) and not getattr(f, "argtypes", None):
+        return (
+            "To go on: keep differentiated numbers in a list, or in an array of NumPy (np.array(numbers)); or, where "
+            "only the value matters, give it plaingrad.stop_gradient(x)."
+        )
     if returns_no_number(f, name):
         return (
             f"It returns no number, so its derivative does not matter: plaingrad.nondifferentiable({name})."

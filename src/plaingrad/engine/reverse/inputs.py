@@ -36,6 +36,7 @@ from plaingrad.engine.reverse.exclusive import acquire, at_work, collect, releas
 from plaingrad.engine.reverse.unfit_arguments import describe_type, too_deep, way_out
 from plaingrad.engine.values import array_classes, subclasses
 from plaingrad.engine.values.borrowed import describe, is_lent, is_private, is_there, refuse_lent
+from plaingrad.engine.values.shared_tensors import note_memory
 from plaingrad.engine.values.twins import Twin
 from plaingrad.errors import ArgumentError
 from plaingrad.rewrite import PLAIN
@@ -150,6 +151,8 @@ class Inputs:
 
     def _fresh_number(self, x: Any) -> tuple[Any, NumberNode]:
         new = self.level.fresh_number(x)
+        if number_classes.known:
+            note_memory(new)
         self.originals[id(new)] = new, x
         self.leaves += 1
         return new, NumberNode(self.level.add_number(new), new)

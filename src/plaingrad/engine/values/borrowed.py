@@ -122,6 +122,10 @@ class Borrowed:
         """Whether borrowed memory, which `a` reaches by its address, is that of an active array."""
         if isinstance(lender_of(owner), STORES) or is_compiled(owner.base):
             return False
+        return self.active_owner(a) is not None
+
+    def active_owner(self, a: np.ndarray) -> Any:
+        """What has the memory, among active arrays, in which `a` lies by its address; None if none has."""
         with self.level.activating:  # threads may look at once
             if self.extents is None:
                 self.extents = Extents()
@@ -138,8 +142,8 @@ class Extents:
         self.highs: list[int] = []
         self.last: Any = None  # a reference to the last array that was looked at
 
-    def meet(self, a: np.ndarray, arrays: list[Any]) -> bool:
-        """Whether `a` lies, at least in part, where one of `arrays` does."""
+    def meet(self, a: np.ndarray, arrays: list[Any]) -> Any:
+        """That of `arrays` where `a` lies, at least in part; None if there is none."""
         count = len(self.lows)
         if count and (len(arrays) < count or self.last() is not arrays[count - 1]):
             self.__init__()  # some were dropped
@@ -150,7 +154,8 @@ class Extents:
             self.highs.append(low + size)
             self.last = weakref.ref(owner) if isinstance(owner, np.ndarray) else lambda owner=owner: owner
         low, size = extent(a)
-        return bool(np.any((np.array(self.lows) < low + size) & (np.array(self.highs) > low)))
+        (found,) = np.nonzero((np.array(self.lows) < low + size) & (np.array(self.highs) > low))
+        return arrays[found[0]] if found.size else None
 
 
 def of_their_own(x: Any) -> Any:

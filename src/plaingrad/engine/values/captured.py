@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.nesting import outwards
+from plaingrad.engine.values.shared_tensors import is_in_array
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -77,7 +78,7 @@ def watch(level: Level, f: Any) -> Callable[[Any], None]:
     def refuse_active(x: Any) -> None:
         kind = kind_of(type(x))
         if kind == NUMBER:
-            is_active = any(id(x) in at.index for at in outwards(level))
+            is_active = any(id(x) in at.index for at in outwards(level)) or is_in_array(level, x)
         else:
             is_active = kind == ARRAY and level.calls.finds_active(x)
         if is_active:

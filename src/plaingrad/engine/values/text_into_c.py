@@ -57,6 +57,8 @@ HASHING = DIGESTS | frozenset(
     "_collections _functools _operator _io io _heapq _bisect _weakref _thread _queue _asyncio _contextvars _sre re "
     "_abc typing".split()
 )
+#: Modules whose C functions copy numbers out of iterators.
+COPYING = frozenset(("array",))
 CHECKSUMS = frozenset(("crc32", "adler32", "crc_hqx"))
 
 
@@ -87,6 +89,12 @@ def reader_kind(f: Any) -> str:
     if module in MOVING or name.startswith("is_"):
         return "moving"
     return "reading"
+
+
+def takes_items(f: Any, kind: str) -> bool:
+    """Whether a C function may make something of what iterators that it is given yield, other than move it."""
+    modules = (getattr(f, "__module__", None), getattr(getattr(f, "__objclass__", None), "__module__", None))
+    return kind == "reading" or any(type(m) is str and m in COPYING for m in modules)
 
 
 def only_digests(f: Any) -> bool:
