@@ -7,7 +7,6 @@ Plumbing that every rule needs (broadcasting, conjugation, projection, zeros) is
 from __future__ import annotations
 
 import cmath
-import dataclasses
 import math
 import sys
 from collections.abc import Callable
@@ -272,7 +271,7 @@ def frule(*functions: Any, chunked: bool = False, affine: bool = False) -> Calla
             if known is None:
                 known = Rule(function, "full", source=_source_of(rule))
             half = {"chunked_frule" if chunked else "frule": rule}
-            rulebook.add(dataclasses.replace(known, affine=affine or known.affine, **half))
+            rulebook.add(known.but(affine=affine or known.affine, **half))
         return rule
 
     return enter

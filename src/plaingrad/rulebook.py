@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from types import (
     BuiltinFunctionType,
@@ -59,9 +58,9 @@ def add(rule: Rule) -> None:
     """Enter `rule`, replacing an earlier one for the same callable and types of arguments."""
     source = _entering.get()
     if source is not None:
-        rule = replace(rule, users=True, source=source)
+        rule = rule.but(users=True, source=source)
     if _entering_in.get() is not None:
-        rule = replace(rule, context=_entering_in.get())
+        rule = rule.but(context=_entering_in.get())
     gathered = _gathering.get()
     if gathered is None:
         exclusively(_lock, _add, rule)
@@ -71,7 +70,7 @@ def add(rule: Rule) -> None:
 
 def _add(rule: Rule) -> None:
     key = _key(rule.function)
-    known = find(rule.function)
+    known = find(rule.function) if _waiting else _rules.get(key)  # none waits while plaingrad enters its own
     if rule.users and known is not None and not known.users:
         _covered[key] = known
     if rule.types is not None or rule.context is not None or (known is not None and known.variants):
@@ -139,7 +138,7 @@ def _with_variant(known: Rule | None, rule: Rule) -> Rule:
     general = next((other for other in variants if other.types is None and other.context is None), None)
     if general is None:
         general = Rule(rule.function, "full", source=rule.source)
-    return replace(general, variants=variants, users=True)
+    return general.but(variants=variants, users=True)
 
 
 def _is_alternative(a: Rule, b: Rule) -> bool:
@@ -219,7 +218,7 @@ def _combined(rule: Rule, **half: Any) -> Rule:
     key = (id(rule), *map(id, half.values()))
     found = _combinations.get(key)
     if found is None:
-        found = _combinations[key] = (replace(rule, **half), rule, half)
+        found = _combinations[key] = (rule.but(**half), rule, half)
     return found[0]
 
 
@@ -418,7 +417,7 @@ def _enter_waiting(module: str) -> None:
 
 _DESCRIPTORS = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
 _home_of = vars(type)["__module__"].__get__  # of a class: its module, whatever attributes it has
-_OF_MODULES = frozenset((type, FunctionType, BuiltinFunctionType, *_DESCRIPTORS))
+_OF_MODULES = frozenset((type, FunctionType, BuiltinFunctionType, type(np.sum), *_DESCRIPTORS))
 
 
 def _key(function: Any) -> Any:

@@ -7,8 +7,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from plaingrad.api.leaves import check_callable, described
 from plaingrad.api.operator_objects import wraps
-from plaingrad.engine.checkpoints.checkpoint import checkpointed_call
-from plaingrad.engine.checkpoints.revolve import repeated
+from plaingrad.critical import imported
 from plaingrad.errors import ArgumentError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -46,7 +45,8 @@ def checkpoint(f: Callable[P, Y], /, *args: P.args, **kwargs: P.kwargs) -> Y:
         True
     """
     check_callable(f, "checkpoint")
-    return checkpointed_call(f, args, kwargs)  # type: ignore[no-any-return]
+    run = imported("plaingrad.engine.checkpoints.checkpoint").checkpointed_call
+    return run(f, args, kwargs)  # type: ignore[no-any-return]
 
 
 def checkpointed(f: F) -> F:
@@ -114,4 +114,5 @@ def checkpoint_sequence(step: Callable[[State], State], state: State, n: int, bu
             raise ArgumentError(
                 f"{name} must be a whole number, {least} or more, not {got}.\n  See docs: errors#argument"
             )
+    repeated = imported("plaingrad.engine.checkpoints.revolve").repeated
     return repeated(step, state, int(n), int(budget))

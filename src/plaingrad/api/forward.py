@@ -32,9 +32,9 @@ from plaingrad.api.looked_at import debugged, looked_at
 from plaingrad.api.operator_objects import derives
 from plaingrad.api.seeds import direction_type, of_numpy
 from plaingrad.api.tiers import Tier, check_tier, in_tier, natively
+from plaingrad.critical import imported
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.kinds import NUMBER, kind_of
-from plaingrad.engine.taylor.jets import JetLevel
 from plaingrad.errors import ArgumentError, NativeError, NonScalarOutputError
 from plaingrad.tangents import ZeroTangent
 
@@ -395,11 +395,12 @@ def by_taylor(f: Any, x: Any, order: int, others: tuple[Any, ...], kwargs: dict[
         )
     kind = direction_type(x)
     held = (None,) * len(others)
+    level = imported("plaingrad.engine.taylor.jets").JetLevel
 
     def along(direction: complex) -> tuple[Any, Any]:
         seed = np.zeros(order, kind)
         seed[0] = direction
-        return push(f, (x, *others), (seed, *held), kwargs, order, JetLevel)
+        return push(f, (x, *others), (seed, *held), kwargs, order, level)
 
     y, y_dot = along(1.0)
     again: dict[int, Any] = {}

@@ -11,10 +11,9 @@ from plaingrad.api.forward import jvp
 from plaingrad.api.leaves import TANGENT, check_callable, described, filled, here, leaf_values, structure_of
 from plaingrad.api.looked_at import debugged
 from plaingrad.api.operator_objects import wraps
+from plaingrad.critical import imported
 from plaingrad.engine.forward.push import push
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.engine.taylor import jet_rows
-from plaingrad.engine.taylor.jets import JetLevel
 from plaingrad.errors import ArgumentError, NotFiniteError
 from plaingrad.rewrite import CURRENT, PLAIN
 
@@ -75,11 +74,11 @@ def taylor(f: Callable[[Any], Any], x: Any, order: int, direction: Any = None, d
         return looked_through(f, x, int(order), direction)
     count = max(int(order), 1)
     seed = _seeds(TANGENT.of(direction, x, "direction", as_real=True), x, count)
-    y, y_dot = push(f, (x,), (seed,), {}, count, JetLevel)
+    y, y_dot = push(f, (x,), (seed,), {}, count, imported("plaingrad.engine.taylor.jets").JetLevel)
     structure, _ = structure_of(y, as_real=True)
     found = leaf_values(structure, y_dot)
     return filled(
-        structure, lambda leaf: here(jet_rows.expansion, leaf.x, found.get(leaf.position), int(order) + 1)
+        structure, lambda leaf: here(_jet_rows().expansion, leaf.x, found.get(leaf.position), int(order) + 1)
     )
 
 
@@ -137,4 +136,9 @@ def _seeds(direction: Any, x: Any, count: int) -> Any:
         }
     if kind_of(type(direction)) not in (NUMBER, ARRAY):
         return direction
-    return here(jet_rows.seed, direction, x, count)
+    return here(_jet_rows().seed, direction, x, count)
+
+
+def _jet_rows() -> Any:
+    """The arithmetic of coefficients; who takes no series does not import it."""
+    return imported("plaingrad.engine.taylor.jet_rows")

@@ -26,6 +26,7 @@ mpmath_matrices.wait()
 numpy_rules.wait()
 pandas_rules.wait()
 pydantic.wait()
+python_rules.wait()
 rules_of_numbers.wait()
 scipy_rules.wait()
 

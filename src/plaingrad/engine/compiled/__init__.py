@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sysconfig
 from typing import Any
 
 from plaingrad.rewrite.evaluation import make_with
@@ -25,6 +24,8 @@ def _load() -> tuple[Any, str]:
         found = importlib.import_module("plaingrad.engine.compiled._core")
     except ImportError as error:
         if error.name == "plaingrad.engine.compiled._core":
+            import sysconfig
+
             if sysconfig.get_config_var("Py_GIL_DISABLED"):
                 return None, "a free-threaded CPython has no compiled core yet"
             return None, "the extension was not built (a C compiler is needed when plaingrad is installed)"

@@ -11,7 +11,6 @@ import os
 import re
 import site
 import sys
-import sysconfig
 from dataclasses import dataclass
 from types import BuiltinMethodType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -102,6 +101,8 @@ def is_library(file: str) -> bool:
 @functools.lru_cache(1)
 def library_folders() -> tuple[str, ...]:
     """Where the standard library and packages are installed."""
+    import sysconfig
+
     paths = sysconfig.get_paths()
     folders = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths]
     folders += [os.path.dirname(os.__file__), site.getusersitepackages() or ""]

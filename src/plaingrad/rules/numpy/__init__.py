@@ -11,7 +11,6 @@ from plaingrad.rules.numpy import (
     einsum,
     entire,
     factors,
-    fourier,
     indexing,
     interpolation,
     joining,
@@ -33,20 +32,21 @@ enter_implementations()
 
 # NumPy imports these modules of its own when a program asks for them; together they take a fourth of its time.
 WAITING = {
+    "fourier": ("numpy.fft",),
     "masked": ("numpy.ma", "numpy.ma.core"),
     "random_numbers": ("numpy.random._generator", "numpy.random.mtrand"),
 }
 
 
 def wait() -> None:
-    """Let the rulebook enter the rules of masked arrays and random numbers when these are met."""
+    """Let the rulebook enter the rules of transforms, masked arrays and random numbers when these are met."""
     for name, modules in WAITING.items():
         for module in modules:
             rulebook.when_met(module, partial(rulebook.rules_of_file, f"{__name__}.{name}"))
 
 
 __all__ = [
-    "creation", "decompositions", "diagonals", "dunders", "einsum", "entire", "factors", "fourier", "indexing",
+    "creation", "decompositions", "diagonals", "dunders", "einsum", "entire", "factors", "indexing",
     "interpolation", "joining", "linalg", "norms", "order_statistics", "products",
     "reductions", "refused", "shapes", "sorting", "ufuncs", "walks", "writing",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ import contextvars
 import copyreg
 import functools
 import gc
+import os
 import sys
 import time
 import types
@@ -22,7 +23,7 @@ from plaingrad.class_keys import is_subclass
 from plaingrad.define import composed, higher_order, mover, no_tangent
 from plaingrad.rules.python.containers import enter_methods
 
-no_tangent(id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
+no_tangent(os.urandom, id, hash, isinstance, issubclass, callable, type, sys.getsizeof, sys.getrefcount, gc.is_tracked,
            gc.get_referents, gc.get_referrers, time.sleep)
 no_tangent(abc._abc_instancecheck, abc._abc_subclasscheck, abc._abc_register, abc._abc_init)
 mover(type.__new__, type.__init__, type.__setattr__, type.__delattr__, type.__getattribute__, type.mro,
