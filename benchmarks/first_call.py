@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import plaingrad
 from benchmarks.plain import Figure, report
 from plaingrad.rewrite import rewritten
+from plaingrad.rewrite.hooks import EXPRESSIONS, FUSED
 
 LINES = (10, 100, 1000, 2000)
 STATEMENTS = (
@@ -76,11 +77,12 @@ def least(source: str, work: Callable[[Callable[[float], float]], object], repea
 def first_calls(repeat: int) -> Iterator[Figure]:
     """All figures."""
     is_compiled = plaingrad.info()["core"] == "compiled"
+    form = EXPRESSIONS if is_compiled else FUSED
     for lines in LINES:
         source = straight(lines)
         workload, turns = f"{lines} straight lines", max(repeat * 100 // lines, 3)
         compiled = least(source, lambda f, source=source: compile(source, "<first call>", "exec"), turns)
-        rewriting = least(source, lambda f: rewritten(f.__code__, fused=not is_compiled), turns)
+        rewriting = least(source, lambda f: rewritten(f.__code__, form), turns)
         yield Figure(workload, "CPython compiles the source", compiled, "ms")
         yield Figure(workload, "rewritten", rewriting, "ms")
         per_hundred = 100 * rewriting / lines if lines >= 100 else None

@@ -4,7 +4,9 @@ The same programs run where the core is not in use.
 """
 
 import cmath
+import collections
 import heapq
+import itertools
 import math
 
 import numpy as np
@@ -72,6 +74,45 @@ def whole_numbers_beside(x):
     k //= 2
     k %= 5
     return total * k + 7.5 // 2.0 + 7.5 % 2.0
+
+
+@program
+def remainders(x):
+    y = (7.0 * x * x) % 1.7 + 5.3 % (x * x) + (-7.0 * x * x) % (x + 1.0) + (9 * x) % -1.37 + np.float64(3.0) * x % 0.8
+    z = 9.0 * x * x
+    z %= x
+    return y * y + z * z + (x * x) % 2 * x + 7 % x
+
+
+@program
+def functions_of_two_numbers_by_their_slopes(x):
+    y = math.fmod(7.0 * x * x, x + 1.0) + math.fmod(-7.0 * x * x, 1.3) + math.remainder(7.0 * x * x, x + 0.2)
+    y = y * y + math.pow(x * x, x) + math.pow(x, 3) * math.pow(2, x) + math.log(x + 1.0, x * x + 2.0)
+    return y + math.copysign(x * x, -x) * math.copysign(-x, 2)
+
+
+@program
+def further_functions(x):
+    y = 0.4 * x
+    z = math.log1p(y) * math.expm1(y) + math.exp2(y) * math.log2(x) + math.log10(x) * math.cbrt(x)
+    z = z + math.sinh(y) * math.cosh(y) + math.asin(y) * math.acos(y) + math.asinh(x) * math.acosh(1.2 + x)
+    return z + math.atanh(y) * math.erf(x) + math.erfc(y) * x
+
+
+@program
+def parts_of_complex_numbers(x):
+    z = complex(x, x * x)
+    w = complex(2.0, 0.5 * x) * z
+    y = abs(w) * z.real - w.imag * abs(z) + abs(complex(0.5, 1.0) * x)
+    return y + complex(3, x).imag * abs(complex(x, 0)) + complex(1.0, 2.0).real * x
+
+
+@program
+def sums_of_what_is_no_list(x):
+    window = collections.deque([x, x * x, 2.0], 5)
+    table = {"a": x, "b": 2 * x, x: 1}
+    y = sum(window) * sum(table.values(), 1.0) + sum({x, 3.0}) * sum(itertools.islice(window, 2))
+    return y + sum(filter(None, [x, 0.0, x])) * sum(itertools.chain(window, [x])) + sum(table.keys() - {"a", "b"})
 
 
 @program

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import operator
 import re
 import types
 import weakref
@@ -48,6 +49,7 @@ BUILTIN = frozenset((BuiltinFunctionType, BuiltinMethodType))
 CACHEABLE = frozenset(
     (*BUILTIN, type, np.ufunc, ArrayFunction, types.MethodDescriptorType, types.WrapperDescriptorType)
 )
+GETTERS = frozenset((operator.itemgetter, operator.attrgetter, operator.methodcaller, functools.partial))
 HARMLESS_CLASSES = frozenset(
     (type, object, super, property, staticmethod, classmethod, functools.partial, slice, range)
 )
@@ -108,12 +110,12 @@ class Calls(ObjectAccess):
         # class -> name of a C method bound to an object -> what to call with the object first, None: the method
         self.bound: dict[type, dict[str, Any]] = {}
         self.callables: set[type] = set()  # classes whose instances are called natively
+        self.getters: dict[type, Any] = {}  # of `GETTERS` -> what to call with the getter first
         self.memos = Memos(level)  # what `lru_cache`d functions returned
         self.stores = {}
-        self.met = {}
-        self.open = True
+        self.met, self.open = {}, True
         self.seen = (self.functions, self.prepared, self.forced, self.methods, self.attributes, self.bound)
-        self.seen += (self.callables, self.memos.of, self.stores, self.met)
+        self.seen += (self.callables, self.memos.of, self.stores, self.met, self.getters)
         self.made: Any = None  # the last iterator made of safe parts, until it is used
         self.prep = self._make_prep()
         self.attr = self._make_attr()
@@ -136,6 +138,7 @@ class Calls(ObjectAccess):
         """Forget how classes are called, and their instances' attributes: one of them was changed."""
         for held in (self.prepared, self.callables, self.bound, self.attributes, self.methods, self.stores):
             held.clear()
+        self.getters.clear()
 
     def closed(self) -> None:
         """The level is closed: let go of the functions it has seen, but for what lasts until it is used again."""
@@ -221,6 +224,8 @@ class Calls(ObjectAccess):
         t = type(f)
         if t is LruCached and (decided := self.memos.decided(f)):
             return decided
+        if t in GETTERS and is_without_rules(t):
+            return decided_getter(self, f, t)
         instead = self._decision(f, t)
         if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":
             instead = meeting_class(self, f)
@@ -389,6 +394,24 @@ class Calls(ObjectAccess):
             return True
         outer = self.level.parent
         return outer is not PLAIN and outer.calls.finds_active(x)
+
+
+def is_without_rules(t: type) -> bool:
+    """Whether no object of a class has a rule, nor can be a function of another system."""
+    return not systems.imported() and t not in rulebook.classes_with_rules(rulebook.changes())
+
+
+def decided_getter(calls: Calls, f: Any, t: type) -> Any:
+    """What to call instead of one of the objects that programs make again and again, of a class in `GETTERS`."""
+    if t is functools.partial:
+        return decided_partial(calls, f)
+    call = calls.getters.get(t)
+    if call is None:
+        rule = rulebook.find(t.__call__)
+        if rule is None:
+            return calls._decision(f, t)
+        call = calls.getters[t] = calls.applier(rule, t.__call__)
+    return MethodType(call, f)
 
 
 def decided_partial(calls: Calls, f: functools.partial) -> Any:

@@ -36,7 +36,7 @@ from plaingrad.engine.calls.text_functions import (
     reader,
 )
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
-from plaingrad.engine.users_code import earlier_frames
+from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
 from plaingrad.engine.values import texts
 from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
@@ -146,6 +146,24 @@ def _power(level: Level) -> Callable[..., Any] | None:
     return power
 
 
+def _tuple_made(level: Level) -> Callable[..., Any] | None:
+    """tuple.__new__, which named tuples are made by: it moves references, and only its iterable needs a look."""
+    rule = rulebook.find(tuple.__new__)
+    if rule is None or rule.users:
+        return None
+    make = tuple.__new__
+
+    def new(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 2 and isinstance(args[0], type):
+            cls, entries = args
+            adopt.adopt(cls)
+            if type(entries) is not tuple and type(entries) is not list:
+                args = cls, level.prep(list)(entries)
+        return make(*args, **kwargs)
+
+    return new
+
+
 def _operator(name: str) -> Callable[[Level], Any]:
     return lambda level: getattr(level, name)
 
@@ -175,6 +193,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
     pow: _power,
+    tuple.__new__: _tuple_made,
     print: printing,
     **{f: formatter(f) for f in (_umath.dragon4_positional, _umath.dragon4_scientific)},
     isinstance: _checks_class(isinstance),

@@ -19,10 +19,12 @@ from cpython.object cimport PyObject
 from cpython.mem cimport PyMem_RawCalloc, PyMem_RawFree, PyMem_RawMalloc, PyMem_RawRealloc
 from cpython.list cimport PyList_GET_ITEM
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
-from libc.math cimport atan, cos, exp, cosh, fabs, floor, isfinite, isinf, log, sin, sqrt, tan, tanh, pow as c_pow
+from libc.math cimport atan, cos, exp, cosh, fabs, floor, isfinite, isinf, log, sin, sinh, sqrt, tan, tanh, pow as c_pow
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+import collections
+import itertools
 import math
 import operator
 from datetime import date, datetime, timedelta
@@ -60,6 +62,8 @@ cdef extern from "Python.h":
     object PyNumber_Subtract(object, object)
     object PyNumber_Multiply(object, object)
     object PyNumber_TrueDivide(object, object)
+    object PyNumber_FloorDivide(object, object)
+    object PyNumber_Remainder(object, object)
     object PyNumber_Power(object, object, object)
     object PyNumber_MatrixMultiply(object, object)
     object PyNumber_InPlaceAdd(object, object)
@@ -160,7 +164,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 17  # what the Python side expects; see `engine.compiled`
+VERSION = 18  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"
@@ -200,7 +204,7 @@ include "opening.pxi"
 include "stretches.pxi"
 
 OURS = frozenset((
-    ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
+    ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SlopesRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
     MappedRule, ArithmeticUfunc, Later, FloatMaker, ComplexMaker
 ))  # of these, bound methods run as they are

@@ -218,14 +218,16 @@ cdef class Arithmetic:
             return general
         if f is sum:
             return SumRule(self, general).call
+        if f is complex:
+            return ComplexMaker(self, general).call
         if not rule.own:
             return general
         if f is math.atan2 or f is math.hypot:
             return PairRule(self, f, general).call
+        if has_two_slopes(f, rule) and not isinstance(self, JetPusher):  # whose coefficients take more than slopes
+            return SlopesRule(self, f, rule.partials, general).call
         if (f is math.radians or f is math.degrees or f is abs) and rule.kind == "scalar":
             return ScalarRule(self, f, rule.partials[0], math, general).call
-        if f is complex:
-            return ComplexMaker(self, general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
         if f is np.ndarray.copy or f is np.copy or f is np.ndarray.astype:
@@ -450,13 +452,30 @@ cdef class Arithmetic:
         """a //= b."""
         return self._whole(a, b, FLOOR_DIVIDE, True)
 
+    cdef object _remainder(self, object a, object b, bint in_place):
+        """a % b, which is a - n b with a whole number n that is constant between its jumps."""
+        cdef double x, y, turns = 0.0
+        if is_real(a) and is_real(b) and not (PyLong_CheckExact(a) and PyLong_CheckExact(b)):
+            x, y = real(a), real(b)
+            if isfinite(x) and isfinite(y) and y != 0.0:
+                z = PyNumber_Remainder(a, b)
+                if PyFloat_CheckExact(z) or type(z) is NUMBER64:
+                    if self.table.find(<PyObject*> b) != NULL or self._moves_outside(b):
+                        turns = -real(PyNumber_FloorDivide(PyFloat_FromDouble(x), PyFloat_FromDouble(y)))
+                    if self.outer is None:
+                        self._note_pair(z, a, b, 1.0, turns)
+                    else:
+                        self._note_pair_both(z, a, b, 1.0, turns, 0.0, 0.0, 0.0)
+                    return z
+        return self._whole(a, b, REMAINDER, in_place)
+
     def mod(self, a, b):
         """a % b."""
-        return self._whole(a, b, REMAINDER, False)
+        return self._remainder(a, b, False)
 
     def imod(self, a, b):
         """a %= b."""
-        return self._whole(a, b, REMAINDER, True)
+        return self._remainder(a, b, True)
 
     def lshift(self, a, b):
         """a << b."""

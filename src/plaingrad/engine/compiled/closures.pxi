@@ -1,6 +1,7 @@
 # -- forms of closures ------------------------------------------------------------------------------------------------
 #
-# What `calls.rewritten_forms` does for a closure whose code is rewritten already: programs make closures again and again.
+# What `calls.rewritten_forms` does for a function made inside of another one, whose code is rewritten already: programs
+# make closures and lambdas again and again.
 
 cdef set common_modules = None
 cdef dict rewritten_codes, rules_by_callable, rules_of_functions, modules_waiting, exchanged_codes
@@ -15,9 +16,10 @@ def set_closures(parts):
 
 
 cdef object with_code(object f, object code):
-    """As `rewrite.with_code`, of a closure."""
+    """As `rewrite.with_code`."""
     cdef object made = PyFunction_NewWithQualName(code, <object> PyFunction_GET_GLOBALS(f), f.__qualname__)
-    PyFunction_SetClosure(made, <object> PyFunction_GET_CLOSURE(f))
+    if PyFunction_GET_CLOSURE(f) != NULL:
+        PyFunction_SetClosure(made, <object> PyFunction_GET_CLOSURE(f))
     if PyFunction_GET_DEFAULTS(f) != NULL:
         PyFunction_SetDefaults(made, <object> PyFunction_GET_DEFAULTS(f))
     if PyFunction_GET_KW_DEFAULTS(f) != NULL:
@@ -28,11 +30,13 @@ cdef object with_code(object f, object code):
 
 
 cdef object anew(DecidedFunctions functions, object f, object form):
-    """What to call instead of closure `f`, which is filed; None where the whole decision is to be made."""
+    """What to call instead of `f`, which is filed; None where the whole decision is to be made."""
     cdef PyObject* code = PyFunction_GET_CODE(f)
     cdef PyObject* found = PyFunction_GET_MODULE(f)
     cdef object key, new
-    if common_modules is None or PyFunction_GET_CLOSURE(f) == NULL or found == NULL:
+    if common_modules is None or found == NULL:
+        return None
+    if PyFunction_GET_CLOSURE(f) == NULL and "<locals>" not in f.__qualname__:  # of a module: what is decided lasts
         return None
     if not PyUnicode_CheckExact(<object> found) or not PySet_Contains(common_modules, <object> found):
         return None

@@ -180,6 +180,43 @@ cdef class ArrayPusher(Pusher):
             self._file_complex(z, complex(b * PyNumber_Power(a, b - 1, None) * a_dot))
         return z
 
+    cdef object _composed(self, object re, object im):
+        if not self.own_numbers:
+            return None
+        z = PyComplex_FromDoubles(real(re), real(im))
+        re_dot, im_dot = self._complex_dot(re), self._complex_dot(im)
+        if re_dot is not None or im_dot is not None:
+            self._file_complex(
+                z, PyComplex_FromDoubles(0.0 if re_dot is None else re_dot, 0.0 if im_dot is None else im_dot)
+            )
+        return z
+
+    cdef object _part(self, object x, object name):
+        cdef bint is_real_part = name == "real"
+        if not self.own_numbers or not (is_real_part or name == "imag"):
+            return None
+        x_dot = self._complex_dot(x)
+        if x_dot is None:
+            return None
+        z = PyFloat_FromDouble(PyComplex_RealAsDouble(x) if is_real_part else PyComplex_ImagAsDouble(x))
+        self._file(z, real_part(x_dot) if is_real_part else imaginary_part(x_dot))
+        return z
+
+    cdef object _absolute(self, object x):
+        cdef double w, re, im
+        if not self.own_numbers:
+            return None
+        x_dot = self._complex_dot(x)
+        if x_dot is None:
+            return None
+        z = abs(x)
+        w = PyFloat_AS_DOUBLE(z)
+        if not isfinite(w) or w < 1e-300:
+            return None
+        re, im = PyComplex_RealAsDouble(x) / w, PyComplex_ImagAsDouble(x) / w
+        self._file(z, re * real_part(x_dot) + im * imaginary_part(x_dot))
+        return z
+
     # Operators
 
     cdef object _arrays(self, object a, object b, int op, bint in_place):

@@ -73,6 +73,60 @@ cdef inline double curvature_of(int known, double v, double w) noexcept:
     return 0.0
 
 
+# Functions whose slopes and curvatures are computed here under a forward level, by the same rows.
+cdef enum:
+    LOG1P = 1, EXPM1, LOG2, LOG10, SINH, COSH, ASIN, ACOS, ASINH, ACOSH, ATANH, ERF, ERFC, EXP2, CBRT
+
+cdef dict FURTHER = {
+    math.log1p: LOG1P, math.expm1: EXPM1, math.log2: LOG2, math.log10: LOG10, math.sinh: SINH, math.cosh: COSH,
+    math.asin: ASIN, math.acos: ACOS, math.asinh: ASINH, math.acosh: ACOSH, math.atanh: ATANH, math.erf: ERF,
+    math.erfc: ERFC, math.exp2: EXP2, math.cbrt: CBRT
+}
+cdef double LN2 = math.log(2), LN10 = math.log(10), TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+
+
+cdef bint further_slope_of(int which, double v, double w, double* slope, double* curvature) noexcept:
+    """The slope of a function in `FURTHER`, whose value at v is w, and its derivative; False where they are not finite."""
+    cdef double s, c
+    if which == LOG1P:
+        s = 1.0 / (1.0 + v)
+        c = -s * s
+    elif which == EXPM1:
+        s = c = exp(v)
+    elif which == EXP2:
+        s = w * LN2
+        c = s * LN2
+    elif which == LOG2 or which == LOG10:
+        s = 1.0 / (LN2 if which == LOG2 else LN10) / v
+        c = -s / v
+    elif which == SINH:
+        s, c = cosh(v), w
+    elif which == COSH:
+        s, c = sinh(v), w
+    elif which == ASIN or which == ACOS:
+        s = 1.0 / sqrt((1.0 - v) * (1.0 + v))
+        c = v * s * s * s
+        if which == ACOS:
+            s, c = -s, -c
+    elif which == ASINH:
+        s = 1.0 / cosh(w)
+        c = -(v * s) * s * s
+    elif which == ACOSH:
+        s = 1.0 / (sqrt(v - 1.0) * sqrt(v + 1.0))
+        c = -(v * s) * s * s
+    elif which == ATANH:
+        s = 1.0 / ((1.0 - v) * (1.0 + v))
+        c = 2.0 * v * s * s
+    elif which == CBRT:
+        s = 1.0 / (3.0 * w * w)
+        c = -2.0 * s / (3.0 * v)
+    else:
+        s = (TWO_OVER_ROOT_PI if which == ERF else -TWO_OVER_ROOT_PI) * exp(-v * v)
+        c = -2.0 * v * s
+    slope[0], curvature[0] = s, c
+    return isfinite(s) and isfinite(c)
+
+
 cdef class Later:
     """What is called instead of a function that has a rule, made when it is called for the first time."""
 
@@ -95,13 +149,14 @@ cdef class ScalarRule:
 
     cdef Arithmetic arithmetic
     cdef object f, partial, m, general
-    cdef int known
+    cdef int known, further
 
     def __init__(self, arithmetic, f, partial, m, general):
         self.arithmetic = arithmetic
         self.f, self.partial, self.m, self.general = f, partial, m, general
         own = not callable(partial) or getattr(partial, "__module__", None) == "plaingrad.rules.elementwise"
         self.known = SLOPES.get(f, 0) if own else 0
+        self.further = FURTHER.get(f, 0) if own else 0
 
     def call(self, x, other=MISSING):
         """f(x)."""
@@ -132,7 +187,12 @@ cdef class ScalarRule:
 
     cdef object inside(self, object x):
         """f(x) where a forward level is around this one."""
-        cdef double v = PyFloat_AS_DOUBLE(x), w, slope = 0.0
+        cdef double v = PyFloat_AS_DOUBLE(x), w, slope = 0.0, curvature = 0.0
+        if self.further:
+            z = self.f(x)
+            if further_slope_of(self.further, v, PyFloat_AS_DOUBLE(z), &slope, &curvature):
+                self.arithmetic._along_both(z, x, slope, curvature)
+                return z
         if self.known:
             z = self.f(x)
             w = PyFloat_AS_DOUBLE(z)
@@ -212,8 +272,57 @@ cdef class PairRule:
         return self.general(*args)
 
 
+cdef bint has_two_slopes(object f, object rule) except -1:
+    """Whether `f` is a function of `math` of two numbers, with a row of plaingrad's own."""
+    return (
+        rule.kind == "scalar" and PyCFunction_CheckExact(f) and f.__module__ == "math" and len(rule.partials) == 2
+        and f is not math.log
+    )
+
+
+cdef class SlopesRule(PairRule):
+    """A function of `math` of two floats with slopes partial(m, x, y, z), or constant ones."""
+
+    cdef object first, second
+
+    def __init__(self, arithmetic, f, partials, general):
+        super().__init__(arithmetic, f, general)
+        self.first, self.second = partials
+
+    def call(self, *args):
+        """f(a, b)."""
+        cdef Arithmetic m = self.arithmetic
+        if m.outer is not None or len(args) != 2:
+            return self.general(*args)
+        a, b = args[0], args[1]
+        if not (PyFloat_CheckExact(a) or PyLong_CheckExact(a)) or not (PyFloat_CheckExact(b) or PyLong_CheckExact(b)):
+            return self.general(*args)
+        if m.table.find(<PyObject*> a) == NULL and m.table.find(<PyObject*> b) == NULL:
+            return self.general(*args) if m.truncated or m.level.texts else self.f(a, b)
+        z = self.f(a, b)
+        if not PyFloat_CheckExact(z):
+            return self.general(*args)
+        da = self._slope(self.first, a, b, z)
+        db = self._slope(self.second, a, b, z)
+        if not is_real(da) or not is_real(db):
+            return self.general(*args)
+        m._note_pair(z, a, b, real(da), real(db))
+        return z
+
+    cdef object _slope(self, object partial, object a, object b, object z):
+        """The slope in an argument: 0 where it does not move."""
+        if self.arithmetic.table.find(<PyObject*> (a if partial is self.first else b)) == NULL:
+            return 0.0
+        return partial(math, a, b, z) if callable(partial) else partial
+
+
+# What is summed as a list of the same references: of an iterator nothing is left then, a container stays.
+cdef frozenset SUMMED_ITERATORS = frozenset((GeneratorType, map, filter, itertools.chain, itertools.islice))
+cdef frozenset SUMMED_CONTAINERS = frozenset((collections.deque, type({}.values()), type({}.keys()), set, frozenset))
+
+
 cdef class SumRule:
-    """`sum` of a list or tuple of floats and ints; other arguments go the general way."""
+    """`sum` of floats and ints in a container or from an iterator; other arguments go the general way."""
 
     cdef Arithmetic arithmetic
     cdef object general
@@ -225,8 +334,11 @@ cdef class SumRule:
     def call(self, values, start=MISSING):
         """sum(values)."""
         cdef bint plain = start is MISSING or is_real(start)
-        if plain and (type(values) is GeneratorType or type(values) is map):
-            values = list(self.arithmetic.level.iterable(values))
+        given = values
+        if plain and is_in(SUMMED_ITERATORS, type(values)):
+            given = values = list(self.arithmetic.level.iterable(values))
+        elif plain and is_in(SUMMED_CONTAINERS, type(values)):
+            values = list(values)
         if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
             for x in values:
                 if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
@@ -240,4 +352,4 @@ cdef class SumRule:
                 if PyFloat_CheckExact(z) or type(z) is NUMBER64:
                     self.arithmetic._note_sum(z, values)
                 return z
-        return self.general(values) if start is MISSING else self.general(values, start)
+        return self.general(given) if start is MISSING else self.general(given, start)

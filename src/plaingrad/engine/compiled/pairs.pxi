@@ -161,6 +161,67 @@ cdef class PairRecorder(ArrayRecorder):
         self._push_moving(i, a, partial, moves)
         return z
 
+    cdef object _composed(self, object re, object im):
+        cdef int64_t i, j
+        z = self.outer._composed(re, im)
+        if z is None:
+            return None
+        i, j = self._index_of(re), self._index_of(im)
+        if i >= 0 or j >= 0:
+            self._file_complex(z)
+            if i >= 0:
+                self._push_complex(i, re, 1.0)
+            if j >= 0:
+                self._push_complex(j, im, PyComplex_FromDoubles(0.0, 1.0))
+        return z
+
+    cdef object _part(self, object x, object name):
+        cdef int64_t i
+        cdef bint is_real_part = name == "real"
+        if not self.own_numbers or not (is_real_part or name == "imag"):
+            return None
+        i = self._index_of(x)
+        if i < 0:
+            return self.outer._part(x, name)
+        z = self.outer._part(x, name)
+        if z is None:
+            z = PyFloat_FromDouble(PyComplex_RealAsDouble(x) if is_real_part else PyComplex_ImagAsDouble(x))
+        return self._of_complex(z, i, 1.0 if is_real_part else PyComplex_FromDoubles(0.0, 1.0))
+
+    cdef object _absolute(self, object x):
+        cdef int64_t i
+        cdef double w, w_dot, re, im
+        if not self.own_numbers:
+            return None
+        i = self._index_of(x)
+        z = self.outer._absolute(x)
+        if i < 0:
+            return z
+        if z is None:
+            z = abs(x)
+            w = PyFloat_AS_DOUBLE(z)
+            if not isfinite(w) or w < 1e-300:
+                return None
+        w = PyFloat_AS_DOUBLE(z)
+        re, im = PyComplex_RealAsDouble(x) / w, PyComplex_ImagAsDouble(x) / w
+        partial = PyComplex_FromDoubles(re, im)
+        x_dot = self.outer._complex_dot(x)
+        if x_dot is not None:  # of x / |x|
+            w_dot = re * real_part(x_dot) + im * imaginary_part(x_dot)
+            self.outer._file_complex(
+                partial, PyComplex_FromDoubles((real_part(x_dot) - re * w_dot) / w, (imaginary_part(x_dot) - im * w_dot) / w)
+            )
+        return self._of_complex(z, i, partial)
+
+    cdef object _of_complex(self, object z, int64_t i, object partial):
+        """File z, a real function of complex number `i`; z_bar times `partial` is the cotangent of that."""
+        cdef Place* at
+        self._make_room()
+        at = self._filed(z)
+        at.index = self.n
+        self.tape._push_object(at.index, i, partial)
+        return z
+
     cdef int _push_moving(self, int64_t i, object x, object partial, object moves) except -1:
         """As `_push_complex`, of a partial derivative with a tangent at the level around; None for zero."""
         if moves is None:

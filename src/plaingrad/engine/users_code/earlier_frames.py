@@ -77,13 +77,20 @@ def is_own_frame(frame: Any) -> bool:
     return frame is None or frame.f_globals.get("__name__", "").startswith("plaingrad.")
 
 
+def is_rewritten_generator(it: Any) -> bool:
+    """Whether `it` is a generator whose own code runs rewritten."""
+    return type(it) is GeneratorType and is_rewritten(it.gi_code)
+
+
 def is_foreign(it: Any) -> bool:
     """Whether iterator `it` may run Python code that is not rewritten."""
-    return next(_parts(it), None) is not None
+    return not is_rewritten_generator(it) and next(_parts(it), None) is not None
 
 
 def check(level: Level, it: Any) -> None:
     """Refuse iterator `it` if foreign code in it can see an active value."""
+    if is_rewritten_generator(it):
+        return
     parts = list(_parts(it))
     items = _data_behind(it) if parts and is_iterator(type(it)) else []
     for part in parts:
