@@ -10,6 +10,8 @@ TOLD = {
     "divided": lambda a, b: SEEN.append(("divided", a, b)),
     "prep": lambda f: (SEEN.append(f), f)[1],
     "method": lambda o, name: (SEEN.append((o, name)), o)[1],
+    "attribute": lambda o, name: (SEEN.append((o, name)), getattr(o, name))[1],
+    "operands": lambda *parts: SEEN.append(parts),
 }
 
 

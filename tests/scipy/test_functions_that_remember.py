@@ -1,7 +1,9 @@
 """Functions that keep something from call to call, given to solvers: memos have their derivatives, histories refuse, and
 what is kept is in the end what a plain call keeps."""
 
+import collections
 import functools
+import types
 
 import numpy as np
 import plaingrad
@@ -75,7 +77,112 @@ def in_module(p):
     return lambda: MEMO.setdefault("square", p * p)
 
 
-MEMOS = [in_dictionary, in_object, in_property, in_cell, in_array, in_module]
+def in_slot(p):
+    class Square:
+        __slots__ = ("found",)
+
+        def __call__(self):
+            if not hasattr(self, "found"):
+                self.found = p * p
+            return self.found
+
+    return Square()
+
+
+def in_attribute_of_function(p):
+    def square():
+        if not hasattr(square, "found"):
+            square.found = p * p
+        return square.found
+
+    return square
+
+
+def by_factory(p):
+    kept = collections.defaultdict(lambda: p * p)
+    return lambda: kept["square"]
+
+
+def by_missing(p):
+    class Squares(dict):
+        def __missing__(self, key):
+            self[key] = found = p * p
+            return found
+
+    kept = Squares()
+    return lambda: kept["square"]
+
+
+def in_array_by_out(p):
+    found = np.full(1, np.nan)
+
+    def square():
+        if np.isnan(found[0]):
+            np.multiply(p, p, out=found)
+        return found[0]
+
+    return square
+
+
+def in_array_of_objects(p):
+    found = np.array([None], object)
+
+    def square():
+        if found[0] is None:
+            found[0] = p * p
+        return found[0]
+
+    return square
+
+
+def in_attribute_of_module(p):
+    module = types.ModuleType("settings")
+
+    def square():
+        if not hasattr(module, "found"):
+            module.found = p * p
+        return module.found
+
+    return square
+
+
+def by_descriptor(p):
+    class Lazy:
+        def __get__(self, o, owner=None):
+            return o.__dict__.setdefault("found", p * p)
+
+    class Square:
+        lazy = Lazy()
+
+    square = Square()
+    return lambda: square.lazy
+
+
+def by_unknown_attribute(p):
+    class Square:
+        def __getattr__(self, name):
+            self.__dict__[name] = found = p * p
+            return found
+
+    square = Square()
+    return lambda: square.found
+
+
+def by_item(p):
+    class Square:
+        def __init__(self):
+            self.kept = {}
+
+        def __getitem__(self, key):
+            return self.kept.setdefault(key, p * p)
+
+    square = Square()
+    return lambda: square["found"]
+
+
+MEMOS = [in_dictionary, in_object, in_property, in_cell, in_array, in_module, in_slot, in_attribute_of_function, by_factory,
+         by_missing, in_array_by_out, in_array_of_objects, in_attribute_of_module, by_descriptor, by_unknown_attribute,
+         by_item]  # fmt: skip
 COLD = {"rtol": 1e-9, "atol": 1e-11}
 SOLVERS = {  # with a square, and the same of p in closed form, with its derivative
     "brentq": (lambda square: optimize.brentq(lambda x: x**3 - square(), 0, 9, xtol=1e-14), lambda p: 2 / 3 * p ** (-1 / 3)),
@@ -102,6 +209,20 @@ def test_a_memo_that_a_solver_fills_has_its_derivative(solver, memo):
     if solver in ("brentq", "quad"):
         second = (slope(0.8 + 1e-5) - slope(0.8 - 1e-5)) / 2e-5
         assert plaingrad.grad(plaingrad.grad(f))(0.8) == pytest.approx(second, rel=1e-6)
+
+
+def test_items_of_a_generator_are_refused_if_it_holds_what_varies():
+    def f(p, q):
+        def going():
+            while True:
+                yield q * q
+
+        squares = going()
+        return optimize.brentq(lambda x: x**3 - next(squares) * p, 0, 9)
+
+    with pytest.raises(plaingrad.MissingRuleError, match="generator"):
+        plaingrad.grad(f, 1)(1.0, 0.8)
+    assert plaingrad.grad(f)(1.0, 0.8) == pytest.approx(0.8 ** (2 / 3) / 3, rel=1e-8)
 
 
 def test_two_solvers_and_the_program_share_a_memo():

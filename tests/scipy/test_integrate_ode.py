@@ -216,3 +216,18 @@ def test_a_right_hand_side_that_returns_the_same_array_each_time():
         return si.solve_ivp(falls, (0, 1), [1.0], method="LSODA", rtol=1e-9, atol=1e-12).y[0, -1]
 
     np.testing.assert_allclose(plaingrad.grad(last)(2.0), -np.exp(-2.0), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", ["RK23", "RK45", "DOP853"])
+def test_steps_that_cross_a_jump_at_a_constant_time(method):
+    """y' = p until 0.83, then 0.3 p - y / 2: step lengths move with p, and must not count where the slope jumps."""
+
+    def rate(t, y, p):
+        return [p] if t < 0.83 else [0.3 * p - 0.5 * y[0]]
+
+    def f(p):
+        return si.solve_ivp(rate, (0, 2), [0.2], method=method, args=(p,), rtol=1e-6, atol=1e-8).y[0, -1]
+
+    decay = np.exp(-0.5 * 1.17)
+    assert plaingrad.grad(f)(0.7) == pytest.approx(0.83 * decay + 0.6 * (1 - decay), rel=1e-4)
+    assert plaingrad.jvp(f, (0.7,), (1.0,))[1] == pytest.approx(0.83 * decay + 0.6 * (1 - decay), rel=1e-4)

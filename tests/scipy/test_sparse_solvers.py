@@ -163,3 +163,17 @@ def test_least_squares_that_are_not_determined_are_refused():
         plaingrad.grad(lambda b: linalg.lsqr(a, b)[0].sum())(np.arange(4.0))
     with pytest.raises(plaingrad.MissingRuleError, match="result of `scipy.sparse.linalg.lsmr`"):
         plaingrad.grad(lambda b: linalg.lsmr(np.eye(4), b)[7])(np.arange(4.0))
+
+
+@pytest.mark.parametrize("name", ["gmres", "bicgstab", "gcrotmk", "cg"])
+def test_a_tolerance_of_the_program_holds_for_cotangents_and_tangents_of_any_size(name):
+    """`atol` is for the right-hand side that the program has: below it, no derivative is taken to be zero."""
+    diagonals = [np.full(19, -1.0), np.full(20, 3.0), np.full(19, -1.0)]
+
+    def total(p, scale):
+        a = sparse.diags(diagonals, [-1, 0, 1], format="csr") + p * sparse.eye(20, format="csr")
+        return scale * getattr(linalg, name)(a, np.ones(20), atol=1e-7)[0].sum()
+
+    expected = plaingrad.grad(total)(0.7, 1.0)
+    assert plaingrad.grad(total)(0.7, 1e-12) == pytest.approx(1e-12 * expected, rel=1e-5)
+    assert plaingrad.jvp(lambda p: total(p, 1.0), (0.7,), (1e-12,))[1] == pytest.approx(1e-12 * expected, rel=1e-5)

@@ -14,15 +14,16 @@ STORES = frozenset(
 DISPLAYS = ("BUILD_", "LIST_", "SET_", "DICT_")
 #: Methods and functions that change what they are called with, or the world.
 MUTATORS = frozenset(
-    "append appendleft add clear discard extend extendleft insert update setdefault pop popitem popleft remove reverse "
-    "sort write writelines put push send throw fill itemset setflags resize print input open next setattr delattr exec "
-    "eval heappush heappop __setitem__ __setattr__ __iadd__ __next__ __delitem__ cache_clear seed shuffle".split()
+    "append appendleft add clear discard extend extendleft insert update setdefault pop popitem popleft remove "
+    "reverse sort write writelines put push send throw fill itemset setflags resize print input open next setattr "
+    "delattr exec eval copyto place putmask fill_diagonal heappush heappop __setitem__ __setattr__ __iadd__ __next__ "
+    "__delitem__ cache_clear seed shuffle".split()
 )
 
 
 def has_effects(code: CodeType) -> bool:
     """Whether `code` stores into attributes, items, globals or variables of a function around it, extends something in
-    place, or names a mutator; of functions made inside, too."""
+    place, names a mutator, or says `out=`; of functions made inside, too."""
     if not MUTATORS.isdisjoint(code.co_names):
         return True
     version, free = facts(), code.co_freevars
@@ -35,6 +36,8 @@ def has_effects(code: CodeType) -> bool:
         if name == "BINARY_OP" and before.startswith(DISPLAYS) and version.arithmetic[arg] in IN_PLACE:
             return True
         before = name
+    if any(type(const) is tuple and "out" in const for const in code.co_consts):  # a keyword
+        return True
     return any(has_effects(const) for const in code.co_consts if isinstance(const, CodeType))
 
 

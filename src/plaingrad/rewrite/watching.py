@@ -19,7 +19,14 @@ from plaingrad.rewrite.transform import INLINE, KEEP, Rewriting
 #: What becomes of the instructions that do not stay as they are.
 ACTIONS = {
     "COMPARE_OP": ("compared",),
-    "BINARY_OP": ("divided",),
+    "BINARY_OP": ("operated",),
+    "BINARY_SUBSCR": ("operands", 2),
+    "CONTAINS_OP": ("operands", 2),
+    "GET_ITER": ("operands", 1),
+    "UNARY_NEGATIVE": ("operands", 1),
+    "UNARY_NOT": ("operands", 1),
+    "TO_BOOL": ("operands", 1),
+    **{name: ("operands", 1) for name in JUMPS if name.endswith(("IF_TRUE", "IF_FALSE", "OR_POP"))},
     "CALL": ("call",),
     "CALL_KW": ("call",),
     "CALL_FUNCTION_EX": ("call_function_ex",),
@@ -49,8 +56,6 @@ class Watching(Rewriting):
     def made_of(self, i: int) -> bytes | None:
         """The instruction itself, if it is not one of those above and no jump."""
         name, arg = self.instructions[i]
-        if name == "LOAD_ATTR" and not (self.version.method_bit and arg & 1):
-            return encoded(name, arg)
         return None if name in ACTIONS or name in JUMPS else encoded(name, arg)
 
     def action(self, name: str) -> tuple[str, ...]:
@@ -61,12 +66,18 @@ class Watching(Rewriting):
         """Push a function that is called."""
         self.const(self.told[name])
 
-    def load_attr(self, i: int) -> None:
+    def load_method(self, i: int) -> None:
         """Load a method, of what is said to have it."""
         self.hook("method", 1, self.code.co_names[self.instructions[i][1] >> self.version.method_bit])
         self.keep(i)
 
-    load_method = load_attr
+    def load_attr(self, i: int) -> None:
+        """Load a method, or ask for an attribute."""
+        arg = self.instructions[i][1]
+        if self.version.method_bit and arg & 1:
+            self.load_method(i)
+        else:
+            self.hook("attribute", 1, self.code.co_names[arg >> self.version.method_bit])
 
     def call_function_ex(self, i: int) -> None:
         """Ask for the function below the tuple and the dictionary of its arguments."""
@@ -74,12 +85,12 @@ class Watching(Rewriting):
         self.hook_at("prep", 2 + above + (not self.version.null_first))
         self.keep(i)
 
-    def tell(self, name: str) -> None:
-        """Call a function with the two operands at the top, which stay there."""
-        self.emit("COPY", 2)
-        self.emit("COPY", 2)
-        self.put_below(name, 2)
-        self.parts.append(call_above(2, self.version.precall))
+    def tell(self, name: str, operands: int = 2) -> None:
+        """Call a function with the operands at the top, which stay there."""
+        for _ in range(operands):
+            self.emit("COPY", operands)
+        self.put_below(name, operands)
+        self.parts.append(call_above(operands, self.version.precall))
         self.emit("POP_TOP")
 
     def compared(self, i: int) -> None:
@@ -87,16 +98,22 @@ class Watching(Rewriting):
         self.tell("compared")
         self.keep(i)
 
-    def divided(self, i: int) -> None:
-        """Tell of the operands of a division that leaves a remainder."""
-        if self.version.arithmetic[self.instructions[i][1]] in WHOLE:
-            self.tell("divided")
+    def operands(self, i: int, count: int) -> None:
+        """Tell of operands, whose class may do as it likes."""
+        self.tell("operands", count)
+        self.keep(i)
+
+    def operated(self, i: int) -> None:
+        """Tell of the operands of an operator, and of a division that leaves a remainder."""
+        whole = self.version.arithmetic[self.instructions[i][1]] in WHOLE
+        self.tell("divided" if whole else "operands")
         self.keep(i)
 
 
 def watching(code: CodeType, told: dict[str, Any]) -> CodeType:
     """`code` that calls told["compared"](a, b) before it compares a with b, told["divided"](a, b) before a // b and
-    a % b; instead of a function f told["prep"](f), and the method of told["method"](o, name) instead of o's."""
+    a % b, told["operands"](...) before other operators and before it asks whether something is true; and instead of a
+    function f told["prep"](f), of o's method that of told["method"](o, name), of o.name told["attribute"](o, name)."""
     known = _MADE.get(id(code))
     if known is not None and known[0]() is code and known[1] is told:
         return known[2]
@@ -112,9 +129,9 @@ def watching_function(f: FunctionType, told: dict[str, Any]) -> FunctionType:
     return new
 
 
-def forget(key: int, _: Any) -> None:
-    """The code at a key is gone."""
-    _MADE.pop(key, None)
+def forget(key: int, _: Any, made: dict[int, Any] = _MADE) -> None:
+    """The code at a key is gone, perhaps as the interpreter ends."""
+    made.pop(key, None)
 
 
 __all__ = ["watching", "watching_function"]

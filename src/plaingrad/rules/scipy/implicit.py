@@ -32,8 +32,7 @@ _rules: list[Rule] = []
 
 def source_of(f: Any) -> str:
     """Where a rule is."""
-    code = f.__code__
-    return f"{code.co_filename}:{code.co_firstlineno}"
+    return f"{f.__code__.co_filename}:{f.__code__.co_firstlineno}"
 
 
 class Rules:
@@ -85,7 +84,8 @@ def refusing(function: Any, why: str) -> Callable[..., Any]:
 
 def refuse(function: Any, why: str) -> NoReturn:
     """Raise what says why a call of `function` has no derivative."""
-    module = ".".join(str(getattr(function, "__module__", None) or "scipy").split(".")[:2])  # f2py's have none
+    module = getattr(function, "__module__", None) or "scipy"  # f2py's have none
+    module = ".".join(str(module).split(".")[:2])
     name = str(getattr(function, "__name__", None) or "a function of FITPACK's").removeprefix("function ")
     raise MissingRuleError(
         f"`{module}.{name}` {derivatives.where()}, has no derivative here: {why}.\n"
@@ -259,10 +259,11 @@ def by_name(function: Any, definition: Any) -> Any:
     parameters = Parameters(signature(function))
 
     def defined(*args: Any, **kwargs: Any) -> Any:
-        token = derivatives.PASSING_CACHES.set(
-            True
-        )  # the solver fills those of functions that it is given, and inside
+        # the solver fills those of functions that it is given, and inside
+        token = derivatives.PASSING_CACHES.set(True)
         kept = remembered.reached(function, args, kwargs)
+        if kept is not None and kept.frames and is_active(kept.frames):
+            refuse(function, "a function of its takes items from a generator, whose state is not put back")
         keeping = start_keeping(kept)
         try:
             z = definition(function, (args, kwargs), bound(parameters, args, kwargs))

@@ -8,10 +8,21 @@ own run has left it, with those numbers where they are equal; other numbers refu
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+import sys
+from collections import OrderedDict, defaultdict, deque
 from contextvars import ContextVar
 from functools import cached_property, partial
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    AsyncGeneratorType,
+    CellType,
+    CodeType,
+    CoroutineType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -20,8 +31,10 @@ from plaingrad.rules import derivatives
 
 LIBRARIES = ("numpy", "scipy", "numba", "plaingrad", "builtins")
 ATOMS = frozenset(
-    (float, int, bool, str, bytes, complex, type(None), np.float64, np.int64, ModuleType, CodeType)
+    (float, int, bool, str, bytes, complex, type(None), np.float64, np.int64, CodeType)
 )
+#: Special methods that operators enter, but which keep nothing that outlives the call by themselves.
+MAKERS = frozenset("__init__ __new__ __post_init__ __set_name__ __init_subclass__ __class_getitem__ __repr__ __str__".split())
 MOST = 50_000  # objects that are looked at
 EMPTY = object()  # what a cell without contents has
 LACKING = object()
@@ -35,13 +48,14 @@ class Kept:
         function: the solver.
         holders: containers, objects, classes, cells and scopes.
         arrays: writable arrays.
+        frames: what generators hold, whose state cannot be put back.
         before: for each holder its contents before the solver.
         first: contents of the arrays in the first run; None before it.
         left: for each holder its contents after the solver's run, and those of arrays; None before it.
     """
 
-    def __init__(self, function: Any, holders: list[Any], arrays: list[Any]) -> None:
-        self.function, self.holders, self.arrays = function, holders, arrays
+    def __init__(self, function: Any, holders: list[Any], arrays: list[Any], frames: list[Any]) -> None:
+        self.function, self.holders, self.arrays, self.frames = function, holders, arrays, frames
         self.before = [contents_of(holder) for holder in holders]
         self.first: list[Any] | None = None
         self.left: tuple[list[Any], list[Any]] | None = None
@@ -51,10 +65,10 @@ KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
 
 
 class Scope:
-    """The globals that a function names, as a holder."""
+    """The globals that a function names, or attributes of a module that functions name, as a holder."""
 
-    def __init__(self, scope: dict[str, Any], names: frozenset[str]) -> None:
-        self.scope, self.names = scope, [name for name in names if name in scope]
+    def __init__(self, scope: dict[str, Any], names: Any) -> None:
+        self.scope, self.names = scope, names
 
 
 # -- what is reached ---------------------------------------------------------------------------------------------------
@@ -82,12 +96,13 @@ class Walk:
         self.stack: list[Any] = []
         self.holders: list[Any] = []
         self.arrays: list[Any] = []
+        self.frames: list[Any] = []
         self.classes: list[type] = []
         self.names: set[str] = set()
         self.changes = False
 
     def run(self, roots: list[Any]) -> None:
-        """Go on until nothing new is found; methods count if their names are used."""
+        """Go on until nothing new is found; methods count if their names are used, or if operators enter them."""
         self.stack.extend(roots)
         while self.stack:
             while self.stack and len(self.seen) < MOST:
@@ -101,10 +116,11 @@ class Walk:
         """Functions of a class that may be called, which were not seen yet."""
         found = []
         for name, f in vars(cls).items():
-            if name in self.names or name == "__call__":
+            if name in self.names or (name.startswith("__") and name not in MAKERS):
                 self.changes |= type(f) is cached_property
+                is_descriptor = hasattr(type(f), "__get__") and not is_of_library(type(f))
                 f = f.fget if type(f) is property else getattr(f, "func", getattr(f, "__func__", f))
-                if type(f) is FunctionType and id(f) not in self.seen:
+                if (type(f) is FunctionType or is_descriptor) and id(f) not in self.seen:
                     found.append(f)
         return found
 
@@ -120,8 +136,13 @@ class Walk:
         elif t is partial:
             self.stack += [o.func, *o.args, *o.keywords.values()]
         elif isinstance(o, np.ndarray):
-            if o.dtype.kind in "fciub" and o.flags.writeable:
-                self.arrays.append(o)
+            self.visit_array(o)
+        elif t is ModuleType:
+            if is_of_program(o):
+                self.holders.append(Scope(vars(o), self.names))
+                self.stack += [vars(o)[name] for name in self.names if name in vars(o)]
+        elif t in (GeneratorType, CoroutineType, AsyncGeneratorType):
+            self.visit_generator(o)
         elif isinstance(o, type):
             if not is_of_library(o):
                 self.holders.append(o)
@@ -131,10 +152,29 @@ class Walk:
         else:
             self.visit_holder(o, t)
 
+    def visit_array(self, o: Any) -> None:
+        """The same of an array."""
+        if o.flags.writeable and o.dtype.kind in "fciub":
+            self.arrays.append(o)
+        elif o.dtype.kind == "O" and o.size <= MOST:
+            self.holders.append(o)
+            self.stack += o.ravel().tolist()
+
+    def visit_generator(self, o: Any) -> None:
+        """What it holds between two items."""
+        frame = getattr(o, "gi_frame", None)
+        if frame is not None:
+            self.changes = True
+            self.frames += frame.f_locals.values()
+            self.stack += frame.f_locals.values()
+
     def visit_holder(self, o: Any, t: type) -> None:
         """The same of containers and objects."""
+        if isinstance(o, dict) and (isinstance(o, defaultdict) or hasattr(t, "__missing__")):
+            self.changes = True
+            self.stack.append(getattr(o, "default_factory", None))
         wrapped = getattr(o, "__wrapped__", None) if not hasattr(o, "__dict__") or callable(o) else None
-        if isinstance(o, (dict, list, set, deque)) or (hasattr(o, "__dict__") and not is_of_library(t)):
+        if isinstance(o, (dict, list, set, deque)) or (not is_of_library(t) and (hasattr(o, "__dict__") or slots_of(t))):
             self.holders.append(o)
             held = list(contents_of(o).values())
             self.stack += held if len(held) < 64 or not ATOMS.issuperset(map(type, held)) else ()
@@ -154,13 +194,16 @@ class Walk:
         changes, names = facts_of(f.__code__)
         self.changes |= changes
         self.names |= names
+        if changes:
+            self.holders.append(f.__dict__)
+        self.stack += f.__dict__.values()
         self.stack += f.__closure__ or ()
         self.stack += f.__defaults__ or ()
         self.stack += (f.__kwdefaults__ or {}).values()
         scope = Scope(f.__globals__, names)
         if changes:
             self.holders.append(scope)
-        self.stack += [scope.scope[name] for name in scope.names]
+        self.stack += [scope.scope[name] for name in names if name in scope.scope]
 
 
 def is_of_library(cls: type) -> bool:
@@ -168,11 +211,24 @@ def is_of_library(cls: type) -> bool:
     return str(cls.__module__).startswith(LIBRARIES)
 
 
+def is_of_program(module: ModuleType) -> bool:
+    """Whether a module is no library's."""
+    name, file = str(module.__name__), str(getattr(module, "__file__", None))
+    is_library = name.startswith(LIBRARIES) or name.partition(".")[0] in sys.stdlib_module_names
+    return not is_library and "site-packages" not in file
+
+
+def slots_of(cls: type) -> list[MemberDescriptorType]:
+    """The slots of instances of a class of the program."""
+    found = [x for base in cls.__mro__[:-1] if not is_of_library(base) for x in vars(base).values()]
+    return [x for x in found if type(x) is MemberDescriptorType]
+
+
 def reached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None:
     """What functions among the arguments of a solver may change; None if nothing."""
     walk = Walk()
     walk.run([x for x in (*args, *kwargs.values()) if not isinstance(x, np.ndarray)])
-    return Kept(function, walk.holders, walk.arrays) if walk.changes else None
+    return Kept(function, walk.holders, walk.arrays, walk.frames) if walk.changes else None
 
 
 # -- contents ----------------------------------------------------------------------------------------------------------
@@ -193,7 +249,20 @@ def contents_of(holder: Any) -> dict[Any, Any]:
             return {"contents": holder.cell_contents}
         except ValueError:
             return {"contents": EMPTY}
-    return dict(vars(holder))
+    if isinstance(holder, np.ndarray):
+        return dict(enumerate(holder.ravel().tolist()))
+    return {**getattr(holder, "__dict__", {}), **slots_filled(holder)}
+
+
+def slots_filled(o: Any) -> dict[Any, Any]:
+    """What the slots of an object hold, by slot."""
+    found = {}
+    for slot in slots_of(type(o)) if not isinstance(o, type) else ():
+        try:
+            found[slot] = slot.__get__(o)
+        except AttributeError:
+            pass
+    return found
 
 
 def put_back(holder: Any, old: dict[Any, Any]) -> None:
@@ -210,7 +279,11 @@ def put_back(holder: Any, old: dict[Any, Any]) -> None:
         holder.clear()
         (holder.update if isinstance(holder, set) else holder.extend)(old.values())
     elif isinstance(holder, Scope):
+        for name in contents_of(holder).keys() - old.keys():
+            del holder.scope[name]
         holder.scope.update(old)
+    elif isinstance(holder, np.ndarray):
+        holder.flat = np.fromiter(old.values(), object, len(old))
     elif isinstance(holder, CellType):
         put_into_cell(holder, old["contents"])
     else:
@@ -227,7 +300,7 @@ def put_into_cell(cell: Any, value: Any) -> None:
 
 def put_attributes(o: Any, old: dict[str, Any]) -> None:
     """Attributes of an object or a class, without what the program does when they are set."""
-    now = dict(vars(o))
+    now = contents_of(o)
     if isinstance(o, type):
         for name in now.keys() - old.keys():
             type.__delattr__(o, name)
@@ -235,8 +308,15 @@ def put_attributes(o: Any, old: dict[str, Any]) -> None:
             type.__setattr__(o, name, old[name])
     else:
         for name in now.keys() - old.keys():
-            del vars(o)[name]
-        vars(o).update(old)
+            if isinstance(name, str):
+                del vars(o)[name]
+            else:
+                name.__delete__(o)
+        for name, x in old.items():
+            if isinstance(name, str):
+                vars(o)[name] = x
+            else:
+                name.__set__(o, x)
 
 
 def is_same_contents(a: dict[Any, Any], b: dict[Any, Any]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 from scipy import integrate
 
+from plaingrad.rule_data import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import (
     Rules,
@@ -16,6 +18,7 @@ from plaingrad.rules.scipy.implicit import (
     carrying,
     each_solved,
     fresh,
+    helpers,
     is_active,
     mover,
     number,
@@ -23,6 +26,7 @@ from plaingrad.rules.scipy.implicit import (
     outside,
     plainly,
     refuse,
+    source_of,
     without_rule,
 )
 from plaingrad.rules.scipy.integrate.jumps import is_nested
@@ -35,9 +39,46 @@ BY_STEPS = ("RK23", "RK45", "DOP853")
 FEW = 40  # unknowns: bends of a right-hand side are looked for in solutions that would be followed by steps
 GRID = 4096  # the finest panels on which a solution by `odeint` is looked at, of its whole time
 TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
+ENTERED: list[Any] = []
+
+
+def first_step_of(cls: Any) -> Any:
+    """The function by which SciPy chooses the first step of a method; None where it is not known."""
+    return getattr(sys.modules[cls.__module__], "select_initial_step", None)
+
+
 
 
 stepwise = without_rule(integrate.solve_ivp)
+
+
+# -- steps are as long as they are -------------------------------------------------------------------------------------
+
+
+def constant_error(function: Any) -> None:
+    """Enter a method that measures the error of a step: how long the next is depends on the inputs, but has no
+    derivative. Where the right-hand side jumps, that of the error is as large as the jump, however small the error."""
+
+    def body(order: int, *args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    helpers(Rule(function, "outside", definition=body, source=source_of(constant_error)))
+
+
+for solver_class in (integrate.RK23, integrate.RK45, integrate.DOP853):
+    for base in solver_class.__mro__:
+        if "_estimate_error_norm" in vars(base) and vars(base)["_estimate_error_norm"] not in ENTERED:
+            ENTERED.append(vars(base)["_estimate_error_norm"])
+            constant_error(ENTERED[-1])
+
+first_step = first_step_of(integrate.RK45)
+if first_step is not None:
+    measured = without_rule(first_step)
+
+    @RULES.defined(first_step)
+    def constant_first_step(function: Any, call: Any, given: dict[str, Any]) -> Any:
+        """The length of the first step, which is tried at this level: the right-hand side may remember."""
+        return fresh(measured(*call[0], **call[1]))
 
 
 class Curve(integrate.OdeSolution):

@@ -29,8 +29,9 @@ from plaingrad.rules.scipy.implicit import (
     source_of,
     stepped,
 )
+from plaingrad.rules.scipy.integrate.following import comparisons
 from plaingrad.rules.scipy.integrate.nodes import NODES, way_between
-from plaingrad.rules.scipy.integrate.told import Reason, comparisons, gap_of, pattern, undecided, why
+from plaingrad.rules.scipy.integrate.told import Reason, deciding, gap_of, is_unknown, pattern, why
 
 SMALL = 1e-7  # a jump that is smaller, beside the largest value, is none
 LARGE = 1e2  # values beyond it, beside those at nodes, are of a pole
@@ -38,6 +39,8 @@ NOISE = 1e-5  # the same for one that no comparison explains: integrals of integ
 ROUGH = 1e-9  # of the polynomial through the values at a panel's nodes: coefficients that may come from a jump
 COEFFICIENTS = np.linalg.inv(np.polynomial.legendre.legvander(2 * NODES - 1, NODES.size - 1))  # of values at nodes
 PANELS = 12  # on which an integrand is looked at that is not that of `quad`
+STEEP = 1.3  # how much more a function changes where it may jump than on one of the sides
+HALVED = 0.8  # by how much, at the least, differences shrink from one halving to the next where there is no jump
 LAST = COEFFICIENTS[-4:]
 ENDS = np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), NODES.size - 1) @ COEFFICIENTS
 
@@ -141,8 +144,8 @@ def distance(a: float, b: float) -> float:
 
 
 def narrowed(low: float, high: float, a: Any, b: Any, of: Any, apart: Any) -> tuple[float, float]:
-    """Adjacent floats between `low` and `high`, where `of` is a and b, such that it differs there."""
-    while low < (middle := low + (high - low) / 2) < high:
+    """Adjacent floats between `low` and `high`, where `of` is a and b, such that it differs there; the first of two kinds."""
+    while (middle := low + (high - low) / 2) not in (low, high):
         m = of(middle)
         if apart(a, m) >= apart(m, b):
             high, b = middle, m
@@ -189,8 +192,9 @@ def moving(function: Any, f: Any, args: Any, found: list[tuple[float, float, Rea
 
 
 def may_move(f: Any, args: Any, low: float, high: float) -> bool:
-    """Whether anything that decides why f branches depends on the inputs."""
-    return is_active(undecided(comparisons(f, args, low), comparisons(f, args, high)))
+    """Whether what decides why f branches may depend on the inputs."""
+    reasons = deciding(comparisons(f, args, low), comparisons(f, args, high), SMALL)
+    return reasons is None or is_active(reasons)
 
 
 @plainly
@@ -247,18 +251,62 @@ def moving_jumps(function: Any, f: Any, args: Any, low: Any, high: Any, points: 
 
 @plainly
 def jumps_at_nodes(f: Any, args: Any, low: float, high: float) -> list[tuple[float, float, Reason]]:
-    """(x, the next float, which comparison is why) where f jumps, as far as it compares differently at nodes."""
+    """(x, the next float, which comparison is why) where f jumps, as far as nodes tell; none where it cannot branch."""
     low, high = min(low, high), max(low, high)
     way = way_between(low, high, None)
     t = np.sort(((np.arange(PANELS)[:, None] + NODES) / PANELS).ravel())
     x = way.points(t)[0]
     x = x[np.isfinite(x) & (x > low) & (x < high)]
-    if not x.size or not comparisons(f, args, float(x[x.size // 2])):
+    told = comparisons(f, args, float(x[x.size // 2])) if x.size else []
+    if not told:
         return []
     value = lambda place: np.asarray(f(place, *args))
     with np.errstate(all="ignore"):
         scale = float(np.max(np.abs(value(float(x[x.size // 2]))), initial=0.0)) or 1.0
         pairs = [(a - 4.0 * float(np.spacing(abs(a))), b + 4.0 * float(np.spacing(abs(b)))) for a, b in flips(f, args, x)]
-        steps = [np.max(np.abs(value(b) - value(a)), initial=0.0) for a, b in pairs]
-    jumps = [pair for pair, step in zip(pairs, steps, strict=True) if step > SMALL * scale]
-    return [(a, b, why(comparisons(f, args, a), comparisons(f, args, b))) for a, b in jumps]
+        steps = [farthest(value(a), value(b)) for a, b in pairs]
+        jumps = [pair for pair, step in zip(pairs, steps, strict=True) if step > SMALL * scale]
+        if is_unknown(told):
+            jumps = sorted({*jumps, *steps_between(x.tolist(), [value(place) for place in x.tolist()], value, SMALL * scale)})
+    found = [(a, b, why(comparisons(f, args, a), comparisons(f, args, b))) for a, b in jumps]
+    return [here for n, here in enumerate(found) if not n or here[0] - found[n - 1][1] > 4.0 * (here[1] - here[0])]
+
+
+def farthest(a: Any, b: Any) -> float:
+    """How far two values of any shape are apart; that they are not finite counts, too."""
+    if np.shape(a) != np.shape(b):
+        return math.inf
+    gap = np.abs(np.subtract(b, a))
+    return float(np.max(np.where(np.isfinite(gap), gap, np.isfinite(a) ^ np.isfinite(b)), initial=0.0))
+
+
+def steps_between(places: list[float], values: list[Any], of: Any, least: float) -> list[tuple[float, float]]:
+    """Floats side by side between which a function jumps, by more than `least`, found where values at places change by
+    more than beside: halved until the difference shrinks with the distance, as it does where there is no jump."""
+    gaps = np.array([farthest(a, b) for a, b in zip(values[:-1], values[1:], strict=True)])
+    lengths = np.abs(np.diff(places))
+    slopes = gaps / np.where(lengths > 0, lengths, np.inf)
+    found = []
+    for k in np.flatnonzero(gaps > least).tolist():
+        beside = [slopes[j] for j in (k - 2, k - 1, k + 1, k + 2) if 0 <= j < len(slopes)]
+        if slopes[k] >= STEEP * max(min(beside, default=0.0), 1e-300) or len(slopes) < 3:
+            pair = stepped_to(places[k], places[k + 1], values[k], values[k + 1], of)
+            found += [pair] if pair is not None else []
+    return found
+
+
+def stepped_to(low: float, high: float, a: Any, b: Any, of: Any) -> tuple[float, float] | None:
+    """Floats side by side between which a function jumps; None if it does not."""
+    height = farthest(a, b)
+    for k in range(1, 80):
+        middle = low + (high - low) / 2
+        if middle in (low, high):
+            return low, high
+        m = of(middle)
+        if farthest(a, m) >= farthest(m, b):
+            high, b = middle, m
+        else:
+            low, a = middle, m
+        if farthest(a, b) < height * HALVED**k:
+            return None
+    return low, high

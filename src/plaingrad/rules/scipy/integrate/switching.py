@@ -16,20 +16,12 @@ import numpy as np
 
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import carrying, each_solved, is_active, outside, plainly, refuse
-from plaingrad.rules.scipy.integrate.jumps import is_nested, narrowed
-from plaingrad.rules.scipy.integrate.told import (
-    Reason,
-    comparisons,
-    gap_of,
-    is_unknown,
-    pattern,
-    undecided,
-    why,
-)
+from plaingrad.rules.scipy.integrate.following import comparisons
+from plaingrad.rules.scipy.integrate.jumps import is_nested, narrowed, steps_between
+from plaingrad.rules.scipy.integrate.told import Reason, deciding, gap_of, is_unknown, pattern, why
 from plaingrad.rules.scipy.integrate.variational import Steps
 
 SMALL = 1e-7  # a jump that is smaller, beside the largest slope, is none
-JUMPS = 8  # places that are looked at for a jump that nothing explains
 APART = 1e-13  # how far from a switch, beside times, pieces end, so that rounding of states does not decide
 MOST = 60  # pieces of one solution
 
@@ -67,7 +59,7 @@ def switches_of(function: Any, f: Any, steps: Steps, nested: bool, closely: bool
     y = steps.at(places)
     told = lambda t, y: comparisons(f, (y,), t)
     seen = [pattern(told(float(t), row)) for t, row in zip(places, y, strict=True)]
-    heights = np.array([np.asarray(f(float(t), row)) for t, row in zip(places, y, strict=True)])
+    heights = [np.asarray(f(float(t), row)) for t, row in zip(places, y, strict=True)]
     scale = float(np.max(np.abs(heights), initial=0.0)) or 1.0
     found = unexplained(f, steps, places, heights, SMALL * scale) if is_unknown(told(float(places[0]), y[0])) else []
     for k in np.flatnonzero([a != b for a, b in zip(seen[:-1], seen[1:], strict=True)]).tolist():
@@ -88,14 +80,10 @@ def between(f: Any, steps: Steps, ends: Any, seen: Any, least: float, closely: b
     (low, end), (below, last) = ends, seen
     at = lambda t: steps.at(np.array([t]))[0]
     of = lambda t: pattern(comparisons(f, (at(t),), t))
+    unlike = lambda a, b: a != b
     sign = 1.0 if end >= low else -1.0
     while below != last and sign * low < sign * end and len(found) < MOST:
-        high = end
-        while (middle := low + (high - low) / 2) not in (low, high):
-            if of(middle) == below:
-                low = middle
-            else:
-                high = middle
+        low, high = narrowed(low, end, below, last, of, unlike)
         switch = switch_at(f, steps, low, high, least)
         if switch.is_jump or (closely and switch.reason is not None):
             found.append(switch)
@@ -117,18 +105,11 @@ def switch_at(f: Any, steps: Steps, low: float, high: float, least: float) -> Sw
 
 
 def unexplained(f: Any, steps: Steps, places: Any, heights: Any, least: float) -> list[Switch]:
-    """Jumps that no comparison may explain, between the places where slopes differ most."""
-    found = []
+    """Jumps that no comparison may explain."""
     of = lambda t: np.asarray(f(t, steps.at(np.array([t]))[0]))
-    apart = lambda a, b: float(np.max(np.abs(b - a), initial=0.0))
-    differences = np.max(np.abs(np.diff(heights, axis=0)), axis=1, initial=0.0)
-    for k in np.argsort(-differences)[:JUMPS].tolist():
-        if differences[k] > least:
-            ends = sorted([(float(places[j]), heights[j]) for j in (k, k + 1)], key=lambda end: end[0])
-            pair = narrowed(ends[0][0], ends[1][0], ends[0][1], ends[1][1], of, apart)
-            switch = switch_at(f, steps, *(pair if places[-1] >= places[0] else pair[::-1]), least)
-            found += [switch] if switch.is_jump and switch.reason is None else []
-    return found
+    pairs = steps_between(places.tolist(), heights, of, least)
+    found = [switch_at(f, steps, *pair, least) for pair in pairs]
+    return [switch for switch in found if switch.is_jump and switch.reason is None]
 
 
 def moving(function: Any, f: Any, steps: Steps, found: list[Switch]) -> list[Switch]:
@@ -138,7 +119,8 @@ def moving(function: Any, f: Any, steps: Steps, found: list[Switch]) -> list[Swi
         t, y = switch.low, state_at(steps, switch.low)
         below = comparisons(f, (y,), t)
         if switch.reason is None:
-            if not switch.by_time or is_active(undecided(below, comparisons(f, (y,), switch.high))):
+            reasons = deciding(below, comparisons(f, (y,), switch.high), SMALL) if switch.by_time else None
+            if reasons is None or is_active(reasons):
                 refuse(function, f"its right-hand side jumps at t = {t:.6g}, and whether that moves with the inputs is not known")
         elif not switch.by_time or is_active(gap_of(below, switch.reason)):
             moved.append(switch)

@@ -1,30 +1,24 @@
-"""What a function of the program decides on: code that tells what it compares, and calls whose results have no derivative.
+"""What a function of the program decides on: what it compares, and calls of what may branch by itself.
 
 Told are pairs of numbers or of arrays, which are compared, and an `Unknown` for what may branch on its arguments by
-itself: code without a derivative rule, a library's object.
+itself: code without a derivative rule, an object's own operators. Code that tells this is made in `following`.
 """
 
 from __future__ import annotations
 
-import bisect
-import copy
-import functools
 import math
 from contextvars import ContextVar
-from types import FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
-from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import mover
 
 MOST = 2000  # comparisons of one evaluation
 LARGEST = 256  # numbers in arrays that are compared
 TOLD: ContextVar[list[Any] | None] = ContextVar("TOLD", default=None)
 NUMBERS = (float, int, np.floating, np.integer)
-SMOOTH = frozenset(("scalar", "linear", "bilinear", "full", "composed", "mover", "inspector", "higher_order", "outside", "asks"))
+UNSAID = object()
 
 
 class Unknown:
@@ -32,10 +26,11 @@ class Unknown:
 
     Attributes:
         parts: the function and its arguments.
+        answer: what it has returned, where that is known.
     """
 
     def __init__(self, *parts: Any) -> None:
-        self.parts = parts
+        self.parts, self.answer = parts, UNSAID
 
 
 @mover
@@ -52,11 +47,22 @@ def is_numeric(x: Any) -> bool:
 
 
 @mover
-def unknown(*parts: Any) -> None:
+def unknown(*parts: Any) -> Unknown:
     """Note a call that may branch by itself."""
-    told = TOLD.get()
+    told, call = TOLD.get(), Unknown(*parts)
     if told is not None and len(told) < MOST:
-        told.append(Unknown(*parts))
+        told.append(call)
+    return call
+
+
+@mover
+def answered(call: Unknown, answer: Any) -> Any:
+    """Note what a call has returned, if it is an answer of its own that nothing changes afterwards."""
+    if isinstance(answer, (*NUMBERS, str, bytes)):
+        call.answer = answer
+    elif isinstance(answer, np.ndarray) and answer.dtype.kind in "fciub":
+        call.answer = np.copy(answer)
+    return answer
 
 
 @mover
@@ -69,92 +75,16 @@ def whole(u: Any, shift: float = 0.0) -> None:
         compared(u, np.round(u - shift) + shift)
 
 
-def divided(a: Any, b: Any) -> None:
+def divided(a: Any, b: Any, shift: float = 0.0) -> None:
     """Note a / b, whose whole part is taken."""
     if may_divide(a, b):
-        whole(a / b)
+        whole(a / b, shift)
 
 
 @mover
 def may_divide(a: Any, b: Any) -> bool:
     """Whether a / b is a number, or numbers."""
     return is_numeric(a) and is_numeric(b) and bool(np.all(b != 0))
-
-
-def choosing(f: Any) -> Any:
-    """`max` and the like: told of two arguments."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2:
-            compared(args[0], args[1])
-        return f(*args, **kwargs)
-
-    return told
-
-
-def at_zero(f: Any) -> Any:
-    """`abs` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if args:
-            compared(args[0], 0.0)
-        return f(*args, **kwargs)
-
-    return told
-
-
-def at_whole(f: Any, shift: float = 0.0) -> Any:
-    """`floor` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if args:
-            whole(args[0], shift)
-        return f(*args, **kwargs)
-
-    return told
-
-
-def between(f: Any) -> Any:
-    """`np.clip` and the like."""
-
-    def told(x: Any, *args: Any, **kwargs: Any) -> Any:
-        for bound in (*args[:2], *kwargs.values()):
-            compared(x, bound)
-        return f(x, *args, **kwargs)
-
-    return told
-
-
-def dividing(f: Any) -> Any:
-    """`np.fmod` and the like."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        if len(args) == 2:
-            divided(args[0], args[1])
-        return f(*args, **kwargs)
-
-    return told
-
-
-def among(f: Any) -> Any:
-    """`np.digitize(x, edges)` and the like."""
-
-    def told(x: Any, edges: Any, *args: Any, **kwargs: Any) -> Any:
-        each_edge(x, edges)
-        return f(x, edges, *args, **kwargs)
-
-    return told
-
-
-def into(f: Any) -> Any:
-    """`bisect(edges, x)` and the like."""
-
-    def told(edges: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs.get("key"):
-            each_edge(x, edges)
-        return f(edges, x, *args, **kwargs)
-
-    return told
 
 
 @mover
@@ -169,101 +99,6 @@ def each_edge(x: Any, edges: Any) -> None:
         unknown(x, edges)
 
 
-SWITCHES: dict[Any, Any] = {
-    **{f: choosing(f) for f in (max, min, np.maximum, np.minimum, np.fmax, np.fmin)},
-    **{f: choosing(f) for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)},
-    **{f: at_zero(f) for f in (abs, math.fabs, np.abs, np.fabs, np.sign, np.heaviside)},
-    **{f: at_whole(f) for f in (math.floor, math.ceil, math.trunc, int, np.floor, np.ceil, np.trunc)},
-    **{f: at_whole(f, 0.5) for f in (round, np.rint, np.round)},
-    **{f: dividing(f) for f in (math.fmod, np.fmod, np.mod, np.remainder, np.floor_divide, divmod)},
-    np.clip: between(np.clip),
-    np.digitize: among(np.digitize),
-    **{f: into(f) for f in (np.searchsorted, bisect.bisect_left, bisect.bisect_right)},
-}
-METHODS = {"clip": np.clip, "searchsorted": np.searchsorted, "round": np.round, "__abs__": np.abs}  # of arrays
-
-
-@mover
-def followed(f: Any) -> Any:
-    """What to call instead of f: the same, which tells what it compares."""
-    return watched(f, followed_function)
-
-
-@mover
-def followed_function(f: Any) -> Any:
-    """The same of a Python function: not of those that are not the program's."""
-    told = SWITCHES.get(f)
-    if told is not None:
-        return told
-    module = f.__module__
-    is_theirs = type(module) is str and module.startswith(("plaingrad.", "numpy", "scipy"))
-    rule = rulebook.find(f)
-    if rule is not None or is_theirs:
-        return f if rule is None or rule.kind in SMOOTH else deciding(f)
-    return derivatives.watched(f, CALLED)
-
-
-@mover
-def integrand(f: Any) -> Any:
-    """The integrand as code that tells what it compares."""
-    return derivatives.watched(f, CALLED)
-
-
-@mover
-def watched(f: Any, of_function: Any = integrand) -> Any:
-    """f with what `of_function` makes of the Python function behind it; itself where there is none."""
-    t = type(f)
-    if t is FunctionType:
-        return of_function(f)
-    if t is MethodType:
-        return MethodType(watched(f.__func__, of_function), f.__self__)
-    if t is functools.partial:
-        return functools.partial(watched(f.func, of_function), *f.args, **f.keywords)
-    if t is np.vectorize:
-        again = copy.copy(f)
-        again.pyfunc = watched(f.pyfunc, of_function)
-        return again
-    if isinstance(f, type) or t.__module__.startswith(("plaingrad.", "numpy", "scipy")):
-        return compiled(f)
-    call = next((vars(cls)["__call__"] for cls in t.__mro__ if "__call__" in vars(cls)), None)
-    if type(call) is FunctionType:
-        return MethodType(followed_function(call), f)
-    return compiled(f)
-
-
-def compiled(f: Any) -> Any:
-    """The same of what is no Python code of the program's."""
-    try:
-        told = SWITCHES.get(f)
-    except TypeError:  # it has no hash
-        return f
-    if told is not None:
-        return told
-    rule = rulebook.find(f)
-    return f if isinstance(f, type) or (rule is not None and rule.kind in SMOOTH) else deciding(f)
-
-
-def deciding(f: Any) -> Any:
-    """f, whose calls are noted."""
-
-    def told(*args: Any, **kwargs: Any) -> Any:
-        unknown(f, args, kwargs)
-        return f(*args, **kwargs)
-
-    return told
-
-
-@mover
-def method(o: Any, name: str) -> Any:
-    """An object with what is called instead of a method of o."""
-    if isinstance(o, np.ndarray) and name in METHODS:
-        return SimpleNamespace(**{name: functools.partial(SWITCHES[METHODS[name]], o)})
-    return SimpleNamespace(**{name: followed(getattr(o, name))})
-
-
-CALLED = {"compared": compared, "divided": divided, "prep": followed, "method": method}
-
-
 @mover
 def begin() -> Any:
     """From now on it is noted what is compared."""
@@ -276,17 +111,6 @@ def end(token: Any) -> list[Any]:
     told = TOLD.get()
     TOLD.reset(token)
     return told or []
-
-
-def comparisons(f: Any, args: Any, x: Any) -> list[Any]:
-    """What f(x) compares."""
-    token = begin()
-    told = []
-    try:
-        watched(f)(x, *args)
-    finally:
-        told = end(token)
-    return told
 
 
 def signs(pair: Any) -> tuple[int, ...]:
@@ -331,10 +155,26 @@ def gap_of(told: list[Any], reason: Any) -> Any:
 
 
 @mover
-def undecided(below: list[Any], above: list[Any]) -> list[Any]:
-    """All that may decide why the function branches, where no comparison says it."""
-    is_long = len(below) != len(above) or len(below) >= MOST
-    return [pair.parts if isinstance(pair, Unknown) else pair for pair in below if is_long or isinstance(pair, Unknown)]
+def deciding(below: list[Any], above: list[Any], least: float) -> list[Any] | None:
+    """Calls, with their arguments, whose answers jump where no comparison says why f does; None: f may branch by itself.
+
+    least: a difference that is smaller, beside an answer's size, is none.
+    """
+    found = []
+    for a, b in zip(below, above, strict=False):
+        if isinstance(a, Unknown) and isinstance(b, Unknown) and not is_same_answer(a.answer, b.answer, least):
+            found.append(a.parts)
+    return found or None
+
+
+def is_same_answer(a: Any, b: Any, least: float) -> bool:
+    """Whether two answers tell nothing of a jump between them."""
+    if a is UNSAID or b is UNSAID or isinstance(a, (str, bytes)) or isinstance(b, (str, bytes)):
+        return bool(a is b or (a is not UNSAID and b is not UNSAID and a == b))
+    if np.shape(a) != np.shape(b):
+        return False
+    size = max(float(np.max(np.abs(z), initial=0.0)) for z in (a, b))
+    return bool(np.max(np.abs(np.subtract(b, a, dtype=complex)), initial=0.0) <= least * size)
 
 
 def is_unknown(told: list[Any]) -> bool:
@@ -342,4 +182,4 @@ def is_unknown(told: list[Any]) -> bool:
     return any(isinstance(pair, Unknown) for pair in told)
 
 
-__all__ = ["Reason", "comparisons", "gap_of", "is_unknown", "pattern", "undecided", "watched", "why"]
+__all__ = ["Reason", "Unknown", "answered", "begin", "compared", "deciding", "divided", "each_edge", "end", "gap_of", "is_unknown", "pattern", "unknown", "whole", "why"]

@@ -1,7 +1,8 @@
 """Krylov solvers, differentiated as what they solve: x = A^-1 b. No iteration is.
 
 What the solver found is a constant of the level; then x - A^-1 (A x - b) has the derivative of the solution. Its pullback
-is one solution with A^H, its pushforward one with A, by the same solver, as exact as the program asked it to be.
+is one solution with A^H, its pushforward one with A, by the same solver, as exact as the program asked it to be: beside
+the size of the right-hand side, because cotangents and tangents may be of any size.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ from plaingrad.tangents import NoTangent
 RULES = Rules()
 HERMITIAN = ("cg", "minres")  # for these A is its own adjoint
 NAMES = (*HERMITIAN, "bicg", "bicgstab", "cgs", "gmres", "lgmres", "qmr", "gcrotmk", "tfqmr")
-TOLERANCES = ("rtol", "tol", "atol", "maxiter", "restart", "inner_m", "outer_k", "m", "k", "shift")
+OPTIONS = ("maxiter", "restart", "inner_m", "outer_k", "m", "k", "shift")
+RELATIVE = "rtol" if "rtol" in signature(solvers.cg).parameters else "tol"
+LOOSEST = 1e-5  # what SciPy takes, if nothing is said
 
 
 class Hidden:
@@ -60,6 +63,15 @@ def system(name: Hidden, x: Any) -> Any:
     if not (issparse(a) or isinstance(a, np.ndarray)) and not np.array_equal(product_with(a, x), before):
         refuse(function, "its operator is not what it was: the program has written into arrays that it reads")
     return function, a, options, preconditioner
+
+
+def relative(given: dict[str, Any], size: float) -> dict[str, float]:
+    """The tolerances that a program gave for a right-hand side of this size, as those for one of any size."""
+    known, absolute = given.get(RELATIVE), given.get("atol")
+    found = {} if known is None else {RELATIVE: float(known)}
+    if isinstance(absolute, (int, float)) and absolute > 0 and size > 0:
+        found[RELATIVE] = max(found.get(RELATIVE, 0.0), min(absolute / size, LOOSEST))
+    return found if "atol" not in given else {**found, "atol": 0.0}
 
 
 def adjoint_of(a: Any) -> Any:
@@ -88,7 +100,7 @@ def answer(function: Any, a: Any, b: Any, options: dict[str, Any]) -> Any:
     """The solution; by GMRES where the solver breaks down, and refused where that does not converge either."""
     x, info = function(a, b, **options)
     if info != 0 and function.__name__ not in HERMITIAN:
-        tolerances = {key: options[key] for key in ("rtol", "tol", "atol") if key in options}
+        tolerances = {key: options[key] for key in (RELATIVE, "atol") if key in options}
         x, info = solvers.gmres(a, b, restart=min(len(b), 100), **tolerances)
     if info != 0:
         refuse(function, "the solver has not converged in a system of the derivative")
@@ -148,14 +160,15 @@ def iterative(function: Any, call: Any, given: dict[str, Any]) -> Any:
         return x, info
     if info != 0:
         refuse(function, "the solver has not converged")
-    options = {name: given[name] for name in TOLERANCES if given.get(name) is not None}
+    options = {name: given[name] for name in OPTIONS if given.get(name) is not None}
+    options |= relative(given, float(np.linalg.norm(fresh(b))))
     name = hidden(function, a, x, options, given.get("M"))
     return stepped(improved, lambda x: shifted(a, x, shift) - b, x, r, name), info
 
 
 # -- least squares: x is the solution of A^H A x = A^H b, or of least norm ----------------------------------------------
 
-EXACT = {"rtol" if "rtol" in signature(solvers.cg).parameters else "tol": 1e-12, "atol": 0.0}
+EXACT = {RELATIVE: 1e-12, "atol": 0.0}
 NEAR = 1e-4  # the most that a solution may be off, of its size
 
 
