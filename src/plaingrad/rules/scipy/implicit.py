@@ -84,8 +84,7 @@ def refusing(function: Any, why: str) -> Callable[..., Any]:
 
 def refuse(function: Any, why: str) -> NoReturn:
     """Raise what says why a call of `function` has no derivative."""
-    module = getattr(function, "__module__", None) or "scipy"  # f2py's have none
-    module = ".".join(str(module).split(".")[:2])
+    module = ".".join(str(getattr(function, "__module__", None) or "scipy").split(".")[:2])
     name = str(getattr(function, "__name__", None) or "a function of FITPACK's").removeprefix("function ")
     raise MissingRuleError(
         f"`{module}.{name}` {derivatives.where()}, has no derivative here: {why}.\n"
