@@ -9,7 +9,7 @@ PIP_INSTALL ?= $(PY) -m pip install -q
 WORKERS ?= 2
 # A test that hangs is stopped and reported; it does not hold up the rest.
 PYTEST_ARGS ?= --timeout 180
-# Of what has many tests that are alike (PARTED in tests/conftest.py) a fifth runs here, the others in CI.
+# Of what has many tests that are alike (PARTED in tests/conftest.py) a sixth runs here, the others in CI.
 PART ?= 1/5
 
 # Tests and figures use one BLAS thread.

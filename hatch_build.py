@@ -6,12 +6,14 @@ slower. `plaingrad.info()` says which are in use.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,35 +41,71 @@ def flags() -> list[str]:
 def build(place: Path) -> Path:
     """Build the extension in folder `place`; the file."""
     import numpy as np
-    from Cython.Build import cythonize
     from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
+    source = place / "core.c"
+    source.write_bytes(in_c(place))
     extension = Extension(
         NAME,
-        [f"{FOLDER}/_core.pyx"],
+        [str(source)],
         extra_compile_args=[*OPTIONS, *flags()],
         include_dirs=[np.get_include()],
     )
-    modules = cythonize([extension], build_dir=str(place / "c"), language_level=3, quiet=True)
-    command = build_ext(Distribution({"name": "plaingrad", "ext_modules": modules}))
+    command = build_ext(Distribution({"name": "plaingrad", "ext_modules": [extension]}))
     command.build_lib = command.build_temp = str(place)
     command.ensure_finalized()
     command.run()
     return Path(command.get_ext_fullpath(NAME))
 
 
-def origin() -> str:
-    """A digest of all that the extension is made from: sources, this file, Cython, NumPy, CPython, the compiler."""
+def in_c(place: Path) -> bytes:
+    """The sources in C, which are the same for every CPython: translated once, and kept in build/."""
+    from Cython.Build import cythonize
+
+    kept = ROOT / "build" / f"core-{sources()[:16]}.c"
+    with alone(kept.with_suffix(".lock")):
+        try:
+            return kept.read_bytes()
+        except OSError:
+            cythonize([f"{FOLDER}/_core.pyx"], build_dir=str(place / "c"), language_level=3, quiet=True)
+        content = (place / "c" / FOLDER / "_core.c").read_bytes()
+        for older in kept.parent.glob("core-*.c"):
+            older.unlink(missing_ok=True)
+        put(content, kept)
+    return content
+
+
+@contextlib.contextmanager
+def alone(lock: Path) -> Iterator[None]:
+    """A context that one process enters at a time, where the system has such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    lock.parent.mkdir(exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def sources() -> str:
+    """A digest of what the C code is made from: sources, this file, Cython, and NumPy, whose declarations are in it."""
     import Cython
     import numpy as np
 
-    digest = hashlib.sha256(repr((sys.version, Cython.__version__, np.__version__)).encode())
-    of_environment = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
-    digest.update(repr([*of_environment, *flags()]).encode())
+    digest = hashlib.sha256(repr((Cython.__version__, np.__version__)).encode())
     for file in [Path(__file__), *sorted((ROOT / FOLDER).glob("*.p[yx][xi]"))]:
         digest.update(f"{file.name} {file.stat().st_size}\n".encode() + file.read_bytes())
     return digest.hexdigest()
+
+
+def origin() -> str:
+    """A digest of all that the extension is made from: its sources, CPython, the compiler."""
+    of_environment = [os.environ.get(name) for name in ("CC", "CFLAGS", "CPPFLAGS", "LDFLAGS")]
+    made_from = (sources(), sys.version, *of_environment, *flags())
+    return hashlib.sha256(repr(made_from).encode()).hexdigest()
 
 
 def is_made(target: Path, record: Path) -> bool:

@@ -45,9 +45,9 @@ VERSIONED = (
 )
 
 # What has many tests that are alike and ask little of the version of CPython: `make test` runs a part, CI the others in
-# its other environments. Of these folders a fifth each,
+# its other environments. Of these folders a sixth each, and one more where JAX, Dask and MPI are,
 FIFTHS = ("1/5", "2/5", "3/5", "4/5", "5/5")
-PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "types"), FIFTHS)
+PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "types"), (*FIFTHS, "3/5"))
 # and of these files a quarter: where JAX, Dask and MPI are, they do not run.
 PARTED |= dict.fromkeys(
     (
@@ -71,8 +71,10 @@ PARTED |= dict.fromkeys(
 )
 # The parts in which optimised code is compiled, half of the files each.
 OPTIMISED_IN = ("1/5", "3/5")
-# Each CPython runs one half of these tests, the same half on every other one.
+# Each CPython runs one half of these tests, the same half on every other one; of the second, which are tests of the
+# language, `make test` runs all.
 HALVED = ("wild", "concurrency", "engine", "hazards")
+HALVED_ELSEWHERE = ("language",)
 
 
 def pytest_addoption(parser):
@@ -210,7 +212,7 @@ def is_left_out(item, n, part, is_named):
             return False
         if n == 1 or place in PARTED or folder not in (*SAMPLED, *HALVED):
             return True
-    if folder in HALVED and (n > 1 or part != "all"):
+    if (folder in HALVED and (n > 1 or part != "all")) or (folder in HALVED_ELSEWHERE and n > 1):
         return number_of(item.nodeid) % 2 != sys.version_info.minor % 2
     is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
     return is_sampled and number_of(item.nodeid) % n != 0

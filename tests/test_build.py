@@ -154,3 +154,21 @@ def test_the_environment_may_add_to_the_options_of_the_compiler(build, monkeypat
     monkeypatch.setenv("PLAINGRAD_CORE_FLAGS", "-O1  -g")
     assert build.flags() == ["-O1", "-g"]
     assert build.origin() != plain  # so another core is built
+
+
+def test_the_sources_are_translated_once_for_all_cpythons(build, monkeypatch, tmp_path):
+    translated = []
+
+    def cythonize(sources, build_dir, **options):
+        translated.append(sources)
+        target = tmp_path / build_dir / build.FOLDER / "_core.c"
+        target.parent.mkdir(parents=True)
+        target.write_bytes(f"C code {len(translated)}".encode())
+
+    monkeypatch.setitem(sys.modules, "Cython", SimpleNamespace(__version__="3"))
+    monkeypatch.setitem(sys.modules, "Cython.Build", SimpleNamespace(cythonize=cythonize))
+    assert [build.in_c(tmp_path / place) for place in ("first", "second")] == [b"C code 1"] * 2
+    assert translated == [[f"{build.FOLDER}/_core.pyx"]]
+    (tmp_path / build.FOLDER / "_core.pyx").write_text("another source")
+    assert build.in_c(tmp_path / "third") == b"C code 2"
+    assert len([*(tmp_path / "build").glob("core-*.c")]) == 1
