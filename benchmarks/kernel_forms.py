@@ -11,7 +11,6 @@ objective in turn; the least of several counts. Pin it to one core.
 import argparse
 import math
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +18,7 @@ import numba
 import numpy as np
 
 import plaingrad
+from benchmarks import in_turn
 from plaingrad.native.border import call
 
 RANDOM = np.random.default_rng(0)
@@ -422,16 +422,6 @@ def layer_views(w, x):
 # -- running it -------------------------------------------------------------------------------------------------------
 
 
-def least(run: Callable[..., Any], args: tuple[Any, ...], repeat: int) -> float:
-    """The least of the seconds of the processor that several calls take."""
-    found = math.inf
-    for _ in range(repeat):
-        begun = time.process_time()
-        run(*args)
-        found = min(found, time.process_time() - begun)
-    return found
-
-
 def main(argv: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -439,26 +429,21 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("kernels", nargs="*")
     options = parser.parse_args(argv)
     call.FEW_COLUMNS = 0  # reverse mode, however few the inputs
-    print(f"{'form':22} {'objective':>10} {'gradient':>10} {'ratio':>6} {'compile':>8}")
+    print(in_turn.title("form", "objective", "gradient"), f"{'compile':>8}")
     for name in options.kernels or KERNELS:
         make, at, forms = KERNELS[name]
         args = make()
         expected: Any = None
         for f in forms:
             gradient = plaingrad.value_and_grad(f, tuple(range(at)), tier="native")
-            begun = time.process_time()
-            found = gradient(*args)
-            seconds = time.process_time() - begun
+            seconds, found = in_turn.seconds_of(gradient, args)
             f(*args)
             expected = expected or found
             np.testing.assert_allclose(found[0], expected[0], rtol=1e-9)
             for a, b in zip(found[1], expected[1], strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-8)
-            times = [least(run, args, options.repeat) for run in (f, gradient) * 2]
-            o, g = min(times[0], times[2]), min(times[1], times[3])
-            print(
-                f"{f.__name__:22} {o * 1e3:8.2f}ms {g * 1e3:8.2f}ms {g / o:6.2f} {seconds:7.1f}s", flush=True
-            )
+            times = in_turn.least((f, gradient), args, options.repeat)
+            print(in_turn.row(f.__name__, times), f"{seconds:7.1f}s", flush=True)
     return 0
 
 

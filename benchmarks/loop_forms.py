@@ -10,7 +10,6 @@ import argparse
 import functools
 import math
 import sys
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -20,6 +19,7 @@ from unittest import mock
 import numpy as np
 
 import plaingrad
+from benchmarks import in_turn
 from plaingrad.native.border import call
 from plaingrad.native.compile import build
 from plaingrad.native.finish import ssa
@@ -83,6 +83,31 @@ def distances(a, b):
                 s += d * d
             total += math.sqrt(s + 1e-3)
     return total
+
+
+def nearest(x, c):
+    """The sum of the distances of points to the nearest of some others."""
+    total = 0.0
+    for i in range(x.shape[0]):
+        best = math.inf
+        for j in range(c.shape[0]):
+            s = 0.0
+            for k in range(x.shape[1]):
+                s += (x[i, k] - c[j, k]) ** 2
+            if s < best:
+                best = s
+        total += math.sqrt(best)
+    return total
+
+
+def steepest(x, h):
+    """The steepest step up and the steepest one down in a row of numbers."""
+    up = down = 0.0
+    for i in range(1, x.size):
+        slope = (x[i] - x[i - 1]) / (h[i] + h[i - 1])
+        up = max(up, slope)
+        down = min(down, slope)
+    return up - down
 
 
 def softplus(x, w):
@@ -173,6 +198,10 @@ PROGRAMS: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, .
         (distances, (positive(120, 8), positive(120, 8)), (0, 1)),
         (logistic, (positive(20), positive(3000, 20), positive(3000)), (0,)),
     ],
+    "winner": [
+        (nearest, (RANDOM.normal(size=(2000, 4)), RANDOM.normal(size=(10, 4))), (0, 1)),
+        (steepest, (positive(n), positive(n)), (0, 1)),
+    ],
     "fission": [
         (softplus, (positive(n), positive(n)), (0, 1)),
         (options, (positive(n), positive(n), 0.03, positive(n), positive(n)), (0, 1, 2, 3, 4)),
@@ -215,16 +244,6 @@ def gradient_of(f: Callable[..., Any], at: tuple[int, ...]) -> Callable[..., Any
     return plaingrad.value_and_grad(copy, at, tier="native")
 
 
-def least(run: Callable[..., Any], args: tuple[Any, ...], repeat: int) -> float:
-    """The least of the seconds of the processor that several calls take."""
-    found = math.inf
-    for _ in range(repeat):
-        begun = time.process_time()
-        run(*args)
-        found = min(found, time.process_time() - begun)
-    return found
-
-
 def main(argv: list[str] | None = None) -> int:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -232,7 +251,7 @@ def main(argv: list[str] | None = None) -> int:
     repeat = parser.parse_args(argv).repeat
     build.cache.key_of = lambda *_: None  # what is kept on disk was derived with all forms
     call.FEW_COLUMNS = 0  # reverse mode, however few the inputs
-    print(f"{'form':16} {'program':14} {'with':>10} {'without':>10} {'ratio':>6}")
+    print(in_turn.title("form, program", "without", "with"))
     names = [form.name for form in (*FORMS.loops, *FORMS.runs)]
     for name, programs in [(name, PROGRAMS[name]) for name in names] + [(x, WITHIN[x][1]) for x in WITHIN]:
         for f, args, at in programs:
@@ -242,9 +261,8 @@ def main(argv: list[str] | None = None) -> int:
                 values.append(both[1](*args))
             for a, b in zip(values[0][1], values[1][1], strict=True):
                 np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
-            times = [least(run, args, repeat) for run in both * 2]
-            w, o = min(times[0], times[2]), min(times[1], times[3])
-            print(f"{name:16} {f.__name__:14} {w * 1e3:8.2f}ms {o * 1e3:8.2f}ms {w / o:6.2f}", flush=True)
+            times = in_turn.least((both[1], both[0]), args, repeat)
+            print(in_turn.row(f"{name}, {f.__name__}", times), flush=True)
     return 0
 
 

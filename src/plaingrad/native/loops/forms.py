@@ -7,7 +7,7 @@ iteration.
 
 from __future__ import annotations
 
-from plaingrad.native.loops import fission, stencils, sums
+from plaingrad.native.loops import fission, stencils, sums, winners
 from plaingrad.native.loops.array_loops import ArrayLoops
 from plaingrad.native.loops.refills import refilled
 from plaingrad.native.loops.row_groups import RowGroups
@@ -33,6 +33,12 @@ FORMS = Forms(
             "iterations that depend on nothing before them",
             "run again on the way back, ascending, without a tape",
             sums.rerun,
+        ),
+        LoopForm(
+            "winner",
+            "`if d < best: best = d`, or `best = min(best, d)`, where `d` depends on nothing before it",
+            "the number of the last iteration that was taken: that one alone is done again on the way back, no tape",
+            winners.replayed,
         ),
         LoopForm(
             "fission",

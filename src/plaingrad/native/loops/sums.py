@@ -26,6 +26,7 @@ from plaingrad.native.loops.element_code import CHEAP
 from plaingrad.native.loops.elements import ElementLoop, loop_of
 from plaingrad.native.loops.fission import split
 from plaingrad.native.loops.scratch import scratch_arrays
+from plaingrad.native.loops.winners import has_choices
 from plaingrad.native.modes.transform import has_kinks
 from plaingrad.native.program.dispatchers import options_of
 from plaingrad.native.program.ir import (
@@ -69,12 +70,21 @@ def fused(rt: Reverse, s: For | Loop) -> Parts | None:
         return None
     if len(found) > 1 and _views_of_outer(rt, loop):
         return None  # the shadow of a view is a view of one factor only, and every sum has factors of its own
-    setup = len(rt.setup)
+    state, setup = rt.trial(), len(rt.setup)
+    rt.may_replay, before = (
+        False,
+        rt.may_replay,
+    )  # of several iterations at once each would have another winner
     inner = rt.body(s.body)
+    rt.may_replay = before
     if not inner.backward:
         return Parts([For(s.target, s.start, s.stop, s.step, inner.forward, s.line)])
     tapes = {x.target for x in rt.setup[setup:] if isinstance(x, Let) and x.op == "call"}
-    return _in_packs(rt, s, loop, inner, found, tapes) or _one_pass(rt, s, loop, inner, sorted(found))
+    packs = _in_packs(rt, s, loop, inner, found, tapes)
+    if packs is None and before and any(map(has_choices, statements(s.body))):
+        rt.undo(state)
+        inner = rt.body(s.body)
+    return packs or _one_pass(rt, s, loop, inner, sorted(found))
 
 
 def _in_packs(

@@ -61,6 +61,7 @@ class State(Transform):
         self.types.update(dict.fromkeys(self.arrived.values(), types.boolean))
         self.forms = forms
         self.finders = [form.finder(self) for form in forms.runs]
+        self.may_replay = True  # whether one iteration of a loop may be done again on the way back
         self.refilled: set[str] = set()  # arrays that hold again, on the way back, what they held
         self.setup: list[Stmt] = []
         self.initial: dict[str, list[Stmt]] = {}  # values of variables that some way leaves without one
