@@ -12,6 +12,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import plaingrad
 from benchmarks.plain import Figure, report
@@ -58,7 +59,7 @@ def of_functions(count: int = 50) -> str:
 
 def made(source: str) -> Callable[[float], float]:
     """A fresh function."""
-    namespace = {"math": math}
+    namespace: dict[str, Any] = {"math": math}
     exec(compile(source, "<first call>", "exec"), namespace)
     return namespace["f"]
 

@@ -8,6 +8,7 @@ import collections
 import heapq
 import itertools
 import math
+import statistics
 
 import numpy as np
 import pytest
@@ -116,6 +117,28 @@ def sums_of_what_is_no_list(x):
 
 
 @program
+def lengths_and_exact_sums(x):
+    y = math.dist([x, 1.0], (0.5, x * x)) * math.hypot(x, 2, -x * x) + math.dist((x,), [3]) + math.hypot(-x) * x
+    y = y * math.fsum([x, 1, x * x]) + math.fsum(v * x for v in (1.0, x)) + math.fsum(()) + math.fsum([x]) ** 2
+    return y + math.dist((x, x, 0.0), (x, 1.0, 0.0)) + statistics.fmean([x, x * x, 0.5]) * math.fsum({x, 2.0})
+
+
+@program
+def numbers_of_numpy_made_and_summed(x):
+    a = np.array([0.5, 1.0, 2.0]) * x
+    y = np.float64(x) * sum(v * v for v in a) + sum(a[1:], x) * math.fsum(a) + sum([np.float64(x * x), x, 1])
+    return y * np.float64(np.float64(x)) + np.float64(2) * float(sum(a))
+
+
+@program
+def functions_of_complex_numbers(x):
+    z = complex(x, 0.3 * x * x)
+    w = cmath.exp(z) * cmath.sin(z) + cmath.log(z) / cmath.sqrt(z + 1j) - cmath.cosh(z * 0.5) + cmath.atan(z)
+    w = w + cmath.tanh(w * 0.1) * cmath.exp(complex(0.0, x)) + cmath.asinh(cmath.exp(1j)) + cmath.sqrt(x)
+    return w.real * cmath.phase(w) + abs(w) - w.imag
+
+
+@program
 def complex_arithmetic(x):
     z = complex(x, 0.5 * x)
     z = z * x + x / z - x
@@ -191,3 +214,18 @@ def test_what_python_refuses_is_refused():
     assert grad(lambda x: math.hypot(x, 5e-324))(5e-324) == pytest.approx(math.sqrt(0.5))
     assert grad(lambda x: math.atan2(x, 1e-300))(0.0) == pytest.approx(1e300)
     assert grad(np.i0)(np.array(0.5)) == pytest.approx(0.2578943053908963)  # I_1(0.5)
+
+
+def test_kinks_and_refusals_of_lengths_are_those_of_the_rules():
+    assert grad(lambda x: math.dist([x, 1.0], [x, 1.0]) + x)(2.0) == 1.0
+    assert grad(lambda x: math.hypot(x - x, 0.0, 0.0) + x)(2.0) == 1.0
+    assert grad(lambda x: math.dist([x, 0.0], [0.0, 0.0]))(1e-320) == 1.0
+    for f in (lambda x: math.dist([x], [x, 1.0]), lambda x: math.fsum([x, "a"])):
+        with pytest.raises((TypeError, ValueError)) as plain:
+            f(1.0)
+        with pytest.raises(type(plain.value)) as derived:
+            grad(f)(1.0)
+        assert str(derived.value) == str(plain.value)
+    with pytest.raises(OverflowError):
+        grad(lambda x: math.fsum([x, 1.7e308, 1.7e308]))(1.0)
+    assert math.isnan(grad(lambda x: math.dist([x], [math.nan]))(1.0))

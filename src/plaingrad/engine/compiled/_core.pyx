@@ -23,6 +23,7 @@ from libc.math cimport atan, cos, exp, cosh, fabs, floor, isfinite, isinf, log, 
 from libc.stdint cimport int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+import cmath
 import collections
 import itertools
 import math
@@ -206,5 +207,5 @@ include "stretches.pxi"
 OURS = frozenset((
     ArrayRecorder, ArrayPusher, ChunkPusher, JetPusher, PairRecorder, ScalarRule, JetRule, JetPairRule, PairRule, SlopesRule, SumRule, Looks, Evaluator, UfuncRule, ProductRule, SumOfArray, ArrayMaker,
     ArrayCopier, ViewMaker, PlainCall, QuietCall, InspectingCall, CrossRule,
-    MappedRule, ArithmeticUfunc, Later, FloatMaker, ComplexMaker
+    MappedRule, ArithmeticUfunc, Later, FloatMaker, ComplexMaker, NumberMaker, ComplexRule
 ))  # of these, bound methods run as they are

@@ -216,8 +216,10 @@ cdef class Arithmetic:
     cdef object _compiled(self, object f, object rule, object general):
         if rule.users:
             return general
-        if f is sum:
-            return SumRule(self, general).call
+        if f is sum or f is math.fsum:
+            return SumRule(self, f, general).call
+        if f is math.dist:
+            return PairRule(self, f, general).call
         if f is complex:
             return ComplexMaker(self, general).call
         if not rule.own:
@@ -228,6 +230,10 @@ cdef class Arithmetic:
             return SlopesRule(self, f, rule.partials, general).call
         if (f is math.radians or f is math.degrees or f is abs) and rule.kind == "scalar":
             return ScalarRule(self, f, rule.partials[0], math, general).call
+        if f is NUMBER64:
+            return NumberMaker(self, general).call
+        if is_complex_function(f, rule) and isinstance(self, ArrayRecorder) and self.outer is None:
+            return ComplexRule(self, f, rule.partials[0], general).call
         if f is np.array:
             return ArrayMaker(self, f, general).call
         if f is np.ndarray.copy or f is np.copy or f is np.ndarray.astype:
@@ -536,6 +542,10 @@ cdef class Arithmetic:
         return self._note_pair_both(
             z, a, b, slope, w * u, 0.0 if e == 0.0 else e * power_slope(x, e - 1.0), c_pow(x, e - 1.0) * (1.0 + e * u), w * u * u
         )
+
+    cdef bint _note_many(self, object z, list values, list slopes) except -1:
+        """File z, a function of `values` with these slopes, if one of them is active; False where that is not done here."""
+        return False
 
     cdef int _note_sum(self, object z, object values) except -1:
         """File z, the sum of `values`, a list or tuple of floats and ints, if one of them is active."""

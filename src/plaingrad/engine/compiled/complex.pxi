@@ -95,3 +95,42 @@ cdef class ComplexMaker(FloatMaker):
             if z is not None:
                 return z
         return self.general(*args, **kwargs)
+
+
+cdef bint is_complex_function(object f, object rule) except -1:
+    """Whether `f` is a function of `cmath` of one number, with a row of plaingrad's own."""
+    return (
+        rule.kind == "scalar" and PyCFunction_CheckExact(f) and f.__module__ == "cmath" and len(rule.partials) == 1
+        and callable(rule.partials[0])
+    )
+
+
+cdef class ComplexRule:
+    """A holomorphic function of a complex number with slope partial(m, x, z), in reverse mode alone."""
+
+    cdef Arithmetic arithmetic
+    cdef object f, partial, general
+
+    def __init__(self, arithmetic, f, partial, general):
+        self.arithmetic, self.f, self.partial, self.general = arithmetic, f, partial, general
+
+    def call(self, *args):
+        """f(x)."""
+        cdef Recorder m = self.arithmetic
+        cdef int64_t i, o
+        cdef double re, im
+        if len(args) != 1 or not PyComplex_CheckExact(args[0]):
+            return self.general(*args)
+        x = args[0]
+        i = m._index_of(x)
+        if i < 0 or not m._has_parts(x, i):
+            return self.general(x)
+        z = self.f(x)
+        if not PyComplex_CheckExact(z):
+            return self.general(x)
+        slope = self.partial(cmath, x, z)
+        if not parts_of(slope, &re, &im):
+            return self.general(x)
+        o = m._file_complex(z)
+        m.tape.push_complex(o, i, OF_COMPLEX, re, im)
+        return z

@@ -231,13 +231,32 @@ cdef class FloatMaker:
         return z
 
 
+cdef class NumberMaker(FloatMaker):
+    """`np.float64` of a float; of anything else the general way."""
+
+    def call(self, *args, **kwargs):
+        """np.float64(x)."""
+        cdef Place* i
+        if len(args) != 1 or kwargs or not PyFloat_CheckExact(args[0]):
+            return self.general(*args, **kwargs)
+        x = args[0]
+        z = NUMBER64(x)
+        if self.arithmetic.outer is not None:
+            self.arithmetic._along_both(z, x, 1.0, 0.0)
+            return z
+        i = self.arithmetic.table.find(<PyObject*> x)
+        if i != NULL:
+            self.arithmetic._along(z, 1.0, i)
+        return z
+
+
 cdef inline bint is_moderate(double x) noexcept:
     """Whether the square of `x` is as exact as `x`."""
     return x == 0.0 or 1e-150 < x < 1e150 or -1e150 < x < -1e-150
 
 
 cdef class PairRule:
-    """`math.atan2` or `math.hypot` of two floats; other arguments go the general way."""
+    """`math.atan2`, `math.hypot` or `math.dist` of floats; other arguments go the general way."""
 
     cdef Arithmetic arithmetic
     cdef object f, general
@@ -248,7 +267,7 @@ cdef class PairRule:
     def call(self, *args):
         """f(a, b)."""
         cdef double x, y, w
-        if len(args) == 2 and is_real(args[0]) and is_real(args[1]):
+        if len(args) == 2 and is_real(args[0]) and is_real(args[1]) and self.f is not math.dist:
             x, y = real(args[0]), real(args[1])
             if is_moderate(x) and is_moderate(y) and (x != 0.0 or y != 0.0):
                 z = self.f(args[0], args[1])
@@ -269,7 +288,45 @@ cdef class PairRule:
                             z, args[0], args[1], y, -x, -2.0 * x * y, (x - y) * (x + y), 2.0 * x * y
                         )
                 return z
+        elif self.arithmetic.outer is None:
+            z = self._length(args)
+            if z is not None:
+                return z
         return self.general(*args)
+
+    cdef object _length(self, tuple args):
+        """math.hypot(*args), or math.dist of two points; None where that is not for here."""
+        cdef list values = [], slopes = []
+        cdef Py_ssize_t k, n
+        cdef double d, w
+        if self.f is math.hypot:
+            values.extend(args)
+        elif self.f is math.dist and len(args) == 2 and is_point(args[0]) and is_point(args[1]) and len(args[0]) == len(args[1]):
+            values.extend(args[0])
+            values.extend(args[1])
+        else:
+            return None
+        for x in values:
+            if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
+                return None
+        n = len(values) if self.f is math.hypot else len(args[0])
+        for k in range(n):
+            d = real(values[k]) if self.f is math.hypot else real(values[k]) - real(values[n + k])
+            if not is_moderate(d):
+                return None
+            slopes.append(d)
+        z = self.f(*args)
+        w = PyFloat_AS_DOUBLE(z)
+        if w == 0.0:
+            return None
+        slopes = [PyFloat_AS_DOUBLE(x) / w for x in slopes]
+        if self.f is math.dist:
+            slopes += [-PyFloat_AS_DOUBLE(x) for x in slopes]
+        return z if self.arithmetic._note_many(z, values, slopes) else None
+
+
+cdef inline bint is_point(object x):
+    return PyTuple_CheckExact(x) or PyList_CheckExact(x)
 
 
 cdef bint has_two_slopes(object f, object rule) except -1:
@@ -322,18 +379,20 @@ cdef frozenset SUMMED_CONTAINERS = frozenset((collections.deque, type({}.values(
 
 
 cdef class SumRule:
-    """`sum` of floats and ints in a container or from an iterator; other arguments go the general way."""
+    """`sum` or `math.fsum` of numbers in a container or from an iterator; other arguments go the general way."""
 
     cdef Arithmetic arithmetic
-    cdef object general
+    cdef object f, general
 
-    def __init__(self, arithmetic, general):
+    def __init__(self, arithmetic, f, general):
         self.arithmetic = arithmetic
-        self.general = general
+        self.f, self.general = f, general
 
     def call(self, values, start=MISSING):
         """sum(values)."""
-        cdef bint plain = start is MISSING or is_real(start)
+        cdef bint plain = start is MISSING or (is_real(start) and self.f is sum)
+        if self.f is not sum and self.arithmetic.truncated:
+            plain = False
         given = values
         if plain and is_in(SUMMED_ITERATORS, type(values)):
             given = values = list(self.arithmetic.level.iterable(values))
@@ -341,11 +400,11 @@ cdef class SumRule:
             values = list(values)
         if plain and (PyList_CheckExact(values) or PyTuple_CheckExact(values)):
             for x in values:
-                if not PyFloat_CheckExact(x) and not PyLong_CheckExact(x):
+                if not is_real(x):
                     break
             else:
                 if start is MISSING:
-                    z = sum(values)
+                    z = self.f(values)
                 else:
                     z = sum(values, start)
                     values = [start, *values]

@@ -58,6 +58,8 @@ cdef bint is_free(object instead) except -1:
             instead = (<QuietCall> owner).general
         elif isinstance(owner, FloatMaker):
             instead = (<FloatMaker> owner).general
+        elif type(owner) is ComplexRule:
+            instead = (<ComplexRule> owner).general
         elif type(owner) is SumRule:
             instead = (<SumRule> owner).general
         elif isinstance(owner, PairRule):

@@ -256,6 +256,25 @@ cdef class Recorder(Arithmetic):
             self.tape.push(o, i, real(partial))
         return 0
 
+    cdef bint _note_many(self, object z, list values, list slopes) except -1:
+        cdef Place* at
+        cdef int64_t o = -1
+        cdef Py_ssize_t k
+        if self.outer is not None:
+            return False
+        for k in range(len(values)):
+            at = self.table.find(<PyObject*> values[k])
+            if at != NULL:
+                if o < 0:
+                    self.n += 1
+                    o = self.n
+                self.tape.push(o, at.index, PyFloat_AS_DOUBLE(slopes[k]))
+        if o >= 0:
+            at = self.table.put(<PyObject*> z)
+            at.index = o
+            self._make_room()
+        return True
+
     cdef int _note_sum(self, object z, object values) except -1:
         cdef Place* at
         cdef int64_t o = -1
@@ -323,6 +342,20 @@ cdef class Pusher(Arithmetic):
         if p == NULL and q == NULL:
             return 0
         return self._file(z, (0.0 if p == NULL else da * p.dot) + (0.0 if q == NULL else db * q.dot))
+
+    cdef bint _note_many(self, object z, list values, list slopes) except -1:
+        cdef Place* at
+        cdef double z_dot = 0.0
+        cdef bint active = False
+        cdef Py_ssize_t k
+        for k in range(len(values)):
+            at = self.table.find(<PyObject*> values[k])
+            if at != NULL:
+                z_dot += at.dot * PyFloat_AS_DOUBLE(slopes[k])
+                active = True
+        if active:
+            self._file(z, z_dot)
+        return True
 
     cdef int _note_sum(self, object z, object values) except -1:
         cdef Place* at
