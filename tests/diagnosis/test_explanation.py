@@ -425,3 +425,18 @@ def test_zero_times_the_logarithm_of_zero_has_a_hint():
     with np.errstate(all="ignore"):
         found = plaingrad.explain(entropy, np.array([0.1, 0.2, 0.3, 0.4]))
     assert "scipy.special.xlogy" in found.hint and "at [2] and 1 other of 4" in repr(found)
+
+
+class Converted(np.ndarray):
+    """An array that looks at its operands as what they are at each operation, as quantities with units do."""
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        whole = [x[...] if isinstance(x, Converted) else x for x in inputs]
+        bare = [x.view(np.ndarray) if isinstance(x, Converted) else x for x in whole]
+        return getattr(ufunc, method)(*bare, **kwargs)
+
+
+def test_looking_at_a_value_does_not_enter_the_code_of_its_class():
+    found = explain(lambda x: np.sum(np.sqrt(x.view(Converted) - 1.0)), np.array([2.0, 1.0]))
+    event = next(event for event in found.events if event.what == "cotangent")
+    assert (event.bad.word, event.bad.index, event.incoming, event.slope) == ("inf", (1,), 1.0, math.inf)

@@ -14,6 +14,7 @@ import select
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,7 +224,9 @@ def why_command(options: argparse.Namespace) -> int:
     from plaingrad.diagnosis import explain
 
     call = Call.from_options(options)
-    found = explain(call.f, *call.args, argnums=call.wrt, mode=options.mode)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of what is told below, by the user's line
+        found = explain(call.f, *call.args, argnums=call.wrt, mode=options.mode)
     print(json.dumps(found.as_json()) if options.json else found)
     return int(bool(found.events))
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.engine.values.probes import is_masked
+
 LONGEST = 1000  # entries of a list that are looked at
 
 
@@ -54,13 +56,15 @@ def bad_in(x: Any) -> Bad | None:
     if isinstance(x, np.ndarray):
         if x.dtype.kind not in "fc":
             return None
-        finite = np.isfinite(x)
+        finite = np.isfinite(numbers_of(x))
+        if is_masked(x):
+            finite |= np.ma.getmaskarray(x)
         if finite.all():
             return None
         wrong = np.flatnonzero(~finite.ravel())
         index = np.unravel_index(int(wrong[0]), x.shape)
         place = tuple(int(k) for k in index)
-        return Bad(x[place], place, len(wrong), x.size)
+        return Bad(numbers_of(x)[place], place, len(wrong), x.size)
     if t is complex or isinstance(x, (np.floating, np.complexfloating)):
         return None if np.isfinite(x) else Bad(x, ())
     if t is list or t is tuple:
@@ -68,6 +72,11 @@ def bad_in(x: Any) -> Bad | None:
             if (found := bad_in(part)) is not None:
                 return found
     return None
+
+
+def numbers_of(x: np.ndarray) -> np.ndarray:
+    """`x` without its class, which may do anything at an operation, also look at what is being looked at."""
+    return x if type(x) is np.ndarray else np.ndarray.view(x, np.ndarray)
 
 
 def is_number(x: Any) -> bool:
@@ -83,6 +92,7 @@ def element(x: Any, index: tuple[int, ...], shape: tuple[int, ...] | None = None
     """The element of `x` that belongs to `index` of an array of `shape`, as broadcasting has it; None: not known."""
     if not isinstance(x, np.ndarray):
         return x if is_number(x) else None
+    x = numbers_of(x)
     if not index:
         return x[()] if x.ndim == 0 else None
     if shape is not None and x.shape != shape:
