@@ -164,6 +164,77 @@ def test_tasks_for_a_client_inside_a_differentiated_function(client, tmp_path):
         plaingrad.grad(lambda x: client.submit(drawn, x, pure=False).result())(2.0)
 
 
+def lazy_programs():
+    """Programs with arrays of Dask, and the same with NumPy."""
+    da = pytest.importorskip("dask.array")
+    a = np.linspace(0.1, 1.0, 12).reshape(4, 3)
+
+    def lazy(x):
+        return da.from_array(a, chunks=(2, 3)) * x
+
+    return [
+        (lambda x: (da.from_array(a * x, chunks=2) ** 2).sum(), lambda x: np.sum((a * x) ** 2)),
+        (lambda x: da.sin(lazy(x)).mean(), lambda x: np.mean(np.sin(a * x))),
+        (lambda x: (lazy(x).T @ lazy(x * x)).sum(), lambda x: np.sum((a * x).T @ (a * x * x))),
+        (lambda x: (lazy(x)[1:3, ::2] * x).sum(), lambda x: np.sum(a[1:3, ::2] * x * x)),
+        (lambda x: da.from_array(a, chunks=2).map_blocks(lambda m: np.exp(m * x)).sum(), lambda x: np.sum(np.exp(a * x))),
+        (lambda x: (lazy(x) ** 3).max() * lazy(x).std(), lambda x: np.max((a * x) ** 3) * np.std(a * x)),
+        (
+            lambda x: (lazy(x)[:, 0].map_overlap(lambda v: v - np.roll(v, 1), depth=1, boundary="periodic") ** 2).sum(),
+            lambda x: np.sum((a[:, 0] * x - np.roll(a[:, 0] * x, 1)) ** 2),
+        ),
+        (lambda x: da.where(lazy(x) > 0.3, lazy(x) ** 2, -x).sum(), lambda x: np.sum(np.where(a * x > 0.3, (a * x) ** 2, -x))),
+        (  # equal numbers, of which only some depend on x, are not one task
+            lambda x: (da.from_array(a * (x / 0.5), chunks=2) * da.from_array(a * 1.0, chunks=2)).sum(),
+            lambda x: np.sum(a * (x / 0.5) * a),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("number", range(9))
+def test_lazy_arrays(number):
+    lazy, plain = lazy_programs()[number]
+
+    def f(x):
+        return lazy(x).compute(scheduler="sync")[()]
+
+    x = 0.5
+    assert f(x) == pytest.approx(plain(x), rel=1e-14)
+    slope, second = plaingrad.grad(plain)(x), plaingrad.derivative(plaingrad.grad(plain))(x)
+    assert plaingrad.grad(f)(x) == pytest.approx(slope, rel=1e-12)
+    assert plaingrad.derivative(f)(x) == pytest.approx(slope, rel=1e-12)
+    assert plaingrad.grad(lambda x: lazy(x).compute(scheduler="threads")[()])(x) == pytest.approx(slope, rel=1e-12)
+    if number < 5:
+        assert plaingrad.derivative(plaingrad.grad(f))(x) == pytest.approx(second, rel=1e-11, abs=1e-12)
+
+
+def test_each_block_of_a_lazy_array_is_computed_once():
+    da = pytest.importorskip("dask.array")
+    seen = []
+
+    def doubled(block, x):
+        seen.append(block.shape)
+        return block * x
+
+    def f(x):
+        b = da.ones((4, 3), chunks=(2, 3)).map_blocks(doubled, x, dtype=float, meta=np.empty((0, 0)))
+        return (b * b).sum().compute(scheduler="sync")[()]
+
+    assert plaingrad.grad(f)(2.0) == 48.0
+    assert len(seen) == 2
+
+
+def test_lazy_arrays_on_a_cluster(client):
+    da = pytest.importorskip("dask.array")
+
+    def f(x):
+        b = client.persist(da.ones((4, 3), chunks=(2, 3)) * x)
+        return (b * b).sum().compute() * client.compute((b**3).sum()).result()
+
+    assert plaingrad.grad(f)(0.5) == pytest.approx(144.0 * 5.0 * 0.5**4)
+    assert plaingrad.derivative(f)(0.5) == pytest.approx(144.0 * 5.0 * 0.5**4)
+
+
 @pytest.mark.slow
 def test_graphs_with_differentiated_values(client):
     client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))
@@ -177,6 +248,12 @@ def test_graphs_with_differentiated_values(client):
         (lambda x: bag.from_sequence([1.0, 2.0], npartitions=2).map(lambda k: k * x * x).sum().compute(), lambda x: 3.0 * x * x),
         (lambda x: client.get({"a": x, "b": (square, "a"), "c": (square, "b")}, "c"), lambda x: x**4),
         (lambda x: one(abs)(-2.0).compute() * x, lambda x: 2.0 * x),
+        (lambda x: client.compute(one(square)(x)).result() * x, lambda x: x**3),
+        (lambda x: sum(client.gather(client.compute([one(square)(x), one(square)(2.0 * x)]))), lambda x: 5.0 * x * x),
+        (lambda x: client.compute(one(square)(x), sync=True), lambda x: x * x),
+        (lambda x: client.submit(square, client.compute(one(square)(x))).result(), lambda x: x**4),
+        (lambda x: one(square)(client.persist(one(square)(x))).compute(), lambda x: x**4),
+        (lambda x: sum(dask.compute(*dask.persist(one(square)(x), one(square)(3.0 * x)))), lambda x: 10.0 * x * x),
     ]
     for n, (f, plain) in enumerate(programs):
         expected = plaingrad.grad(plain)(0.5)
@@ -184,7 +261,6 @@ def test_graphs_with_differentiated_values(client):
         assert plaingrad.derivative(f)(0.5) == pytest.approx(expected, rel=1e-14), n
     assert plaingrad.grad(plaingrad.grad(programs[2][0]))(0.5) == pytest.approx(3.0)
     for program in (
-        lambda x: client.compute(one(square)(x)).result(),
         lambda x: one(square)(client.submit(square, x)).compute(),
         lambda x: client.submit(square, x, actor=True).result(),
     ):

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from plaingrad.critical import imported
-from plaingrad.engine.communication.carried import reached
+from plaingrad.engine.communication.carried import carried, reached
 from plaingrad.engine.communication.other_processes import (
+    active_in,
     begin_task,
     carries_active,
     further_out,
@@ -25,6 +26,7 @@ from plaingrad.engine.communication.other_processes import (
 from plaingrad.engine.communication.per_derivative import PerDerivative
 from plaingrad.engine.refusals.refuse import missing_rule, refuse
 from plaingrad.errors import RoundTripError
+from plaingrad.rewrite import in_force
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -263,22 +265,66 @@ def compute_graph(level: Level, method: Any) -> Callable[..., Any]:
 
 
 def run_graph(level: Level, method: Any) -> Callable[..., Any]:
-    """`compute` and `persist` of graphs, which give futures: their values would arrive as constants."""
+    """`compute` and `persist` of graphs: with differentiated values they wait for what they begin.
 
-    def run_at_level(client: Any, graph: Any, *args: Any, **kwargs: Any) -> Any:
-        parts = graph if type(graph) in (list, tuple) else [graph]
-        for part in parts:
-            if is_differentiated(level, parts_of(part)):
-                refuse(
-                    RoundTripError,
-                    f"a graph with differentiated values goes to Dask's workers by `{method.__qualname__}`",
-                    why="They go there as bytes, and what comes back has lost its derivative.",
-                    fix="wait for its values by `compute` of the graph, or submit its tasks by client.submit",
-                    anchor="round-trip",
-                )
-        return further_out(level, method, client, graph, *args, **kwargs)
+    The cluster computes the values as `Client.get` does. Futures of `compute` stand for them as those of `scatter` do;
+    what `persist` gives holds them itself.
+    """
+
+    def run_at_level(client: Any, collections: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = collections if type(collections) in (list, tuple, set, frozenset) else [collections]
+        if not any(is_differentiated(level, parts_of(part)) for part in parts):
+            return further_out(level, method, client, collections, *args, **kwargs)
+        dask = imported("dask")
+        is_one = parts is not collections
+        run = dask.persist if method.__name__ == "persist" else dask.compute
+        found = level.prep(run)(
+            *parts, scheduler=getter(level, client), optimize_graph=kwargs.get("optimize_graph", True)
+        )
+        if method.__name__ == "compute" and not kwargs.get("sync", False):
+            found = futures_of(level, client, found)
+        return found[0] if is_one else type(collections)(found)
 
     return run_at_level
+
+
+def getter(level: Level, client: Any) -> Callable[..., Any]:
+    """What computes a graph for `dask.compute`: a function, for methods of a client are told from others."""
+    compute = compute_graph(level, type(client).get)
+
+    def get(graph: Any, keys: Any, **kwargs: Any) -> Any:
+        return in_force(level, compute, client, graph, keys)
+
+    return get
+
+
+def futures_of(level: Level, client: Any, values: Any) -> list[Any]:
+    """Futures that have arrived; who uses them gets the values themselves."""
+    futures = further_out(level, type(client).scatter, client, list(values), hash=False)
+    for future, value in zip(futures, values, strict=True):
+        begun_at(level).data[key_of(future)] = future, value
+    return list(futures)
+
+
+def named(level: Level, tokenize: Any) -> Callable[..., Any]:
+    """`dask.base.tokenize`: names of tasks are made of the bits of values.
+
+    Equal numbers of which one depends on the inputs are two: by one name Dask would take them for one task.
+    """
+
+    def named_at_level(*args: Any, **kwargs: Any) -> Any:
+        token = further_out(level, tokenize, *args, **kwargs)
+        found: set[int] = set()
+        for x in carried((args, kwargs)):
+            found |= active_in(level.slot_of(x))
+        return further_out(level, tokenize, token, sorted(found)) if found else token
+
+    return named_at_level
+
+
+def empty_example(level: Level, f: Any) -> Callable[..., Any]:
+    """What Dask finds out of arrays without elements: types and shapes, which have no derivative."""
+    return lambda *args, **kwargs: further_out(level, f, *args, **kwargs)
 
 
 # -- Ray ---------------------------------------------------------------------------------------------------------------
@@ -370,6 +416,9 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.client", "Client.compute"): run_graph,
     ("distributed.client", "Client.persist"): run_graph,
     ("distributed.client", "Future.result"): result,
+    ("dask.tokenize", "tokenize"): named,
+    ("dask.array.utils", "compute_meta"): empty_example,
+    ("dask.array.utils", "meta_from_array"): empty_example,
     ("ray.remote_function", "RemoteFunction._remote"): remote,
     ("ray.actor", "ActorClass._remote"): to_actor,
     ("ray.actor", "ActorMethod._remote"): to_actor,
