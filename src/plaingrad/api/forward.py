@@ -11,6 +11,7 @@ import numpy as np
 
 from plaingrad import number_classes
 from plaingrad.api import recorded
+from plaingrad.api.coroutines import awaitable, awaited, is_coroutine_function
 from plaingrad.api.directions import jvp_of_batch
 from plaingrad.api.gradients import at_point, in_fastest, vjp
 from plaingrad.api.jacobian_entries import check_holomorphic
@@ -107,6 +108,8 @@ def jvp(
         (12.0, array([4., 0., 8.]))
     """
     check_callable(f, "jvp")
+    if is_coroutine_function(f):
+        return awaited(jvp, f, primals, tangents, has_aux, tier, debug, batch)
     if batch:
         return jvp_of_batch(f, primals, tangents, has_aux)
     if debug:
@@ -290,6 +293,8 @@ def derivative(
         True
     """
     check_callable(f, "derivative")
+    if is_coroutine_function(f):
+        return awaitable(derivative, f, order, value, tier, debug)
     if debug:
         return looked_at(derivative, f, (order, value), debug)
     order = checked_order(order)

@@ -7,6 +7,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
+from plaingrad.api.coroutines import awaitable, awaited, is_coroutine_function
 from plaingrad.api.leaves import (
     COTANGENT,
     Argnums,
@@ -115,6 +116,8 @@ def grad(
         {'a': 4.0, 'b': 3.0}
     """
     check_callable(f, "grad")
+    if is_coroutine_function(f):
+        return awaitable(grad, f, argnums, has_aux, tier, debug, verify, max_memory)
     if debug or verify or max_memory is not None:
         return looked_at(grad, f, (argnums, has_aux), debug, verify, max_memory)
     return gradient_operator(grad, f, argnums, has_aux, tier)
@@ -138,6 +141,8 @@ def value_and_grad(
         (12.0, (4.0, 3.0))
     """
     check_callable(f, "value_and_grad")
+    if is_coroutine_function(f):
+        return awaitable(value_and_grad, f, argnums, has_aux, tier, debug, verify, max_memory)
     if debug or verify or max_memory is not None:
         return looked_at(value_and_grad, f, (argnums, has_aux), debug, verify, max_memory)
     return gradient_operator(value_and_grad, f, argnums, has_aux, tier)
@@ -286,6 +291,8 @@ def vjp(
         (12.0, (4.0, 3.0), (8.0, 6.0))
     """
     check_callable(f, "vjp")
+    if is_coroutine_function(f):
+        return awaited(vjp, f, *args, tier=tier, debug=debug, max_memory=max_memory)
     if max_memory is not None:
         return bounded(vjp, max_memory, f, *args, tier="plain", debug=debug)  # type: ignore[no-any-return]
     if debug:

@@ -8,6 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from plaingrad.api.choice import Known
+from plaingrad.api.coroutines import awaitable, awaited, is_coroutine_function
 from plaingrad.api.gradients import at_point, grad, in_fastest, recorded_gradients, value_and_grad
 from plaingrad.api.jacobian_entries import conjugate_entry, jacobian_entry, wirtinger_entry
 from plaingrad.api.leaves import (
@@ -103,6 +104,8 @@ def jacobian(
         [{'a': 4.0, 'b': 3.0}, {'a': 1.0, 'b': 0.0}]
     """
     check_callable(f, "jacobian")
+    if is_coroutine_function(f):
+        return awaitable(jacobian, f, argnums, mode, chunk_size, has_aux, tier, debug, max_memory)
     if debug or max_memory is not None:
         return looked_at(jacobian, f, (argnums, mode, chunk_size, has_aux), debug, False, max_memory)
     positions = positions_of(argnums)
@@ -181,6 +184,8 @@ def hessian(
                [2., 0.]])
     """
     check_callable(f, "hessian")
+    if is_coroutine_function(f):
+        return awaitable(hessian, f, argnums, chunk_size, tier, debug)
     if debug:
         return looked_at(hessian, f, (argnums, chunk_size), debug)
     positions = positions_of(argnums)
@@ -236,6 +241,8 @@ def hvp(
         (array([6., 2.]),)
     """
     check_callable(f, "hvp")
+    if is_coroutine_function(f):
+        return awaited(hvp, f, primals, tangents, tier, debug)
     if debug:
         return debugged(hvp, f, primals, tangents, "plain")
     check_tier(tier)
