@@ -7,7 +7,6 @@ from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from plaingrad.api.coroutines import awaitable, awaited, is_coroutine_function
 from plaingrad.api.leaves import (
     COTANGENT,
     Argnums,
@@ -28,6 +27,7 @@ from plaingrad.critical import imported
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.run import Run, in_core
 from plaingrad.engine.reverse.taken import recorded
+from plaingrad.engine.users_code.coroutines import awaitable, awaited, is_coroutine_function
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.errors import ChangedSinceError, NativeError, NonScalarOutputError
 from plaingrad.rewrite import CURRENT, PLAIN
