@@ -6,7 +6,6 @@ import functools
 import importlib
 import inspect
 import re
-import struct
 import weakref
 import zlib
 from decimal import Decimal
@@ -37,10 +36,6 @@ def special(x):
     return scipy.special.cython_special.erf(x)
 
 
-def packed(x):
-    return struct.unpack("d", struct.pack("d", x))[0]
-
-
 def summed_up(x):
     return len(zlib.compress(np.array([x]))) * x
 
@@ -59,7 +54,7 @@ def buffered(x):
 
 BLAMED = [
     (integrated, "scipy.integrate._quadpack._qagse"), (a_distribution, "scipy.stats._levy_stable.levy_stable_gen.pdf"),
-    (special, "scipy.special.cython_special.erf"), (packed, "struct.pack"), (summed_up, "zlib.compress"),
+    (special, "scipy.special.cython_special.erf"), (summed_up, "zlib.compress"),
     (lapack, "scipy.linalg.lapack.dsyev"), (reduced, "scipy.special.cython_special.beta"), (buffered, "numpy.nested_iters"),
 ]
 

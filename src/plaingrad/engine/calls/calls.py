@@ -224,7 +224,7 @@ class Calls(ObjectAccess):
         t = type(f)
         if t is LruCached and (decided := self.memos.decided(f)):
             return decided
-        if t in GETTERS and is_without_rules(t):
+        if is_among(t, GETTERS) and is_without_rules(t):
             return decided_getter(self, f, t)
         instead = self._decision(f, t)
         if instead is f and t is BuiltinFunctionType and f.__name__ == "__new__":

@@ -42,7 +42,7 @@ PACKAGES = {
         )
     ),
     "integrate": tuple(
-        f"scipy.integrate._{name}" for name in ("bvp", "ivp.ivp", "ode", "odepack_py", "quad_vec", "quadpack_py", "quadrature", "tanhsinh")
+        f"scipy.integrate._{name}" for name in ("bvp", "ivp.common", "ivp.ivp", "ivp.rk", "ode", "odepack_py", "quad_vec", "quadpack_py", "quadrature", "tanhsinh")
     ),
     "linalg": tuple([f"scipy.linalg.{module}" for module in (
         "_basic", "_cythonized_array_utils", "_decomp", "_decomp_cholesky", "_decomp_ldl", "_decomp_lu", "_decomp_polar",

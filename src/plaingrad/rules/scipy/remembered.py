@@ -219,8 +219,9 @@ def is_of_program(module: ModuleType) -> bool:
 
 
 def slots_of(cls: type) -> list[MemberDescriptorType]:
-    """The slots of instances of a class of the program."""
-    found = [x for base in cls.__mro__[:-1] if not is_of_library(base) for x in vars(base).values()]
+    """The slots of instances of a class of the program; members of classes that are written in C are none."""
+    bases = [base for base in cls.__mro__ if "__slots__" in vars(base) and not is_of_library(base)]
+    found = [x for base in bases for x in vars(base).values()]
     return [x for x in found if type(x) is MemberDescriptorType]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import integrate
 
-from plaingrad.rule_data import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import (
     Rules,
@@ -18,7 +17,6 @@ from plaingrad.rules.scipy.implicit import (
     carrying,
     each_solved,
     fresh,
-    helpers,
     is_active,
     mover,
     number,
@@ -62,7 +60,7 @@ def constant_error(function: Any) -> None:
     def body(order: int, *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 
-    helpers(Rule(function, "outside", definition=body, source=source_of(constant_error)))
+    RULES.enter(function, "outside", definition=body, source=source_of(constant_error))
 
 
 for solver_class in (integrate.RK23, integrate.RK45, integrate.DOP853):
