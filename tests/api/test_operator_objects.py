@@ -13,7 +13,7 @@ import pytest
 import plaingrad
 from plaingrad import derivative, grad, hessian, jacobian, value_and_grad, wirtinger
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*")
 
 
 def cubed(x):
