@@ -145,8 +145,10 @@ class Walk:
             self.visit_generator(o)
         elif isinstance(o, type):
             if not is_of_library(o):
-                self.holders.append(o)
                 self.classes.append(o)
+                home = sys.modules.get(str(o.__module__))
+                if home is None or is_of_program(home):  # classes of packages install attributes when they are asked for
+                    self.holders.append(o)
         elif isinstance(o, (tuple, frozenset)):
             self.stack.extend(o)
         else:
