@@ -9,7 +9,7 @@ import functools
 import importlib
 import sys
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -355,6 +355,13 @@ def when_met(module: str, rules: Callable[[], Iterable[Rule]], ufuncs: bool = Fa
 
 
 _gathering: ContextVar[list[Rule] | None] = ContextVar("gathering", default=None)
+
+
+def files_when_met(package: str, files: Mapping[str, Iterable[str]]) -> None:
+    """Enter what files of a package of plaingrad enter: each file when one of the modules that are its value is met."""
+    for name, modules in files.items():
+        for module in modules:
+            when_met(module, partial(rules_of_file, f"{package}.{name}"))
 
 
 def rules_of_file(name: str) -> list[Rule]:

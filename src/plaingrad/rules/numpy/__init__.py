@@ -1,7 +1,5 @@
 """Facts about NumPy's functions, methods and ufunc methods. Elementwise ufuncs are in `rules.elementwise`."""
 
-from functools import partial
-
 from plaingrad import rulebook
 from plaingrad.rules.numpy import (
     creation,
@@ -40,9 +38,7 @@ WAITING = {
 
 def wait() -> None:
     """Let the rulebook enter the rules of transforms, masked arrays and random numbers when these are met."""
-    for name, modules in WAITING.items():
-        for module in modules:
-            rulebook.when_met(module, partial(rulebook.rules_of_file, f"{__name__}.{name}"))
+    rulebook.files_when_met(__name__, WAITING)
 
 
 __all__ = [

@@ -1,7 +1,5 @@
 """Facts about builtins and the standard library."""
 
-from functools import partial
-
 from plaingrad import rulebook
 from plaingrad.rules.python import (
     arithmetic,
@@ -23,9 +21,7 @@ WAITING = {
 
 def wait() -> None:
     """Let the rulebook enter the rules of `statistics` and `random` when these are met."""
-    for name, modules in WAITING.items():
-        for module in modules:
-            rulebook.when_met(module, partial(rulebook.rules_of_file, f"{__name__}.{name}"))
+    rulebook.files_when_met(__name__, WAITING)
 
 
 __all__ = [

@@ -37,7 +37,6 @@ BY_STEPS = ("RK23", "RK45", "DOP853")
 FEW = 40  # unknowns: bends of a right-hand side are looked for in solutions that would be followed by steps
 GRID = 4096  # the finest panels on which a solution by `odeint` is looked at, of its whole time
 TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
-ENTERED: list[Any] = []
 
 
 def first_step_of(cls: Any) -> Any:
@@ -63,11 +62,14 @@ def constant_error(function: Any) -> None:
     RULES.enter(function, "outside", definition=body, source=source_of(constant_error))
 
 
-for solver_class in (integrate.RK23, integrate.RK45, integrate.DOP853):
-    for base in solver_class.__mro__:
-        if "_estimate_error_norm" in vars(base) and vars(base)["_estimate_error_norm"] not in ENTERED:
-            ENTERED.append(vars(base)["_estimate_error_norm"])
-            constant_error(ENTERED[-1])
+measures = [
+    vars(base)["_estimate_error_norm"]
+    for solver_class in (integrate.RK23, integrate.RK45, integrate.DOP853)
+    for base in solver_class.__mro__
+    if "_estimate_error_norm" in vars(base)
+]
+for measure in dict.fromkeys(measures):  # DOP853 has one of its own
+    constant_error(measure)
 
 first_step = first_step_of(integrate.RK45)
 if first_step is not None:
