@@ -7,7 +7,8 @@ import os
 from dataclasses import dataclass
 from types import CodeType, FrameType
 
-from plaingrad.engine.refusals.blame import INSTALLED, is_users, user_frame
+from plaingrad.engine.refusals.blame import is_users, user_frame
+from plaingrad.origin import INSTALLED
 from plaingrad.rewrite import original
 
 # Where something happens: the code and instruction of the innermost frame that is not plaingrad's, and of the user's.

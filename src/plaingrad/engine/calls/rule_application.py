@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import number_classes, rulebook
+from plaingrad import number_classes, origin, rulebook
 from plaingrad.class_keys import is_instance
 from plaingrad.engine.calls import other_systems
 from plaingrad.engine.calls.identities import Identities
@@ -232,7 +232,7 @@ class RuleApplication(Identities):
                 )
             return self.native(f, args, kwargs)
         else:
-            array_code = isinstance(f, np.ufunc) or str(module).startswith("numpy")
+            array_code = isinstance(f, np.ufunc) or origin.package_of(module) == "numpy"
             for at, operand in enumerate(args):
                 self.calls.meet(operand)
                 if (

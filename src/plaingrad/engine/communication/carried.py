@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from numbers import Number
@@ -12,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import origin
+
 ATOMS = frozenset([float, int, complex, bool, str, bytes, type(None), np.float64])
 SEQUENCES = (list, tuple, deque)
+ENGINES = frozenset(("cloudpickle", "dask", "distributed", "joblib", "ray"))
 
 
 def carried(x: Any) -> Iterator[Any]:
@@ -23,14 +25,11 @@ def carried(x: Any) -> Iterator[Any]:
             yield part
 
 
-#: Whose functions go by name, and whose globals (threads that run, executors) have no part in what a task computes.
-OF_LIBRARIES = sys.stdlib_module_names - {"__main__"} | {
-    "cloudpickle",
-    "dask",
-    "distributed",
-    "joblib",
-    "ray",
-}
+def is_of_engine(module: Any) -> bool:
+    """Whether a module is of the standard library or of what runs tasks: its functions go by name, and its globals, such
+    as running threads and executors, have no part in what a task computes.
+    """
+    return origin.package_of(module) in ENGINES or origin.is_standard(module)
 
 
 def reached(x: Any) -> Iterator[tuple[Any, bool]]:
@@ -95,9 +94,8 @@ def pickles_by_c(t: type) -> bool:
     """Whether a type of the standard library, which is no container, is pickled by C code of its own."""
     if issubclass(t, (*SEQUENCES, dict, set, frozenset, np.ndarray, np.generic, Number)) or t.__dictoffset__:
         return False
-    home = t.__module__.partition(".")[0]
     own = t.__reduce__ is not object.__reduce__ or t.__reduce_ex__ is not object.__reduce_ex__
-    return own and not isinstance(t.__reduce__, FunctionType) and home in sys.stdlib_module_names
+    return own and not isinstance(t.__reduce__, FunctionType) and origin.is_standard(t.__module__)
 
 
 def in_state(x: Any) -> list[Any]:

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from plaingrad.engine.communication.carried import OF_LIBRARIES, reached
+from plaingrad import origin
+from plaingrad.engine.communication.carried import is_of_engine, reached
 from plaingrad.engine.users_code.class_attributes import lookup
 
 MOST = 1000  # functions and classes that are looked at for a task
-LIBRARIES = ("site-packages", "dist-packages")  # in the paths of modules
 
 
 def functions_in(f: Any) -> Iterator[FunctionType]:
@@ -36,7 +36,7 @@ def readers_in(x: Any) -> Iterator[Any]:
     for part, _ in reached(x):
         t = type(part)
         if t is FunctionType:
-            if str(part.__module__).partition(".")[0] not in OF_LIBRARIES:
+            if not is_of_engine(part.__module__):
                 yield part
         elif isinstance(part, type):
             if is_of_program(part.__module__):
@@ -91,11 +91,9 @@ def is_followed(x: Any, home: set[str]) -> bool:
 @functools.lru_cache(1000)
 def is_of_program(module: str) -> bool:
     """Whether a module is of no library."""
-    package = module.partition(".")[0]
-    if package in OF_LIBRARIES or package in ("plaingrad", "numpy", "builtins"):
+    if is_of_engine(module) or origin.package_of(module) in ("plaingrad", "numpy"):
         return False
-    path = getattr(sys.modules.get(module), "__file__", None) or ""
-    return not any(place in path for place in LIBRARIES)
+    return not origin.is_of_package(module)
 
 
 def of_class(cls: type) -> Iterator[tuple[str, Any]]:

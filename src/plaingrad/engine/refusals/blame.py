@@ -6,20 +6,18 @@ code is a package's, the innermost line is blamed. Names are those under which a
 
 from __future__ import annotations
 
-import functools
-import os
 import re
-import site
 import sys
 from dataclasses import dataclass
 from types import BuiltinMethodType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from plaingrad import origin
+
 ENGINE = "plaingrad."
 # Files that no one has written: they are made by packages, or by the interpreter.
 MADE = re.compile(r"<(frozen |plaingrad |string>|.*generated|decorator-gen|__array_function__|template)")
 CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
-INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def spot(frame: FrameType, short: bool = False) -> Spot:
     """The line that `frame` executes."""
     file = frame.f_code.co_filename
     if short:
-        for mark in INSTALLED:
+        for mark in origin.INSTALLED:
             file = file.rpartition(mark)[2]
     return Spot(file, frame.f_lineno, frame.f_code.co_name)
 
@@ -89,24 +87,7 @@ def is_users(frame: FrameType) -> bool:
     if file.startswith("<"):
         at_top = file == "<string>" and frame.f_globals.get("__name__") == "__main__"  # python -c
         return not MADE.match(file) or (at_top and not frame.f_code.co_name.startswith("__"))
-    return not is_library(file)
-
-
-@functools.lru_cache(1024)
-def is_library(file: str) -> bool:
-    """Whether a file belongs to the standard library or to an installed package."""
-    return any(mark in file for mark in INSTALLED) or file.startswith(library_folders())
-
-
-@functools.lru_cache(1)
-def library_folders() -> tuple[str, ...]:
-    """Where the standard library and packages are installed."""
-    import sysconfig
-
-    paths = sysconfig.get_paths()
-    folders = [paths[key] for key in ("stdlib", "platstdlib", "purelib", "platlib") if key in paths]
-    folders += [os.path.dirname(os.__file__), site.getusersitepackages() or ""]
-    return tuple({os.path.join(folder, "") for folder in folders if folder})
+    return not origin.is_installed_file(file) and not origin.is_standard_file(file)
 
 
 # -- names ---------------------------------------------------------------------------------------------------------

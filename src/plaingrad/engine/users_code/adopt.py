@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import sys
 import warnings
 from _thread import _count as running_threads
 from _thread import get_ident
@@ -26,7 +25,7 @@ from types import (
 )
 from typing import Any
 
-from plaingrad import number_classes, rulebook, systems
+from plaingrad import number_classes, origin, rulebook, systems
 from plaingrad.class_keys import is_among, is_own_key, is_subclass, key_of
 from plaingrad.critical import exclusively
 from plaingrad.engine.compiled import FOR_ANY_LEVEL, core
@@ -169,10 +168,7 @@ def _version(cls: type) -> tuple[Any, int]:
 
 def _is_replaceable(cls: type) -> bool:
     """Whether a program may give `cls` other methods: nobody does that to classes of the standard library."""
-    module = cls.__module__
-    if not is_heap(cls) or is_untouched(cls):
-        return False
-    return not isinstance(module, str) or module.partition(".")[0] not in sys.stdlib_module_names
+    return is_heap(cls) and not is_untouched(cls) and not origin.is_standard(cls.__module__)
 
 
 def may_change(x: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import origin, rulebook
 from plaingrad.class_keys import all_among, is_among
 from plaingrad.engine.memory.kinds import is_heap
 from plaingrad.engine.users_code.class_attributes import DESCRIPTORS, lookup
@@ -133,9 +133,7 @@ def is_numpys(f: Any) -> bool:
         module = getattr(f, "__module__", None)
         if f in BINARY_OPERATORS or f in UNARY_OPERATORS:
             return True
-        return (
-            type(module) is str and module.partition(".")[0] == "numpy" and not module.startswith("numpy.ma")
-        )
+        return origin.package_of(module) == "numpy" and not origin.is_of(module, ("numpy.ma",))
     return False
 
 
@@ -201,7 +199,7 @@ def arrays_of(args: Any, kwargs: dict[str, Any]) -> list[np.ndarray]:
 def rule_of_implementation(f: FunctionType) -> Rule | None:
     """The rule of the public function of NumPy behind which `f` is the Python code; classes call that directly."""
     module = f.__module__
-    if type(module) is not str or not module.startswith("numpy") or hasattr(f, "_implementation"):
+    if origin.package_of(module) != "numpy" or hasattr(f, "_implementation"):
         return None
     public = f.__globals__.get(f.__name__)
     if type(public) is ArrayFunction and public._implementation is f:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plaingrad import rulebook
+from plaingrad import origin, rulebook
 from plaingrad.native.analysis import helper_calls
 from plaingrad.native.frontend.current import original
 from plaingrad.native.program.dispatchers import python_function
@@ -22,7 +22,7 @@ def is_users(f: Any) -> bool:
     again for derivatives of higher order.
     """
     module = str(getattr(f, "__module__", ""))
-    if module.startswith(("plaingrad.native", "plaingrad.rules")):
+    if origin.is_of(module, ("plaingrad.native", "plaingrad.rules")):
         return module in DERIVED and hasattr(f, "py_func") or helper_calls.is_formula(f)
     return hasattr(f, "py_func") or type(f).__name__ == "function" and not _is_numpys(f)
 
@@ -36,4 +36,4 @@ def has_own_rule(f: Any) -> bool:
 
 
 def _is_numpys(f: Any) -> bool:
-    return str(getattr(f, "__module__", "")).startswith(("numpy", "math", "cmath", "builtins"))
+    return origin.is_of(getattr(f, "__module__", ""), ("numpy", "math", "cmath", "builtins"))

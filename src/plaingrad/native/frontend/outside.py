@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numba.core import ir, types
 
+from plaingrad import origin
 from plaingrad.native.program.dispatchers import LIBRARIES, is_dispatcher, is_plain, made_by, python_function
 
 MISSING = object()
@@ -89,7 +90,7 @@ class Snapshot:
     def _read(self, value: Any, attributes: set[str], todo: list[Any], seen: set[int]) -> None:
         """What is read of a value that a function names: of a user's module the attributes with these names."""
         if isinstance(value, ModuleType):
-            if not value.__name__.startswith(LIBRARIES) and id(value) not in seen:
+            if not origin.is_of(value.__name__, LIBRARIES) and id(value) not in seen:
                 seen.add(id(value))
                 space = vars(value)
                 for name in attributes & space.keys():

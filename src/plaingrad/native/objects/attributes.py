@@ -7,6 +7,7 @@ import dataclasses
 from types import FunctionType, MemberDescriptorType, ModuleType
 from typing import Any
 
+from plaingrad import origin
 from plaingrad.native.objects import outside
 from plaingrad.native.objects.engine import MISSING, Frame
 from plaingrad.native.objects.jitclasses import FIELDS, field_value
@@ -119,7 +120,7 @@ def _of_static(f: Frame, x: Static, name: str) -> Any:
         if found is MISSING:
             raise f.refuse(f"`{of.__name__}` has no `{name}`")
         return outside.known(f, found, name)
-    if isinstance(of, type) and not of.__module__.startswith(("numpy", "builtins")):
+    if isinstance(of, type) and not origin.is_of(of.__module__, ("numpy", "builtins")):
         found = f.whole.check(in_class, of, name)
         if name == "__name__":
             return Static(of.__name__)
@@ -131,7 +132,7 @@ def _of_static(f: Frame, x: Static, name: str) -> Any:
             return outside.known(f, found, name)
     if isinstance(of, (int, float, complex)):
         return Method(x, name) if callable(getattr(of, name, None)) else Static(getattr(of, name))
-    if type(of).__module__.startswith("numpy") or isinstance(of, type):
+    if origin.package_of(type(of).__module__) == "numpy" or isinstance(of, type):
         return (
             f.leaf(ast.Attribute(f.expression(x), name, ast.Load()))
             if not callable(getattr(of, name, None))

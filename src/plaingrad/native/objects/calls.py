@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numba.core import types
 
+from plaingrad import origin
 from plaingrad.native.analysis.users_functions import has_own_rule
 from plaingrad.native.objects import (
     attributes,
@@ -102,9 +103,9 @@ def call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any
         return classes.made_object(f, of, args, named)
     if isinstance(of, functools.partial):
         return call(f, Static(of.func), [*map(Static, of.args), *args], {**of.keywords, **named})
-    if str(getattr(of, "__module__", "")).startswith(("plaingrad.", "scipy.")):
+    if origin.is_of(getattr(of, "__module__", ""), ("plaingrad", "scipy")):
         raise f.refuse(f"`{getattr(of, '__name__', of)}` is called")
-    if isinstance(of, FunctionType) and not str(of.__module__).startswith(LIBRARIES):
+    if isinstance(of, FunctionType) and not origin.is_of(of.__module__, LIBRARIES):
         if has_own_rule(of):
             raise f.refuse(f"`{of.__name__}` has a rule of its own")
         compiled.refuse_replaced(f, of)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numba.np.ufunc.dufunc import DUFunc
 
+from plaingrad import origin
 from plaingrad.native.objects import axes
 from plaingrad.native.objects.engine import MISSING, Frame
 from plaingrad.native.objects.values import Items, Keys, Leaf, Static, Tup
@@ -75,9 +76,9 @@ def is_simple(x: Any) -> bool:
     """Whether an object from outside is one that is known once for all, or that Numba takes."""
     if x is None or x is NotImplemented or x is Ellipsis or callable(x):
         return True
-    return isinstance(x, (int, float, complex, str, bytes, ModuleType, FunctionType, type)) or type(
-        x
-    ).__module__.startswith(("numpy", "numba"))
+    return isinstance(x, (int, float, complex, str, bytes, ModuleType, FunctionType, type)) or origin.is_of(
+        type(x).__module__, ("numpy", "numba")
+    )
 
 
 def outside_call(f: Frame, function: Any, args: list[Any], named: dict[str, Any]) -> Any:

@@ -9,6 +9,8 @@ from typing import Any
 
 from numba.core.registry import cpu_target
 
+from plaingrad import origin
+
 LIBRARIES = ("numpy", "numba", "math", "scipy", "plaingrad.native", "plaingrad.rules")
 # options of a dispatcher that its numbers and exceptions depend on, as they usually are
 OPTIONS = {"fastmath": False, "error_model": "python", "boundscheck": None}
@@ -58,7 +60,7 @@ def is_plain(f: Any) -> bool:
     """Whether `f` is somebody's Python function, not a library's."""
     if not isinstance(f, FunctionType) or is_operator(f):
         return False
-    return not str(f.__module__).startswith(LIBRARIES)
+    return not origin.is_of(f.__module__, LIBRARIES)
 
 
 # modules whose functions take derivatives: calls of them are derived (`frontend/inner_operators.py`)

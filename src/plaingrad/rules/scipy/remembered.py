@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad import origin
 from plaingrad.rules import derivatives
 
 LIBRARIES = ("numpy", "scipy", "numba", "plaingrad", "builtins")
@@ -182,15 +183,15 @@ class Walk:
             self.stack += held if len(held) < 64 or not ATOMS.issuperset(map(type, held)) else ()
         if not is_of_library(t):
             self.stack += t.__mro__[:-1]
-        elif str(t.__module__).startswith("scipy.") and hasattr(o, "__dict__"):
+        elif origin.is_of(t.__module__, ("scipy",)) and hasattr(o, "__dict__"):
             self.stack += vars(o).values()  # functions that it was given
         if wrapped is not None:
             self.stack.append(wrapped)
 
     def visit_function(self, f: Any) -> None:
         """What code names, and what it has captured."""
-        if str(f.__module__).startswith(LIBRARIES) and f.__module__ != "plaingrad_program":
-            if str(f.__module__).startswith("scipy."):
+        if origin.is_of(f.__module__, LIBRARIES):
+            if origin.is_of(f.__module__, ("scipy",)):
                 self.stack += f.__closure__ or ()
             return
         changes, names = facts_of(f.__code__)
@@ -202,6 +203,8 @@ class Walk:
         self.stack += f.__closure__ or ()
         self.stack += f.__defaults__ or ()
         self.stack += (f.__kwdefaults__ or {}).values()
+        if origin.is_standard(f.__module__):
+            return  # its globals hold nothing of a program but tables of classes, each of which leads to whole packages
         scope = Scope(f.__globals__, names)
         if changes:
             self.holders.append(scope)
@@ -210,14 +213,12 @@ class Walk:
 
 def is_of_library(cls: type) -> bool:
     """Whether a class is not the program's."""
-    return str(cls.__module__).startswith(LIBRARIES)
+    return origin.is_of(cls.__module__, LIBRARIES)
 
 
 def is_of_program(module: ModuleType) -> bool:
     """Whether a module is no library's."""
-    name, file = str(module.__name__), str(getattr(module, "__file__", None))
-    is_library = name.startswith(LIBRARIES) or name.partition(".")[0] in sys.stdlib_module_names
-    return not is_library and "site-packages" not in file
+    return not origin.is_of(module.__name__, LIBRARIES) and not origin.is_of_package(module.__name__)
 
 
 def slots_of(cls: type) -> list[MemberDescriptorType]:

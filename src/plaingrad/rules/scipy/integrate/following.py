@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad import rulebook
+from plaingrad import origin, rulebook
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import mover
 from plaingrad.rules.scipy.integrate.told import (
@@ -267,7 +267,7 @@ def watched(f: Any, of_function: Any = integrand) -> Any:
         again = copy.copy(f)
         again.pyfunc = watched(f.pyfunc, of_function)
         return again
-    if isinstance(f, type) or t.__module__.startswith(("plaingrad.", "numpy", "scipy")):
+    if isinstance(f, type) or origin.is_of(t.__module__, ("plaingrad", "numpy", "scipy")):
         return compiled(f)
     call = next((vars(cls)["__call__"] for cls in t.__mro__ if "__call__" in vars(cls)), None)
     if type(call) is FunctionType:

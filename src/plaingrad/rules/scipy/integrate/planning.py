@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plaingrad import origin
 from plaingrad.errors import PlaingradError
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import number, plainly, refuse
@@ -220,7 +221,7 @@ def remembers(f: Any, seen: set[Any]) -> bool:
         return remembers(f.func, seen)
     elif type(f) is not FunctionType:
         f = next((vars(cls)["__call__"] for cls in type(f).__mro__ if "__call__" in vars(cls)), None)
-    if type(f) is not FunctionType or f in seen or f.__module__.startswith(LIBRARIES):
+    if type(f) is not FunctionType or f in seen or origin.is_of(f.__module__, LIBRARIES):
         return False
     seen.add(f)
     if not f.__module__.startswith("plaingrad.") and derivatives.has_effects(f.__code__):
