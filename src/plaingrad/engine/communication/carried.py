@@ -26,8 +26,8 @@ def carried(x: Any) -> Iterator[Any]:
 
 
 def is_of_engine(module: Any) -> bool:
-    """Whether a module is of the standard library or of what runs tasks: its functions go by name, and its globals, such
-    as running threads and executors, have no part in what a task computes.
+    """Whether a module is of the standard library or of what runs tasks: its functions go by name, and its globals,
+    such as running threads and executors, have no part in what a task computes.
     """
     return origin.package_of(module) in ENGINES or origin.is_standard(module)
 
