@@ -29,24 +29,22 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.load_profile("plaingrad")
 
-# What the version of CPython decides in the native tier is in VERSIONED; the rest is LLVM's. Rules are formulas, and the
-# derivative operators, what extends them and the pages stand on the engine, which is tested whole.
+# What the version of CPython decides in the native tier is in VERSIONED, of which each CPython runs one half; the rest is
+# LLVM's. Rules are formulas, and the derivative operators, what extends them and the pages stand on the engine.
 SAMPLED = (
     *("native", "rules", "api", "extend", "tangents", "docs", "scipy", "optimize", "integrate", "features"),
     *("test_house.py", "test_examples.py", "test_gallery.py", "test_benchmarks.py", "test_cli_coverage.py"),
     *("test_testing.py", "test_testing_of_cotangents.py", "test_singular_points.py", "test_optimizers.py"),
 )
-VERSIONED = (
-    "test_frontend.py",
-    "test_hazards.py",
-    "test_language_programs.py",
-    "test_border.py",
-    "test_cache.py",
+VERSIONED = tuple(
+    f"native/test_{name}.py" for name in ("frontend", "hazards", "language_programs", "border", "cache")
 )
 
 # What has many tests that are alike and ask little of the version of CPython: `make test` runs a part, CI the others in
-# its other environments. Of these folders a sixth each, and one more where JAX, Dask and MPI are,
+# its other environments. Of these folders a sixth each, and one more where JAX, Dask and MPI are; native tests, which share
+# what is compiled with those of their file, by whole files,
 FIFTHS = ("1/5", "2/5", "3/5", "4/5", "5/5")
+BY_FILES = ("native",)
 PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "types"), (*FIFTHS, "3/5"))
 # and of these files a quarter: where JAX, Dask and MPI are, they do not run.
 PARTED |= dict.fromkeys(
@@ -71,10 +69,10 @@ PARTED |= dict.fromkeys(
 )
 # The parts in which optimised code is compiled, half of the files each.
 OPTIMISED_IN = ("1/5", "3/5")
-# Each CPython runs one half of these tests, the same half on every other one; of the second, which are tests of the
-# language, `make test` runs all.
-HALVED = ("wild", "concurrency", "engine", "hazards")
-HALVED_ELSEWHERE = ("language",)
+# Each CPython runs one of so many equal shares of these tests, neighbours another one; of those ELSEWHERE, which are tests
+# of the language, `make test` runs all.
+SHARES = {"wild": 3, "concurrency": 3, "engine": 2, "hazards": 2}
+SHARES_ELSEWHERE = {"language": 2, **dict.fromkeys(VERSIONED, 2)}
 
 
 def pytest_addoption(parser):
@@ -197,8 +195,8 @@ def place_of(path):
 
 
 def is_left_out(item, n, part, is_named):
-    """Whether a test is in no sample of this run: its part of what is alike, half of what the CPythons share, and one in n
-    of what all versions give alike.
+    """Whether a test is in no sample of this run: its part of what is alike, its share of what the CPythons share out among
+    them, and one in n of what all versions give alike.
     """
     if part != "all" and item.get_closest_marker("optimised"):
         half = number_of(f"half of {item.path.name}") % 2
@@ -207,12 +205,16 @@ def is_left_out(item, n, part, is_named):
         return False
     folder, place = place_of(item.path)
     parts = PARTED.get(place) or PARTED.get(folder)
+    shares = SHARES.get(folder, 1) if n > 1 or part != "all" else 1
+    if n > 1:
+        shares = max(shares, SHARES_ELSEWHERE.get(folder, 1), SHARES_ELSEWHERE.get(place, 1))
     if parts and part != "all":
-        if parts[number_of(f"{item.nodeid}, which part") % len(parts)] == part:
+        which = f"{place} belongs here" if folder in BY_FILES else f"{item.nodeid}, which part"
+        if parts[number_of(which) % len(parts)] == part:
             return False
-        if n == 1 or place in PARTED or folder not in (*SAMPLED, *HALVED):
+        if n == 1 or shares == 1 or place in PARTED:
             return True
-    if (folder in HALVED and (n > 1 or part != "all")) or (folder in HALVED_ELSEWHERE and n > 1):
-        return number_of(item.nodeid) % 2 != sys.version_info.minor % 2
-    is_sampled = n > 1 and folder in SAMPLED and item.path.name not in VERSIONED
+    if shares > 1:
+        return number_of(item.nodeid) % shares != sys.version_info.minor % shares
+    is_sampled = n > 1 and folder in SAMPLED
     return is_sampled and number_of(item.nodeid) % n != 0
