@@ -12,7 +12,11 @@ import plaingrad
 from plaingrad import AliasError, ChangedSinceError, MissingRuleError
 
 torch = pytest.importorskip("torch")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # parts of PyTorch, when first used
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # parts of PyTorch, when first used
+    pytest.mark.filterwarnings("ignore:.*[Ss]parse"),
+    pytest.mark.filterwarnings("ignore:.*trac"),
+]
 X = np.array([0.3, 0.7])
 REFUSED = (AliasError, ChangedSinceError, MissingRuleError)
 PROGRAMS: list[Any] = []
@@ -176,6 +180,29 @@ def by_dlpack(x, a, t):
     return float((u * 3).sum())
 
 
+@right
+def functions_of_python_that_iterate(x, a, t):
+    import math
+
+    a[:] = x * x
+    last = list(reversed(t))[0]
+    return float(sum(t)) * float(math.prod(t)) + float(last) + float(list(t)[1] * max(t))
+
+
+@right
+def a_loader_of_data(x, a, t):
+    data = torch.utils.data.TensorDataset(t, t)
+    a[:] = x * x
+    return sum(float((u * v).sum()) for u, v in torch.utils.data.DataLoader(data, batch_size=1))
+
+
+@right
+def a_distribution_made_before(x, a, t):
+    normal = torch.distributions.Normal(t, 1.0)
+    a[:] = x * x
+    return float(normal.log_prob(torch.tensor(0.5, dtype=torch.float64)).sum() + normal.mean.sum())
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_reverse_and_forward_mode_agree_with_differences(program):
     def f(x):
@@ -270,6 +297,105 @@ def a_part_of_a_constant(x, a, t):
 def a_list_of_elements(x, a, t):
     a[:] = x
     return np.array([t[0], t[1]]).sum()
+
+
+@refused
+def a_constant_of_torchscript(x, a, t):
+    traced = torch.jit.trace(lambda v: v * t, (torch.ones(2, dtype=torch.float64),))
+    a[:] = x
+    return float(traced(torch.ones(2, dtype=torch.float64)).sum())
+
+
+@refused
+def a_constant_of_torchscript_beside_an_active_argument(x, a, t):
+    traced = torch.jit.trace(lambda v: v * t, (torch.ones(2, dtype=torch.float64),))
+    a[:] = x
+    return float(traced(torch.from_numpy(x)).sum())
+
+
+@refused
+def a_constant_of_torchscript_that_is_written_afterwards(x, a, t):
+    traced = torch.jit.trace(lambda v: v * t, (torch.ones(2, dtype=torch.float64),))
+    y = traced(torch.from_numpy(x))
+    a[:] = 5.0
+    return float(y.sum())
+
+
+@refused
+def a_constant_of_torchscript_that_pytorch_writes(x, a, t):
+    u = torch.ones(2, dtype=torch.float64)
+    traced = torch.jit.trace(lambda v: v * u, (torch.ones(2, dtype=torch.float64),))
+    u.copy_(torch.from_numpy(x))
+    return float(traced(torch.ones(2, dtype=torch.float64)).sum())
+
+
+class Scaling(torch.nn.Module):
+    """Has a tensor as attribute, and another as buffer."""
+
+    def __init__(self, t):
+        super().__init__()
+        self.w = t
+        self.register_buffer("b", t)
+
+    def forward(self, v):
+        return (v * self.w * self.b).sum()
+
+
+@refused
+def an_attribute_of_a_scripted_module(x, a, t):
+    module = torch.jit.script(Scaling(t))
+    a[:] = x
+    return float(module(torch.ones(2, dtype=torch.float64)))
+
+
+@refused
+def an_attribute_of_a_scripted_module_that_is_written_afterwards(x, a, t):
+    y = torch.jit.script(Scaling(t))(torch.from_numpy(x))
+    a[:] = 3.0
+    return float(y)
+
+
+@refused
+def a_buffer_of_a_traced_module(x, a, t):
+    module = torch.jit.trace(Scaling(t), (torch.ones(2, dtype=torch.float64),))
+    a[:] = x
+    return float(module(torch.ones(2, dtype=torch.float64)))
+
+
+@refused
+def what_a_function_of_autograd_has_captured(x, a, t):
+    class Times(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            return v * t
+
+        @staticmethod
+        def backward(ctx, z_bar):
+            return z_bar * t
+
+    y = Times.apply(torch.from_numpy(x))
+    a[:] = 7.0
+    return float(y.sum())
+
+
+@refused
+def exact_sum(x, a, t):
+    import math
+
+    a[:] = x
+    return math.fsum(t)
+
+
+@refused
+def entries_of_sparse_tensors(x, a, t):
+    s = torch.sparse_coo_tensor([[0, 1]], t, (2,))
+    a[:] = x
+    return float(s.to_dense().sum())
+
+
+@refused
+def a_tensor_times_an_array(x, a, t):
+    return float((torch.from_numpy(x) * a).sum())
 
 
 @pytest.mark.parametrize("program", REFUSALS)

@@ -5,6 +5,17 @@ None is imported for it: a system is known by the names of its classes once the 
 """
 
 from plaingrad.systems.steps import Conversion, Derived, Step, System
-from plaingrad.systems.table import ROOTS, WHOLE, find, imported, owner
+from plaingrad.systems.table import LIKE_PROGRAMS, ROOTS, WHOLE, find, imported, owner
 
-__all__ = ["ROOTS", "WHOLE", "Conversion", "Derived", "Step", "System", "find", "imported", "owner"]
+__all__ = [
+    "LIKE_PROGRAMS",
+    "ROOTS",
+    "WHOLE",
+    "Conversion",
+    "Derived",
+    "Step",
+    "System",
+    "find",
+    "imported",
+    "owner",
+]

@@ -14,6 +14,8 @@ from plaingrad.systems.tensors import Torch
 _SYSTEMS: dict[str, System] = {"torch": Torch(), "jax": Jax()}
 #: The first names of modules that are a system's.
 ROOTS = {"torch": "torch", "jax": "jax", "jaxlib": "jax"}
+#: Modules of it in Python that hold tensors in objects: they are followed like a program's.
+LIKE_PROGRAMS = ("torch.distributions", "torch.utils.data")
 _ARRAYS = {("torch", "Tensor"): "torch", ("jaxlib._jax", "ArrayImpl"): "jax"}
 _ARRAYS[("jaxlib.xla_extension", "ArrayImpl")] = "jax"
 
@@ -53,6 +55,8 @@ def owner(f: Any) -> System | None:
 @functools.lru_cache(4096)
 def _of_module(module: Any) -> System | None:
     if type(module) is not str:
+        return None
+    if module.startswith(LIKE_PROGRAMS):
         return None
     name = ROOTS.get(module.partition(".")[0])
     return None if name is None else _SYSTEMS[name]

@@ -12,13 +12,26 @@ from typing import Any
 import numpy as np
 
 from plaingrad.errors import ChangedSinceError, MissingRuleError
+from plaingrad.systems.scripts import held_by_script, is_script
 from plaingrad.systems.steps import Step, constants, outputs
+from plaingrad.systems.tensor_memory import (
+    is_lent,
+    memory_of,
+    numbers_of,
+    parts_in_memory,
+    same_bytes,
+    version_of,
+)
 
 #: Functions whose result has the shape or type of an argument, and no number of it.
 FORM_ONLY = frozenset(
     "zeros_like ones_like empty_like full_like rand_like randn_like randint_like new_zeros new_ones new_empty "
     "new_full new_tensor expand_as view_as reshape_as type_as".split()
 )
+
+
+#: Functions that give each argument a result of its own: that of a constant is one.
+SEPARATE = frozenset("broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d".split())
 
 
 #: Of a tensor: (its version then, the tensor in PyTorch's graph that has its numbers).
@@ -130,15 +143,19 @@ class Torch:
         return _separate(z)
 
     def held(self, f: Any) -> list[Any]:
-        """Parameters of a module in memory of NumPy."""
-        return [x for x in f.parameters() if is_lent(x)] if isinstance(f, _torch().nn.Module) else []
+        """What a module, or what TorchScript has compiled, has in memory of NumPy."""
+        if is_script(f):
+            return [x for x in held_by_script(f) if is_lent(x)]
+        if not isinstance(f, _torch().nn.Module):
+            return []
+        return [x for x in (*f.parameters(), *(() if f.training else f.buffers())) if is_lent(x)]
 
     def kept(self, x: Any) -> Any:
         """A copy of a tensor in memory of NumPy, which may be written past PyTorch; the last one while it is equal."""
         if not is_lent(x) or x.requires_grad:
             return x
-        copy, numbers = x.__dict__.get(COPY), _numbers(x)
-        if copy is None or not _same_bytes(copy.numpy(), numbers):
+        copy, numbers = x.__dict__.get(COPY), numbers_of(x)
+        if copy is None or not same_bytes(copy.numpy(), numbers):
             copy = x.__dict__[COPY] = _torch().from_numpy(numbers).clone()
             copy.__dict__[COPY] = copy
         return copy
@@ -151,15 +168,16 @@ class Torch:
         """What changes when `x` is written, or given other memory."""
         place = x.data_ptr() if x.layout == _torch().strided else 0
         if is_lent(x):  # NumPy writes without counting
-            return version_of(x), place, hash(_numbers(x).tobytes())
-        return version_of(x), place
+            return version_of(x), place, hash(numbers_of(x).tobytes())
+        entries = [hash(numbers_of(part).tobytes()) for part in parts_in_memory(x) if is_lent(part)]
+        return (version_of(x), place, *entries)
 
     def stacked(self, each: list[Any]) -> Any:
         """Tensors of one shape along a new first axis."""
         return _torch().stack(each)
 
     def _check_recorded(self, step: Step) -> None:
-        if any(not z.requires_grad for z in step.saved[1]) and name_of(step.f) not in FORM_ONLY:
+        if any(not z.requires_grad for z in step.saved[1]) and name_of(step.f) not in FORM_ONLY | SEPARATE:
             raise MissingRuleError(
                 f"`{name_of(step.f)}` of PyTorch is given differentiated numbers, and PyTorch records no derivative "
                 "for its result.\n  To go on: plaingrad.stop_gradient of the argument if none is meant; what PyTorch "
@@ -250,11 +268,6 @@ def may_draw(f: Any) -> bool:
     return type(f) not in C_FUNCTIONS or any(part in name for part in DRAWING)
 
 
-def version_of(x: Any) -> int:
-    """How often the memory of a tensor was written; a tensor of inference mode does not count."""
-    return 0 if x.is_inference() else x._version
-
-
 def in_graph(leaves: Any) -> list[Any]:
     """The tensors that stand for `leaves` in PyTorch's graph, each a new node.
 
@@ -330,7 +343,20 @@ def _watched(step: Step, given: Any = ()) -> Any:
     """Show what functions of PyTorch are given meanwhile to what watches over the step, but for `given`."""
     if step.watch is None:
         return nullcontext()
-    return watching(step.watch, {id(x) for x in given})
+    known = {id(x) for x in given}
+    return watching(step.watch if not step.recording else _noting(step), known)
+
+
+def _noting(step: Step) -> Any:
+    """What is shown goes to what watches over the step; those in memory of NumPy are constants of the call, too."""
+
+    def see(x: Any) -> None:
+        assert step.watch is not None
+        step.watch(x)
+        if is_lent(x) and not x.requires_grad and all(x is not other for other, _ in step.versions):
+            step.versions.append((x, step.system.version(x)))
+
+    return see
 
 
 def watching(see: Any, known: Any = ()) -> Any:
@@ -390,34 +416,6 @@ def _buffers_kept(f: Any) -> Iterator[None]:
 def is_varying(x: Any) -> bool:
     """Whether a tensor is in PyTorch's graph."""
     return x is not None and x.requires_grad
-
-
-def _numbers(x: Any) -> np.ndarray:
-    return x.detach().resolve_conj().resolve_neg().numpy()
-
-
-def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
-    if a.flags.c_contiguous and b.flags.c_contiguous:
-        return np.array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
-    return a.tobytes() == b.tobytes()
-
-
-def is_lent(x: Any) -> bool:
-    """Whether `x` is a tensor in memory that is not, or not alone, PyTorch's: an array of NumPy may have it as well."""
-    torch = _torch() if "torch" in sys.modules else None
-    if torch is None or not isinstance(x, torch.Tensor) or x.layout is not torch.strided:
-        return False
-    if x.device.type != "cpu" or not x.numel():
-        return False
-    try:
-        return not x.untyped_storage().resizable()
-    except (RuntimeError, NotImplementedError):  # a tensor of torch.func, without memory
-        return False
-
-
-def memory_of(x: Any) -> int:
-    """Where the memory of a tensor begins; 0 if it has none, or no plain one."""
-    return x.untyped_storage().data_ptr() if x.layout is _torch().strided else 0
 
 
 def _separate(y: Any) -> Any:

@@ -24,6 +24,7 @@ from plaingrad.engine.memory.kinds import (
     EXACT,
     MAPPING,
     NOTHING,
+    NUMBER,
     OBJECT,
     SEQUENCE,
     is_heap,
@@ -33,6 +34,7 @@ from plaingrad.engine.memory.kinds import (
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values import array_classes, subclasses, texts, truncated
+from plaingrad.engine.values.shared_tensors import is_in_array
 from plaingrad.errors import NativeError
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
@@ -266,6 +268,8 @@ def concerns(level: Level, x: Any) -> bool:
         level.calls.meet(x)
         return True
     if kind == MAPPING and any(concerns(level, key) for key in list(x)):
+        return True
+    if kind == NUMBER and number_classes.known and is_in_array(level, x):
         return True
     return level.slot_of(x) is not None or (kind in (SEQUENCE, MAPPING) and holds_objects(x))
 

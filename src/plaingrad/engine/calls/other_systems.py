@@ -57,7 +57,8 @@ from plaingrad.engine.values.shared_tensors import (
 from plaingrad.rewrite import PLAIN
 from plaingrad.rules import other_systems
 from plaingrad.systems.steps import Place, Step, constants
-from plaingrad.systems.tensors import version_of, watching
+from plaingrad.systems.tensor_memory import version_of
+from plaingrad.systems.tensors import watching
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -114,9 +115,10 @@ def call(
     if name == "__deepcopy__":
         f, parts, named = system.cloned, parts[:1], {}
     if (
-        type(args[0] if args else None) is np.ndarray
+        system.mutable
         and getattr(f, "__module__", "") == "_operator"
-        and system.mutable
+        and any(type(x) is np.ndarray for x in args)
+        and name not in ("getitem", "setitem")
     ):
         missing_rule(f, "An array of NumPy and a tensor are its operands; make a tensor of the array before.")
     if name in REFUSED:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from plaingrad import number_classes
 from plaingrad.class_keys import all_among, is_among
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.memory.memory import owner_of
+from plaingrad.engine.values.shared_tensors import is_in_array
 from plaingrad.tangents.fields import held_by
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ def is_in_reach(level: Level, x: Any) -> bool:
         if kind == NOTHING or t is FunctionType or id(x) in seen:
             continue
         if kind == NUMBER:
-            if id(x) in index:
+            if id(x) in index or (number_classes.known and is_in_array(level, x)):
                 return True
             continue
         if kind == ARRAY and x.dtype.kind != "O":

@@ -15,9 +15,9 @@ from plaingrad import number_classes
 from plaingrad.engine.memory.memory import extent
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.nesting import outwards
-from plaingrad.engine.values.shared_tensors import FROM_ARRAY, LENT, is_in_array
+from plaingrad.engine.values.shared_tensors import FROM_ARRAY, LENT, is_in_array, written_roots
 from plaingrad.systems.steps import constants
-from plaingrad.systems.tensors import version_of
+from plaingrad.systems.tensor_memory import version_of
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -115,8 +115,6 @@ IN_PLACE = frozenset(
 
 
 ROOT, VERSION = "_plaingrad_root", "_plaingrad_version"
-#: The tensors into which numbers that depend on inputs were written, held weakly, by where their memory begins.
-written_roots: dict[int, Any] = {}
 
 
 def note_written(root: Any) -> None:

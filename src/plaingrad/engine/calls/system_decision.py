@@ -11,6 +11,7 @@ from plaingrad import number_classes, systems
 from plaingrad.engine.calls.other_systems import call, caller, method_of
 from plaingrad.engine.calls.system_arrays import INTO, depends
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.systems.scripts import is_script
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -76,6 +77,11 @@ def module_call(level: Level, module: Any) -> Any:
         held = parameters(level, module)
         if not held:
             return call(level, system, module, args, kwargs)
+        if is_script(module):
+            missing_rule(
+                module,
+                "TorchScript has compiled it, and takes no parameters from outside; use the module itself.",
+            )
         functional = sys.modules["torch"].func.functional_call
         return call(level, system, functional, (module, held, args, kwargs), {})
 

@@ -54,7 +54,8 @@ UNTOUCHED = (
     "fractions",
     *[f"{root}." for root in systems.ROOTS],
 )  # modules whose classes only ask about types
-ORDINARY = ("plaingrad.rules", "plaingrad.tangents")  # of ours, those that compute as user code does
+# Those among them that compute as user code does.
+ORDINARY = ("plaingrad.rules", "plaingrad.tangents", *systems.LIKE_PROGRAMS)
 LruCached = functools._lru_cache_wrapper
 FORWARDING = (staticmethod, classmethod, functools.partial, MethodType)
 NEVER_KNOWN = (GeneratorType, CoroutineType, AsyncGeneratorType)  # each one is looked at

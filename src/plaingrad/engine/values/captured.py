@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType, MethodType, WrapperDescriptorType
 from typing import TYPE_CHECKING, Any
 
-from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
+from plaingrad import number_classes
+from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.nesting import outwards
-from plaingrad.engine.values.shared_tensors import is_in_array
+from plaingrad.engine.values.shared_tensors import has_memory_of_active, is_in_array
+from plaingrad.systems.scripts import held_by_script
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -30,6 +32,8 @@ def check_captured(level: Level, f: Any) -> None:
         if id(inner) in seen:
             continue
         seen.add(id(inner))
+        if number_classes.known and any(has_memory_of_active(level, x) for x in held_by_script(inner)):
+            missing_rule(f, WHY)
         for held in held_by_function(inner):
             if type(held) in (FunctionType, MethodType, functools.partial):
                 todo.append(held)
@@ -69,7 +73,12 @@ def runs_users_code(f: Any, args: Any, kwargs: Any) -> bool:
         return False
     if type(f) is not FunctionType or f.__closure__ or "__wrapped__" in f.__dict__:
         return True
-    return any(map(callable, args)) or any(map(callable, kwargs.values()))
+    return any(map(is_callable_or_object, (*args, *kwargs.values())))
+
+
+def is_callable_or_object(x: Any) -> bool:
+    """Whether `x` is no value, container or array: what it holds, and is used in a call, is not among the arguments."""
+    return callable(x) or kind_of(type(x)) not in (NOTHING, NUMBER, ARRAY, SEQUENCE, MAPPING)
 
 
 def watch(level: Level, f: Any) -> Callable[[Any], None]:

@@ -14,7 +14,7 @@ import numpy as np
 from plaingrad.engine.memory.memory import address, extent
 from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.values.nesting import outwards
-from plaingrad.systems.tensors import is_lent
+from plaingrad.systems.tensor_memory import is_lent, memory_of, parts_in_memory
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 FROM_ARRAY = "_plaingrad_is_from_array"
 #: Of a tensor: (an array of the same memory, or meant to be, what it held then).
 LENT = "_plaingrad_is_lent"
+#: The tensors into which numbers that depend on inputs were written, held weakly, by where their memory begins.
+written_roots: dict[int, Any] = {}
 
 
 def array_of(level: Level, x: Any) -> np.ndarray | None:
     """The view of an active array that has the memory of tensor `x`; None if no active array has it."""
     if not is_lent(x):
+        if any(array_of(level, part) is not None for part in parts_in_memory(x)):
+            missing_rule(
+                type(x), "Its entries lie in memory of NumPy into which differentiated numbers were written."
+            )
         return None
     a = plain_array(x)
     for at in outwards(level):
@@ -44,6 +50,15 @@ def array_of(level: Level, x: Any) -> np.ndarray | None:
 def is_in_array(level: Level, x: Any) -> bool:
     """Whether tensor `x` lies in the memory of an active array."""
     return array_of(level, x) is not None
+
+
+def has_memory_of_active(level: Level, x: Any) -> bool:
+    """Whether tensor `x`, or another one with its memory, depends on the inputs, at this level or further out."""
+    if any(id(x) in at.index for at in outwards(level)) or is_in_array(level, x):
+        return True
+    reference = written_roots.get(memory_of(x)) if written_roots else None
+    root = None if reference is None else reference()
+    return root is not None and any(id(root) in at.index for at in outwards(level))
 
 
 def plain_array(x: Any) -> np.ndarray:
