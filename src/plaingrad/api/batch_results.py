@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from plaingrad.api.leaves import Branch, Leaf, described, here
 from plaingrad.api.parameters import part_of, with_values
 from plaingrad.engine.batches import forms
 from plaingrad.engine.batches.mapped import Batch, Mapped
-from plaingrad.engine.memory.entries import entries_of
-from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, kind_of
+from plaingrad.engine.memory.entries import entries_of, has_fields
+from plaingrad.engine.memory.kinds import ARRAY, NOTHING, NUMBER, OBJECT, kind_of
 from plaingrad.engine.values.probes import is_masked
 from plaingrad.errors import ArgumentError
 from plaingrad.tangents import is_zero
@@ -45,7 +46,7 @@ def checked_axis(axis: Any, ndim: int, name: str) -> int:
 def stacked(results: Sequence[Any], axis: Any) -> Any:
     """One result from those of all examples: arrays for numbers, arrays with one more axis for arrays."""
     first = results[0]
-    kind = ARRAY if type(first) is Mapped else kind_of(type(first))
+    kind = ARRAY if type(first) is Mapped else kind_of_result(first)
     for x in results:
         check_unmasked(x, "a result")
     if all(map(is_number_or_array, results)):
@@ -85,9 +86,18 @@ def stacked(results: Sequence[Any], axis: Any) -> Any:
     return with_values(branch, first, parts)
 
 
+def kind_of_result(x: Any) -> int:
+    """The kind of `x`, where a function is nothing: what it holds is not stacked."""
+    kind = kind_of(type(x))
+    return NOTHING if kind == OBJECT and (not has_fields(x) or isinstance(x, partial)) else kind
+
+
 def is_number_or_array(x: Any) -> bool:
     """Whether `x` is stacked as it is, and is no structure."""
     return type(x) is Mapped or kind_of(type(x)) in (ARRAY, NUMBER) or isinstance(x, (bool, int, np.generic))
+
+
+CONSTANT = frozenset((type(None), bool, int, str, bytes, type, type(...)))
 
 
 class BlocksDifferError(Exception):
@@ -115,7 +125,9 @@ def whole(results: Sequence[Any], runs: Sequence[Batch], axis: Any, seen: set[in
             return here(forms.copied, value, axis)
         seen.add(id(value))
         return value
-    kind = NOTHING if type(first) is Mapped else kind_of(type(first))
+    kind = NOTHING if type(first) is Mapped else kind_of_result(first)
+    if kind == NOTHING and not is_zero(first) and not all(type(y) in CONSTANT for y in results):
+        raise BlocksDifferError  # what was made for all examples may hold values of each: a function, a slice
     if kind in (NOTHING, NUMBER) or is_number_or_array(first) or is_zero(first):
         return stacked([y for y, run in zip(results, runs, strict=True) for _ in range(run.size)], axis)
     keys = [key for key, _ in entries_of(first)]

@@ -203,7 +203,7 @@ def at_once(f: Any, batch: Batch, kwargs: dict[str, Any], out_axes: Any) -> tupl
         return None
     numbers = numbers_of_one(f, batch)
     if numbers > MOST_NUMBERS or not all(
-        type(a) in (np.ndarray, Mapped) and a.dtype.kind in "fciub" for a in batch.arrays
+        type(a) in (np.ndarray, Mapped) and a.dtype.kind in "fciub" and a.dtype.isnative for a in batch.arrays
     ):
         return None
     block = max(FEWEST, IN_A_BLOCK // (numbers + 1))

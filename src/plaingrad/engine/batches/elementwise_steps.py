@@ -14,7 +14,7 @@ from plaingrad.engine.batches.steps import Steps, ndim_of
 
 ARITHMETIC = frozenset(
     getattr(operator, name)
-    for name in "add sub mul truediv floordiv mod pow neg pos invert and_ or_ xor lshift rshift".split()
+    for name in "add sub mul truediv floordiv mod pow neg pos abs invert and_ or_ xor lshift rshift".split()
 )
 ON_INTEGERS = frozenset(
     (np.add, np.subtract, np.multiply, np.power, np.square, np.negative, np.left_shift, np.abs)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad import rulebook
-from plaingrad.class_keys import is_subclass
+from plaingrad.class_keys import is_among, is_subclass
 from plaingrad.engine.batches import admitted, elementwise_steps, numpy_steps, python_steps
 from plaingrad.engine.batches.mapped import MAKING, OF_LEAVES, Batch, Mapped, any_mapped
 from plaingrad.engine.batches.steps import Steps
@@ -87,17 +87,19 @@ class BatchLevel(Steps):
 
     def binary(self, f: Any, a: Any, b: Any) -> Any:
         """a op b, also for comparisons."""
-        if type(a) is Mapped or type(b) is Mapped:
-            return numpy_steps.operation(self, f, a, b)
         if not (type(a) in NUMBERS and type(b) in NUMBERS) and not (
             admitted.is_safe(a) and admitted.is_safe(b)
         ):
             self.give_up(f"an operator of {type(a).__name__} and {type(b).__name__}")
+        if type(a) is Mapped or type(b) is Mapped:
+            return numpy_steps.operation(self, f, a, b)
         return self.plainly(f, a, b)
 
     def in_place(self, f: Any, a: Any, b: Any) -> Any:
         """a op= b."""
         if type(a) is Mapped:
+            if not admitted.is_safe(b):
+                self.give_up(f"an operator of {type(b).__name__}")
             return numpy_steps.in_place(self, f, a, b)
         if not isinstance(a, IMMUTABLE) or is_heap(type(a)):
             self.give_up("something is changed in place")
@@ -144,12 +146,13 @@ class BatchLevel(Steps):
 
     def _attr(self, o: Any, name: str) -> Any:
         t = type(o)
-        if t is Mapped or t is np.ndarray or isinstance(o, np.generic):
+        is_of_numpy = t is np.ndarray or (isinstance(o, np.generic) and not is_heap(t))
+        if t is Mapped or is_of_numpy:
             if (step := numpy_steps.METHODS.get(name)) is not None:
                 return Bound(self.method_step, step, name, o)
         if t is Mapped:
             return numpy_steps.attribute(self, o, name)
-        if t is np.ndarray or isinstance(o, np.generic):
+        if is_of_numpy:
             return self.plainly(getattr, o, name)
         if t is ModuleType or t is type:
             if t is ModuleType and name not in vars(o):
@@ -263,7 +266,10 @@ class BatchLevel(Steps):
             if python_steps.is_named_tuple(f):
                 return f
             if is_heap(t) and not isinstance(f, type) and type(call := lookup(t, "__call__")) is FunctionType:
-                return MethodType(self._prep(call), f)
+                if not is_among(
+                    t, rulebook.classes_with_rules(rulebook.changes())
+                ):  # its own hash is not called
+                    return MethodType(self._prep(call), f)
             self.give_up(f"a call of {getattr(f, '__name__', t.__name__)!r}")
         return self._decided_function(f)
 

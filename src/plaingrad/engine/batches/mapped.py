@@ -32,13 +32,16 @@ class Batch:
         once: it is for these numbers that it was given up.
     """
 
-    __slots__ = ("entered", "once", "reason", "size")
+    __slots__ = ("entered", "iterators", "once", "reason", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.reason: str | None = None
         self.once = False
         self.entered: set[int] = set()  # id of rewritten code that has run: its generators are of this run
+        self.iterators: dict[
+            int, Any
+        ] = {}  # id -> an iterator that was made here, which nobody else goes on with
 
     def enter(self, code: CodeType) -> None:
         """Rewritten `code` is to run, with the generator expressions in it."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from plaingrad.engine.batches import forms
 from plaingrad.engine.batches.elementwise_steps import broadcast, clip, where
-from plaingrad.engine.batches.mapped import Mapped, any_mapped
+from plaingrad.engine.batches.mapped import Mapped, any_mapped, raw
 from plaingrad.engine.batches.product_steps import dot, einsum, inner, matmul, of_matrices, outer, solve
 from plaingrad.engine.batches.shape_steps import (
     array,
@@ -25,6 +25,7 @@ from plaingrad.engine.batches.shape_steps import (
     concatenate,
     expand_dims,
     hstack,
+    like_type,
     mapped_array,
     moved_axes,
     one_axis,
@@ -51,7 +52,12 @@ def operation(level: Steps, f: Any, *xs: Any) -> Any:
     """An operator."""
     if f is operator.matmul:
         return matmul(level, f, *xs)
-    return broadcast(level, f, xs, all(map(is_python_number, xs)))
+    if f is operator.pow and type(xs[1]) is not Mapped and not xs[0].shape and np.any(raw(xs[0]) == 0.0):
+        level.give_up("a power of zero", True)  # 0.5 of -0.0 is 0.0 for numbers, and -0.0 in arrays
+    z = broadcast(level, f, xs, all(map(is_python_number, xs)))
+    if all(type(x) is Mapped and x.cls is None or is_python_number(x) for x in xs) and not z.is_python:
+        z.cls = None  # as unknown as that of an operand
+    return z
 
 
 def in_place(level: Steps, f: Any, a: Mapped, b: Any) -> Any:
@@ -87,7 +93,9 @@ def reduction(level: Steps, f: Any, a: Any, axis: Any = None, **options: Any) ->
 def cumulation(level: Steps, f: Any, a: Any, axis: Any = None) -> Any:
     """A function of one array along one axis, or of all elements."""
     x = mapped_array(level, a)
-    if axis is None or not x.shape:
+    if axis is not None and not x.shape:
+        level.give_up("an axis of a number")
+    if axis is None:
         return level.made(level.outside(forms.reduced, f, level.outside(forms.flat, x.value), 1, {}))
     return level.made(level.outside(forms.reduced, f, x.value, one_axis(x, axis), {}))
 
@@ -126,14 +134,14 @@ def getitem(level: Steps, o: Any, k: Any) -> Any:
     if type(o) is not Mapped:
         if type(o) is not np.ndarray or type(k) is not Mapped or k.dtype.kind not in "iu":
             level.give_up("a mapped index")
-        return level.made(level.outside(forms.taken, o, level.value(k)))
+        return level.made(level.outside(forms.taken, o, level.value(k)), is_fresh=False)  # a row is a view
     if o.cls is not np.ndarray:
         level.give_up("an item of a number")
     x = level.value(o)
     if type(k) is Mapped:
         if k.shape or k.dtype.kind not in "iu":
             level.give_up("a mapped index")
-        return level.made(level.outside(forms.taken_of_each, x, level.value(k), level.batch.size))
+        return view(level, o, level.outside(forms.taken_of_each, x, level.value(k), level.batch.size))
     parts = k if type(k) is tuple else (k,)
     if any_mapped(list(parts)) or not keeps_place(parts):
         level.give_up("an index of several arrays, or of mapped ones")
@@ -205,7 +213,7 @@ def length(level: Steps, f: Any, x: Any) -> Any:
 def copy(level: Steps, f: Any, a: Any) -> Any:
     """The method of this name."""
     x = mapped_array(level, a)
-    return level.made(level.outside(forms.copied, level.value(x), 0), x.is_python)
+    return like_type(x, level.made(level.outside(forms.copied, level.value(x), 0)))
 
 
 def item(level: Steps, f: Any, a: Any) -> Any:

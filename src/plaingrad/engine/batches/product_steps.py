@@ -71,7 +71,10 @@ def einsum(level: Steps, f: Any, subscripts: Any, *operands: Any) -> Any:
     level.check_types(operands)
     named = [free + part if type(x) is Mapped else part for part, x in zip(parts, operands, strict=True)]
     values = tuple(map(level.value, operands))
-    return level.made(level.outside(forms.summed, f"{','.join(named)}->{free}{out}", values))
+    z = level.made(level.outside(forms.summed, f"{','.join(named)}->{free}{out}", values))
+    if len(operands) == 1:  # a transpose, or a diagonal, is a view
+        operands[0].is_fresh = z.is_fresh = False
+    return z
 
 
 def of_matrices(level: Steps, f: Any, a: Any) -> Any:

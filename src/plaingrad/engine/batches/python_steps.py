@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.engine.batches import forms
+from plaingrad.engine.batches import admitted, forms
 from plaingrad.engine.batches.elementwise_steps import broadcast
 from plaingrad.engine.batches.mapped import Mapped, any_mapped
 from plaingrad.engine.batches.numpy_steps import operation
@@ -68,7 +68,7 @@ def to_bool(level: Steps, f: Any, x: Any) -> bool:
 
 def absolute(level: Steps, f: Any, x: Any) -> Any:
     """abs(x)."""
-    return broadcast(level, np.abs, (x,), is_python_number(x))
+    return operation(level, operator.abs, x)
 
 
 def extreme(level: Steps, f: Any, *xs: Any) -> Any:
@@ -92,7 +92,9 @@ def extreme(level: Steps, f: Any, *xs: Any) -> Any:
 
 def is_float(x: Any) -> bool:
     """Whether one example's value is a real number of double precision."""
-    return x.dtype == float and not x.shape if type(x) is Mapped else isinstance(x, float)
+    if type(x) is Mapped:
+        return x.dtype == float and x.cls is not np.ndarray
+    return isinstance(x, float)
 
 
 def total(level: Steps, f: Any, xs: Any, start: Any = 0) -> Any:
@@ -103,23 +105,34 @@ def total(level: Steps, f: Any, xs: Any, start: Any = 0) -> Any:
 
 
 def zipped(level: Steps, f: Any, *xs: Any, strict: bool = False) -> Any:
-    """zip, of what is there already."""
-    return iterator(zip(*map(level.iterable, xs), strict=strict))
+    """zip."""
+    return iterator(level, zip(*map(level.iterable, xs), strict=strict))
 
 
 def enumerated(level: Steps, f: Any, xs: Any, start: int = 0) -> Any:
     """enumerate."""
-    return iterator(enumerate(level.iterable(xs), start))
+    return iterator(level, enumerate(level.iterable(xs), start))
 
 
 def backwards(level: Steps, f: Any, xs: Any) -> Any:
     """reversed, of a sequence."""
-    return iterator(reversed(list(level.iterable(xs))))
+    return iterator(level, reversed(level.iterable(xs)))
 
 
-def iterator(it: Any) -> Any:
-    """What an iterator gives, as a list: nothing in it is made late."""
-    return list(it)
+def iterator(level: Steps, it: Any) -> Any:
+    """An iterator that only this run goes on with, as far as the program does."""
+    level.batch.iterators[id(it)] = it
+    return it
+
+
+def truth(level: Steps, f: Any, xs: Any) -> bool:
+    """any, all: they go on until the answer is known."""
+    for x in level.iterable(xs):
+        if not admitted.is_safe(x):
+            level.give_up(f"the truth of {type(x).__name__}")
+        if bool(x) is (f is any):
+            return f is any
+    return f is all
 
 
 def listed(level: Steps, f: Any, xs: Any = ()) -> Any:
@@ -164,4 +177,4 @@ def is_instance(level: Steps, f: Any, x: Any, classes: Any) -> bool:
 STEPS: dict[Any, Any] = dict.fromkeys(OF_MATH, of_math)
 STEPS |= {float: to_float, int: to_int, bool: to_bool, abs: absolute, max: extreme, min: extreme, sum: total}
 STEPS |= {zip: zipped, enumerate: enumerated, reversed: backwards, list: listed, tuple: listed}
-STEPS |= {type: type_of, isinstance: is_instance}
+STEPS |= {type: type_of, isinstance: is_instance, any: truth, all: truth}

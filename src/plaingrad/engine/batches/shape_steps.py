@@ -57,6 +57,11 @@ def zero_d(z: Mapped) -> Mapped:
     return z
 
 
+def like_type(x: Mapped, z: Mapped) -> Mapped:
+    """A result that is an array where `x` is, also where it has no axes."""
+    return zero_d(z) if x.cls is np.ndarray else z
+
+
 def reshape(level: Steps, f: Any, a: Any, *shape: Any, order: str = "C") -> Any:
     """np.reshape, and the method."""
     x = mapped_array(level, a)
@@ -246,4 +251,4 @@ def astype(level: Steps, f: Any, a: Any, dtype: Any, copy: bool = True) -> Any:
         level.give_up("a complex number made real")  # of which NumPy warns
     if not copy and np.dtype(dtype) == x.dtype:
         return x
-    return level.made(level.outside(forms.called, np.ndarray.astype, (x.value, dtype), {}))
+    return like_type(x, level.made(level.outside(forms.called, np.ndarray.astype, (x.value, dtype), {})))

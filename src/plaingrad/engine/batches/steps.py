@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import GeneratorType
 from typing import Any, NoReturn
 
@@ -54,8 +55,9 @@ class Steps(Hooks):
     def step(self, f: Any, step: Any, *args: Any, **kwargs: Any) -> Any:
         """A call of a function of the tables."""
         self.check()
-        args = tuple([list(x) if self.is_of_this_run(x) else x for x in args])
-        if kwargs.get("out") is not None or not all(map(admitted.is_safe, (*args, *kwargs.values()))):
+        if f in EXHAUSTING:
+            args = tuple([list(x) if self.is_of_this_run(x) else x for x in args])
+        if kwargs.get("out") is not None or not all(map(self.is_taken(f), (*args, *kwargs.values()))):
             self.give_up(f"arguments of {f!r}")
         is_mapped = any(map(any_mapped, args)) or any(map(any_mapped, kwargs.values()))
         if not is_mapped and f not in ITERATING:
@@ -66,9 +68,17 @@ class Steps(Hooks):
             self.give_up(f"{f!r} has no form for batches")
         return self.done(step, f, args, kwargs)
 
+    def is_taken(self, f: Any) -> Callable[[Any], bool]:
+        """Whether a function of the tables may have an argument."""
+        if f not in ITERATING:
+            return admitted.is_safe
+        return lambda x: self.is_of_this_run(x) or admitted.is_safe(x)
+
     def is_of_this_run(self, x: Any) -> bool:
-        """Whether `x` is a generator expression of code that runs here, which nobody else goes on with."""
-        return type(x) is GeneratorType and id(x.gi_code) in self.batch.entered
+        """Whether `x` is a generator expression of code that runs here, or an iterator that was made here."""
+        if type(x) is GeneratorType:
+            return id(x.gi_code) in self.batch.entered
+        return id(x) in self.batch.iterators
 
     def done(self, step: Any, f: Any, args: Any, kwargs: Any) -> Any:
         """step(self, f, *args, **kwargs); arguments that it does not have are for the loop."""
@@ -103,6 +113,8 @@ class Steps(Hooks):
         shape, dtype = value.shape[1:], value.dtype
         if dtype not in WIDE and not HAS_WEAK_NUMBERS:
             self.give_up("numbers of less than 64 bits")
+        if dtype.kind not in "fciub":
+            self.give_up("an array of objects")
         cls: type | None = np.ndarray
         if not shape:
             cls = PYTHON_OF[dtype.kind] if is_python and dtype.kind in PYTHON_OF else dtype.type
@@ -147,5 +159,8 @@ def is_python_number(x: Any) -> bool:
     return x.is_python if type(x) is Mapped else type(x) in PYTHON_NUMBERS
 
 
-ITERATING = frozenset((zip, enumerate, reversed))  # whose iterators would be made outside
+ITERATING = frozenset(
+    (zip, enumerate, reversed, any, all)
+)  # take what they need of an iterator, and when they need it
+EXHAUSTING = frozenset((list, tuple, dict, set, frozenset, sum, max, min, sorted))  # take all of it
 PYTHON_OF = {"f": float, "i": int, "b": bool, "c": complex}
