@@ -6,9 +6,12 @@ Whatever uv cannot do is pip's. So is the compiled core: uv gives every CPython 
 the first, and so a core to that one only.
 """
 
+import importlib.metadata
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 # Options of pip, and the variable by which uv is told the same.
 SAID_TO_UV = {
@@ -41,6 +44,17 @@ def is_there(place: str) -> bool:
     return not path.startswith("/") or os.path.exists(path)
 
 
+def tools_of_the_build() -> list[str]:
+    """What building plaingrad needs, but for NumPy."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    return [tool for tool in project["build-system"]["requires"] if not tool.startswith("numpy")]
+
+
+def has_new_numpy() -> bool:
+    """Whether the core can be built with the NumPy that is installed: with an older one it would run with that only."""
+    return int(importlib.metadata.version("numpy").partition(".")[0]) >= 2
+
+
 def main(arguments: list[str]) -> int:
     """Install what pip would install when called with these arguments."""
     pip = [sys.executable, "-m", "pip", "install", "-q"]
@@ -49,8 +63,15 @@ def main(arguments: list[str]) -> int:
     has_uv = subprocess.run([*pip, "uv>=0.5"], stderr=subprocess.DEVNULL, check=False).returncode == 0
     without_core = {**os.environ, **of_pip(), "PLAINGRAD_COMPILED": "0"}
     if has_uv and subprocess.run([*uv, *arguments], env=without_core, check=False).returncode == 0:
-        core = subprocess.run([*pip, "--no-deps", "-e", "."], check=False) if "-e" in arguments else None
-        return core.returncode if core else 0
+        if "-e" not in arguments or os.environ.get("PLAINGRAD_COMPILED") == "0":
+            return 0  # a core that lies beside its sources is taken
+        # An environment of its own for the build, as pip makes one, takes longer than all else here.
+        tools = [*tools_of_the_build(), "editables"]
+        has_tools = (
+            has_new_numpy() and subprocess.run([*uv, *tools], env=without_core, check=False).returncode == 0
+        )
+        alone = ["--no-build-isolation"] if has_tools else []
+        return subprocess.run([*pip, "--no-deps", *alone, "-e", "."], check=False).returncode
     print("uv could not install this; pip does", file=sys.stderr)
     return subprocess.run([*pip, *arguments], check=False).returncode
 
