@@ -6,7 +6,8 @@ import functools
 import pytest
 
 import plaingrad
-from plaingrad import MissingRuleError
+import plaingrad.testing
+from plaingrad import ArgumentError, MissingRuleError
 
 
 async def square(x):
@@ -87,3 +88,33 @@ def test_inside_of_another_derivative_it_is_refused():
         asyncio.run(plaingrad.grad(outer)(3.0))
     with pytest.raises(MissingRuleError):
         asyncio.run(plaingrad.grad(plaingrad.grad(square))(3.0))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: plaingrad.taylor(square, 2.0, 2),
+        lambda: plaingrad.linearize(square, 2.0),
+        lambda: plaingrad.vmap(square),
+        lambda: plaingrad.explain(square, 2.0),
+        lambda: plaingrad.wirtinger(functools.partial(square)),
+        lambda: plaingrad.testing.check_grads(square, (2.0,)),
+    ],
+)
+def test_operators_that_would_take_the_coroutine_for_a_value_refuse(call):
+    """`taylor` gave a coroutine of None, and `explain` said that no input has influence."""
+    with pytest.raises(ArgumentError, match="is a coroutine function"):
+        call()
+
+
+def test_an_object_is_told_by_its_class():
+    class Any:
+        def __getattr__(self, name):
+            if name == "__code__":
+                return square.__code__
+            raise AttributeError(name)
+
+        def __call__(self, x):
+            return x * x
+
+    assert plaingrad.grad(Any())(3.0) == 6.0

@@ -21,6 +21,7 @@ from plaingrad.copying import shallow_copy
 from plaingrad.engine.memory.entries import entries_of, has_fields, is_of_floats
 from plaingrad.engine.memory.kinds import ARRAY, FLAT, MAPPING, NOTHING, NUMBER, OBJECT, SEQUENCE, kind_of
 from plaingrad.engine.memory.tape import Tree
+from plaingrad.engine.users_code.coroutines import check_awaited
 from plaingrad.engine.values.borrowed import of_their_own
 from plaingrad.engine.values.fresh import copied_object, put_field, rebuilt
 from plaingrad.errors import ArgumentError, CotangentError, TangentError
@@ -51,6 +52,7 @@ def check_callable(f: Any, name: str) -> None:
             f"  To go on: {name}(f, ...) with the function itself, not with what it returns.\n"
             "  See docs: errors#argument"
         )
+    check_awaited(f, name)
     if TO_SAY:
         say_form()
 

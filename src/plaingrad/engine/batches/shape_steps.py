@@ -57,6 +57,12 @@ def zero_d(z: Mapped) -> Mapped:
     return z
 
 
+def check_no_scalar(level: Steps, x: Mapped) -> None:
+    """Leave numbers of NumPy to the loop, of which some functions of shapes make numbers, and of Python's arrays."""
+    if x.cls is not np.ndarray and not x.is_python:
+        level.give_up("the shape of a number")
+
+
 def like_type(x: Mapped, z: Mapped) -> Mapped:
     """A result that is an array where `x` is, also where it has no axes."""
     return zero_d(z) if x.cls is np.ndarray else z
@@ -65,6 +71,8 @@ def like_type(x: Mapped, z: Mapped) -> Mapped:
 def reshape(level: Steps, f: Any, a: Any, *shape: Any, order: str = "C") -> Any:
     """np.reshape, and the method."""
     x = mapped_array(level, a)
+    if not shape:
+        level.give_up("reshape without a shape")
     if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
         shape = tuple(shape[0])
     shape = tuple(map(operator.index, shape))
@@ -88,6 +96,7 @@ def ravel(level: Steps, f: Any, a: Any) -> Any:
 def transpose(level: Steps, f: Any, a: Any, *axes: Any) -> Any:
     """np.transpose, and the method."""
     x = mapped_array(level, a)
+    check_no_scalar(level, x)
     if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
         axes = tuple(axes[0] or ())
     order = [one_axis(x, k) for k in axes] if axes else list(range(x.ndim, 0, -1))
@@ -115,6 +124,7 @@ def expand_dims(level: Steps, f: Any, a: Any, axis: Any) -> Any:
 def squeeze(level: Steps, f: Any, a: Any, axis: Any = None) -> Any:
     """np.squeeze."""
     x = mapped_array(level, a)
+    check_no_scalar(level, x)
     axes = [k for k, n in enumerate(x.shape) if n == 1] if axis is None else axis
     axes = [k % x.ndim for k in (axes if isinstance(axes, (list, tuple)) else [axes])]
     if any(x.shape[k] != 1 for k in axes):
@@ -135,6 +145,8 @@ def array(level: Steps, f: Any, object: Any, dtype: Any = None, order: Any = "C"
     """np.array, np.asarray of a mapped value, or of lists of them."""
     if order != "C":
         level.give_up("an order of memory")
+    if any_mapped(dtype):
+        level.give_up("a type of mapped values")
     if type(object) is not Mapped:
         if not any_mapped(object):
             return level.plainly(np.array, object)

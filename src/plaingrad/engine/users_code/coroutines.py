@@ -9,11 +9,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import partial, wraps
+from types import FunctionType, MethodType
 from typing import Any
 
 from plaingrad.critical import imported
 from plaingrad.engine.users_code.class_attributes import lookup
-from plaingrad.errors import MissingRuleError
+from plaingrad.errors import ArgumentError, MissingRuleError
 from plaingrad.rewrite import CURRENT, PLAIN
 
 
@@ -21,10 +22,28 @@ def is_coroutine_function(f: Any) -> bool:
     """Whether `f(*args)` is a coroutine: an `async def`, a method, a partial application, or an object with such."""
     if type(f) is partial:
         return is_coroutine_function(f.func)
-    code = getattr(f, "__code__", None)
-    if code is None and not isinstance(f, type):
-        code = getattr(lookup(type(f), "__call__"), "__code__", None)
-    return bool(getattr(code, "co_flags", 0) & inspect.CO_COROUTINE)
+    if type(f) is MethodType:
+        return is_coroutine_function(f.__func__)
+    if type(f) is not FunctionType and not isinstance(f, type):
+        f = lookup(type(f), "__call__")
+    return type(f) is FunctionType and bool(f.__code__.co_flags & inspect.CO_COROUTINE)
+
+
+def check_awaited(f: Any, name: str) -> None:
+    """Refuse a coroutine function as the first argument of an operator that would take the coroutine for a value."""
+    if name not in AWAITED and is_coroutine_function(f):
+        raise ArgumentError(
+            f"the first argument of {name} is a coroutine function (`async def`), which gives no number when called.\n"
+            f"  To go on: {name} of a function that runs it: lambda x: asyncio.run(f(x)).\n"
+            "  See docs: errors#argument"
+        )
+
+
+#: Operators whose results are awaited then, and what takes functions of any kind.
+AWAITED = frozenset(
+    "grad value_and_grad vjp jvp jacobian hessian hvp derivative tree_map why_not_native tiers_chosen checkpoint "
+    "checkpointed checkpoint_sequence forwarddiff prefer_mode watch check_rule".split()
+)
 
 
 def run_to_the_end(f: Callable[..., Any]) -> Callable[..., Any]:
