@@ -39,6 +39,7 @@ from plaingrad.native.lowering.split_tuples import exploded
 from plaingrad.native.program.dispatchers import (
     identity,
     is_dispatcher,
+    is_parallel,
     options_inside,
     options_of,
     python_function,
@@ -239,7 +240,7 @@ def derived(
     """
     function = python_function(f)
     options = options_of(f)  # which the derivative keeps
-    key = (mode, signature, active, str(options), rulebook.changes(), zeros)
+    key = (mode, signature, active, str(options), is_parallel(f), rulebook.changes(), zeros)
     found = _built.of(function).get(key)
     if found is None:
         found = exclusively(
@@ -294,7 +295,8 @@ def _derive(
     above: dict[Any, _Begun],
     zeros: tuple[int, ...] = (),
 ) -> Derived:
-    key = cache.key_of(f"{mode} {zeros}" if zeros else mode, function, signature, active, options)
+    words = " ".join([mode, *([str(zeros)] if zeros else []), *(["parallel"] if is_parallel(f) else [])])
+    key = cache.key_of(words, function, signature, active, options)
     kept = cache.load(key)
     if kept is not None:
         return _found(vars(kept), kept.NAMES, kept.TEXT, kept.WRITES, kept.COUNTS, kept.RESULT)

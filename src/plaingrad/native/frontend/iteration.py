@@ -13,6 +13,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.frontend.loop_heads import OVER_INDICES, STEPS, LoopHeads
+from plaingrad.native.frontend.operands import is_range
 from plaingrad.native.program.builder import Draft
 from plaingrad.native.program.ir import (
     Break,
@@ -111,7 +112,16 @@ class _Iteration(LoopHeads):
                 Let(other, "unary", (Var(flag),), "not", loop.line),
                 If(Var(other), self.body(after), [], loop.line),
             ]
-        return [*setup, For(target, start, stop, step, inner, loop.line), *self.body(after)]
+        parallel = self._is_parallel(parts["iternext"].args[0])
+        return [*setup, For(target, start, stop, step, inner, loop.line, parallel), *self.body(after)]
+
+    def _is_parallel(self, iterator: Operand) -> bool:
+        """Whether an iterator is one over `numba.prange`."""
+        found = self.definitions.get(iterator.name) if isinstance(iterator, Var) else None
+        while found is not None and found.op in ("copy", "getiter"):
+            source = found.args[0]
+            found = self.definitions.get(source.name) if isinstance(source, Var) else None
+        return found is not None and found.op == "call" and value_of(found.args[0]) is numba.prange
 
     def _general(self, loop: Loop, parts: dict[str, Let], grows: bool = False) -> list[Stmt]:
         """A `for` loop with statements before its test, which run once more than its body: it counts for itself.
@@ -151,7 +161,7 @@ class _Iteration(LoopHeads):
             source = found.args[0]
             if found.op == "getiter":
                 made = self.definitions.get(source.name) if isinstance(source, Var) else None
-                if made is not None and made.op == "call" and made.args[0] == Const(range):
+                if made is not None and made.op == "call" and is_range(made.args[0]):
                     return item or self.draft.fresh("k", types.int64), [], _bounds(made), []
                 if made is not None and made.op == "call" and isinstance(made.args[0], Const):
                     return self._over_pairs(made, item)
@@ -231,7 +241,7 @@ class _Iteration(LoopHeads):
     def _numbered(self, made: Let, k: Var) -> tuple[list[Stmt], Operand, list[Stmt], Operand]:
         """(statements before, the number of items, statements that make item `k`, that item) of a call."""
         line, function = self.draft.line, made.args[0]
-        if function == Const(range):
+        if is_range(function):
             bounds = _bounds(made)
             n, shift = (self.draft.fresh(name, types.int64) for name in ("n", "shift"))
             found = self.draft.fresh("at", types.int64)
@@ -278,7 +288,7 @@ class _Iteration(LoopHeads):
         if (
             made is not None
             and made.op == "call"
-            and made.args[0] in (Const(range), Const(enumerate), Const(zip))
+            and (is_range(made.args[0]) or made.args[0] in (Const(enumerate), Const(zip)))
         ):
             return self._numbered(made, k)
         part = self.draft.fresh("part")

@@ -8,6 +8,7 @@ import numpy as np
 from numba.core import types
 
 from plaingrad.native.frontend.list_names import ListNames
+from plaingrad.native.frontend.operands import is_range
 from plaingrad.native.program.builder import Draft
 from plaingrad.native.program.ir import (
     Const,
@@ -77,7 +78,7 @@ class LoopHeads:
         if s.op == "copy" or (s.op == "call" and s.args[0] in (Const(enumerate), Const(zip))):
             return isinstance(self.draft.types.get(s.target), types.IteratorType)
         made = value_of(s.args[0]) if s.op == "call" else None
-        return s.op == "getiter" or made is range or made in OVER_INDICES
+        return s.op == "getiter" or (s.op == "call" and is_range(s.args[0])) or made in OVER_INDICES
 
     def _changes_its_list(self, iterator: Operand, body: list[Stmt], loop: Loop) -> bool:
         """Whether the body of a loop over a list may change its length, so that it is not a counted loop."""

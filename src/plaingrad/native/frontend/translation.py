@@ -27,7 +27,7 @@ from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.frontend.values import UNSET, ValuesOf
-from plaingrad.native.program.dispatchers import is_dispatcher, is_plain, python_function
+from plaingrad.native.program.dispatchers import is_dispatcher, is_parallel, is_plain, python_function
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -101,9 +101,11 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
         if len(known) > MOST:
             known.clear()
         made = known[key] = _Translator(*typed_ir_of(function, signature)).program()
-    return replace(  # each mode, and each caller, changes its own
-        made, params=list(made.params), body=renamed(made.body, {}), types=dict(made.types), function=f
-    )
+    body = renamed(made.body, {})  # each mode, and each caller, changes its own
+    for s in statements(body):
+        if isinstance(s, For):
+            s.parallel = s.parallel and is_parallel(f)
+    return replace(made, params=list(made.params), body=body, types=dict(made.types), function=f)
 
 
 class _Translator(ValuesOf):

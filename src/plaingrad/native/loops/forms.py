@@ -7,7 +7,7 @@ iteration.
 
 from __future__ import annotations
 
-from plaingrad.native.loops import fission, stencils, sums, winners
+from plaingrad.native.loops import fission, parallel, stencils, sums, winners
 from plaingrad.native.loops.array_loops import ArrayLoops
 from plaingrad.native.loops.refills import refilled
 from plaingrad.native.loops.row_groups import RowGroups
@@ -16,6 +16,12 @@ from plaingrad.native.reverse.forms import Forms, LoopForm, RunForm
 FORMS = Forms(
     refilled=refilled,
     loops=(
+        LoopForm(
+            "parallel",
+            "`numba.prange` in a function with `parallel=True`, that carries nothing but sums",
+            "a part of the iterations in each of several threads, on both ways",
+            parallel.side_by_side,
+        ),
         LoopForm(
             "sum",
             "carries nothing but sums, with slopes that are cheap",

@@ -183,10 +183,10 @@ def sums_of(rt: Reverse, s: For, loop: ElementLoop) -> set[str]:
     carried = {x for x in loop.inside if x in rt.active and (x in loop.exposed or x in outside)}
     if any(not isinstance(rt.types.get(name), types.Float) for name in carried):
         return set()
-    return carried if carried <= loop.exposed and _only_added(s.body, carried) else set()
+    return carried if carried <= loop.exposed and only_added(s.body, carried) else set()
 
 
-def _only_added(body: list[Stmt], totals: set[str]) -> bool:
+def only_added(body: list[Stmt], totals: set[str]) -> bool:
     """Whether all that is done with `totals` in `body` is to add to them and to subtract from them.
 
     The end of every way through the body then gives a total as it was at its start, plus terms.

@@ -413,7 +413,8 @@ def renamed(body: list[Stmt], names: dict[str, Operand], source: Program) -> lis
             out.append(If(new(s.test), *arms, line))
         elif isinstance(s, For):
             bounds = (new(s.start), new(s.stop), new(s.step))
-            out.append(For(target(s.target), *bounds, renamed(s.body, names, source), line))
+            inner = renamed(s.body, names, source)
+            out.append(For(target(s.target), *bounds, inner, line, s.parallel))
         elif isinstance(s, Loop):
             out.append(Loop(renamed(s.body, names, source), line))
         elif isinstance(s, Raise):

@@ -167,7 +167,7 @@ class _Exploder:
             if isinstance(s, If):
                 s = If(s.test, self.body(s.then), self.body(s.orelse), s.line)
             elif isinstance(s, For):
-                s = For(s.target, s.start, s.stop, s.step, self.body(s.body), s.line)
+                s = replace(s, body=self.body(s.body))
             elif isinstance(s, Loop):
                 s = Loop(self.body(s.body), s.line)
             elif isinstance(s, Let):

@@ -98,6 +98,11 @@ def options_of(f: Any) -> dict[str, Any]:
     return {k: given[k] for k, usual in OPTIONS.items() if given.get(k) and given[k] != usual}
 
 
+def is_parallel(f: Any) -> bool:
+    """Whether a dispatcher was made with `parallel=True`."""
+    return bool(getattr(f, "targetoptions", {}).get("parallel"))
+
+
 def options_inside(options: dict[str, Any], f: Any) -> dict[str, Any]:
     """The options of `f` where a function with `options` calls it: Numba hands on what it was not told itself.
 

@@ -127,7 +127,10 @@ class If:
 
 @dataclass(slots=True)
 class For:
-    """for target in range(start, stop, step); a `Break` may stand where the body, or an arm at its end, ends."""
+    """for target in range(start, stop, step); a `Break` may stand where the body, or an arm at its end, ends.
+
+    `parallel`: the user has said, by `numba.prange`, that the iterations may run side by side.
+    """
 
     target: str
     start: Operand
@@ -135,6 +138,7 @@ class For:
     step: Operand
     body: list[Stmt]
     line: int = 0
+    parallel: bool = False
 
 
 @dataclass(slots=True)
@@ -363,7 +367,7 @@ def renamed(body: list[Stmt], names: dict[str, str]) -> list[Stmt]:
         elif isinstance(s, For):
             target = names.get(s.target, s.target)
             start, stop, step = map(new, (s.start, s.stop, s.step))
-            out.append(For(target, start, stop, step, renamed(s.body, names), s.line))
+            out.append(For(target, start, stop, step, renamed(s.body, names), s.line, s.parallel))
         elif isinstance(s, Loop):
             out.append(Loop(renamed(s.body, names), s.line))
         elif isinstance(s, Raise):

@@ -17,19 +17,21 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, types
+from numba.core import cgutils, config, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
 from numba.core.runtime._nrt_python import c_helpers
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+from numba.np.ufunc import parallel
 
 from plaingrad.native.runtime.declare import njit, overload, register_jitable
 
-# what the first words of a header say; addresses and bytes. SEEN is for loads whose result nobody wants
-BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED, SEEN = range(7)
+# what the first words of a header say; addresses and bytes. SEEN is for loads whose result nobody wants, THREADS how
+# many threads a parallel loop may take
+BLOCK, USED, CAPACITY, BLOCKS, OWNED, WANTED, SEEN, THREADS = range(8)
 TABLE = 8  # from here on: address and size of every block
-MOST_BLOCKS = 60  # each is at least twice the one before
+MOST_BLOCKS = 400  # each is at least twice the one before, in an arena or the part of it that is a thread's
 FIRST_BLOCK = 1 << 16  # bytes
 LINE = 64  # bytes, a power of two: everything taken starts at a cache line
 DEFAULT_LIMIT = 1 << 30  # bytes that the pool keeps
@@ -424,6 +426,11 @@ class Arena:
             _pool.give(header)
 
 
+def _threads() -> int:
+    """How many threads a parallel loop may take: what Numba was told, without starting its own."""
+    return int(parallel.get_num_threads() if parallel._is_initialized else config.NUMBA_NUM_THREADS)
+
+
 class _Pool:
     """Arenas that no gradient is using; threads share the pool, never an arena."""
 
@@ -439,9 +446,11 @@ class _Pool:
     def take(self) -> Any:
         """The header of an arena for one gradient: the one last given back, else a new one."""
         try:
-            return self.idle.pop()
+            header = self.idle.pop()
         except IndexError:
-            return np.zeros(TABLE + 2 * MOST_BLOCKS, np.int64)
+            header = np.zeros(TABLE + 2 * MOST_BLOCKS, np.int64)
+        header[THREADS] = _threads()
+        return header
 
     def give(self, header: Any) -> None:
         """Take an arena back: to be used again, or freed where that would be more than the limit."""
