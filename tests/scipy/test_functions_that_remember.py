@@ -168,6 +168,39 @@ def by_unknown_attribute(p):
     return lambda: square.found
 
 
+def in_attribute_of_dictionary(p):
+    class Squares(dict):
+        found = None
+
+    squares = Squares()
+
+    def square():
+        if squares.found is None:
+            squares.found = p * p
+        return squares.found
+
+    return square
+
+
+def in_module_named_like_a_library(p):
+    module = types.ModuleType("numpy_model")
+    exec(SOURCE, module.__dict__)
+    return module.square_of(p)
+
+
+SOURCE = """
+def square_of(p):
+    kept = []
+
+    def square():
+        if not kept:
+            kept.append(p * p)
+        return kept[0]
+
+    return square
+"""
+
+
 def by_item(p):
     class Square:
         def __init__(self):
@@ -182,7 +215,7 @@ def by_item(p):
 
 MEMOS = [in_dictionary, in_object, in_property, in_cell, in_array, in_module, in_slot, in_attribute_of_function, by_factory,
          by_missing, in_array_by_out, in_array_of_objects, in_attribute_of_module, by_descriptor, by_unknown_attribute,
-         by_item]  # fmt: skip
+         by_item, in_attribute_of_dictionary, in_module_named_like_a_library]  # fmt: skip
 COLD = {"rtol": 1e-9, "atol": 1e-11}
 SOLVERS = {  # with a square, and the same of p in closed form, with its derivative
     "brentq": (lambda square: optimize.brentq(lambda x: x**3 - square(), 0, 9, xtol=1e-14), lambda p: 2 / 3 * p ** (-1 / 3)),
@@ -253,7 +286,9 @@ def test_a_memo_by_the_iterate_is_missed_at_the_solution():
 
     def f(p):
         model = Model(p)
-        return optimize.root(lambda x: model.at(x) - 1, [0.3], jac=lambda x: np.diag(model.at(x)), tol=1e-12).x[0]
+        return optimize.root(
+            lambda x: model.at(x) - 1, [0.3], jac=lambda x: np.diag(model.at(x)), tol=1e-12
+        ).x[0]
 
     assert plaingrad.grad(f)(0.8) == pytest.approx(1.6, rel=1e-8)
 
@@ -271,6 +306,57 @@ def test_a_number_out_of_a_history_refuses_its_derivative():
     assert plaingrad.grad(f)(0.8, False) == pytest.approx(3 * 0.64)
     with pytest.raises(plaingrad.MissingRuleError, match="kept"):
         plaingrad.grad(f)(0.8, True)
+
+
+Seen = collections.namedtuple("Seen", "value")
+
+
+class Record:
+    def __init__(self, value):
+        self.value = value
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+    def __init__(self, value):
+        self.value = value
+
+
+@pytest.mark.parametrize("kind", [Seen, Record, Slotted, lambda value: Record({"value": (value,)})])
+def test_numbers_in_records_of_a_history_refuse_their_derivatives(kind):
+    """Those of a function whose root does not depend on the inputs, too."""
+
+    def f(p, used, cost):
+        seen = []
+
+        def g(x):
+            seen.append(kind(p * x))
+            return cost(x, p)
+
+        root = optimize.brentq(g, 0.0, 9.0)
+        value = seen[1].value
+        value = value if not isinstance(value, dict) else value["value"][0]
+        return root + (value if used else 0.0)
+
+    for cost, slope in ((lambda x, p: x**3 - p, 1 / 3), (lambda x, p: x**3 - 1.0, 0.0)):
+        assert plaingrad.grad(lambda p: f(p, False, cost))(1.0) == pytest.approx(slope, rel=1e-9)
+        with pytest.raises(plaingrad.MissingRuleError, match="kept"):
+            plaingrad.grad(lambda p: f(p, True, cost))(1.0)
+
+
+def test_the_last_record_is_that_of_the_plain_call():
+    def f(p):
+        last = [None]
+
+        def cost(x):
+            last[0] = Record(x[0] * 1000)
+            return np.sum((x - p) ** 2)
+
+        optimize.minimize(cost, [0.0], tol=1e-2)
+        return p + int(last[0].value * 1e9)
+
+    assert plaingrad.value_and_grad(f)(0.8) == (f(0.8), 1.0)
 
 
 def test_what_is_kept_in_the_end_is_what_a_plain_call_keeps():
@@ -295,7 +381,9 @@ def test_what_is_kept_in_the_end_is_what_a_plain_call_keeps():
     assert calls == plain_calls
     assert names == plain_names
     assert list(map(type, seen)) == list(map(type, plain))
-    assert np.array_equal(np.concatenate(list(map(np.atleast_1d, seen))), np.concatenate(list(map(np.atleast_1d, plain))))
+    assert np.array_equal(
+        np.concatenate(list(map(np.atleast_1d, seen))), np.concatenate(list(map(np.atleast_1d, plain)))
+    )
 
 
 def test_an_exception_in_a_solver_leaves_what_the_function_has_kept():

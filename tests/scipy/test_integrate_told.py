@@ -1,6 +1,7 @@
 """How a function may branch at a place that moves: the derivative has what that adds, or is refused. It is never 0."""
 
 import functools
+import itertools
 import math
 import operator
 
@@ -133,3 +134,97 @@ def test_a_jump_of_a_table_stays_where_it_is(table):
     assert plaingrad.grad(f)(0.7) == pytest.approx(0.83 + 0.3 * 1.17, rel=1e-6)
     g = lambda p: integrate.quad(lambda t: p * forcing(t), 0, 2, limit=200)[0]
     assert plaingrad.grad(g)(0.7) == pytest.approx(0.83 + 0.3 * 1.17, rel=1e-6)
+
+
+STEPS = [1.0] * 3 + [0.3] * 5
+
+
+def by_store(u):
+    found = np.zeros(2, int)
+    found[1] = u + 3
+    return STEPS[found[1]]
+
+
+def by_store_into_slice(u):
+    found = np.zeros(2, int)
+    found[0:1] = np.array([u + 3])
+    return STEPS[found[0]]
+
+
+WHOLE = {
+    "np.int64": lambda u: STEPS[np.int64(u + 3)],
+    "astype": lambda u: STEPS[np.array([u + 3]).astype(int)[0]],
+    "array": lambda u: STEPS[np.array([[u + 3]], dtype=int)[0, 0]],
+    "full": lambda u: STEPS[np.full(1, u + 3, int)[0]],
+    "store": by_store,
+    "store into a slice": by_store_into_slice,
+    "around": lambda u: 1.0 - 0.7 * np.around(u + 0.5),
+    "divmod": lambda u: 1.0 - 0.7 * np.divmod(u + 3, 3.0)[0],
+    "takewhile": lambda u: 1.0 - 0.7 * len(list(itertools.takewhile(lambda limit: u > limit, [0.0, 5.0]))),
+}
+
+
+@pytest.mark.parametrize("way", WHOLE)
+def test_numbers_that_become_whole_and_predicates_of_iterators_are_seen(way):
+    s = WHOLE[way]
+    f = lambda p: integrate.solve_ivp(lambda t, y: [s(y[0] - p)], (0, 2), [0.0], rtol=1e-8, atol=1e-9).y[
+        0, -1
+    ]
+    assert plaingrad.grad(f)(0.83) == pytest.approx(0.7, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    "s",
+    [
+        lambda u: (sum(u > 100 + k for k in range(2500)), 0.3 if u > 0 else 1.0)[1],
+        lambda u: STEPS[np.fromiter([u + 3], int)[0]],
+    ],
+)
+def test_more_comparisons_than_are_told_and_iterators_that_become_whole_are_refused(s):
+    f = lambda p: integrate.solve_ivp(lambda t, y: [s(y[0] - p)], (0, 2), [0.0], rtol=1e-6).y[0, -1]
+    with pytest.raises(plaingrad.MissingRuleError, match="jumps at"):
+        plaingrad.grad(f)(0.83)
+
+
+def test_two_switches_at_one_place_are_refused_unless_they_move_together():
+    f = lambda p: integrate.quad(lambda x: float(np.sum(x > p)), 0, 2)[0]
+    rate = lambda p: lambda t, y: [1.0 - 0.3 * (y[0] > p[0]) - 0.3 * (y[0] > p[1])]
+    g = lambda p: integrate.solve_ivp(rate(p), (0, 2), [0.0], rtol=1e-8, atol=1e-9).y[0, -1]
+    for h in (f, g):
+        with pytest.raises(plaingrad.MissingRuleError, match="two reasons"):
+            plaingrad.grad(h)(np.array([0.5, 0.5]))
+    assert plaingrad.grad(f)(np.array([0.5, 0.7])) == pytest.approx([-1.0, -1.0])
+    both = lambda p: integrate.quad(lambda x: np.exp(-x) * (x < p) + np.sin(x) * (2 * x >= 2 * p), 0, 2)[0]
+    assert plaingrad.grad(both)(0.5) == pytest.approx(np.exp(-0.5) - np.sin(0.5), rel=1e-8)
+    twice = lambda p: lambda t, y: [1.0 - 0.3 * (y[0] > p) - 0.3 * (2 * y[0] > p + p)]
+    together = lambda p: integrate.solve_ivp(twice(p), (0, 2), [0.0], rtol=1e-8, atol=1e-9).y[0, -1]
+    assert plaingrad.grad(together)(0.5) == pytest.approx(0.6, rel=1e-6)
+
+
+class Settings:
+    dose = None
+
+
+def test_an_integrand_and_a_right_side_that_read_a_global_in_a_short_time_only():
+    def f(p):
+        SETTINGS.dose = p
+        return integrate.quad(lambda x: SETTINGS.dose if 0.1 < x < 0.15 else 0.0, 0, 1, points=[0.1, 0.15])[0]
+
+    def g(p):
+        SETTINGS.dose = p
+        rate = lambda t, y: [SETTINGS.dose if 0.5 < t < 0.6 else 0.0]
+        return integrate.solve_ivp(rate, (0, 2), [1.0], "LSODA", t_eval=[0, 2.0], max_step=0.02, rtol=1e-8).y[
+            0, -1
+        ]
+
+    assert plaingrad.grad(f)(0.8) == pytest.approx(0.05)
+    assert plaingrad.grad(g)(0.8) == pytest.approx(0.1, rel=1e-3)
+
+
+SETTINGS = Settings()
+
+
+def test_functions_of_no_module():
+    scope = {"integrate": integrate}
+    exec("def f(p): return integrate.odeint(lambda y, t: -p * y, [1.0], [0, 0.5, 1.0])[-1, 0]", scope)
+    assert plaingrad.grad(scope["f"])(0.8) == pytest.approx(-math.exp(-0.8), rel=1e-6)

@@ -23,6 +23,8 @@ ACTIONS = {
     "BINARY_SUBSCR": ("operands", 2),
     "CONTAINS_OP": ("operands", 2),
     "GET_ITER": ("operands", 1),
+    "STORE_SUBSCR": ("stored", 3),
+    "STORE_SLICE": ("stored", 4),
     "UNARY_NEGATIVE": ("operands", 1),
     "UNARY_NOT": ("operands", 1),
     "TO_BOOL": ("operands", 1),
@@ -85,10 +87,10 @@ class Watching(Rewriting):
         self.hook_at("prep", 2 + above + (not self.version.null_first))
         self.keep(i)
 
-    def tell(self, name: str, operands: int = 2) -> None:
-        """Call a function with the operands at the top, which stay there."""
+    def tell(self, name: str, operands: int = 2, depth: int = 0) -> None:
+        """Call a function with the operands at the top, or from a depth on, which stay there."""
         for _ in range(operands):
-            self.emit("COPY", operands)
+            self.emit("COPY", depth or operands)
         self.put_below(name, operands)
         self.parts.append(call_above(operands, self.version.precall))
         self.emit("POP_TOP")
@@ -103,6 +105,11 @@ class Watching(Rewriting):
         self.tell("operands", count)
         self.keep(i)
 
+    def stored(self, i: int, depth: int) -> None:
+        """Tell of what is stored, and in what."""
+        self.tell("stored", 2, depth)
+        self.keep(i)
+
     def operated(self, i: int) -> None:
         """Tell of the operands of an operator, and of a division that leaves a remainder."""
         whole = self.version.arithmetic[self.instructions[i][1]] in WHOLE
@@ -112,8 +119,9 @@ class Watching(Rewriting):
 
 def watching(code: CodeType, told: dict[str, Any]) -> CodeType:
     """`code` that calls told["compared"](a, b) before it compares a with b, told["divided"](a, b) before a // b and
-    a % b, told["operands"](...) before other operators and before it asks whether something is true; and instead of a
-    function f told["prep"](f), of o's method that of told["method"](o, name), of o.name told["attribute"](o, name)."""
+    a % b, told["operands"](...) before other operators and before it asks whether something is true, and
+    told["stored"](x, o) before it stores x in o; and instead of a function f told["prep"](f), of o's method that of
+    told["method"](o, name), of o.name told["attribute"](o, name)."""
     known = _MADE.get(id(code))
     if known is not None and known[0]() is code and known[1] is told:
         return known[2]

@@ -10,7 +10,7 @@ so every order is right. Nothing of a solver is ever differentiated itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from inspect import Parameter, Signature, signature
+from inspect import signature
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -21,11 +21,12 @@ from plaingrad.rulebook import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.pushforwards import dot_of, varies
 from plaingrad.rules.scipy import remembered
+from plaingrad.rules.scipy.contents import contents_of, is_same_contents, put_back
+from plaingrad.rules.scipy.parameters import Parameters, bound
 from plaingrad.tangents import ZeroTangent
 
 NEAR = 1e-2  # the most that a solution may be off, of its size, measured by Newton steps
 AT_ROOT = 1e-4  # the same for roots, which are not moved to the exact one
-UNNAMED = ("_no_deco",)  # what SciPy gives its own functions although their signatures do not have it
 LARGEST = 4000  # unknowns whose equations get a dense matrix
 _rules: list[Rule] = []
 
@@ -111,7 +112,7 @@ def stop_keeping(token: Any) -> None:
     remembered.KEPT.reset(token)
 
 
-for _moves in remembered.MOVERS:
+for _moves in (*remembered.MOVERS, bound):
     mover(_moves)
 
 
@@ -175,23 +176,30 @@ def settle(kept: Any, z: Any) -> None:
     arrays = remembered.differing(kept.arrays, kept.left[1])
     if not changed and not arrays:
         return
-    active = [x for x in remembered.numbers_of(z) if is_active(x)]
+    active = [x for x in [*remembered.numbers_of(z), *kept.numbers] if is_active(x)]
     for holder, contents, keys in changed:
         for key in keys if active else ():
-            contents[key] = kept_number(contents[key], active[0])
-        remembered.put_back(holder, contents)
+            contents[key] = kept_number(contents[key], active[0], kept.seen)
+        put_back(holder, contents)
     for k in arrays:
-        kept.arrays[k][...] = kept_number(kept.left[1][k], active[0]) if active else kept.left[1][k]
+        kept.arrays[k][...] = (
+            kept_number(kept.left[1][k], active[0], kept.seen) if active else kept.left[1][k]
+        )
 
 
-def kept_number(x: Any, r: Any) -> Any:
-    """x, whose numbers refuse their derivatives."""
+def kept_number(x: Any, r: Any, seen: dict[int, Any]) -> Any:
+    """x, whose numbers refuse their derivatives; what was there before the solver ran, which is seen, has its own."""
     if isinstance(x, (float, complex, np.inexact)) or (isinstance(x, np.ndarray) and x.dtype.kind in "fc"):
-        return underived(x, r, "a number that a function kept while a solver ran it")
-    if type(x) in (list, tuple):
-        return type(x)([kept_number(part, r) for part in x])
-    if type(x) is dict:
-        return {key: kept_number(part, r) for key, part in x.items()}
+        return x if is_active(x) else underived(x, r, "a number that a function kept while a solver ran it")
+    if not remembered.may_hold(x, seen):
+        return x
+    seen[id(x)] = x
+    if isinstance(x, tuple):
+        return remembered.tuple_like(x, [kept_number(part, r, seen) for part in x])
+    contents = contents_of(x)
+    new = {key: kept_number(part, r, seen) for key, part in contents.items()}
+    if not is_same_contents(new, contents):
+        put_back(x, new)
     return x
 
 
@@ -221,38 +229,6 @@ _rules.append(Rule(is_active, "asks", source=source_of(is_active)))
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 
-class Parameters:
-    """Those of a function.
-
-    Attributes:
-        sign: its signature.
-        names: of those that may be given by position, None where not all can be bound by position and name alone.
-        defaults: of all that have one.
-    """
-
-    def __init__(self, sign: Signature) -> None:
-        self.sign = sign
-        parts = sign.parameters.values()
-        simple = {p.kind for p in parts} <= {Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY}
-        self.names = tuple([p.name for p in parts if p.kind is not p.KEYWORD_ONLY]) if simple else None
-        self.defaults = {p.name: p.default for p in parts if p.default is not p.empty}
-
-
-@mover
-def bound(parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, defaults too; what `**options` gathers is under its own name."""
-    named = {name: x for name, x in kwargs.items() if name not in UNNAMED}
-    names = parameters.names
-    if names is not None and len(args) <= len(names):
-        first = dict(zip(names, args, strict=False))
-        found = {**parameters.defaults, **named, **first}
-        if found.keys() == parameters.sign.parameters.keys() and first.keys().isdisjoint(named):
-            return found
-    given = parameters.sign.bind(*args, **named)
-    given.apply_defaults()
-    return dict(given.arguments)
-
-
 def by_name(function: Any, definition: Any) -> Any:
     """definition(function, call, given) as a definition of `function`; call: the arguments as they came."""
     parameters = Parameters(signature(function))
@@ -263,6 +239,8 @@ def by_name(function: Any, definition: Any) -> Any:
         kept = remembered.reached(function, args, kwargs)
         if kept is not None and kept.frames and is_active(kept.frames):
             refuse(function, "a function of its takes items from a generator, whose state is not put back")
+        if kept is not None and not kept.is_whole and is_active(kept.numbers):
+            refuse(function, "a function of its keeps something, and holds too much to find out what")
         keeping = start_keeping(kept)
         try:
             z = definition(function, (args, kwargs), bound(parameters, args, kwargs))

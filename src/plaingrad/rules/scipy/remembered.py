@@ -9,7 +9,7 @@ own run has left it, with those numbers where they are equal; other numbers refu
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from contextvars import ContextVar
 from functools import cached_property, partial
 from types import (
@@ -19,7 +19,6 @@ from types import (
     CoroutineType,
     FunctionType,
     GeneratorType,
-    MemberDescriptorType,
     MethodType,
     ModuleType,
 )
@@ -28,17 +27,27 @@ from typing import Any
 import numpy as np
 
 from plaingrad import origin
+from plaingrad.class_keys import is_among
 from plaingrad.rules import derivatives
-
-LIBRARIES = ("numpy", "scipy", "numba", "plaingrad", "builtins")
-ATOMS = frozenset(
-    (float, int, bool, str, bytes, complex, type(None), np.float64, np.int64, CodeType)
+from plaingrad.rules.scipy.contents import (
+    CONTAINERS,
+    LACKING,
+    LIBRARIES,
+    Scope,
+    contents_of,
+    is_of_library,
+    is_same_contents,
+    put_back,
+    slots_of,
 )
+
+ATOMS = frozenset((float, int, bool, str, bytes, complex, type(None), np.float64, np.int64, CodeType))
 #: Special methods that operators enter, but which keep nothing that outlives the call by themselves.
-MAKERS = frozenset("__init__ __new__ __post_init__ __set_name__ __init_subclass__ __class_getitem__ __repr__ __str__".split())
-MOST = 50_000  # objects that are looked at
-EMPTY = object()  # what a cell without contents has
-LACKING = object()
+MAKERS = frozenset(
+    "__init__ __new__ __post_init__ __set_name__ __init_subclass__ __class_getitem__ __repr__ __str__".split()
+)
+NUMBERS = (float, np.float64, complex)
+MOST = 500_000  # objects that are looked at
 _EFFECTS: dict[CodeType, tuple[bool, frozenset[str]]] = {}
 
 
@@ -50,26 +59,28 @@ class Kept:
         holders: containers, objects, classes, cells and scopes.
         arrays: writable arrays.
         frames: what generators hold, whose state cannot be put back.
+        numbers: numbers and arrays that were found.
+        seen: all that was looked at, by identity.
+        is_whole: whether all was looked at.
         before: for each holder its contents before the solver.
         first: contents of the arrays in the first run; None before it.
         left: for each holder its contents after the solver's run, and those of arrays; None before it.
     """
 
-    def __init__(self, function: Any, holders: list[Any], arrays: list[Any], frames: list[Any]) -> None:
-        self.function, self.holders, self.arrays, self.frames = function, holders, arrays, frames
-        self.before = [contents_of(holder) for holder in holders]
+    def __init__(self, function: Any, walk: Walk) -> None:
+        self.function, self.holders, self.arrays, self.frames = (
+            function,
+            walk.holders,
+            walk.arrays,
+            walk.frames,
+        )
+        self.numbers, self.seen, self.is_whole = walk.numbers, walk.seen, walk.is_whole
+        self.before = [contents_of(holder) for holder in walk.holders]
         self.first: list[Any] | None = None
         self.left: tuple[list[Any], list[Any]] | None = None
 
 
 KEPT: ContextVar[Kept | None] = ContextVar("KEPT", default=None)
-
-
-class Scope:
-    """The globals that a function names, or attributes of a module that functions name, as a holder."""
-
-    def __init__(self, scope: dict[str, Any], names: Any) -> None:
-        self.scope, self.names = scope, names
 
 
 # -- what is reached ---------------------------------------------------------------------------------------------------
@@ -100,7 +111,8 @@ class Walk:
         self.frames: list[Any] = []
         self.classes: list[type] = []
         self.names: set[str] = set()
-        self.changes = False
+        self.numbers: list[Any] = []
+        self.changes, self.is_whole = False, True
 
     def run(self, roots: list[Any]) -> None:
         """Go on until nothing new is found; methods count if their names are used, or if operators enter them."""
@@ -108,10 +120,15 @@ class Walk:
         while self.stack:
             while self.stack and len(self.seen) < MOST:
                 o = self.stack.pop()
-                if type(o) not in ATOMS and id(o) not in self.seen:
+                if is_among(type(o), ATOMS):
+                    self.numbers += [o] if isinstance(o, NUMBERS) else []
+                elif id(o) not in self.seen:
                     self.seen[id(o)] = o
                     self.visit(o, type(o))
-            self.stack = [] if len(self.seen) >= MOST else [f for cls in self.classes for f in self.used(cls)]
+            if len(self.seen) >= MOST:
+                self.is_whole, self.stack = False, []
+            else:
+                self.stack = [f for cls in self.classes for f in self.used(cls)]
 
     def used(self, cls: type) -> list[Any]:
         """Functions of a class that may be called, which were not seen yet."""
@@ -148,7 +165,9 @@ class Walk:
             if not is_of_library(o):
                 self.classes.append(o)
                 home = sys.modules.get(str(o.__module__))
-                if home is None or is_of_program(home):  # classes of packages install attributes when they are asked for
+                if home is None or is_of_program(
+                    home
+                ):  # classes of packages install attributes when they are asked for
                     self.holders.append(o)
         elif isinstance(o, (tuple, frozenset)):
             self.stack.extend(o)
@@ -157,6 +176,7 @@ class Walk:
 
     def visit_array(self, o: Any) -> None:
         """The same of an array."""
+        self.numbers += [o] if o.dtype.kind in "fc" else []
         if o.flags.writeable and o.dtype.kind in "fciub":
             self.arrays.append(o)
         elif o.dtype.kind == "O" and o.size <= MOST:
@@ -177,16 +197,26 @@ class Walk:
             self.changes = True
             self.stack.append(getattr(o, "default_factory", None))
         wrapped = getattr(o, "__wrapped__", None) if not hasattr(o, "__dict__") or callable(o) else None
-        if isinstance(o, (dict, list, set, deque)) or (not is_of_library(t) and (hasattr(o, "__dict__") or slots_of(t))):
+        is_container = isinstance(o, CONTAINERS)
+        if is_container or (not is_of_library(t) and (hasattr(o, "__dict__") or slots_of(t))):
             self.holders.append(o)
-            held = list(contents_of(o).values())
-            self.stack += held if len(held) < 64 or not ATOMS.issuperset(map(type, held)) else ()
+            self.visit_held(list(contents_of(o).values()))
+        if is_container and getattr(o, "__dict__", None) is not None:  # of a subclass
+            self.holders.append(o.__dict__)
+            self.visit_held(list(o.__dict__.values()))
         if not is_of_library(t):
             self.stack += t.__mro__[:-1]
         elif origin.is_of(t.__module__, ("scipy",)) and hasattr(o, "__dict__"):
             self.stack += vars(o).values()  # functions that it was given
         if wrapped is not None:
             self.stack.append(wrapped)
+
+    def visit_held(self, held: list[Any]) -> None:
+        """What a container holds."""
+        if len(held) < 64 or not all(is_among(type(x), ATOMS) for x in held):
+            self.stack += held
+        else:
+            self.numbers += [x for x in held if isinstance(x, NUMBERS)]
 
     def visit_function(self, f: Any) -> None:
         """What code names, and what it has captured."""
@@ -211,121 +241,23 @@ class Walk:
         self.stack += [scope.scope[name] for name in names if name in scope.scope]
 
 
-def is_of_library(cls: type) -> bool:
-    """Whether a class is not the program's."""
-    return origin.is_of(cls.__module__, LIBRARIES)
-
-
 def is_of_program(module: ModuleType) -> bool:
     """Whether a module is no library's."""
     return not origin.is_of(module.__name__, LIBRARIES) and not origin.is_of_package(module.__name__)
-
-
-def slots_of(cls: type) -> list[MemberDescriptorType]:
-    """The slots of instances of a class of the program; members of classes that are written in C are none."""
-    bases = [base for base in cls.__mro__ if "__slots__" in vars(base) and not is_of_library(base)]
-    found = [x for base in bases for x in vars(base).values()]
-    return [x for x in found if type(x) is MemberDescriptorType]
 
 
 def reached(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Kept | None:
     """What functions among the arguments of a solver may change; None if nothing."""
     walk = Walk()
     walk.run([x for x in (*args, *kwargs.values()) if not isinstance(x, np.ndarray)])
-    return Kept(function, walk.holders, walk.arrays, walk.frames) if walk.changes else None
+    return Kept(function, walk) if walk.changes else None
 
 
-# -- contents ----------------------------------------------------------------------------------------------------------
-
-
-def contents_of(holder: Any) -> dict[Any, Any]:
-    """What a holder holds, by key."""
-    if isinstance(holder, dict):
-        return {key: dict.__getitem__(holder, key) for key in list(holder)}
-    if isinstance(holder, (list, deque)):
-        return dict(enumerate(holder))
-    if isinstance(holder, set):
-        return {id(x): x for x in holder}
-    if isinstance(holder, Scope):
-        return {name: holder.scope[name] for name in holder.names if name in holder.scope}
-    if isinstance(holder, CellType):
-        try:
-            return {"contents": holder.cell_contents}
-        except ValueError:
-            return {"contents": EMPTY}
-    if isinstance(holder, np.ndarray):
-        return dict(enumerate(holder.ravel().tolist()))
-    return {**getattr(holder, "__dict__", {}), **slots_filled(holder)}
-
-
-def slots_filled(o: Any) -> dict[Any, Any]:
-    """What the slots of an object hold, by slot."""
-    found = {}
-    for slot in slots_of(type(o)) if not isinstance(o, type) else ():
-        try:
-            found[slot] = slot.__get__(o)
-        except AttributeError:
-            pass
-    return found
-
-
-def put_back(holder: Any, old: dict[Any, Any]) -> None:
-    """Let a holder hold what it has held."""
-    if isinstance(holder, OrderedDict):
-        OrderedDict.clear(holder)
-        OrderedDict.update(holder, old)
-    elif isinstance(holder, dict):
-        dict.clear(holder)
-        dict.update(holder, old)
-    elif isinstance(holder, list):
-        list.__setitem__(holder, slice(None), list(old.values()))
-    elif isinstance(holder, (set, deque)):
-        holder.clear()
-        (holder.update if isinstance(holder, set) else holder.extend)(old.values())
-    elif isinstance(holder, Scope):
-        for name in contents_of(holder).keys() - old.keys():
-            del holder.scope[name]
-        holder.scope.update(old)
-    elif isinstance(holder, np.ndarray):
-        holder.flat = np.fromiter(old.values(), object, len(old))
-    elif isinstance(holder, CellType):
-        put_into_cell(holder, old["contents"])
-    else:
-        put_attributes(holder, old)
-
-
-def put_into_cell(cell: Any, value: Any) -> None:
-    """The contents of a cell, or none."""
-    if value is not EMPTY:
-        cell.cell_contents = value
-    elif contents_of(cell)["contents"] is not EMPTY:
-        del cell.cell_contents
-
-
-def put_attributes(o: Any, old: dict[str, Any]) -> None:
-    """Attributes of an object or a class, without what the program does when they are set."""
-    now = contents_of(o)
-    if isinstance(o, type):
-        for name in now.keys() - old.keys():
-            type.__delattr__(o, name)
-        for name in [name for name, x in old.items() if now.get(name, LACKING) is not x]:
-            type.__setattr__(o, name, old[name])
-    else:
-        for name in now.keys() - old.keys():
-            if isinstance(name, str):
-                del vars(o)[name]
-            else:
-                name.__delete__(o)
-        for name, x in old.items():
-            if isinstance(name, str):
-                vars(o)[name] = x
-            else:
-                name.__set__(o, x)
-
-
-def is_same_contents(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
-    """Whether two contents are the same objects."""
-    return len(a) == len(b) and all(b.get(key, LACKING) is x for key, x in a.items())
+def numbers_in(*roots: Any) -> list[Any]:
+    """Numbers and arrays that functions may read."""
+    walk = Walk()
+    walk.run(list(roots))
+    return walk.numbers
 
 
 def differing(arrays: list[Any], contents: list[Any]) -> list[int]:
@@ -380,6 +312,8 @@ def is_equal(a: Any, b: Any, depth: int = 4) -> bool:
         return len(a) == len(b) and all(is_equal(x, y, depth - 1) for x, y in zip(a, b, strict=True))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(is_equal(x, b[key], depth - 1) for key, x in a.items())
+    if getattr(a, "__dict__", None) is not None:
+        return is_equal(vars(a), vars(b), depth - 1)
     return True  # of one class, kept under one name
 
 
@@ -411,8 +345,39 @@ def numbers_of(z: Any) -> list[Any]:
     ]
 
 
+def may_hold(x: Any, seen: dict[int, Any]) -> bool:
+    """Whether x, which a function has kept, is a container or an object that may hold numbers, and was not seen."""
+    t = type(x)
+    if is_among(t, ATOMS) or id(x) in seen or isinstance(x, (type, FunctionType, ModuleType)):
+        return False
+    is_array = isinstance(x, np.ndarray) and x.dtype.kind == "O"
+    is_object = not is_of_library(t) and (hasattr(x, "__dict__") or bool(slots_of(t)))
+    return isinstance(x, (tuple, dict, list, set, deque)) or is_array or is_object
+
+
+def tuple_like(x: Any, parts: list[Any]) -> Any:
+    """A tuple with other parts, of the class of x; x itself if they are the same."""
+    if all(a is b for a, b in zip(x, parts, strict=True)):
+        return x
+    return tuple.__new__(type(x), parts)
+
+
 #: What only moves references, and runs as it is at every level.
-MOVERS = (reached, state, begin_run, end_run, put_back, changed, numbers_of, differing)
+MOVERS = (
+    reached,
+    numbers_in,
+    state,
+    begin_run,
+    end_run,
+    contents_of,
+    is_same_contents,
+    may_hold,
+    tuple_like,
+    put_back,
+    changed,
+    numbers_of,
+    differing,
+)
 
 __all__ = [
     "KEPT",
@@ -422,6 +387,7 @@ __all__ = [
     "changed",
     "differing",
     "end_run",
+    "numbers_in",
     "numbers_of",
     "put_back",
     "reached",

@@ -11,12 +11,14 @@ import bisect
 import cmath
 import copy
 import functools
+import itertools
 import math
 import operator
 from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from plaingrad import origin, rulebook
 from plaingrad.rules import derivatives
@@ -32,7 +34,20 @@ from plaingrad.rules.scipy.integrate.told import (
     whole,
 )
 
-SMOOTH = frozenset(("scalar", "linear", "bilinear", "full", "composed", "mover", "inspector", "higher_order", "outside", "asks"))
+SMOOTH = frozenset(
+    (
+        "scalar",
+        "linear",
+        "bilinear",
+        "full",
+        "composed",
+        "mover",
+        "inspector",
+        "higher_order",
+        "outside",
+        "asks",
+    )
+)
 LIBRARIES = ("builtins", "numpy", "scipy", "collections", "types", "functools", "itertools", "plaingrad")
 FEW = 12  # items that are compared each with each
 OBJECT_NEW = object.__new__
@@ -179,7 +194,49 @@ def passing(f: Any) -> Any:
 @mover
 def handed(x: Any) -> Any:
     """An argument, followed if it is a function."""
-    return followed(x) if isinstance(x, (FunctionType, MethodType, functools.partial, BuiltinFunctionType)) else x
+    return (
+        followed(x)
+        if isinstance(x, (FunctionType, MethodType, functools.partial, BuiltinFunctionType))
+        else x
+    )
+
+
+def casting(f: Any, place: int = 0) -> Any:
+    """`np.array` and the like, to which a dtype may be given behind the argument at a place."""
+
+    def told(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > place:
+            cut(args[place], args[place + 1] if len(args) > place + 1 else kwargs.get("dtype"))
+        return f(*args, **kwargs)
+
+    return told
+
+
+@mover
+def cut(x: Any, dtype: Any) -> None:
+    """Note numbers that lose what they have behind the point, by a dtype or in an array that they are put into."""
+    if dtype is None or isinstance(dtype, (list, dict)):
+        return
+    kind = dtype.dtype.kind if is_array(dtype) else np.dtype(dtype).kind
+    if kind in "iub":
+        for part in x if isinstance(x, (list, tuple)) else [x]:
+            if isinstance(part, (list, tuple)):
+                cut(part, dtype)
+            elif not is_array(part) or part.dtype.kind == "f":
+                compared(part, 0.0) if kind == "b" else whole(part)
+
+
+def as_type(x: Any, *args: Any, **kwargs: Any) -> Any:
+    """x.astype(dtype)."""
+    return x.astype(*args, **kwargs)
+
+
+def stored(value: Any, o: Any) -> None:
+    """Note a store into whole numbers, or into an object of the program's."""
+    if is_array(o):
+        cut(value, o)
+    else:
+        operands(o)
 
 
 SWITCHES: dict[Any, Any] = {
@@ -187,25 +244,74 @@ SWITCHES: dict[Any, Any] = {
     **{f: larger(f) for f in (np.maximum, np.minimum, np.fmax, np.fmin)},
     **{f: larger(f) for f in (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)},
     **{f: larger(f) for f in (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)},
-    **{f: at_zero(f) for f in (abs, bool, math.fabs, np.abs, np.fabs, np.sign, np.heaviside, np.signbit, math.atan2, np.arctan2)},
+    **{
+        f: at_zero(f)
+        for f in (
+            abs,
+            bool,
+            math.fabs,
+            np.abs,
+            np.fabs,
+            np.sign,
+            np.heaviside,
+            np.signbit,
+            math.atan2,
+            np.arctan2,
+        )
+    },
     **{f: at_zero(f, 1) for f in (math.copysign, np.copysign)},
     **{f: at_whole(f) for f in (math.floor, math.ceil, math.trunc, math.modf, int)},
     **{f: at_whole(f) for f in (np.floor, np.ceil, np.trunc, np.fix, np.modf)},
-    **{f: rounding(f) for f in (round, np.rint, np.round)},
-    **{f: dividing(f) for f in (math.fmod, np.fmod, np.mod, np.remainder, np.floor_divide, divmod)},
+    **{
+        f: at_whole(f)
+        for f in (np.int64, np.int32, np.int16, np.int8, np.uint64, np.uint32, np.uint16, np.uint8)
+    },
+    **{f: rounding(f) for f in (round, np.rint, np.round, np.around)},
+    **{
+        f: dividing(f) for f in (math.fmod, np.fmod, np.mod, np.remainder, np.floor_divide, divmod, np.divmod)
+    },
+    **{f: dividing(f) for f in (operator.mod, operator.imod, operator.floordiv, operator.ifloordiv)},
+    **{f: casting(f) for f in (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)},
+    **{f: casting(f, 1) for f in (np.full, np.full_like)},
+    as_type: casting(as_type),
     math.remainder: dividing(math.remainder, 0.5),
     np.clip: between(np.clip),
     np.digitize: among(np.digitize),
     **{f: into(f) for f in (np.searchsorted, bisect.bisect_left, bisect.bisect_right)},
     len: of_object(len),
     **{f: passing(f) for f in (map, filter, functools.reduce, np.apply_along_axis, np.vectorize)},
+    **{
+        f: passing(f)
+        for f in (itertools.takewhile, itertools.dropwhile, itertools.filterfalse, itertools.starmap)
+    },
+    **{f: passing(f) for f in (itertools.accumulate, itertools.groupby)},
 }
-METHODS = {"clip": np.clip, "searchsorted": np.searchsorted, "round": np.round, "__abs__": np.abs}  # of arrays
+METHODS = {
+    "clip": np.clip,
+    "searchsorted": np.searchsorted,
+    "round": np.round,
+    "__abs__": np.abs,
+    "astype": as_type,
+}  # of arrays
 #: Functions with rules that jump where no comparison is told.
-JUMPING = frozenset((np.nan_to_num, cmath.phase, np.spacing, np.nextafter, math.nextafter, math.ulp, math.frexp, np.frexp, np.quantile, np.percentile, np.nanquantile, np.nanpercentile))  # fmt: skip
+JUMPING = frozenset((np.nan_to_num, cmath.phase, np.spacing, np.nextafter, math.nextafter, math.ulp, math.frexp, np.frexp, np.quantile, np.percentile, np.nanquantile, np.nanpercentile, np.fromiter, special.expn, special.kn, special.yn, special.bdtr, special.bdtrc, special.bdtri, special.nbdtr, special.nbdtrc, special.nbdtri, special.pdtr, special.pdtrc))  # fmt: skip
 #: Functions without derivatives that do not jump, or whose jumps are those of what they are called with.
 PLAIN = frozenset((np.zeros, np.ones, np.empty, np.zeros_like, np.ones_like, np.empty_like, np.arange, np.eye, np.shape, np.ndim, np.size, np.any, np.all, np.where, isinstance, issubclass, callable, type, print, id, hash, getattr, hasattr, super))  # fmt: skip
-CONTAINERS = (list, tuple, dict, set, frozenset, range, slice, enumerate, zip, reversed, float, complex, BaseException)
+CONTAINERS = (
+    list,
+    tuple,
+    dict,
+    set,
+    frozenset,
+    range,
+    slice,
+    enumerate,
+    zip,
+    reversed,
+    float,
+    complex,
+    BaseException,
+)
 
 
 # -- what is called instead --------------------------------------------------------------------------------------------
@@ -344,7 +450,10 @@ def getter_of(o: Any, name: str) -> Any:
     if type(found) is property and type(found.fget) is FunctionType:
         return followed_function(found.fget)
     is_stored = found is None and not hasattr(t, "__getattr__")
-    if not (is_stored or isinstance(found, (FunctionType, staticmethod, classmethod))) or t.__getattribute__ is not object.__getattribute__:
+    if (
+        not (is_stored or isinstance(found, (FunctionType, staticmethod, classmethod)))
+        or t.__getattribute__ is not object.__getattribute__
+    ):
         if not isinstance(found, (float, int, str, np.ndarray, tuple, list, dict)):
             unknown(o)
     return None
@@ -373,6 +482,7 @@ CALLED = {
     "method": method,
     "attribute": attribute,
     "operands": operands,
+    "stored": stored,
 }
 
 

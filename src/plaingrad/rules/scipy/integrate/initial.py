@@ -31,6 +31,7 @@ from plaingrad.rules.scipy.integrate.jumps import is_nested
 from plaingrad.rules.scipy.integrate.switching import compares, pieces
 from plaingrad.rules.scipy.integrate.variational import Steps, between, panels_of, solved_again, values
 from plaingrad.rules.scipy.optimize.results import put
+from plaingrad.rules.scipy.remembered import numbers_in
 
 RULES = Rules()
 BY_STEPS = ("RK23", "RK45", "DOP853")
@@ -42,8 +43,6 @@ TOLERANCES = ("rtol", "atol", "max_step", "first_step", "min_step")
 def first_step_of(cls: Any) -> Any:
     """The function by which SciPy chooses the first step of a method; None where it is not known."""
     return getattr(sys.modules[cls.__module__], "select_initial_step", None)
-
-
 
 
 stepwise = without_rule(integrate.solve_ivp)
@@ -149,7 +148,9 @@ def called_with(f: Any, args: tuple[Any, ...]) -> Any:
     return as_users(lambda t, y: f(t, y, *args)) if args else f
 
 
-def in_pieces(function: Any, f: Any, t0: Any, y0: Any, start: Any, times: Any, options: dict[str, Any]) -> Any:
+def in_pieces(
+    function: Any, f: Any, t0: Any, y0: Any, start: Any, times: Any, options: dict[str, Any]
+) -> Any:
     """The solution to the last time, put together where f switches at times that move; None if there are none."""
     if times[-1] == t0:
         return None
@@ -172,9 +173,9 @@ def is_vector(z: Any) -> bool:
 
 
 def depends(f: Any, times: Any, y: Any) -> bool:
-    """Whether f depends on the inputs though they are not seen in it: at some places of the solution."""
+    """Whether f depends on the inputs though they are not seen in it: at some places of the solution, or perhaps."""
     some = range(0, len(times), 1 + len(times) // 16)
-    return is_active([f(float(times[k]), y[:, k]) for k in some])
+    return is_active([f(float(times[k]), y[:, k]) for k in some]) or is_active(numbers_in(f))
 
 
 class Solution:

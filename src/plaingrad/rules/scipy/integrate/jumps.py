@@ -29,18 +29,33 @@ from plaingrad.rules.scipy.implicit import (
     source_of,
     stepped,
 )
+from plaingrad.rules.scipy.integrate.apart import move_apart
 from plaingrad.rules.scipy.integrate.following import comparisons
 from plaingrad.rules.scipy.integrate.nodes import NODES, way_between
-from plaingrad.rules.scipy.integrate.told import Reason, deciding, gap_of, is_unknown, pattern, why
+from plaingrad.rules.scipy.integrate.told import (
+    Reason,
+    deciding,
+    equal_beside,
+    gap_of,
+    is_unknown,
+    pattern,
+    why,
+)
 
 SMALL = 1e-7  # a jump that is smaller, beside the largest value, is none
 LARGE = 1e2  # values beyond it, beside those at nodes, are of a pole
 NOISE = 1e-5  # the same for one that no comparison explains: integrals of integrals are as rough as this
-ROUGH = 1e-9  # of the polynomial through the values at a panel's nodes: coefficients that may come from a jump
-COEFFICIENTS = np.linalg.inv(np.polynomial.legendre.legvander(2 * NODES - 1, NODES.size - 1))  # of values at nodes
+ROUGH = (
+    1e-9  # of the polynomial through the values at a panel's nodes: coefficients that may come from a jump
+)
+COEFFICIENTS = np.linalg.inv(
+    np.polynomial.legendre.legvander(2 * NODES - 1, NODES.size - 1)
+)  # of values at nodes
 PANELS = 12  # on which an integrand is looked at that is not that of `quad`
 STEEP = 1.3  # how much more a function changes where it may jump than on one of the sides
-HALVED = 0.8  # by how much, at the least, differences shrink from one halving to the next where there is no jump
+HALVED = (
+    0.8  # by how much, at the least, differences shrink from one halving to the next where there is no jump
+)
 LAST = COEFFICIENTS[-4:]
 ENDS = np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), NODES.size - 1) @ COEFFICIENTS
 
@@ -177,7 +192,9 @@ def flips(f: Any, args: Any, x: Any) -> list[tuple[float, float]]:
 # -- whether it moves --------------------------------------------------------------------------------------------------
 
 
-def moving(function: Any, f: Any, args: Any, found: list[tuple[float, float, Reason]], points: Any) -> list[Any]:
+def moving(
+    function: Any, f: Any, args: Any, found: list[tuple[float, float, Reason]], points: Any
+) -> list[Any]:
     """The places that move with the inputs, which have their derivatives."""
     marks = []
     for x, above, reason in found:
@@ -186,9 +203,30 @@ def moving(function: Any, f: Any, args: Any, found: list[tuple[float, float, Rea
                 refuse(function, unknown(x))
             continue
         place = crossing(function, f, args, x, reason)
+        check_alone(function, f, args, (x, above), reason, is_active(place))
         if is_active(place):
             marks.append(place)
     return marks
+
+
+def check_alone(
+    function: Any, f: Any, args: Any, place: tuple[float, float], reason: Any, moves: bool
+) -> None:
+    """Refuse a place where f branches for two reasons of which one moves and the other not, or otherwise."""
+    others = others_at(f, args, *place, reason)
+    if not others:
+        return
+    told = comparisons(f, args, place[0])
+    if (moves or is_active([gap_of(told, other) for other in others])) and move_apart(
+        f, args, place[0], (), [reason, *others]
+    ):
+        refuse(function, f"its integrand branches at {place[0]:.6g} for two reasons, which move apart")
+
+
+@plainly
+def others_at(f: Any, args: Any, low: float, high: float, reason: Any) -> list[Any]:
+    """What else f compares that is equal there."""
+    return equal_beside(lambda x: comparisons(f, args, x), low, high, reason)
 
 
 def may_move(f: Any, args: Any, low: float, high: float) -> bool:
@@ -263,13 +301,23 @@ def jumps_at_nodes(f: Any, args: Any, low: float, high: float) -> list[tuple[flo
     value = lambda place: np.asarray(f(place, *args))
     with np.errstate(all="ignore"):
         scale = float(np.max(np.abs(value(float(x[x.size // 2]))), initial=0.0)) or 1.0
-        pairs = [(a - 4.0 * float(np.spacing(abs(a))), b + 4.0 * float(np.spacing(abs(b)))) for a, b in flips(f, args, x)]
+        pairs = [
+            (a - 4.0 * float(np.spacing(abs(a))), b + 4.0 * float(np.spacing(abs(b))))
+            for a, b in flips(f, args, x)
+        ]
         steps = [farthest(value(a), value(b)) for a, b in pairs]
         jumps = [pair for pair, step in zip(pairs, steps, strict=True) if step > SMALL * scale]
         if is_unknown(told):
-            jumps = sorted({*jumps, *steps_between(x.tolist(), [value(place) for place in x.tolist()], value, SMALL * scale)})
+            jumps = sorted(
+                {
+                    *jumps,
+                    *steps_between(x.tolist(), [value(place) for place in x.tolist()], value, SMALL * scale),
+                }
+            )
     found = [(a, b, why(comparisons(f, args, a), comparisons(f, args, b))) for a, b in jumps]
-    return [here for n, here in enumerate(found) if not n or here[0] - found[n - 1][1] > 4.0 * (here[1] - here[0])]
+    return [
+        here for n, here in enumerate(found) if not n or here[0] - found[n - 1][1] > 4.0 * (here[1] - here[0])
+    ]
 
 
 def farthest(a: Any, b: Any) -> float:

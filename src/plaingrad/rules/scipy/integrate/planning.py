@@ -83,7 +83,9 @@ def meshed(f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any) 
 
 
 @plainly
-def plan(function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, parts: Any, value: float) -> Any:
+def plan(
+    function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, parts: Any, value: float
+) -> Any:
     """(nodes t, weights, whether f takes all nodes at once) of a sum that is as good as SciPy's value.
 
     Its derivative has converged, too; None: it does not.
@@ -224,7 +226,7 @@ def remembers(f: Any, seen: set[Any]) -> bool:
     if type(f) is not FunctionType or f in seen or origin.is_of(f.__module__, LIBRARIES):
         return False
     seen.add(f)
-    if not f.__module__.startswith("plaingrad.") and derivatives.has_effects(f.__code__):
+    if not origin.is_of(f.__module__, ("plaingrad",)) and derivatives.has_effects(f.__code__):
         return True
     names = f.__code__.co_names
     scope = [*getclosurevars(f).nonlocals.values(), *[f.__globals__.get(name) for name in names]]

@@ -29,6 +29,7 @@ from plaingrad.rules.scipy.implicit import (
 from plaingrad.rules.scipy.integrate.jumps import branches, is_nested, moving, moving_jumps
 from plaingrad.rules.scipy.integrate.nodes import nodes, way_between, way_of, weight_of
 from plaingrad.rules.scipy.integrate.planning import meshed, plan, sum_of
+from plaingrad.rules.scipy.remembered import numbers_in
 
 RULES = Rules()
 MOST_BRANCHES = 100  # of one integral
@@ -63,7 +64,12 @@ def quad_vec(function: Any, call: Any, given: dict[str, Any]) -> Any:
 
 def vector_between(function: Any, given: dict[str, Any], marks: list[Any]) -> Any:
     """The sum of the integrals between places where the function jumps."""
-    if given["full_output"] or given["b"] < given["a"] or given["points"] is not None or len(marks) > MOST_BRANCHES:
+    if (
+        given["full_output"]
+        or given["b"] < given["a"]
+        or given["points"] is not None
+        or len(marks) > MOST_BRANCHES
+    ):
         refuse(function, f"its integrand jumps at {float(marks[0]):.6g}, which moves with the inputs")
     ends, total, error = [given["a"], *sorted(marks), given["b"]], 0.0, 0.0
     for low, high in zip(ends[:-1], ends[1:], strict=True):
@@ -92,7 +98,9 @@ def quad(function: Any, call: Any, given: dict[str, Any]) -> Any:
     return outcome if z is None else (carrying(value, z), *outcome[1:])
 
 
-def between_breaks(function: Any, f: Any, args: Any, a: Any, b: Any, points: list[Any], depth: int = 0) -> Any:
+def between_breaks(
+    function: Any, f: Any, args: Any, a: Any, b: Any, points: list[Any], depth: int = 0
+) -> Any:
     """The sum of the integrals between break points that move, where f may jump."""
     if b < a:
         return -between_breaks(function, f, args, b, a, points, depth)
@@ -222,6 +230,6 @@ def height(f: Any, args: Any, x: Any) -> Any:
 
 
 def depends(f: Any, args: Any, low: Any, high: Any) -> bool:
-    """Whether f(x) depends on the inputs at this level, though they are not seen in it: at some x."""
+    """Whether f(x) depends on the inputs at this level, though they are not seen in it: at some x, or perhaps."""
     x, _ = way_of(min(low, high), max(low, high)).points(np.array([0.03, 0.26, 0.437, 0.71, 0.96]))
-    return is_active([f(float(x[k]), *args) for k in range(len(x))])
+    return is_active([f(float(x[k]), *args) for k in range(len(x))]) or is_active(numbers_in(f, args))

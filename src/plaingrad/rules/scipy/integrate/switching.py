@@ -16,9 +16,10 @@ import numpy as np
 
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.implicit import carrying, each_solved, is_active, outside, plainly, refuse
+from plaingrad.rules.scipy.integrate.apart import move_apart
 from plaingrad.rules.scipy.integrate.following import comparisons
 from plaingrad.rules.scipy.integrate.jumps import is_nested, narrowed, steps_between
-from plaingrad.rules.scipy.integrate.told import Reason, deciding, gap_of, is_unknown, pattern, why
+from plaingrad.rules.scipy.integrate.told import Reason, deciding, equal_beside, gap_of, pattern, why
 from plaingrad.rules.scipy.integrate.variational import Steps
 
 SMALL = 1e-7  # a jump that is smaller, beside the largest slope, is none
@@ -54,23 +55,32 @@ def compares(f: Any, t: Any, y: Any) -> bool:
 def switches_of(function: Any, f: Any, steps: Steps, nested: bool, closely: bool) -> list[Switch]:
     """Where f jumps along a solution; closely: wherever it branches, if that is not too often."""
     times = steps.times
-    places = np.concatenate([times[:-1, None], (times[:-1, None] + np.diff(times)[:, None] * [0.34, 0.71])], 1).ravel()
+    places = np.concatenate(
+        [times[:-1, None], (times[:-1, None] + np.diff(times)[:, None] * [0.34, 0.71])], 1
+    ).ravel()
     places = np.concatenate([places, times[-1:]])
     y = steps.at(places)
     told = lambda t, y: comparisons(f, (y,), t)
     seen = [pattern(told(float(t), row)) for t, row in zip(places, y, strict=True)]
     heights = [np.asarray(f(float(t), row)) for t, row in zip(places, y, strict=True)]
     scale = float(np.max(np.abs(heights), initial=0.0)) or 1.0
-    found = unexplained(f, steps, places, heights, SMALL * scale) if is_unknown(told(float(places[0]), y[0])) else []
+    found = (
+        unexplained(f, steps, places, heights, SMALL * scale) if any(() in signs for signs in seen) else []
+    )
     for k in np.flatnonzero([a != b for a, b in zip(seen[:-1], seen[1:], strict=True)]).tolist():
         if len(found) >= MOST and closely and not nested:  # bends only make panels smaller
             closely, found = False, [switch for switch in found if switch.is_jump]
         if len(found) >= MOST:
-            refuse(function, f"its right-hand side branches at more than {MOST} times, which may move with the inputs")
+            refuse(
+                function,
+                f"its right-hand side branches at more than {MOST} times, which may move with the inputs",
+            )
         ends = float(places[k]), float(places[k + 1])
         found += between(f, steps, ends, (seen[k], seen[k + 1]), SMALL * scale, nested or closely)
     sign = 1.0 if times[-1] >= times[0] else -1.0
-    found.sort(key=lambda switch: sign * switch.low)  # one at a place that is looked at is found from both sides
+    found.sort(
+        key=lambda switch: sign * switch.low
+    )  # one at a place that is looked at is found from both sides
     return [switch for n, switch in enumerate(found) if not n or sign * switch.low > sign * found[n - 1].high]
 
 
@@ -121,10 +131,41 @@ def moving(function: Any, f: Any, steps: Steps, found: list[Switch]) -> list[Swi
         if switch.reason is None:
             reasons = deciding(below, comparisons(f, (y,), switch.high), SMALL) if switch.by_time else None
             if reasons is None or is_active(reasons):
-                refuse(function, f"its right-hand side jumps at t = {t:.6g}, and whether that moves with the inputs is not known")
-        elif not switch.by_time or is_active(gap_of(below, switch.reason)):
-            moved.append(switch)
+                refuse(
+                    function,
+                    f"its right-hand side jumps at t = {t:.6g}, and whether that moves with the inputs is not known",
+                )
+        else:
+            moves = not switch.by_time or is_active(gap_of(below, switch.reason))
+            check_alone(function, f, steps, switch, below, moves)
+            moved += [switch] if moves else []
     return moved
+
+
+def check_alone(function: Any, f: Any, steps: Steps, switch: Switch, below: list[Any], moves: bool) -> None:
+    """Refuse a time at which f branches for two reasons of which one moves and the other not, or otherwise."""
+    others = others_at(f, steps, switch)
+    if others and (moves or is_active([gap_of(below, other) for other in others])):
+        y = state_at(steps, switch.low)
+        if move_apart(f, (y,), switch.low, slope_at(f, switch.low, y), [switch.reason, *others]):
+            refuse(
+                function,
+                f"its right-hand side branches at t = {switch.low:.6g} for two reasons, which move apart",
+            )
+
+
+@plainly
+def others_at(f: Any, steps: Steps, switch: Switch) -> list[Any]:
+    """What else f compares that is equal there."""
+    return equal_beside(
+        lambda t: comparisons(f, (state_at(steps, t),), t), switch.low, switch.high, switch.reason
+    )
+
+
+@plainly
+def slope_at(f: Any, t: Any, y: Any) -> Any:
+    """dy/dt."""
+    return np.asarray(f(t, y)) * 1.0
 
 
 @plainly
@@ -150,19 +191,40 @@ class Pieces:
         parts: the pieces, solutions of their own.
     """
 
-    def __init__(self, piece: Any, problem: Any, f: Any, t0: Any, y0: Any, start: Any, steps: Steps, found: list[Switch]) -> None:
+    def __init__(
+        self,
+        piece: Any,
+        problem: Any,
+        f: Any,
+        t0: Any,
+        y0: Any,
+        start: Any,
+        steps: Steps,
+        found: list[Switch],
+    ) -> None:
         function, options = problem
         self.function, self.f, self.found, self.parts = function, f, found, []
         self.sign = 1.0 if steps.times[-1] >= t0 else -1.0
         for switch in found:
             low = np.array([switch.low])
-            part = piece(function, f, t0, y0, start, np.array([t0, switch.low]), options, part_of(steps, t0, switch.low))
+            part = piece(
+                function,
+                f,
+                t0,
+                y0,
+                start,
+                np.array([t0, switch.low]),
+                options,
+                part_of(steps, t0, switch.low),
+            )
             self.parts.append(part)
             part.only_once()
             start, y = switched(function, f, carrying(state_at(steps, switch.low), part.at(low)[0]), switch)
             t0, y0 = switch.high, carrying(state_at(steps, switch.high), y)
         last = float(steps.times[-1])
-        self.parts.append(piece(function, f, t0, y0, start, np.array([t0, last]), options, part_of(steps, t0, last)))
+        self.parts.append(
+            piece(function, f, t0, y0, start, np.array([t0, last]), options, part_of(steps, t0, last))
+        )
 
     def only_once(self) -> None:
         """Refuse higher Taylor coefficients."""
@@ -194,16 +256,23 @@ def slope_along(order: int, function: Any, f: Any, t: Any, y: Any, reason: Any) 
     rate = np.asarray(f(t, y)) * 1.0
     slope = derivatives.along(lambda s: gap_of(comparisons(f, (y + s * rate,), t + s), reason), 0.0, 1.0)
     if not np.isfinite(slope) or slope == 0:
-        refuse(function, f"its right-hand side branches at t = {t:.6g} where a border is touched, not crossed")
+        refuse(
+            function, f"its right-hand side branches at t = {t:.6g} where a border is touched, not crossed"
+        )
     return slope, rate
 
 
-def pieces(piece: Any, problem: Any, f: Any, t0: Any, y0: Any, start: Any, solve: Any, closely: bool) -> Pieces | None:
+def pieces(
+    piece: Any, problem: Any, f: Any, t0: Any, y0: Any, start: Any, solve: Any, closely: bool
+) -> Pieces | None:
     """The solution in pieces; None where f has no switch that moves; closely: switches count that are bends, too."""
     if not compares(f, t0, y0):
         return None
     steps, function = solve(), problem[0]
     found = moving(function, f, steps, switches_of(function, f, steps, is_nested(), closely))
     if found and is_nested():
-        refuse(function, f"its right-hand side branches at t = {found[0].low:.6g}, of which only first derivatives are known")
+        refuse(
+            function,
+            f"its right-hand side branches at t = {found[0].low:.6g}, of which only first derivatives are known",
+        )
     return Pieces(piece, problem, f, t0, y0, start, steps, found) if found else None

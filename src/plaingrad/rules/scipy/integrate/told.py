@@ -14,7 +14,7 @@ import numpy as np
 
 from plaingrad.rules.scipy.implicit import mover
 
-MOST = 2000  # comparisons of one evaluation
+MOST = 2000  # comparisons of one evaluation; if there are more, it may branch by what is not known
 LARGEST = 256  # numbers in arrays that are compared
 TOLD: ContextVar[list[Any] | None] = ContextVar("TOLD", default=None)
 NUMBERS = (float, int, np.floating, np.integer)
@@ -38,12 +38,14 @@ def compared(a: Any, b: Any) -> None:
     """Note what is compared."""
     told = TOLD.get()
     if told is not None and len(told) < MOST:
-        told.append((a, b) if is_numeric(a) and is_numeric(b) else Unknown(a, b))
+        told.append((a, b) if is_numeric(a) and is_numeric(b) and len(told) < MOST - 1 else Unknown(a, b))
 
 
 def is_numeric(x: Any) -> bool:
     """Whether x is a number, or a small array of numbers."""
-    return isinstance(x, NUMBERS) or (isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and x.size <= LARGEST)
+    return isinstance(x, NUMBERS) or (
+        isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and x.size <= LARGEST
+    )
 
 
 @mover
@@ -147,6 +149,24 @@ def why(below: list[Any], above: list[Any]) -> Reason:
     return None
 
 
+@mover
+def equal_beside(tell: Any, low: float, high: float, reason: Any) -> list[Any]:
+    """Other comparisons than `reason` that come out differently at two places beside one another, because what they
+    compare is equal there, too: what lies between is the zero of their gap from both sides."""
+    far = 64.0 * (high - low)
+    sides = [tell(low - far), tell(low), tell(high), tell(high + far)]
+    found = []
+    for k, pairs in enumerate(zip(*sides, strict=False)):
+        counts = [len(signs(pair)) for pair in pairs]
+        for j in range(counts[0] if len(set(counts)) == 1 else 0):
+            gaps = [float(gap_of(told, (k, j))) for told in sides]
+            ends = ((gaps[0], gaps[1]), (gaps[3], gaps[2]))
+            near = all(64.0 * abs(g) <= 4.0 * abs(g - further) for further, g in ends)
+            if (k, j) != reason and signs(pairs[1])[j] != signs(pairs[2])[j] and near:
+                found.append((k, j))
+    return found
+
+
 def gap_of(told: list[Any], reason: Any) -> Any:
     """a - b of the comparison."""
     k, j = reason
@@ -162,7 +182,11 @@ def deciding(below: list[Any], above: list[Any], least: float) -> list[Any] | No
     """
     found = []
     for a, b in zip(below, above, strict=False):
-        if isinstance(a, Unknown) and isinstance(b, Unknown) and not is_same_answer(a.answer, b.answer, least):
+        if (
+            isinstance(a, Unknown)
+            and isinstance(b, Unknown)
+            and not is_same_answer(a.answer, b.answer, least)
+        ):
             found.append(a.parts)
     return found or None
 
@@ -182,4 +206,21 @@ def is_unknown(told: list[Any]) -> bool:
     return any(isinstance(pair, Unknown) for pair in told)
 
 
-__all__ = ["Reason", "Unknown", "answered", "begin", "compared", "deciding", "divided", "each_edge", "end", "gap_of", "is_unknown", "pattern", "unknown", "whole", "why"]
+__all__ = [
+    "Reason",
+    "Unknown",
+    "answered",
+    "begin",
+    "compared",
+    "deciding",
+    "divided",
+    "each_edge",
+    "end",
+    "equal_beside",
+    "gap_of",
+    "is_unknown",
+    "pattern",
+    "unknown",
+    "whole",
+    "why",
+]
