@@ -48,7 +48,7 @@ def client():
     """Two workers of Dask in processes of their own."""
     dask_distributed = pytest.importorskip("distributed")
     with (
-        dask_distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask_distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         dask_distributed.Client(cluster) as made,
     ):
         yield made
@@ -173,6 +173,71 @@ def test_tasks_for_a_client_inside_a_differentiated_function(client, tmp_path):
     assert os.path.exists(marker + "2")
     with pytest.raises(plaingrad.CheckpointError, match="run again"):
         plaingrad.grad(lambda x: client.submit(drawn, x, pure=False).result())(2.0)
+
+
+def test_results_of_a_client_arrive_in_other_ways(client):
+    client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))
+    as_completed = pytest.importorskip("distributed").as_completed
+
+    def begun(x):
+        return [client.submit(square, x * k, pure=False) for k in (1.0, 2.0)]
+
+    def caught(f):
+        with pytest.raises(ValueError) as error:
+            f.result()
+        return error.value.args[0] + f.exception().args[0]
+
+    programs = [
+        lambda x: sum(value for _, value in as_completed(begun(x), with_results=True)),
+        lambda x: sum(v for some in as_completed(begun(x), with_results=True).batches() for _, v in some),
+        lambda x: sum(client.gather(client.submit(square, x * k, pure=False) for k in (1.0, 2.0))),
+        lambda x: client.get_executor(pure=False).submit(square, x * 5.0**0.5).result(),
+        lambda x: sum(client.get_executor(pure=False).map(square, [x, 2.0 * x])),
+        lambda x: 2.5 * caught(client.submit(distributed_losses.raising, x, pure=False)),
+        # equal numbers of which one is a constant: two futures with one name
+        lambda x: (
+            2.5 * client.submit(square, x).result() + 2.5 * x * x * client.submit(square, 0.5).result() * 4.0
+        ),
+    ]
+    for n, f in enumerate(programs):
+        assert plaingrad.value_and_grad(f)(0.5) == pytest.approx((1.25, 5.0), rel=1e-14), n
+        assert plaingrad.derivative(f)(0.5) == pytest.approx(5.0, rel=1e-14), n
+
+
+def test_what_a_cluster_keeps_by_name_and_what_has_a_state_is_refused(client):
+    client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))
+    dask_distributed = pytest.importorskip("distributed")
+    joblib = pytest.importorskip("joblib")
+
+    def task(x):
+        return client.submit(square, x, pure=False)
+
+    def by_joblib(x):
+        with joblib.parallel_config("dask", client=client):
+            return sum(joblib.Parallel()(joblib.delayed(square)(x * k) for k in (1.0, 2.0)))
+
+    def by_actor(x):
+        actor = client.submit(distributed_losses.Total, actor=True).result()
+        return actor.add(x).result()
+
+    def by_variable(x, value):
+        variable = dask_distributed.Variable("variable", client=client)
+        variable.set(value)
+        return x
+
+    programs = [
+        lambda x: by_variable(x, task(x)),
+        lambda x: by_variable(x, x * x),
+        lambda x: dask_distributed.Queue("queue", client=client).put(task(x)),
+        lambda x: client.publish_dataset(task(x), name="data"),
+        lambda x: dask_distributed.Future((begun := task(x)).key, client).result() + begun.result(),
+        by_joblib,
+        by_actor,
+    ]
+    for n, f in enumerate(programs):
+        for derivative in (plaingrad.grad, plaingrad.derivative):
+            with pytest.raises(plaingrad.RoundTripError):
+                print(n, derivative(f)(0.5))
 
 
 def lazy_programs():

@@ -5,6 +5,7 @@ import functools
 import gc
 import math
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import threading
@@ -344,6 +345,40 @@ def test_a_refusal_in_a_child_is_raised_here():
 
     with pytest.raises(plaingrad.RoundTripError):
         plaingrad.grad(f)(0.7)
+
+
+def waits(kind, x):
+    """Wait for a child, which is refused, in one of many ways."""
+    event, semaphore, barrier, tasks = mp.Event(), mp.Semaphore(0), mp.Barrier(2), mp.JoinableQueue()
+    here, there = mp.Pipe()
+
+    def target():
+        float(repr(x * 1.234567))
+        event.set()
+        semaphore.release()
+        barrier.wait()
+        there.send(x)
+        tasks.task_done()
+
+    tasks.put(1)
+    process = mp.Process(target=target)
+    process.start()
+    {
+        "event": event.wait,
+        "semaphore": semaphore.acquire,
+        "barrier": barrier.wait,
+        "poll": lambda: here.poll(None),
+        "ends": lambda: multiprocessing.connection.wait([here]),
+        "tasks": tasks.join,
+    }[kind]()
+    process.join()
+    return x
+
+
+@pytest.mark.parametrize("kind", ["event", "semaphore", "barrier", "poll", "ends", "tasks"])
+def test_who_waits_for_a_child_that_is_refused_is_told(kind):
+    with pytest.raises(plaingrad.RoundTripError, match="came back from text"):
+        plaingrad.grad(functools.partial(waits, kind))(0.7)
 
 
 def test_processes_that_take_no_part():

@@ -78,3 +78,20 @@ def lost_a_second_time(x, marker):
 def drawn(x):
     """Another number each time."""
     return x * random.random()
+
+
+class Total:
+    """An actor."""
+
+    def __init__(self):
+        self.total = 0.0
+
+    def add(self, x):
+        """Add x."""
+        self.total += x
+        return self.total
+
+
+def raising(x):
+    """An exception with a number in it."""
+    raise ValueError(x * x)

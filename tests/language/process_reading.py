@@ -2,8 +2,12 @@
 
 import contextvars
 import functools
+import operator
 import sys
+import weakref
 from functools import lru_cache
+
+import numpy as np
 
 SCALE = 1.0
 HELD = {"scale": 1.0}
@@ -95,6 +99,146 @@ def by_partial(k):
     return partly(k)
 
 
+def by_names_in_a_tuple(k):
+    """Globals by names that are together in a constant."""
+    return sum(globals()[name] for name in ("K", "SCALE") if name in globals()) * k
+
+
+def by_computed_name(k):
+    """A global by a name that is no constant."""
+    return globals()["SCA" + "EL"[::-1]] * k
+
+
+def by_text_of_code(k):
+    """A global in an expression that is a text."""
+    return eval("1.0 * SCALE") * k
+
+
+def kept_by_functions():
+    """Two functions with a table that only they know."""
+    table = {}
+    return lambda name: table[name], table.__setitem__
+
+
+looked_up, remember = kept_by_functions()
+
+
+def by_cell(k):
+    """What the cell of a global function holds."""
+    return looked_up("scale") * k
+
+
+def with_default(k, held=[1.0]):  # noqa: B006
+    """What the default of an argument holds."""
+    return held[0] * k
+
+
+def by_default(k):
+    """By such a function."""
+    return with_default(k)
+
+
+TABLE = {"of_class": of_class}
+
+
+def by_table_of_functions(k):
+    """By a function in a dictionary."""
+    return TABLE["of_class"](k)
+
+
+def decorated(f):
+    """f, wrapped."""
+    return lambda *args: f(*args)
+
+
+wrapped = decorated(of_class)
+partly_wrapped = functools.partial(decorated(of_class))
+for_each = np.vectorize(of_class)
+
+
+def by_wrapper(k):
+    """By a function that only a wrapper knows."""
+    return wrapped(k)
+
+
+def by_partial_of_wrapper(k):
+    """The same in a partial call."""
+    return partly_wrapped(k)
+
+
+def by_vectorize(k):
+    """By a function that an object of NumPy calls."""
+    return float(for_each(k))
+
+
+@functools.singledispatch
+def dispatched(k):
+    """A function that has others by class."""
+    return k
+
+
+@dispatched.register
+def _(k: int):
+    return of_class(k)
+
+
+def by_dispatch(k):
+    """By one of these."""
+    return dispatched(k)
+
+
+class Meta(type):
+    """A class of classes with a number."""
+
+    scale = 1.0
+
+
+class OfMeta(metaclass=Meta):
+    """One of its classes."""
+
+
+def of_metaclass(k):
+    """An attribute of the class of a class."""
+    return OfMeta.scale * k
+
+
+VARIABLES = [CONTEXT]
+
+
+def by_listed_context(k):
+    """A context variable in a list."""
+    return VARIABLES[0].get() * k
+
+
+KEPT = Settings()
+REFERENCE = weakref.ref(KEPT)
+
+
+def by_weak_reference(k):
+    """What a weak reference refers to."""
+    return REFERENCE().own * k
+
+
+CLASSES = [Settings]
+
+
+def by_listed_class(k):
+    """An attribute of a class in a list."""
+    return CLASSES[0].scale * k
+
+
+get_scale = operator.attrgetter("process_reading.SCALE")
+
+
+def by_getter(k):
+    """An attribute by a text with dots."""
+
+    class Here:
+        process_reading = sys.modules["process_reading"]
+
+    return get_scale(Here) * k
+
+
 def unrelated(k):
     """Nothing of all that."""
     return 2.0 * k
@@ -111,6 +255,21 @@ READERS = [
     by_another,
     by_memo,
     by_partial,
+    by_names_in_a_tuple,
+    by_computed_name,
+    by_text_of_code,
+    by_cell,
+    by_default,
+    by_table_of_functions,
+    by_wrapper,
+    by_partial_of_wrapper,
+    by_vectorize,
+    by_dispatch,
+    of_metaclass,
+    by_listed_context,
+    by_weak_reference,
+    by_listed_class,
+    by_getter,
     Settings().scaled,
     Settings.scaled_by_class,
     Settings().scaled_by_property,
@@ -120,7 +279,9 @@ READERS = [
 def set_all(x):
     """Let all of it be x."""
     global SCALE
-    SCALE = HELD["scale"] = Settings.scale = x
+    SCALE = HELD["scale"] = Settings.scale = Meta.scale = KEPT.own = x
+    remember("scale", x)
+    with_default.__defaults__[0][0] = x
     CONTEXT.set(x)
 
 

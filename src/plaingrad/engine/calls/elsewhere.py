@@ -15,7 +15,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from plaingrad.class_keys import is_among
-from plaingrad.engine.communication import clusters, collectives, families, messages, other_processes
+from plaingrad.engine.communication import collectives, families, messages, on_dask, on_ray, other_processes
 from plaingrad.engine.communication.bound_to_level import at_level, task_at_level
 from plaingrad.engine.refusals.refuse import missing_rule, name_of
 from plaingrad.engine.users_code import adopt, earlier_frames
@@ -240,11 +240,14 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
     ("_weakref", "proxy"): _refer,
     **other_processes.FUNCTIONS,
     **families.FUNCTIONS,
-    **clusters.FUNCTIONS,
+    **on_dask.FUNCTIONS,
+    **on_ray.FUNCTIONS,
     **messages.FUNCTIONS,
     **collectives.FUNCTIONS,
 }
 MODULES = frozenset(module for module, _ in FUNCTIONS)
+#: Methods of C code that programs meet bound to their object, and which their table takes so.
+BOUND = frozenset(("SemLock.acquire",))
 
 
 #: Functions of mpmath branch on whether a number is whole: what is then computed depends on it no more.
@@ -265,9 +268,15 @@ def _of_numbers(level: Level, f: FunctionType) -> Callable[..., Any]:
 def special(f: Any, level: Level) -> Callable[..., Any] | None:
     """What to call instead of `f` if it hands work to code outside the level, else None."""
     module = getattr(f, "__module__", None) or getattr(getattr(f, "__objclass__", None), "__module__", None)
+    if module is None and getattr(f, "__qualname__", "") in BOUND:
+        module = getattr(type(getattr(f, "__self__", None)), "__module__", None)
     if type(module) is not str:
         return None
     make = FUNCTIONS.get((module, getattr(f, "__qualname__", "")))
+    if (
+        make is None and type(f) is FunctionType and "__wrapped__" in vars(f)
+    ):  # it has the name of another function
+        make = FUNCTIONS.get((str(f.__globals__.get("__name__")), f.__code__.co_qualname))
     if make is None and module.startswith(BRANCHING) and type(f) is FunctionType:
         return _of_numbers(level, f)
     return None if make is None else make(level, f)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from numbers import Number
@@ -12,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from plaingrad import origin
+from plaingrad.class_keys import is_among
+from plaingrad.engine.memory.kinds import holds_nothing
 
 ATOMS = frozenset([float, int, complex, bool, str, bytes, type(None), np.float64])
 SEQUENCES = (list, tuple, deque)
@@ -38,7 +41,7 @@ def reached(x: Any) -> Iterator[tuple[Any, bool]]:
     seen: dict[int, Any] = {}
     while todo:
         x, is_kept = todo.pop()
-        if type(x) in ATOMS:
+        if is_among(type(x), ATOMS):
             if is_kept:
                 yield x, True
             continue
@@ -53,6 +56,30 @@ def reached(x: Any) -> Iterator[tuple[Any, bool]]:
             todo += [(part, False) for part in shown_by(x)]
             if isinstance(x, (set, frozenset, dict)):
                 todo += [(part, True) for part in x]
+
+
+def is_future(x: Any) -> bool:
+    """Whether x stands for a result on a cluster. Only its name is pickled; what it holds beside is the cluster's."""
+    t = type(x)
+    if t.__name__ in ("Future", "ObjectRef") and t.__module__.partition(".")[0] in ("distributed", "ray"):
+        holds_nothing(t)
+        return True
+    return False
+
+
+def is_machinery(cls: type) -> bool:
+    """Whether objects of a class are locks, threads, pools and the like, which go by name or not at all."""
+    package = origin.package_of(cls.__module__)
+    if package in MACHINERY:
+        return package not in sys.stdlib_module_names or origin.is_standard(package)
+    return cls.__name__ == "SerializableLock"
+
+
+#: Packages of such classes.
+MACHINERY = frozenset(
+    "threading _thread multiprocessing multiprocess concurrent asyncio queue _queue logging "
+    "distributed loky ray".split()
+)
 
 
 def kept_by(x: Any) -> list[Any] | None:
@@ -120,6 +147,8 @@ def in_cells(f: FunctionType) -> list[Any]:
 
 def shown_by(x: Any) -> list[Any]:
     """What a container or object holds."""
+    if is_future(x) or is_machinery(type(x)):
+        return []
     if isinstance(x, SEQUENCES):
         found = list(x)
     elif isinstance(x, dict):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 PATIENCE = 10.0  # seconds for a child to make its keeper before it is ended
+SHORTEST, LONGEST = 0.01, 0.2  # seconds between looks at messages, where a semaphore is waited for
 
 _lock = shared_lock()
 _children: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()  # by process
@@ -376,8 +377,8 @@ def ready_among(ends: list[Any]) -> list[Any]:
     return imported("multiprocessing.connection").wait(ends)  # type: ignore[no-any-return]
 
 
-def wait_for(level: Level, reader: Any) -> None:
-    """Wait until something has arrived; what a child was refused is raised here meanwhile."""
+def wait_for(level: Level, *readers: Any) -> None:
+    """Wait until something has arrived at one of them; what a child was refused is raised here meanwhile."""
     kin = _kin.last(level)
     if kin is None or not kin.children or level.parent is not PLAIN:
         return
@@ -386,13 +387,56 @@ def wait_for(level: Level, reader: Any) -> None:
         while True:
             family().check(kin)
             try:
-                ready = listener.wait([reader, *here.ends()], None)
+                ready = listener.wait([*readers, *here.ends()], None)
             except (OSError, ValueError, TypeError):
                 return  # the call itself says what is wrong
-            if reader in ready:
+            if any(reader in ready for reader in readers):
                 return
             if ready:
                 here.take()
+
+
+def poll(level: Level, f: Any) -> Callable[..., Any]:
+    """`poll` of a connection, which may wait."""
+
+    def poll_at_level(connection: Any, timeout: Any = 0.0) -> Any:
+        if timeout is None:
+            wait_for(level, connection)
+        return further_out(level, f, connection, timeout)
+
+    return poll_at_level
+
+
+def wait_among(level: Level, f: Any) -> Callable[..., Any]:
+    """`multiprocessing.connection.wait`."""
+
+    def wait_at_level(object_list: Any, timeout: Any = None) -> Any:
+        every = list(object_list)
+        if timeout is None:
+            wait_for(level, *every)
+        return further_out(level, f, every, timeout)
+
+    return wait_at_level
+
+
+def acquire(level: Level, f: Any) -> Callable[..., Any]:
+    """`acquire` of a semaphore between processes, by which events, conditions and barriers wait, too.
+
+    Nothing tells when one is free, so the messages of children are looked at from time to time.
+    """
+
+    def acquire_at_level(block: bool = True, timeout: Any = None) -> Any:
+        kin = _kin.last(level)
+        if level.parent is not PLAIN or not block or timeout is not None or kin is None or not kin.children:
+            return further_out(level, f, block, timeout)
+        seconds = SHORTEST
+        while not f(True, seconds):
+            members().own().take()
+            family().check(kin)
+            seconds = min(2.0 * seconds, LONGEST)
+        return True
+
+    return acquire_at_level
 
 
 def refuse_stranger(f: Any) -> NoReturn:
@@ -436,11 +480,15 @@ _OF_MULTIPROCESSING = {
     ("queues", "SimpleQueue.get"): get,
     ("connection", "_ConnectionBase.send"): put,
     ("connection", "_ConnectionBase.recv"): get,
+    ("connection", "_ConnectionBase.poll"): poll,
+    ("connection", "wait"): wait_among,
 }
 #: What to call instead, by module and qualified name.
 FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("plaingrad.rules.processes.family", "post"): post,
     ("plaingrad.rules.processes.family", "receive"): receive,
+    ("_multiprocessing", "SemLock.acquire"): acquire,
+    ("_multiprocess", "SemLock.acquire"): acquire,
     **{
         (f"{package}.{module}", name): make
         for package in ("multiprocessing", "multiprocess")
