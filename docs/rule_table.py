@@ -65,6 +65,7 @@ TOPICS = {
     "scipy.special: other functions": ("scipy/",),
     "pandas": ("pandas/",),
     "bottleneck": ("bottleneck",),
+    "Single packages": ("packages/",),
     "matplotlib": ("matplotlib",),
     "pydantic": ("pydantic",),
 }

@@ -43,7 +43,7 @@ def is_of_scipy(rule):
     """Whether a rule is about SciPy or another package, or a helper of such rules, which are tested
     with it: tests/rules/scipy, tests/wild, tests/types, tests/concurrency."""
     source = rule.source.replace("\\", "/")
-    elsewhere = ("scipy/", "pandas/", "bottleneck.py", "pydantic.py", "numbers.py", "mpmath_matrices.py", "mpi/", "processes/", "other_systems.py", "matplotlib.py")
+    elsewhere = ("scipy/", "pandas/", "packages/", "bottleneck.py", "pydantic.py", "numbers.py", "mpmath_matrices.py", "mpi/", "processes/", "other_systems.py", "matplotlib.py")
     return any(f"/rules/{part}" in source for part in elsewhere)
 
 

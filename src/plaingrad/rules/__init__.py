@@ -8,6 +8,7 @@ from plaingrad.rules import (
     internals,
     matplotlib,
     mpmath_matrices,
+    packages,
     pydantic,
     special,
 )
@@ -24,10 +25,11 @@ bottleneck.wait()
 matplotlib.wait()
 mpmath_matrices.wait()
 numpy_rules.wait()
+packages.wait()
 pandas_rules.wait()
 pydantic.wait()
 python_rules.wait()
 rules_of_numbers.wait()
 scipy_rules.wait()
 
-__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "matplotlib", "mpmath_matrices", "numpy_rules", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]
+__all__ = ["bottleneck", "concurrency", "elementwise", "internals", "matplotlib", "mpmath_matrices", "numpy_rules", "packages", "pandas_rules", "pydantic", "python_rules", "scipy_rules", "special"]

@@ -139,9 +139,16 @@ def is_jitable(f: Any) -> bool:
     """Whether what compiled code runs in the place of `f` is `f` (`register_jitable`)."""
     for template in overloads_of(f):
         held = map(content_of, template._overload_func.__closure__ or ())
-        if not any(x is f for x in held):
+        if not any(x is f for x in held) and not returns_only(template._overload_func, f):
             return False
     return True
+
+
+def returns_only(chooser: Any, f: Any) -> bool:
+    """Whether `chooser` knows nothing but `f`, by its global name, so that it can return nothing else."""
+    code = chooser.__code__
+    nothing_else = code.co_names == (f.__name__,) and all(x is None or type(x) is str for x in code.co_consts)
+    return nothing_else and not chooser.__closure__ and chooser.__globals__.get(f.__name__) is f
 
 
 def refuse_source(f: Any, signature: tuple[Any, ...]) -> None:
