@@ -124,3 +124,9 @@ def test_curves_of_models_that_are_compiled():
         return (forward * backward * np.arange(6.0).reshape(3, 2)).sum()
 
     check_grads(f, (B,))
+
+
+def test_scores_of_ensembles():
+    properscoring = pytest.importorskip("properscoring")
+    x = np.array([[0.3, 1.2, 0.1], [0.9, 0.2, 1.4]])
+    check_grads(lambda x, y: properscoring.crps_ensemble(y, x).sum(), (x, np.array([0.4, 1.0])))

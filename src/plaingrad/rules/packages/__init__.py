@@ -11,6 +11,7 @@ from plaingrad.rules.packages import (
     hmmlearn,
     mdanalysis,
     pot,
+    properscoring,
     pymatgen,
     pywavelets,
     pyxirr,
@@ -20,10 +21,10 @@ from plaingrad.rules.packages import (
 
 def wait() -> None:
     """Let the rulebook enter these rules when the packages are met."""
-    for package in (bezier, gpy, hmmlearn, mdanalysis, pot, pymatgen, pywavelets, pyxirr, slycot):
+    for package in (bezier, gpy, hmmlearn, mdanalysis, pot, properscoring, pymatgen, pywavelets, pyxirr, slycot):
         rulebook.when_met(package.MODULE, package.rules)
     rulebook.when_met(pywavelets.CHECKS, pywavelets.rules_of_checks)
     rulebook.when_met(gpy.COMPILED, gpy.rules_of_compiled)
 
 
-__all__ = ["bezier", "gpy", "hmmlearn", "mdanalysis", "pot", "pymatgen", "pywavelets", "pyxirr", "slycot", "wait"]
+__all__ = ["bezier", "gpy", "hmmlearn", "mdanalysis", "pot", "properscoring", "pymatgen", "pywavelets", "pyxirr", "slycot", "wait"]
