@@ -130,3 +130,27 @@ def test_scores_of_ensembles():
     properscoring = pytest.importorskip("properscoring")
     x = np.array([[0.3, 1.2, 0.1], [0.9, 0.2, 1.4]])
     check_grads(lambda x, y: properscoring.crps_ensemble(y, x).sum(), (x, np.array([0.4, 1.0])))
+
+
+def squared(x):
+    return x * x
+
+
+def itself(x):
+    return squared
+
+
+def sometimes(x):
+    return squared if x else itself
+
+
+def another(x):
+    return lambda x: x + 1
+
+
+def test_an_overload_that_is_the_function_itself_is_known():
+    meaning = pytest.importorskip("plaingrad.native.frontend.meaning", exc_type=ImportError)
+    assert meaning.returns_only(itself, squared)
+    assert not meaning.returns_only(itself, itself)
+    assert not meaning.returns_only(sometimes, squared)
+    assert not meaning.returns_only(another, squared)

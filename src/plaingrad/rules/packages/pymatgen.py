@@ -22,7 +22,7 @@ def definition_of(function: Any) -> Any:
         lattice: Any, fcoords1: Any, fcoords2: Any, mask: Any = None, return_d2: bool = False, lll_frac_tol: Any = None
     ) -> Any:
         # what the lattice keeps is computed here, where it has derivatives
-        lattice.lll_matrix, lattice.lll_inverse  # noqa: B018
+        _ = lattice.lll_matrix
         options = {} if lll_frac_tol is None else {"lll_frac_tol": lll_frac_tol}
         value = called(function, ((lattice, fcoords1, fcoords2, mask, return_d2), options))
         first, second = (np.atleast_2d(np.asarray(f, float)) for f in (fcoords1, fcoords2))
