@@ -172,10 +172,13 @@ def failing(k, given):
         raise ValueError("odd")
 
 
+each_in_a_thread = threads.side_by_side_of(failing)
+
+
 @numba.njit
 def in_threads(parts):
     done = np.zeros(parts)
-    return threads._side_by_side(failing, parts, done), done
+    return each_in_a_thread(parts, done), done
 
 
 def test_failures_in_threads_are_counted():

@@ -10,13 +10,15 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from numba.core import types
+from numba.core import ir, types
 from numba.core.compiler_machinery import register_pass
 from numba.core.imputils import lower_builtin
 from numba.core.lowering import Lower
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing.templates import AbstractTemplate, signature
 from numba.np.arrayobj import raise_with_shape_context
+
+THREADS = "plaingrad.native.runtime.threads"
 
 
 class ShapesDiffer(ValueError):
@@ -71,6 +73,30 @@ class _Types:
 
 
 class _Lowering(Lower):  # type: ignore[misc]
+    def lower_assign(self, ty: Any, inst: Any) -> Any:
+        """Code for a value; of a function that is only named to `threads`, no address, which would not go on disk."""
+        if isinstance(ty, types.Dispatcher) and self._is_named_only(inst):
+            return self.context.get_constant_null(ty)
+        return super().lower_assign(ty, inst)
+
+    def _is_named_only(self, inst: Any) -> bool:
+        """Whether a global is nothing but an argument of the functions that run parts of loops in threads."""
+        if not isinstance(inst.value, ir.Global):
+            return False
+        calls = [
+            x.value
+            for block in self.blocks.values()
+            for x in block.body
+            if isinstance(x, ir.Assign) and any(v.name == inst.target.name for v in x.list_vars()[1:])
+        ]
+        return bool(calls) and all(
+            isinstance(call, ir.Expr)
+            and call.op == "call"
+            and call.func.name != inst.target.name
+            and getattr(getattr(self.typeof(call.func.name), "typing_key", None), "__module__", "") == THREADS
+            for call in calls
+        )
+
     def lower_setitem(self, target: Any, index: Any, value: Any, sig: Any) -> Any:
         """Code for target[index] = value."""
         if not isinstance(sig.args[0], types.Array):

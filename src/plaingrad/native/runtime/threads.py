@@ -66,66 +66,73 @@ def _thread_function(context: Any, module: Any, one: Any, sig: Any, slot: Any) -
     return f
 
 
-@intrinsic
-def _side_by_side(typingctx, one, count, given):  # type: ignore[no-untyped-def]
-    """one(k, given) for every k < count, at most MOST, each in a thread; how many have failed."""
-    called = one.get_call_type(typingctx, (types.int64, given), {})
+def _started(context: Any, builder: Any, compiled: Any, sig: Any, count: Any, given: Any) -> Any:
+    """Code that runs a compiled function, of the type `sig`, in `count` threads; how many have failed."""
+    word, pointer = ir.IntType(64), cgutils.voidptr_t
+    kind = context.get_data_type(sig.args[1])
+    slot = ir.LiteralStructType([word, word, word, kind.as_pointer()])  # number, failed, thread, arguments
+    run = _thread_function(context, builder.module, compiled, sig, slot)
+    started_by = [word.as_pointer(), pointer, run.function_type.as_pointer(), pointer]
+    start = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.IntType(32), started_by), "pthread_create"
+    )
+    wait = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.IntType(32), [word, pointer.as_pointer()]), "pthread_join"
+    )
+    shared = cgutils.alloca_once(builder, kind)
+    model = context.data_model_manager[sig.args[1]]
+    builder.store(model.as_data(builder, given), shared)
+    slots = cgutils.alloca_once(builder, slot, size=MOST)
+    begun = cgutils.alloca_once(builder, word, size=MOST)
+    failures = cgutils.alloca_once_value(builder, ir.Constant(word, 0))
+    last = builder.sub(count, ir.Constant(word, 1))
+    with cgutils.for_range(builder, count) as loop:
+        mine = builder.gep(slots, [loop.index])
+        builder.store(loop.index, cgutils.gep_inbounds(builder, mine, 0, 0))
+        builder.store(ir.Constant(word, 0), cgutils.gep_inbounds(builder, mine, 0, 1))
+        builder.store(shared, cgutils.gep_inbounds(builder, mine, 0, 3))
+        mark = builder.gep(begun, [loop.index])
+        builder.store(ir.Constant(word, 0), mark)
+        own = builder.bitcast(mine, pointer)
+        with builder.if_then(builder.icmp_signed("<", loop.index, last)):
+            thread = cgutils.gep_inbounds(builder, mine, 0, 2)
+            code = builder.call(start, [thread, ir.Constant(pointer, None), run, own])
+            builder.store(
+                builder.zext(builder.icmp_signed("==", code, ir.Constant(code.type, 0)), word), mark
+            )
+        with builder.if_then(builder.icmp_signed("==", builder.load(mark), ir.Constant(word, 0))):
+            builder.call(run, [own])  # the last part is this thread's, and what no thread could be had for
+    with cgutils.for_range(builder, count) as loop:
+        mine = builder.gep(slots, [loop.index])
+        with builder.if_then(
+            builder.icmp_signed("!=", builder.load(builder.gep(begun, [loop.index])), ir.Constant(word, 0))
+        ):
+            thread = builder.load(cgutils.gep_inbounds(builder, mine, 0, 2))
+            builder.call(wait, [thread, ir.Constant(pointer.as_pointer(), None)])
+        failed = builder.load(cgutils.gep_inbounds(builder, mine, 0, 1))
+        builder.store(builder.add(builder.load(failures), failed), failures)
+    return builder.load(failures)
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        compiled = signature.args[0].dispatcher.get_compile_result(called)
-        context.add_linking_libs([compiled.library])
-        word, pointer = ir.IntType(64), cgutils.voidptr_t
-        kind = context.get_data_type(signature.args[2])
-        slot = ir.LiteralStructType(
-            [word, word, word, kind.as_pointer()]
-        )  # number, failed, thread, arguments
-        run = _thread_function(context, builder.module, compiled, called, slot)
-        started_by = [word.as_pointer(), pointer, run.function_type.as_pointer(), pointer]
-        start = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.IntType(32), started_by), "pthread_create"
-        )
-        wait = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(ir.IntType(32), [word, pointer.as_pointer()]), "pthread_join"
-        )
-        shared = cgutils.alloca_once(builder, kind)
-        model = context.data_model_manager[signature.args[2]]
-        builder.store(model.as_data(builder, args[2]), shared)
-        slots = cgutils.alloca_once(builder, slot, size=MOST)
-        begun = cgutils.alloca_once(builder, word, size=MOST)
-        failures = cgutils.alloca_once_value(builder, ir.Constant(word, 0))
-        last = builder.sub(args[1], ir.Constant(word, 1))
-        with cgutils.for_range(builder, args[1]) as loop:
-            mine = builder.gep(slots, [loop.index])
-            builder.store(loop.index, cgutils.gep_inbounds(builder, mine, 0, 0))
-            builder.store(ir.Constant(word, 0), cgutils.gep_inbounds(builder, mine, 0, 1))
-            builder.store(shared, cgutils.gep_inbounds(builder, mine, 0, 3))
-            mark = builder.gep(begun, [loop.index])
-            builder.store(ir.Constant(word, 0), mark)
-            own = builder.bitcast(mine, pointer)
-            with builder.if_then(builder.icmp_signed("<", loop.index, last)):
-                thread = cgutils.gep_inbounds(builder, mine, 0, 2)
-                code = builder.call(start, [thread, ir.Constant(pointer, None), run, own])
-                builder.store(
-                    builder.zext(builder.icmp_signed("==", code, ir.Constant(code.type, 0)), word), mark
-                )
-            with builder.if_then(builder.icmp_signed("==", builder.load(mark), ir.Constant(word, 0))):
-                builder.call(
-                    run, [own]
-                )  # the last part is this thread's, and what no thread could be had for
-        with cgutils.for_range(builder, args[1]) as loop:
-            mine = builder.gep(slots, [loop.index])
-            with builder.if_then(
-                builder.icmp_signed(
-                    "!=", builder.load(builder.gep(begun, [loop.index])), ir.Constant(word, 0)
-                )
-            ):
-                thread = builder.load(cgutils.gep_inbounds(builder, mine, 0, 2))
-                builder.call(wait, [thread, ir.Constant(pointer.as_pointer(), None)])
-            failed = builder.load(cgutils.gep_inbounds(builder, mine, 0, 1))
-            builder.store(builder.add(builder.load(failures), failed), failures)
-        return builder.load(failures)
 
-    return types.int64(one, types.int64, given), codegen
+def side_by_side_of(one: Any) -> Any:
+    """An intrinsic f(count, given): one(k, given) for every k < count, at most MOST, each in a thread; how many failed.
+
+    Args:
+        one: a dispatcher.
+    """
+
+    @intrinsic
+    def side_by_side(typingctx, count, given):  # type: ignore[no-untyped-def]
+        called = types.Dispatcher(one).get_call_type(typingctx, (types.int64, given), {})
+
+        def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+            compiled = one.get_compile_result(called)
+            context.add_linking_libs([compiled.library])
+            return _started(context, builder, compiled, called, *args)
+
+        return types.int64(types.int64, given), codegen
+
+    return side_by_side
 
 
 # -- arenas of threads -------------------------------------------------------------------------------------------------
@@ -195,11 +202,12 @@ def _made(text: str, f: Any, **space: Any) -> Any:
     told = hashlib.sha256(f"{text} {f.__module__} {f.__qualname__}".encode()).hexdigest()[:16]
     text = text.replace("TOLD", told)
     space.update(f=f, np=np, room=room, trips=trips, address_of=address_of, array_at=array_at, HEADER=HEADER)
-    space.update(parts_of=_parts_of, headers_of=_headers, hand_over=_hand_over, side_by_side=_side_by_side)
+    space.update(parts_of=_parts_of, headers_of=_headers, hand_over=_hand_over)
     space["__name__"] = __name__
     exec(text, space)
     one = f"one_{told}"
     space[one] = numba.njit(space[one])
+    space["side_by_side"] = side_by_side_of(space[one])
     return space["run"]
 
 
@@ -222,7 +230,7 @@ def run(arena, f, start, stop, step, *args):
     floats = room(arena, (parts, PADDED), np.float64)
     wholes = room(arena, (parts, PADDED), np.int64)
     given = (headers, frames, floats, wholes, start, step, n, parts, args)
-    failed = side_by_side(one_TOLD, parts, given)
+    failed = side_by_side(parts, given)
     hand_over(arena, headers)
     if failed:
         for k in range(parts):
@@ -249,7 +257,7 @@ def run(arena, f, private, frame, *args):
     bars = room(arena, (parts, PADDED), np.float64)
     COPIES
     given = (headers, frames, bars, (OTHERS))
-    failed = side_by_side(one_TOLD, parts, given)
+    failed = side_by_side(parts, given)
     hand_over(arena, headers)
     if failed:
         raise RuntimeError("a part of a parallel loop has failed on the way back")
