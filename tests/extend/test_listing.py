@@ -6,7 +6,8 @@ import sys
 import numpy as np
 
 import plaingrad
-from plaingrad import defined_as, frule, nondifferentiable, rrule, rules, scalar_rule
+import pytest
+from plaingrad import ArgumentError, defined_as, frule, nondifferentiable, rrule, rules, scalar_rule
 from plaingrad.rulebook import rules as entries
 
 
@@ -72,3 +73,9 @@ def test_the_table_is_one_in_a_notebook():
     everything = rules()._repr_html_()
     assert everything.count("<tr>") == 41 and f"the last 40 of {len(rules())} rules" in everything
     assert "<lambda>" not in everything
+
+
+def test_a_name_is_no_function():
+    """The table was empty, as of a function without a rule."""
+    with pytest.raises(ArgumentError, match=r"rules\(math.sin\)"):
+        rules("sin")

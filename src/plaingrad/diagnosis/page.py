@@ -13,7 +13,8 @@ STYLE = """
 .plaingrad-profile { font: 14px/1.5 system-ui, sans-serif; color: #1b1f24; background: #fff; max-width: 100%; }
 .plaingrad-profile h1 { font-size: 1.2em; } .plaingrad-profile h2 { font-size: 1em; margin: 1.5em 0 .3em; }
 .plaingrad-profile .scroll { overflow-x: auto; }
-.plaingrad-profile table { border-collapse: collapse; font: 12px/1.5 ui-monospace, monospace; width: 100%; }
+.plaingrad-profile table { border-collapse: collapse; font: 12px/1.5 ui-monospace, monospace; width: 100%;
+  table-layout: auto; } /* Jupyter's own columns are all as wide, and leave no room for the source */
 .plaingrad-profile th { text-align: right; font-weight: 600; border-bottom: 1px solid #8c959f; padding: 0 .6em; }
 .plaingrad-profile th:last-child { text-align: left; }
 .plaingrad-profile td { text-align: right; padding: 0 .6em; white-space: pre; vertical-align: top; }

@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any, NamedTuple, overload
 
 from plaingrad import rulebook
+from plaingrad.errors import ArgumentError
 from plaingrad.rulebook import Rule
 from plaingrad.tables import aligned, as_html
 
@@ -83,6 +84,9 @@ class RuleTable(Sequence[RuleInfo]):
 def rules(f: Callable[..., Any] | None = None) -> RuleTable:
     """Every rule, plaingrad's own and those of the program; with `f` those for that function.
 
+    Raises:
+        ArgumentError: `f` is no function.
+
     Examples:
         >>> import math, plaingrad
         >>> print(plaingrad.rules(math.erf))  # doctest: +ELLIPSIS
@@ -93,6 +97,12 @@ def rules(f: Callable[..., Any] | None = None) -> RuleTable:
         >>> len(plaingrad.rules()) > 1000
         True
     """
+    if f is not None and not callable(f):
+        raise ArgumentError(
+            f"rules takes a function, not {f!r}.\n"
+            "  To go on: rules(math.sin), with the function itself, or rules() for all of them.\n"
+            "  See docs: errors#argument"
+        )
     return RuleTable([_info(rule) for rule in _entries(f)])
 
 
