@@ -283,14 +283,14 @@ def pushed_gradient_of(
 
 
 def hvp_in_core(f: Any, primals: tuple[Any, ...], dots: Any, tier: Tier) -> Any:
-    """(gradients, their tangents) of arguments that are floats, or lists and tuples of them; None: not done."""
-    if not all(type(x) is float or is_of_floats(x) for x in primals):
+    """(gradients, their tangents) of arguments that are floats, lists and tuples of them, or arrays; None: not done."""
+    if not all(type(x) is float or type(x) is np.ndarray or is_of_floats(x) for x in primals):
         return None
     if chosen(tier, f) is not None or getattr(f, "__plaingrad_mode__", None) == "forward":
         return None
     at = tuple(range(len(primals)))
     containers = {id(x) for x in primals if type(x) is list}
-    if ZeroTangent in dots or len(containers) != sum(type(x) is list for x in primals):
+    if any(dot is ZeroTangent for dot in dots) or len(containers) != sum(type(x) is list for x in primals):
         return None
     return in_core(lambda *args: recorded_gradients(f, args, at, {})[1], primals, at, dots, {}, as_it_is=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 from plaingrad import rulebook
 from plaingrad.engine.calls.level import Level
 from plaingrad.engine.users_code import adopt, codes
-from plaingrad.rewrite import PLAIN
+from plaingrad.rewrite import CURRENT, PLAIN
 
 MOST = 4  # are kept
 MOST_SIZES = 8  # of chunks
@@ -45,6 +45,19 @@ def new_level(level_class: type[Level], outer: Any, chunk: int | None = None) ->
             level.renew()
             return level
     return level_class(*given)
+
+
+def make_ready(level_class: type[Level]) -> bool:
+    """Make a level inside no other that the next derivative may begin with; whether there is none to begin with yet."""
+    if CURRENT.get() is not PLAIN or free_levels.get(level_class):
+        return False
+    level = level_class(PLAIN)
+    level.calls.closed()
+    level.is_closed = level.keeps_hooks = True
+    held = [level]
+    del level
+    give_back(held)
+    return True
 
 
 def give_back(held: list[Any]) -> None:

@@ -165,7 +165,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 18  # what the Python side expects; see `engine.compiled`
+VERSION = 19  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"

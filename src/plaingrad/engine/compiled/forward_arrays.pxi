@@ -100,6 +100,16 @@ cdef class ArrayPusher(Pusher):
             self.level._sweep_arrays()
         return 0
 
+    cdef object seeded(self, cnp.ndarray x, cnp.ndarray x_dot):
+        """The region of `x`, an argument that was made fresh, with a copy of `x_dot` as its tangent."""
+        cdef cnp.ndarray dot = cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER)
+        cnp.PyArray_CopyInto(dot, x_dot)
+        region = steps.Region((), dot)
+        self.owners.append(x)
+        self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> x)] = region
+        self.array_bytes += 2 * cnp.PyArray_NBYTES(x) + 1000
+        return region
+
     cdef object _noted(self, object z, object z_dot):
         """`z`, a new array or number with tangent `z_dot`; None if it is neither."""
         if type(z) is NUMBER64:

@@ -209,7 +209,7 @@ cdef class Derivation:
             return False
         for n in at:
             if cnp.PyArray_CheckExact(args[n]):
-                given[n] = self.given.array(args[n], n)
+                given[n] = self.given.array(args[n], n, None if dots is None else dots[n])
                 continue
             given[n] = self.given.make(args[n], None if dots is None else dots[n], self.given.shapes)
         return True
@@ -271,6 +271,12 @@ cdef class Derivation:
         except BaseException as error:
             self._restore(error)
         self._restore(None)
+        if type(value) is NUMBER64 or cnp.PyArray_CheckExact(value):
+            for twin in self.given.arrays:
+                if value is twin.copy:
+                    value = twin.original
+            self._give_back()
+            return value, self.found, True
         if not whole:
             return value, self.found, False
         value = self.given.own(value)

@@ -76,7 +76,8 @@ cdef class PairRecorder(ArrayRecorder):
         cdef Place* p = self.outer.table.find(<PyObject*> a)
         cdef double slope_dot = 0.0
         if p != NULL:
-            slope_dot = curvature * p.dot
+            if p.dot != 0.0:  # else 0 times what may be infinite
+                slope_dot = curvature * p.dot
             self.outer._along(z, slope, p)
         if i >= 0:
             self._make_room()

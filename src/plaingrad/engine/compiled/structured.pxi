@@ -107,6 +107,8 @@ cdef bint dots_fit(object x, object dot) except -1:
         return True
     if PyFloat_CheckExact(x):
         return PyFloat_CheckExact(dot)
+    if cnp.PyArray_CheckExact(x):
+        return is_float64(dot) and has_shape(dot, x)
     if PyDict_CheckExact(x):
         if not PyDict_CheckExact(dot):
             return False
@@ -146,7 +148,7 @@ def containers_in(tuple args, tuple argnums, tuple dots=None):
             if not dots_fit(args[n], dots[n]):
                 return None
             any_moves = True
-        elif cnp.PyArray_CheckExact(args[n]):
+        if cnp.PyArray_CheckExact(args[n]):
             owner = memory_of_argument(<cnp.ndarray> args[n])
             if owner == NULL or Twin is None:
                 return None
@@ -226,23 +228,28 @@ cdef class Arguments:
                 level.outside(write_back, twin.original, twin.copy)
         return 0
 
-    cdef object array(self, cnp.ndarray x, n):
-        """The copy to pass instead of array `x`, argument `n`; its shape is appended."""
-        cdef ArrayRecorder recorder = self.recorder
-        cdef object level = recorder.level, key
-        cdef Shape shape = Shape.__new__(Shape)
-        copy = cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER) if recorder.outer is None else fresh_copy(level, x)
+    cdef object array(self, cnp.ndarray x, n, object dot):
+        """The copy to pass instead of array `x`, argument `n`, with tangent `dot`; in reverse mode its shape is appended."""
+        cdef object level = self.recorder.level, key
+        cdef list owners = level.arrays
+        cdef dict others = self.recorder.table.others
+        cdef Shape shape
+        copy = cnp.PyArray_NewCopy(x, cnp.NPY_KEEPORDER) if self.recorder.outer is None else fresh_copy(level, x)
         if not cnp.PyArray_ISWRITEABLE(x):
             copy.flags.writeable = False
         twin = Twin(x, copy, f"argument {n}")
-        shape.kind, shape.x = ONE_ARRAY, copy
-        shape.first = recorder._add_region(copy, cnp.PyArray_NBYTES(x))
-        level.fresh[shape.first] = twin
-        self.shapes.append(shape)
+        if isinstance(self.recorder, ArrayPusher):
+            level.fresh[(<ArrayPusher> self.recorder).seeded(copy, dot)] = twin
+        else:
+            shape = Shape.__new__(Shape)
+            shape.kind, shape.x = ONE_ARRAY, copy
+            shape.first = (<ArrayRecorder> self.recorder)._add_region(copy, cnp.PyArray_NBYTES(x))
+            level.fresh[shape.first] = twin
+            self.shapes.append(shape)
         key = PyLong_FromVoidPtr(<void*> memory_of(x))
-        if key not in recorder.table.others:  # so that it is noticed where the program comes by it in another way
-            recorder.table.others[key] = -1 - len(level.twins)
-            recorder.owners.append(<object> memory_of(x))
+        if key not in others:  # so that it is noticed where the program comes by it in another way
+            others[key] = -1 - len(level.twins)
+            owners.append(<object> memory_of(x))
         level.twins.append(twin)
         self.arrays.append(twin)
         return copy

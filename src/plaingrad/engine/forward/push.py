@@ -76,7 +76,7 @@ def in_core(
     kwargs: dict[str, Any],
     as_it_is: bool = False,
 ) -> tuple[Any, Any] | None:
-    """`push` where the arguments are floats, or lists, tuples and dictionaries of them, by the compiled core.
+    """`push` of floats, lists, tuples and dictionaries of them, and arrays, by the compiled core.
 
     Args:
         active: which arguments move.

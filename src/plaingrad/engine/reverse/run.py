@@ -12,7 +12,7 @@ import numpy as np
 from plaingrad import critical, number_classes
 from plaingrad.critical import closing, exclusively, shared_lock
 from plaingrad.engine.calls import opening
-from plaingrad.engine.calls.reuse import give_back, new_level
+from plaingrad.engine.calls.reuse import give_back, make_ready, new_level
 from plaingrad.engine.compiled import core
 from plaingrad.engine.fusion.fused import may_pair
 from plaingrad.engine.memory.memory import Shadow
@@ -198,6 +198,10 @@ def in_core(
         return None
     containers = core.containers_in(args, argnums)
     derivation = None if containers is None else core.begin(ReverseLevel)
+    if derivation is None and later and containers is not None and make_ready(ReverseLevel):
+        derivation = core.begin(
+            ReverseLevel
+        )  # else a program that only asks for pullbacks makes a level for each
     if derivation is None:
         return None
     done = opening.run(derivation, derivation.gradient, f, args, argnums, kwargs, containers, later)
