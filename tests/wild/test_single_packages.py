@@ -47,7 +47,9 @@ def test_states_that_nothing_leads_to_have_no_slope():
 
 def test_the_distance_after_the_best_rotation():
     ref = np.array([[0.0, 0.1, 0.2], [1.0, 0.3, -0.5], [0.2, 2.0, 0.3], [-0.4, 0.6, 1.1]])
-    conf = ref[:, [1, 2, 0]] + np.array([[0.1, 0.0, 0.2], [0.0, -0.1, 0.1], [0.2, 0.1, 0.0], [-0.1, 0.0, 0.1]])
+    conf = ref[:, [1, 2, 0]] + np.array(
+        [[0.1, 0.0, 0.2], [0.0, -0.1, 0.1], [0.2, 0.1, 0.0], [-0.1, 0.0, 0.1]]
+    )
 
     def f(conf, ref=ref):
         return mdanalysis.CalcRMSDRotationalMatrix(None, ref - ref.mean(0), conf - conf.mean(0), 4)
@@ -67,8 +69,13 @@ def test_a_formula_that_is_not_the_value_is_refused():
     rule = by_formula(cube, lambda value, x: x * x)
     assert rule.definition is not None
     assert rule.definition(1.0) == 1.0
+    for x in (2.0, np.array([1.0, 2.0])):
+        with pytest.raises(MissingRuleError, match="not that of the formula"):
+            rule.definition(x)
+    undefined = by_formula(cube, lambda value, x: x * np.nan)
+    assert undefined.definition is not None
     with pytest.raises(MissingRuleError, match="not that of the formula"):
-        rule.definition(2.0)
+        undefined.definition(2.0)
 
 
 @pytest.mark.parametrize("from_zero", [True, False])

@@ -31,8 +31,9 @@ def is_near(value: Any, z: Any) -> bool:
     """Whether two numbers or arrays are the same but for rounding, where the first is finite."""
     if np.shape(value) != np.shape(z):
         return False
-    difference = np.abs(np.where(np.isfinite(value), np.asarray(value) - np.asarray(z), 0.0))
-    return not np.any(difference > NEAR * (1.0 + np.abs(z)))
+    finite = np.isfinite(value)
+    difference = np.abs(np.where(finite, value, 0.0) - np.where(finite, z, 0.0))
+    return bool(np.all((difference <= NEAR * (1.0 + np.abs(z))) | ~finite))  # not where the formula is nan
 
 
 def by_formula(function: Any, formula: Callable[..., Any]) -> Rule:
