@@ -16,7 +16,9 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
+import numba
 import numpy as np
+from numba import prange
 
 import plaingrad
 from benchmarks import in_turn
@@ -178,6 +180,30 @@ def population(x, r, n):
     return x
 
 
+def activations(x, w):
+    """The squares of sums of bent products, row by row in threads."""
+    total = 0.0
+    for i in prange(x.shape[0]):
+        s = 0.0
+        for j in range(x.shape[1]):
+            s += math.sin(x[i, j] * w[j]) * math.exp(-x[i, j])
+        total += s * s
+    return total
+
+
+def melted(u, c, n):
+    """Heat in a plate whose coefficient depends on the heat, n steps, row by row in threads."""
+    u, v = u.copy(), u.copy()
+    for _ in range(n):
+        for i in prange(u.shape[0] - 2):
+            for j in range(1, u.shape[1] - 1):
+                k = i + 1
+                about = u[k - 1, j] + u[k + 1, j] + u[k, j - 1] + u[k, j + 1]
+                v[i, j] = u[k, j] + c * (about - 4.0 * u[k, j]) / (1.0 + u[k, j] * u[k, j])
+        u, v = v, u
+    return np.sum(u * u)
+
+
 def positive(*shape: int) -> np.ndarray:
     """Numbers between 0.5 and 1.5."""
     return RANDOM.uniform(0.5, 1.5, shape)
@@ -186,6 +212,10 @@ def positive(*shape: int) -> np.ndarray:
 n = 20000
 # form -> programs with their arguments and the positions that are differentiated
 PROGRAMS: dict[str, list[tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]]] = {
+    "parallel": [
+        (activations, (positive(100_000, 4), positive(4)), (0, 1)),
+        (melted, (positive(400, 400), 0.1, 5), (0, 1)),
+    ],
     "sum": [
         (logistic, (positive(20), positive(3000, 20), positive(3000)), (0,)),
         (density, (positive(150), positive(150), 0.3), (0, 1, 2)),
@@ -240,7 +270,9 @@ def without(name: str) -> AbstractContextManager[Any]:
 
 def gradient_of(f: Callable[..., Any], at: tuple[int, ...]) -> Callable[..., Any]:
     """The native gradient of a copy of `f`, which is derived when it is first called."""
-    copy = type(f)(f.__code__, f.__globals__, f"{f.__name__}", f.__defaults__)
+    copy: Any = type(f)(f.__code__, f.__globals__, f"{f.__name__}", f.__defaults__)
+    if "prange" in f.__code__.co_names:
+        copy = numba.njit(parallel=True)(copy)
     return plaingrad.value_and_grad(copy, at, tier="native")
 
 

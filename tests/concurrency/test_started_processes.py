@@ -7,9 +7,11 @@ import math
 import multiprocessing
 import multiprocessing.connection
 import os
+import pickle
 import signal
 import threading
 import time
+from multiprocessing import connection
 
 import numpy as np
 import pytest
@@ -564,3 +566,19 @@ def test_a_value_in_shared_memory_is_refused():
 
     with pytest.raises(plaingrad.PlaingradError):
         plaingrad.grad(f)(2.0)
+
+
+def test_messages_are_taken_where_another_thread_lets_go_of_a_child_meanwhile(monkeypatch):
+    member = members.Member((), None)
+    monkeypatch.setattr(members, "here", member)
+    gone, stays = members.Child("gone", "here"), members.Child("stays", "here")
+    stays.end.send_bytes(pickle.dumps(((), "about", "what")))
+    wait = connection.wait
+
+    def wait_when_one_has_been_closed(ends, seconds):
+        gone.wire.end.close()
+        return wait(ends, seconds)
+
+    monkeypatch.setattr(connection, "wait", wait_when_one_has_been_closed)
+    member.take()
+    assert member.arrived == {"about": "what"}

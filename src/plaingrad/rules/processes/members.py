@@ -134,9 +134,19 @@ class Member:
         exclusively(self.lock, self._take)
 
     def _take(self) -> None:
-        for end in connection.wait(self.ends(), 0):
+        for end in self._ready():
             self._take_from(end)
         self.listeners.wake()
+
+    def _ready(self) -> list[Any]:
+        """The connections on which messages have arrived; while they are asked another thread may let go of a child."""
+        while True:
+            ends = self.ends()
+            try:
+                return connection.wait(ends, 0)
+            except (OSError, ValueError):
+                if not any(end.closed for end in ends):
+                    raise
 
     def _take_from(self, end: Any) -> None:
         try:
