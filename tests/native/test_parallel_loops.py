@@ -54,8 +54,11 @@ def scratch_and_sums(x, w):
 def steps_in_time(x, w):
     u, v = x[:, 0].copy(), np.zeros(x.shape[0])
     for _ in range(3):
-        for i in prange(u.size - 1):
-            v[i] = u[i] + w[0] * (u[i + 1] - u[i]) * u[i]
+        for i in prange(u.size):
+            pull = 0.0
+            for j in range(u.size):
+                pull += math.sin(u[j] - u[i]) * w[j % 4]
+            v[i] = u[i] + 0.1 * pull
         u, v = v, u
     return (u * u).sum()
 
@@ -129,6 +132,13 @@ def neighbour_of_what_is_written(x, w):
     return (y * y).sum()
 
 
+def stencil(x, w):
+    v = np.zeros(x.shape[0])
+    for i in prange(x.shape[0] - 1):
+        v[i] = x[i, 0] + w[0] * (x[i + 1, 0] - x[i, 0]) * x[i, 0]
+    return (v * v).sum()
+
+
 def counter_below_zero(x, w):
     s = 0.0
     for i in prange(-2, 3):
@@ -152,6 +162,7 @@ def random_numbers(x, w):
         product,
         at_a_place_that_is_computed,
         neighbour_of_what_is_written,
+        stencil,
         counter_below_zero,
         random_numbers,
     ],

@@ -6,7 +6,7 @@ shadow of an array is shared where iteration i touches only what has i for one i
 else each thread has a shadow of its own, and these are added up.
 
 Taken are loops of functions with `parallel=True` that carry sums only, write only at places that have their counter
-for an index, and do nothing that several threads must not do at once. Others run in one thread.
+for an index, and do nothing that several threads must not do at once. Others run in one thread, stencils among them.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def side_by_side(rt: Reverse, s: For | Loop) -> Parts | None:
     loop = loop_of(rt, s)
     sums = _sums(rt, s, loop)
     uses = None if sums is None else _Uses(rt, s, loop)
-    if sums is None or uses is None or not uses.are_separate():
+    if sums is None or uses is None or not uses.are_separate() or uses.is_stencil():
         return None
     params = _parameters(rt, s, loop, sums, uses)
     if params is None:
@@ -142,6 +142,7 @@ class _Uses:
     Attributes:
         apart: array -> the axes along which each of its uses has the loop's counter for an index.
         mixed: the arrays of which different iterations may use the same elements.
+        neighbours: array -> the axes along which each of its uses has the counter, or a place at a fixed distance.
     """
 
     rt: Reverse
@@ -149,6 +150,7 @@ class _Uses:
     loop: ElementLoop
     apart: dict[str, set[int]] = field(default_factory=dict)
     mixed: set[str] = field(default_factory=set)
+    neighbours: dict[str, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for x in statements(self.s.body):
@@ -187,6 +189,8 @@ class _Uses:
         known = all(self.is_place(p) for p in places)
         axes = {k for k, p in enumerate(places) if known and self.is_counter(p)}
         self.apart[name] = self.apart.get(name, axes) & axes
+        near = {k for k, p in enumerate(places) if known and self.loop.along(p) is not None}
+        self.neighbours[name] = self.neighbours.get(name, near) & near
 
     def is_place(self, p: Operand) -> bool:
         """Whether a part of an index stands for one axis: a number or a slice."""
@@ -197,6 +201,13 @@ class _Uses:
         """Whether a part of an index is the loop's counter."""
         found = self.loop.along(p)
         return found is not None and found.shift == 0
+
+    def is_stencil(self) -> bool:
+        """Whether an active array is read at neighbours of the counter.
+
+        Shadows of such arrays for each thread, and their sum, take as long as the loop.
+        """
+        return any(self.neighbours.get(name) and name in self.rt.active for name in self.mixed)
 
     def are_separate(self) -> bool:
         """Whether the iterations may run side by side, as far as what they write and call is concerned."""
