@@ -71,7 +71,7 @@ PARTED |= dict.fromkeys(
 OPTIMISED_IN = ("1/5", "3/5")
 # Each CPython runs one of so many equal shares of these tests, neighbours another one; of those ELSEWHERE, which are tests
 # of the language, `make test` runs all.
-SHARES = {"wild": 3, "concurrency": 3, "engine": 2, "hazards": 2}
+SHARES = {"wild": 3, "concurrency": 2, "engine": 2, "hazards": 2}
 SHARES_ELSEWHERE = {"language": 2, **dict.fromkeys(VERSIONED, 2)}
 
 
