@@ -9,7 +9,6 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-import sys
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from plaingrad.engine.calls.specials import is_special
 from plaingrad.engine.memory.kinds import MAPPING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code.class_attributes import lookup, makers
 from plaingrad.extend.listing import full_name
+from plaingrad.origin import is_standard
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy.refused import NEUTRAL, REFUSED
 
@@ -219,11 +219,6 @@ def is_builtin(function: Any, home: str) -> bool:
 def is_neutral(value: Any) -> bool:
     """Whether it is one of NumPy's callables that never see a number that could be differentiated."""
     return module_of(value).partition(".")[0] == "numpy" and getattr(value, "__name__", "") in NEUTRAL
-
-
-def is_standard(module: Any) -> bool:
-    """Whether a module is one of the standard library."""
-    return isinstance(module, str) and module.partition(".")[0] in sys.stdlib_module_names
 
 
 def module_of(value: Any) -> str:

@@ -17,6 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, Modul
 from typing import Any, NamedTuple
 
 from plaingrad.engine.users_code.class_attributes import lookup
+from plaingrad.origin import is_standard
 
 UNSEEN = frozenset(
     "CACHE PRECALL PUSH_NULL EXTENDED_ARG NOP RESUME COPY_FREE_VARS MAKE_CELL NOT_TAKEN CHECK_EXC_MATCH".split()
@@ -197,7 +198,7 @@ def callables_in(value: Any, depth: int = 3) -> Iterator[Any]:
     elif isinstance(value, ModuleType):
         compiled = not str(getattr(value, "__file__", ".py")).endswith(".py")
         parts = list(vars(value).values()) if compiled else []
-    elif type(value).__module__.partition(".")[0] in sys.stdlib_module_names:
+    elif is_standard(type(value).__module__):
         return
     else:
         parts = list(getattr(value, "__dict__", {}).values())

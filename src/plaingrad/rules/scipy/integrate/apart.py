@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,11 @@ from plaingrad.rules.scipy.integrate.following import comparisons
 from plaingrad.rules.scipy.integrate.planning import flat
 from plaingrad.rules.scipy.integrate.told import gap_of
 
-REASONS: dict[int, list[Any]] = {}  # comparisons that are looked at by themselves
-KEYS = count()
 
-
-def gaps_of(f: Any, args: Any, x: Any, key: int) -> list[Any]:
+def gaps_of(f: Any, args: Any, x: Any, reasons: list[Any]) -> list[Any]:
     """a - b of some comparisons at x."""
     told = comparisons(f, args, x)
-    return [gap_of(told, reason) for reason in REASONS[key]]
+    return [gap_of(told, reason) for reason in reasons]
 
 
 @plainly
@@ -30,10 +26,8 @@ def move_apart(f: Any, args: Any, x: float, direction: Any, reasons: list[Any]) 
 
     direction: how args move with x.
     """
-    key = next(KEYS)
-    REASONS[key] = reasons
     try:
-        _, pullback = derivatives.pulled(gaps_of, f, args, x, key)
+        _, pullback = derivatives.pulled(gaps_of, f, args, x, reasons)
         moves = []
         for k in range(len(reasons)):
             f_bar, args_bar, x_bar = pullback([float(j == k) for j in range(len(reasons))])[1:4]
@@ -46,8 +40,6 @@ def move_apart(f: Any, args: Any, x: float, direction: Any, reasons: list[Any]) 
         return not all(np.all(np.abs(move - moves[0]) <= 1e-7 * size) for move in moves)
     except (PlaingradError, ZeroDivisionError):  # what f holds cannot be told
         return True
-    finally:
-        del REASONS[key]
 
 
 __all__ = ["move_apart"]

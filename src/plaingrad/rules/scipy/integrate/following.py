@@ -399,7 +399,7 @@ def compiled(f: Any) -> Any:
 
 def is_library(cls: type) -> bool:
     """Whether a class is not the program's."""
-    return str(cls.__module__).partition(".")[0] in LIBRARIES
+    return origin.package_of(cls.__module__) in LIBRARIES
 
 
 def constructing(cls: Any) -> Any:
@@ -444,7 +444,7 @@ def attribute(o: Any, name: str) -> Any:
 def getter_of(o: Any, name: str) -> Any:
     """What is called for an attribute of an object of the program; None if it is what is stored."""
     t = type(o)
-    if t.__module__ in LIBRARIES or isinstance(o, type) or is_library(t):
+    if isinstance(o, type) or is_library(t):
         return None
     found = next((vars(cls)[name] for cls in t.__mro__ if name in vars(cls)), None)
     if type(found) is property and type(found.fget) is FunctionType:
@@ -464,7 +464,7 @@ def operands(*parts: Any) -> None:
     """Note operands of an operator that is the program's own."""
     for x in parts:
         t = type(x)
-        if t.__module__ != "builtins" and t.__module__ != "numpy" and not is_library(t):
+        if not is_library(t):
             unknown(*parts)
             return
 
