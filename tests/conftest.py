@@ -41,10 +41,10 @@ VERSIONED = tuple(
 )
 
 # What has many tests that are alike and ask little of the version of CPython: `make test` runs a part, CI the others in
-# its other environments. Of these folders a sixth each, and one more where JAX, Dask and MPI are; native tests, which share
-# what is compiled with those of their file, by whole files,
+# its other environments. Of these folders a sixth each, and one more where JAX, Dask and MPI are; by whole files where the
+# tests of a file share what takes long: what is compiled for native tests, packages that are imported for those of the wild,
 FIFTHS = ("1/5", "2/5", "3/5", "4/5", "5/5")
-BY_FILES = ("native",)
+BY_FILES = ("native", "wild")
 PARTED = dict.fromkeys(("native", "rules", "api", "scipy", "docs", "wild", "types"), (*FIFTHS, "3/5"))
 # and of these files a quarter: where JAX, Dask and MPI are, they do not run.
 PARTED |= dict.fromkeys(
@@ -71,7 +71,7 @@ PARTED |= dict.fromkeys(
 OPTIMISED_IN = ("1/5", "3/5")
 # Each CPython runs one of so many equal shares of these tests, neighbours another one; of those ELSEWHERE, which are tests
 # of the language, `make test` runs all.
-SHARES = {"wild": 3, "concurrency": 2, "engine": 2, "hazards": 2}
+SHARES = {"wild": 3, "concurrency": 3, "engine": 2, "hazards": 2}
 SHARES_ELSEWHERE = {"language": 2, **dict.fromkeys(VERSIONED, 2)}
 
 
@@ -171,17 +171,39 @@ def set_aside():
     gc.freeze()
 
 
+def pytest_ignore_collect(collection_path, config):
+    """A file that has no test in this run is not imported, nor are the packages that it asks for."""
+    if config.getoption("-m") != "not optimised" or collection_path.suffix != ".py":
+        return None
+    folder, place = place_of(collection_path)
+    if folder not in BY_FILES or place in SHARES_ELSEWHERE or not collection_path.name.startswith("test_"):
+        return None
+    if collection_path in named_files(config):
+        return None
+    n, part = sample_asked_for(config)
+    return is_of_others(folder, place, place, n, part) or None
+
+
 def pytest_collection_modifyitems(config, items):
     """Samples, the same in every run: of what does not depend on the version, and of what is compiled too.
 
     A file or a test that is named by whoever calls pytest runs.
     """
-    n, part = config.getoption("--one-in"), config.getoption("--part")
-    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
-    named = {path for path in named if path.is_file()}
-    left_out = [is_left_out(item, n, "all" if ALL else part, item.path in named) for item in items]
+    n, part = sample_asked_for(config)
+    named = named_files(config)
+    left_out = [is_left_out(item, n, part, item.path in named) for item in items]
     config.hook.pytest_deselected(items=[item for item, out in zip(items, left_out) if out])
     items[:] = [item for item, out in zip(items, left_out) if not out]
+
+
+def sample_asked_for(config):
+    """One in how many runs of what is sampled, and which part of what is parted."""
+    return config.getoption("--one-in"), "all" if ALL else config.getoption("--part")
+
+
+def named_files(config):
+    named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+    return {path for path in named if path.is_file()}
 
 
 @functools.cache
@@ -195,26 +217,34 @@ def place_of(path):
 
 
 def is_left_out(item, n, part, is_named):
-    """Whether a test is in no sample of this run: its part of what is alike, its share of what the CPythons share out among
-    them, and one in n of what all versions give alike.
-    """
+    """Whether a test is in no sample of this run."""
     if part != "all" and item.get_closest_marker("optimised"):
         half = number_of(f"half of {item.path.name}") % 2
         return part not in OPTIMISED_IN or OPTIMISED_IN.index(part) != half
     if is_named:
         return False
     folder, place = place_of(item.path)
+    is_whole = folder in BY_FILES and place not in SHARES_ELSEWHERE
+    return is_of_others(folder, place, place if is_whole else item.nodeid, n, part)
+
+
+def is_of_others(folder, place, name, n, part):
+    """Whether what is called `name` in this file, or the file itself, is in no sample of this run.
+
+    Those are its part of what is alike, its share of what the CPythons share out among them, and one in n of what all
+    versions give alike.
+    """
     parts = PARTED.get(place) or PARTED.get(folder)
     shares = SHARES.get(folder, 1) if n > 1 or part != "all" else 1
     if n > 1:
         shares = max(shares, SHARES_ELSEWHERE.get(folder, 1), SHARES_ELSEWHERE.get(place, 1))
     if parts and part != "all":
-        which = f"{place} belongs here" if folder in BY_FILES else f"{item.nodeid}, which part"
+        which = f"{place} belongs here" if folder in BY_FILES else f"{name}, which part"
         if parts[number_of(which) % len(parts)] == part:
             return False
         if n == 1 or shares == 1 or place in PARTED:
             return True
     if shares > 1:
-        return number_of(item.nodeid) % shares != sys.version_info.minor % shares
+        return number_of(name) % shares != sys.version_info.minor % shares
     is_sampled = n > 1 and folder in SAMPLED
-    return is_sampled and number_of(item.nodeid) % n != 0
+    return is_sampled and number_of(name) % n != 0

@@ -4,6 +4,7 @@ import math
 import multiprocessing
 import os
 import struct
+import subprocess
 import sys
 import threading
 import traceback
@@ -422,3 +423,42 @@ def test_a_fork_while_another_thread_rewrites(monkeypatch):
     end.set()
     thread.join()
     assert ended == 0
+
+
+FACTORISED_IN_THE_MAIN_THREAD = """
+import multiprocessing
+import threading
+
+import numpy as np
+import scipy.sparse
+from scipy.sparse.linalg import splu
+
+import plaingrad
+
+kept = splu(scipy.sparse.csc_matrix(np.array([[2.0, 1.0], [1.0, 3.0]])))  # SuperLU's memory is this thread's
+
+
+def of_a_process(x):
+    here, there = multiprocessing.get_context("fork").Pipe()
+    process = multiprocessing.get_context("fork").Process(target=lambda: there.send(there.recv() ** 2 * x))
+    process.start()
+    here.send(x)
+    result = here.recv()
+    process.join(20)
+    ended.append(process.exitcode)
+    return result
+
+
+ended = []
+thread = threading.Thread(target=lambda: print(plaingrad.grad(of_a_process)(2.0), ended))
+thread.start()
+thread.join()
+"""
+
+
+def test_a_process_that_a_thread_starts_beside_a_factorised_sparse_matrix_ends():
+    pytest.importorskip("scipy")
+    ran = subprocess.run(
+        [sys.executable, "-c", FACTORISED_IN_THE_MAIN_THREAD], capture_output=True, text=True, timeout=100
+    )
+    assert ran.stdout == "12.0 [0]\n", ran.stderr

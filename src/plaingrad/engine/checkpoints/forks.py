@@ -19,6 +19,7 @@ from plaingrad.rewrite import CURRENT
 
 def begin_in_child() -> None:
     """Close what belongs to threads that are no more."""
+    know_threads_anew()
     critical.after_fork_in_child()
     kept = exclusive.levels_around(CURRENT.get())
     adopt.close_others(kept)
@@ -27,6 +28,17 @@ def begin_in_child() -> None:
     exclusive.restore_others(kept)
     for level in adopt.open_levels():
         level.activating, level.sweeping = threading.RLock(), threading.RLock()
+
+
+def know_threads_anew() -> None:
+    """Let `threading` know that this thread is the only one, where a library kept it from that.
+
+    A fork ends the other threads. If one of these has factorised a sparse matrix by SciPy's SuperLU and keeps it, an
+    exception is left behind, in which `threading` fails to begin anew: a process of multiprocessing would, when it ends,
+    wait for threads that are no more.
+    """
+    if threading.main_thread() is not threading.current_thread():
+        threading._after_fork()  # type: ignore[attr-defined]
 
 
 if hasattr(os, "register_at_fork"):
