@@ -34,8 +34,8 @@ def know_threads_anew() -> None:
     """Let `threading` know that this thread is the only one, where a library kept it from that.
 
     A fork ends the other threads. If one of these has factorised a sparse matrix by SciPy's SuperLU and keeps it, an
-    exception is left behind, in which `threading` fails to begin anew: a process of multiprocessing would, when it ends,
-    wait for threads that are no more.
+    exception is left behind, with which `threading` fails to begin anew: a process of multiprocessing would, when it
+    ends, wait for threads that are no more.
     """
     if threading.main_thread() is not threading.current_thread():
         threading._after_fork()  # type: ignore[attr-defined]
