@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from plaingrad.diagnosis.finite import Bad, bad_in, element, is_number, written
+from plaingrad.diagnosis.finite import Bad, bad_in, element, is_array, is_number, written
 from plaingrad.diagnosis.observed import Step
 from plaingrad.diagnosis.places import Place
 from plaingrad.engine.memory.memory import Shadow
@@ -81,12 +81,12 @@ class Event:
         """The numbers that the operation was given, at that element, in words."""
         shape = None
         for x in (self.step.result, *self.step.operands):
-            if isinstance(x, np.ndarray) and len(self.bad.index) == x.ndim:
+            if is_array(x) and len(self.bad.index) == x.ndim:
                 shape = x.shape
                 break
         found = []
         for x in self.step.operands:
-            if x is self.step.result and isinstance(x, np.ndarray):
+            if x is self.step.result and is_array(x):
                 found.append("what was there before")  # it has been written over
             elif is_number(x):
                 value = element(x, self.bad.index if self.bad.index else (), shape)
@@ -253,7 +253,7 @@ def slope_by_row(event: Event, rule: Any) -> Any:
     shape = getattr(step.result, "shape", ())
     values = [element(x, event.bad.index, shape) for x in step.operands]
     z = element(step.result, event.bad.index, shape)
-    active = [k for k, x in enumerate(step.operands) if is_number(x) and not isinstance(x, int)]
+    active = [k for k, x in enumerate(step.operands) if is_number(x) and not issubclass(type(x), int)]
     if None in values or z is None or len(rule.partials) != len(values):
         return None
     for k in active:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import inspect
 from collections.abc import Callable
@@ -36,7 +37,8 @@ class Explanation:
         events: values, tangents and cotangents that became nan or infinite, the causes only, in the order in which
             that happened.
         inputs: the numbers and arrays among the arguments, with what became of them; in reverse mode.
-        hint: what the first cotangent that is not finite comes from, where it is a known pattern.
+        hint: what a cotangent that is not finite comes from, the first for which it is a known pattern.
+        hinted: that cotangent; None where there is none.
         warnings: what NumPy would have warned of in the reverse pass, which the engine keeps quiet.
         notes: what should be known besides.
     """
@@ -47,6 +49,7 @@ class Explanation:
     events: list[Event] = field(default_factory=list)
     inputs: list[Input] = field(default_factory=list)
     hint: str = ""
+    hinted: Event | None = None
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -70,14 +73,14 @@ class Explanation:
         made = [("head", self._summary())]
         shown: set[str] = set()
         for event in self.events:
-            if event.what in shown:
+            if event.what in shown and event is not self.hinted:
                 continue
             shown.add(event.what)
             made.append(("place", str(event.place) if event.place else "the cotangent that was given"))
             if event.place is not None and event.place.inside is not None:
                 made.append(("text", f"inside {event.place.inside}"))
             made.append(("text", event.sentence() + self._whether_constant(event)))
-            if event.what == "cotangent" and self.hint:
+            if event is self.hinted:
                 made.append(("hint", self.hint))
         made += self._lines_of_inputs()
         made += [("note", note) for note in self.notes]
@@ -87,7 +90,7 @@ class Explanation:
         """The inputs without influence; those that follow on one another for the same reasons in one line."""
         groups: list[tuple[str, dict[str, None], list[str]]] = []
         for one in self.without_influence:
-            why = dict.fromkeys([f"{cut.place}: {cut.why}" for cut in one.cuts] or [self._without_a_cut(one)])
+            why = dict.fromkeys([cut.sentence() for cut in one.cuts] or [self._without_a_cut(one)])
             if groups and groups[-1][:2] == (one.influence, why):
                 groups[-1][2].append(one.path)
             else:
@@ -223,7 +226,7 @@ def explain(
         raise ArgumentError(
             "explain needs an argument that holds a real or complex number, to differentiate."
         )
-    name = getattr(f, "__qualname__", None) or repr(f)
+    name = shown_name(f)
     notes = []
     if getattr(f, "py_func", None) is not None:
         notes.append("Compiled by Numba: explained by running its Python source in the plain tier.")
@@ -260,7 +263,7 @@ def explained_backward(
         back.gradients,
         watch.events + back.events,
         inputs_of(level, named, watch.cuts, back),
-        hint_of(back, level.tape),
+        *hint_of(back, level.tape),
         [f"{kind}: {step.place if step else 'at the seed'}" for kind, step in back.warnings],
         notes,
     )
@@ -291,6 +294,13 @@ def ones_like(x: Any) -> Any:
     if hasattr(x, "__dict__"):
         return Tangent(type(x), {key: ones_like(part) for key, part in vars(x).items()})
     return None
+
+
+def shown_name(f: Any) -> str:
+    """What a function is called in a report: of a partial one the function that it is made of."""
+    if isinstance(f, functools.partial):
+        return f"partial({shown_name(f.func)})"
+    return getattr(f, "__qualname__", None) or repr(f)
 
 
 def names_of(f: Any, args: tuple[Any, ...]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def bad_in(x: Any) -> Bad | None:
     t = type(x)
     if t is float:
         return None if math.isfinite(x) else Bad(x, ())
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         if x.dtype.kind not in "fc":
             return None
         finite = np.isfinite(numbers_of(x))
@@ -65,7 +65,7 @@ def bad_in(x: Any) -> Bad | None:
         index = np.unravel_index(int(wrong[0]), x.shape)
         place = tuple(int(k) for k in index)
         return Bad(numbers_of(x)[place], place, len(wrong), x.size)
-    if t is complex or isinstance(x, (np.floating, np.complexfloating)):
+    if t is complex or issubclass(t, (np.floating, np.complexfloating)):
         return None if np.isfinite(x) else Bad(x, ())
     if t is list or t is tuple:
         for part in x[:LONGEST]:
@@ -79,18 +79,24 @@ def numbers_of(x: np.ndarray) -> np.ndarray:
     return x if type(x) is np.ndarray else np.ndarray.view(x, np.ndarray)
 
 
+def is_array(x: Any) -> TypeGuard[np.ndarray]:
+    """Whether `x` is an array, by its type: `isinstance` asks for `x.__class__`, code of the program."""
+    return issubclass(type(x), np.ndarray)
+
+
 def is_number(x: Any) -> bool:
-    """Whether `x` is a real or complex number, or an array of them."""
-    if isinstance(x, bool):
+    """Whether `x` is a real or complex number, or an array of them, by its type."""
+    t = type(x)
+    if t is bool:
         return False
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         return x.dtype.kind in "fciu"
-    return isinstance(x, (float, int, complex, np.number))
+    return issubclass(t, (float, int, complex, np.number))
 
 
 def element(x: Any, index: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Any:
     """The element of `x` that belongs to `index` of an array of `shape`, as broadcasting has it; None: not known."""
-    if not isinstance(x, np.ndarray):
+    if not is_array(x):
         return x if is_number(x) else None
     x = numbers_of(x)
     if not index:

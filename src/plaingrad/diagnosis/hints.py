@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from plaingrad.diagnosis.back import Back
+from plaingrad.diagnosis.back import Back, Event
 from plaingrad.diagnosis.finite import element, is_number
 
 ZERO_TIMES_INFINITY = (
@@ -26,8 +26,8 @@ HINT_INFINITE = (
 )
 
 
-def hint_of(back: Back, tape: Any) -> str:
-    """What the first cotangent that is not finite comes from, if it is a known pattern."""
+def hint_of(back: Back, tape: Any) -> tuple[str, Event | None]:
+    """What a cotangent that is not finite comes from, the first for which it is a known pattern, and that cotangent."""
     for event in back.events:
         if (
             event.what == "cotangent"
@@ -35,7 +35,7 @@ def hint_of(back: Back, tape: Any) -> str:
             and has_zero(event.step.operands, event.bad.index)
         ):
             if any(is_number(x) and is_infinite(element(x, event.bad.index)) for x in event.step.operands):
-                return HINT_INFINITE
+                return HINT_INFINITE, event
         if (
             event.what != "cotangent"
             or event.incoming is None
@@ -50,12 +50,12 @@ def hint_of(back: Back, tape: Any) -> str:
                 continue
             short = step.name.rpartition(".")[2]
             if short in ("where", "select", "choose", "piecewise"):
-                return HINT.format(name=step.name)
+                return HINT.format(name=step.name), event
             if step.name == "*" and has_zero(step.operands, event.bad.index):
-                return HINT_ZERO.format(name=name)
+                return HINT_ZERO.format(name=name), event
             seen |= set(outputs)
-        return ""
-    return ""
+        return "", None
+    return "", None
 
 
 def is_infinite(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from plaingrad.diagnosis.back import Back, is_zero
-from plaingrad.diagnosis.finite import is_number
+from plaingrad.diagnosis.finite import is_array, is_number
 from plaingrad.diagnosis.observed import Step
 from plaingrad.diagnosis.places import Place
 from plaingrad.engine.memory.structure import (
@@ -36,6 +36,11 @@ class Cut:
     why: str
     name: str
     place: Place | None
+
+    def sentence(self) -> str:
+        """The line and why it ends there, with the place in a package where one stands between."""
+        within = self.place.inside if self.place is not None else None
+        return f"{self.place}: {self.why}" + ("" if within is None else f", inside {within}")
 
 
 @dataclass
@@ -92,25 +97,37 @@ def why_cut(step: Step) -> str | None:
     result = step.result
     if step.kind == "write":
         target = step.operands[1] if len(step.operands) > 1 else None
-        return WORDS["write"] if isinstance(target, np.ndarray) and target.dtype.kind in "iub" else None
+        return WORDS["write"] if is_array(target) and target.dtype.kind in "iub" else None
+    if step.kind in ("access", "comparison") and is_about_keys(step):
+        return None
     if step.kind in WORDS:
         return WORDS[step.kind]
-    short = step.name.rpartition(".")[2]
-    if short in ("str", "repr", "format", "print") or isinstance(result, (str, bytes)):
+    short, t = step.name.rpartition(".")[2], type(result)
+    if short in ("str", "repr", "format", "print") or issubclass(t, (str, bytes)):
         return WORDS["text"]
     if short == "stop_gradient":
         return "plaingrad.stop_gradient ends it"
     if short in ("max", "min", "maximum", "minimum"):
         return f"`{step.name}` chose another argument"
-    if isinstance(result, (bool, np.bool_)) or (isinstance(result, np.ndarray) and result.dtype.kind == "b"):
+    if issubclass(t, (bool, np.bool_)) or (is_array(result) and result.dtype.kind == "b"):
         return "a truth value has no derivative"
-    if isinstance(result, (int, np.integer)) or (
-        isinstance(result, np.ndarray) and result.dtype.kind in "iu"
-    ):
+    if issubclass(t, (int, np.integer)) or (is_array(result) and result.dtype.kind in "iu"):
         return f"`{step.name}` makes a whole number, which changes by jumps only"
-    if is_number(result) or isinstance(result, (list, tuple)):
+    if is_number(result) or issubclass(t, (list, tuple)):
         return f"`{step.name}` has a derivative of zero, or none"
     return None
+
+
+def is_a_question(step: Step) -> bool:
+    """Whether a step only asks whether numbers are finite, as libraries do of all that they are given."""
+    return step.name.rpartition(".")[2] in ("isnan", "isfinite", "isinf")
+
+
+def is_about_keys(step: Step) -> bool:
+    """Whether a step asks a container for an entry, or whether it has a key: the numbers in it are not read."""
+    if step.kind == "access":
+        return not is_number(step.operands[0])
+    return step.name == "in" and any(issubclass(type(x), dict) for x in step.operands)
 
 
 def inputs_of(
@@ -131,7 +148,10 @@ def inputs_of(
         behind, last = closure(level.tape, node.index)
         if one.influence == "zero":
             add(one, [(step, zero_words(step)) for step, n in back.zeros if n in behind])
-        add(one, [(step, why) for step, why in cuts if not behind.isdisjoint(step.consumed)])
+        met = [(step, why) for step, why in cuts if not behind.isdisjoint(step.consumed)]
+        add(one, [(step, why) for step, why in met if not is_a_question(step)])
+        if not one.cuts:
+            add(one, met)
         if not one.cuts:
             one.unused = last is None
             one.last = None if last is None else last.place

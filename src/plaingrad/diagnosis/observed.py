@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
-
-from plaingrad.diagnosis.finite import bad_in
+from plaingrad.diagnosis.finite import bad_in, is_array
 from plaingrad.diagnosis.places import Place, Site, place_of, site
 from plaingrad.engine.forward.forward import ForwardLevel
 from plaingrad.engine.fusion.hot_hooks import forward_hooks, reverse_hooks
@@ -160,6 +158,8 @@ class Observed:
 
     def _preparing(self, inner: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def prep(f: Any) -> Any:
+            if type(f) is functools.partial and is_programs(inner(f.func)):
+                return inner(f)
             return self._called(f, inner(f))
 
         return prep
@@ -207,7 +207,7 @@ class Observed:
             kind = kind_of(type(x))
             if kind == NUMBER:
                 i = self.index.get(id(x))
-            elif kind == ARRAY and isinstance(x, np.ndarray):
+            elif kind == ARRAY and is_array(x):
                 i = self.index.get(id(x if x.base is None else owner_of(x)))  # without a refusal
                 i = None if type(i) is int and i < 0 else i
             elif kind in (SEQUENCE, MAPPING) and depth < DEEPEST:
@@ -244,9 +244,10 @@ class Seen:
 
 def attribute(o: Any, name: str, found: Any) -> Any:
     """What `o.name` is, found without running code of the program."""
-    if isinstance(o, ModuleType):
+    t = type(o)
+    if issubclass(t, ModuleType):
         return vars(o).get(name, found)
-    for cls in (o, *getattr(o, "__mro__", ())) if isinstance(o, type) else type(o).__mro__:
+    for cls in (o, *o.__mro__) if issubclass(t, type) else t.__mro__:
         if name in vars(cls):
             return vars(cls)[name]
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CodeType, FrameType
 
 from plaingrad.engine.refusals.blame import is_users, user_frame
-from plaingrad.origin import INSTALLED
+from plaingrad.origin import INSTALLED, standard_folders
 from plaingrad.rewrite import original
 
 # Where something happens: the code and instruction of the innermost frame that is not plaingrad's, and of the user's.
@@ -45,6 +45,8 @@ class Place:
         file = self.file
         for mark in INSTALLED:
             file = file.rpartition(mark)[2]
+        for folder in standard_folders():
+            file = file.removeprefix(folder)
         here = os.path.join(os.getcwd(), "")
         return file.removeprefix(here)
 

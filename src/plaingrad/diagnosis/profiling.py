@@ -16,7 +16,7 @@ import numpy as np
 from plaingrad.api.leaves import Argnums, check_callable
 from plaingrad.copying import deep_copy
 from plaingrad.diagnosis.advice import advice
-from plaingrad.diagnosis.explanation import chosen_positions, ones_like
+from plaingrad.diagnosis.explanation import chosen_positions, ones_like, shown_name
 from plaingrad.diagnosis.page import page
 from plaingrad.diagnosis.places import Place
 from plaingrad.diagnosis.tracing import Cost, Key, Lines
@@ -211,8 +211,7 @@ def measured(f: Callable[..., Any], given: Callable[[], Any], active: tuple[int,
     ]
     rows.sort(key=lambda row: -(row.cost.time + row.cost.back))
     peak = max([cost.peak for cost in spaced.costs.values()], default=0)
-    name = getattr(f, "__qualname__", None) or repr(f)
-    return Profile(name, rows, plain, forward, reverse, len(seen.level.tape) // 3, peak)
+    return Profile(shown_name(f), rows, plain, forward, reverse, len(seen.level.tape) // 3, peak)
 
 
 def merge(timed: Lines, counted: Lines, spaced: Lines) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from plaingrad.diagnosis.back import Event
-from plaingrad.diagnosis.finite import bad_in, is_number
+from plaingrad.diagnosis.finite import Bad, bad_in, is_array, is_number
 from plaingrad.diagnosis.influence import why_cut
 from plaingrad.diagnosis.observed import ObservedForward, ObservedReverse, Step
 from plaingrad.engine.memory.memory import owner_of
@@ -34,13 +32,21 @@ class Watch:
     def __call__(self, level: Any, step: Step) -> None:
         """Look at a step."""
         if step.kind != "comparison":
-            bad = None if step.had_bad or not any(map(is_number, step.operands)) else bad_in(step.result)
+            bad = bad_in(step.result) if any(map(is_number, step.operands)) else None
+            if step.had_bad and bad is not None and not self.is_first_nan(bad, step):
+                bad = None
             if bad is not None:
                 self.note(Event("value", bad, step, output=step.produced))
             elif isinstance(level, ObservedForward) and step.produced:
                 self.look_at_tangent(level, step)
         if step.consumed and (why := why_cut(step)) is not None:
             self.cuts.append((step, why))
+
+    def is_first_nan(self, bad: Bad, step: Step) -> bool:
+        """Whether a nan comes of an infinite constant, as in 0 * inf, and nothing became infinite before."""
+        if bad.word != "nan" or any(event.what == "value" for event in self.events):
+            return False
+        return not any((found := bad_in(x)) is not None and found.word == "nan" for x in step.operands)
 
     def look_at_tangent(self, level: Any, step: Step) -> None:
         """Note the tangent of a result that is not finite, unless one of an operand is not."""
@@ -64,7 +70,7 @@ class Watch:
 
 def tangent_at(level: Any, x: Any) -> Any:
     """The tangent that a forward level has of a number or array, or None."""
-    if isinstance(x, np.ndarray):
+    if is_array(x):
         region = level.index.get(id(owner_of(x)))
         return None if region is None or type(region) is int else region.read(x)
     return level.index.get(id(x)) if is_number(x) else None

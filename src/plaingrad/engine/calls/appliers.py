@@ -33,6 +33,7 @@ from plaingrad.engine.memory.kinds import (
 )
 from plaingrad.engine.memory.memory import owner_of
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.users_code import compilers
 from plaingrad.engine.values import array_classes, subclasses, texts, truncated
 from plaingrad.engine.values.shared_tensors import is_in_array
 from plaingrad.errors import NativeError
@@ -284,6 +285,9 @@ def compiled_by_numba(calls: Calls, f: Any) -> Any:
     level = calls.level
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
+        if (reached := compilers.method_of_jitclass(level, f, args)) is not None:
+            method, args = reached
+            return method(*args, **kwargs)
         args, kwargs = array_classes.as_numba_has_them(args, kwargs)
         values = (*args, *kwargs.values())
         if not any(map(calls.finds_active, values)):

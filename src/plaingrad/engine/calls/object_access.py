@@ -69,6 +69,8 @@ class ObjectAccess(Meeting):
                 texts.check_bytes(self.level, o)
             if rule is not None and rule.kind not in ("mover", "inspector", "no_tangent"):
                 return self.applier(rule, method)(o, k)
+        if type(method) is FunctionType and compilers.owns(t) and self.finds_active(k):
+            return self.prep(method)(o, k)
         return o[k]
 
     def setitem(self, v: Any, o: Any, k: Any) -> None:

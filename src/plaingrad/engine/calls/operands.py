@@ -15,6 +15,7 @@ import numpy as np
 
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, OBJECT, is_heap, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
+from plaingrad.engine.users_code import compilers
 from plaingrad.engine.users_code.class_attributes import has_python_operator, is_own_method, lookup
 
 LIKE_ARRAYS = ("__array__", "__array_interface__", "__array_struct__", "__getitem__", "__buffer__")
@@ -31,6 +32,10 @@ def with_object(level: Any, name: str, a: Any, b: Any) -> Any:
     kind = kind_of(type(x))
     if kind == ARRAY and level.region(x) is None:  # one of objects holds them as they are
         return f(a, b)
+    if kind == NUMBER and compilers.owns(type(other)) and level.calls.finds_active(x):
+        method = lookup(type(other), f"__{'' if is_left else 'r'}{name.rstrip('_')}__")
+        if is_own_method(method):  # C code would run it as it is: what a compiler makes is not rewritten
+            return level._call_own(method, other, x)
     if kind == NUMBER and not (isinstance(x, np.generic) and id(x) in level.index):
         z = f(a, b)
         if id(x) in level.index and not has_python_operator(type(other), name):

@@ -218,7 +218,10 @@ def runs_natively(name: str, ta: type, tb: type) -> int | None:
     if NUMBER in (ka, kb):
         number, other = (ta, tb) if ka == NUMBER else (tb, ta)
         is_plain = number is float or number is complex
-        return int(is_plain and kind_of(other) == OBJECT and has_python_operator(other, name))
+        is_object = kind_of(other) == OBJECT and not compilers.owns(
+            other
+        )  # whose methods are never rewritten
+        return int(is_plain and is_object and has_python_operator(other, name))
     return 1 if OBJECT in (ka, kb) else 2
 
 
@@ -226,7 +229,7 @@ def items_natively(name: str, t: type, kind: int) -> bool:
     """Whether Python may read or write items of instances of `t` by itself."""
     method = lookup(t, f"__{name}__")
     if type(method) is FunctionType:
-        return name == "getitem" or not compilers.owns(t)
+        return not compilers.owns(t)
     return kind in (MAPPING, SEQUENCE) and type(method) is not adopt.LruCached
 
 

@@ -29,6 +29,26 @@ def owns(x: Any) -> bool:
     return isinstance(x, type) and type(x) is not type and str(type(x).__module__).startswith(COMPILERS)
 
 
+def method_of_jitclass(level: Level, f: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]] | None:
+    """(function, arguments) to call where `f` is what Numba makes to reach into an instance of a `jitclass`, else None.
+
+    For a method or a property that is the user's Python function, for a field `f` itself, with no level in force. `f`
+    asks the instance for the very attribute that it stands behind, so it must not run as Python code.
+    """
+    code = f.py_func.__code__
+    if code.co_varnames[:1] != ("__numba_self_",) or not args:
+        return None
+    of = getattr(getattr(type(args[0]), "_numba_type_", None), "class_type", None)
+    if of is None:
+        return None
+    name = code.co_names[0]
+    if name in of.jit_static_methods:
+        return level.prep(of.jit_static_methods[name]), args[1:]
+    parts = of.jit_props.get(name, {})
+    method = of.jit_methods.get(name) or parts.get("set" if code.co_name == "mutator" else "get")
+    return (called_natively(level, f), args) if method is None else (level.prep(method.py_func), args)
+
+
 def called_natively(level: Level, f: Any) -> Any:
     """What to call instead of `f`, a compiler's own: `f` with no level in force, refused where a value is active."""
 
