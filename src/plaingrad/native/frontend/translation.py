@@ -17,8 +17,9 @@ from numba.core.dispatcher import LiftedCode
 from numba.np.numpy_support import as_dtype
 
 from plaingrad import rulebook
-from plaingrad.native.frontend.cleanup import without_cleanup
-from plaingrad.native.frontend.current import dispatcher_of, with_compiled_callees
+from plaingrad.native.frontend.current import dispatcher_of, original, with_compiled_callees
+from plaingrad.native.frontend.guards import guarded
+from plaingrad.native.frontend.handlers import OUTSIDE, Callee, Handlers
 from plaingrad.native.frontend.inner_operators import Derived, InnerDerivative
 from plaingrad.native.frontend.iteration import counted
 from plaingrad.native.frontend.literal_sets import only_asked
@@ -27,7 +28,14 @@ from plaingrad.native.frontend.operands import constant
 from plaingrad.native.frontend.structure import Graph, Irreducible, structured
 from plaingrad.native.frontend.typed_ir import typed_ir_of
 from plaingrad.native.frontend.values import UNSET, ValuesOf
-from plaingrad.native.program.dispatchers import is_dispatcher, is_parallel, is_plain, python_function
+from plaingrad.native.program.dispatchers import (
+    identity,
+    is_dispatcher,
+    is_parallel,
+    is_plain,
+    options_of,
+    python_function,
+)
 from plaingrad.native.program.ir import (
     RESULT,
     Const,
@@ -94,13 +102,14 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
         NativeError: Numba cannot type it, or it uses something that cannot be differentiated natively.
     """
     function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
-    key = (signature, rulebook.changes())
+    options = options_of(f) if is_dispatcher(original(f)) else None
+    key = (signature, rulebook.changes(), str(options))
     known = vars(function).setdefault(TRANSLATED, {})  # goes when it goes, which its programs refer to
     made = known.get(key)
     if made is None:
         if len(known) > MOST:
             known.clear()
-        made = known[key] = _Translator(*typed_ir_of(function, signature)).program()
+        made = known[key] = _Translator(options, *typed_ir_of(function, signature)).program()
     body = renamed(made.body, {})  # each mode, and each caller, changes its own
     for s in statements(body):
         if isinstance(s, For):
@@ -111,53 +120,25 @@ def program(f: Any, signature: tuple[Any, ...]) -> Program:
 class _Translator(ValuesOf):
     """From Numba's IR to a tree: constants and modules folded, phis made moves, iteration made counted loops."""
 
+    def __init__(self, options: dict[str, Any] | None, *typed: Any, callers: tuple[Any, ...] = ()) -> None:
+        """`options` are those that the function was compiled with, None if its user has not compiled it."""
+        super().__init__(*typed)
+        self.options = options
+        self.callers = (*callers, identity(self.function))
+
     # -- the whole -------------------------------------------------------------------------------------------------
 
     def program(self) -> Program:
-        blocks = without_cleanup(self.ir.blocks)
-        body: dict[Any, list[Stmt]] = {}
-        successors: dict[Any, tuple[Any, ...]] = {}
-        test: dict[Any, Operand] = {}
-        lines: dict[Any, int] = {}
-        moves: dict[tuple[Any, Any], list[Stmt]] = {}
-        phis: dict[Any, list[Any]] = {}
-        params = self.parameters(blocks)
-        for label, block in sorted(blocks.items()):
-            out: list[Stmt] = []
-            for s in block.body[:-1] if block.is_terminated else block.body:
-                self.line = s.loc.line
-                if isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi":
-                    phis.setdefault(label, []).append(s)
-                else:
-                    out += self.statement(s)
-            end = block.terminator
-            self.line = lines[label] = end.loc.line
-            if isinstance(end, ir.Jump):
-                successors[label] = (end.target,)
-            elif isinstance(end, ir.Branch):
-                successors[label] = (end.truebr, end.falsebr)
-                test[label] = self.operand(end.cond)
-            elif isinstance(end, ir.Return):
-                out.append(Let(RESULT, "copy", (self.operand(end.value),), None, self.line))
-                successors[label] = ()
-            elif isinstance(end, (ir.StaticRaise, ir.Raise, ir.DynamicRaise)):
-                out.append(self._raise(end))
-                successors[label] = ()
-            else:
-                raise self.refuse(f"`{end}`")
-            body[label] = out
-        for label, found in phis.items():
-            for source in {b for phi in found for b in phi.value.incoming_blocks}:
-                moves[source, label] = self._moves(found, source)
+        graph, params = self.graph()
         try:
-            tree = structured(Graph(min(blocks), body, successors, test, moves, lines))
+            tree = structured(graph)
         except Irreducible:
             raise self.refuse("a loop with two entries") from None
         for s in statements(tree):
             if isinstance(s, Let) and s.target.startswith("exit_"):
                 self.types[s.target] = types.boolean if s.op == "compare" else types.int64
         tree = counted(
-            self, self._with_methods(tree, {s.target: s for s in statements(tree) if isinstance(s, Let)})
+            self, _with_methods(self, tree, {s.target: s for s in statements(tree) if isinstance(s, Let)})
         )
         if UNSET in self.known.values():
             tree = _without_moves_of_nothing(tree, set(params))
@@ -170,6 +151,63 @@ class _Translator(ValuesOf):
         name = self.function.__name__
         name = name if name.isidentifier() else "function"
         return Program(name, code.co_filename, params, tree, kept, self.result)
+
+    def graph(self, around: Any = None) -> tuple[Graph, list[str]]:
+        """(the graph of the blocks, the parameters); what it raises goes to the block `around`, if that is given."""
+        guards = guarded(self.ir.blocks)
+        blocks = guards.blocks
+        graph = Graph(min(blocks), {}, {}, {}, {}, {})
+        phis: dict[Any, list[Any]] = {}
+        params = self.parameters(blocks)
+        for label, block in sorted(blocks.items()):
+            out: list[Stmt] = []
+            for s in block.body[:-1] if block.is_terminated else block.body:
+                self.line = s.loc.line
+                if isinstance(s, ir.Assign) and isinstance(s.value, ir.Expr) and s.value.op == "phi":
+                    if s.target.name not in self.known:
+                        phis.setdefault(label, []).append(s)
+                else:
+                    out += self.statement(s)
+            end = block.terminator
+            self.line = graph.lines[label] = end.loc.line
+            graph.successors[label] = self._end(end, label, out, graph.test)
+            graph.body[label] = out
+        for label, found in phis.items():
+            for source in {b for phi in found for b in phi.value.incoming_blocks if b in blocks}:
+                graph.moves[source, label] = self._moves(found, source)
+        if guards.handlers or around is not None:
+            if self.options is None:
+                self.line = min(blocks[label].body[0].loc.line for label in guards.handlers or blocks)
+                raise self.refuse("`try`")
+            Handlers(self, graph, self.options).enter(guards, around)
+        return graph, params
+
+    def _end(self, end: Any, label: Any, out: list[Stmt], test: dict[Any, Operand]) -> tuple[Any, ...]:
+        """Where a block goes on; what its end does is added to `out`, what it tests to `test`."""
+        if isinstance(end, ir.Jump):
+            return (end.target,)
+        if isinstance(end, ir.Branch):
+            test[label] = self.operand(end.cond)
+            return end.truebr, end.falsebr
+        if isinstance(end, ir.Return):
+            out.append(Let(RESULT, "copy", (self.operand(end.value),), None, self.line))
+        elif isinstance(end, (ir.StaticRaise, ir.Raise, ir.DynamicRaise)):
+            out.append(self._raise(end))
+        else:
+            raise self.refuse(f"`{end}`")
+        return ()
+
+    def entered(self, f: Any, kinds: tuple[Any, ...]) -> Callee:
+        """The graph of a function that is called in a `try`, what it raises going OUTSIDE."""
+        if identity(f) in self.callers:
+            raise self.refuse(f"`{f.__name__}`, which calls itself inside of a `try`,")
+        function = with_compiled_callees(python_function(f))  # type: ignore[arg-type]
+        made = _Translator(self.options, *typed_ir_of(function, kinds), callers=self.callers)
+        graph, params = made.graph(OUTSIDE)
+        made.types[RESULT] = made.result
+        if UNSET in made.known.values():
+            self.known[f"{f.__name__} sets"] = UNSET
+        return Callee(made, graph, params)
 
     def parameters(self, blocks: dict[Any, Any]) -> list[str]:
         """The names of the parameters; notes what is known of the variables in `blocks`."""
@@ -206,6 +244,8 @@ class _Translator(ValuesOf):
         if isinstance(s, ir.Print):
             args = (Const(print), *[self.operand(a) for a in s.args])
             return [Do(Let("_", "call", args, (), line), line)]
+        if isinstance(s, (ir.TryRaise, ir.StaticTryRaise, ir.DynamicTryRaise)):
+            raise self.refuse("`raise` of what was caught")
         raise self.refuse(f"`{type(s).__name__.lower()}`")
 
     def _assign(self, s: Any, line: int) -> list[Stmt]:
@@ -316,8 +356,6 @@ class _Translator(ValuesOf):
             raise self.refuse(
                 f"`{getattr(callee, 'name', 'function')}`, C code that is known by its address only,"
             )
-        if _name(callee) == "mark_try_block":
-            raise self.refuse("`try`")
         if callee == Const(divmod):
             parts = [self.fresh("part", t) for t in self.typemap[self.target]]
             symbols = zip(parts, ("//", "%"), strict=True)
@@ -357,36 +395,37 @@ class _Translator(ValuesOf):
             return Raise(cls.value, (), end.loc.line)
         raise self.refuse("this raise")
 
-    def _with_methods(self, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
-        """`body` in which calls of attributes are "method"s; `definitions`: variable -> what assigns it."""
-        out: list[Stmt] = []
-        for s in body:
-            if isinstance(s, Let) and s.op == "call" and isinstance(s.args[0], Var):
-                found = definitions.get(s.args[0].name)
-                if found is None or found.op != "attribute":
-                    self.line = s.line
-                    raise self.refuse("a call of a function that is computed")
-                owner = found.args[0]
-                if found.detail == "conjugate" and isinstance(self.type_of(owner), types.Complex):
-                    s = Let(s.target, "call", (Ref(np.conj, "conj"), owner), (), s.line)
-                else:
-                    s = Let(s.target, "method", (owner, *s.args[1:]), (found.detail, s.detail), s.line)
-            elif (
-                isinstance(s, Let)
-                and s.op == "attribute"
-                and isinstance(self.types.get(s.target), types.BoundFunction)
-            ):
-                continue
-            elif isinstance(s, If):
-                then, orelse = (
-                    self._with_methods(s.then, definitions),
-                    self._with_methods(s.orelse, definitions),
-                )
-                s = If(s.test, then, orelse, s.line)
-            elif isinstance(s, Loop):
-                s = Loop(self._with_methods(s.body, definitions), s.line)
-            out.append(s)
-        return out
+
+def _with_methods(draft: Any, body: list[Stmt], definitions: dict[str, Let]) -> list[Stmt]:
+    """`body` in which calls of attributes are "method"s; `definitions`: variable -> what assigns it."""
+    out: list[Stmt] = []
+    for s in body:
+        if isinstance(s, Let) and s.op == "call" and isinstance(s.args[0], Var):
+            found = definitions.get(s.args[0].name)
+            if found is None or found.op != "attribute":
+                draft.line = s.line
+                raise draft.refuse("a call of a function that is computed")
+            owner = found.args[0]
+            if found.detail == "conjugate" and isinstance(draft.type_of(owner), types.Complex):
+                s = Let(s.target, "call", (Ref(np.conj, "conj"), owner), (), s.line)
+            else:
+                s = Let(s.target, "method", (owner, *s.args[1:]), (found.detail, s.detail), s.line)
+        elif (
+            isinstance(s, Let)
+            and s.op == "attribute"
+            and isinstance(draft.types.get(s.target), types.BoundFunction)
+        ):
+            continue
+        elif isinstance(s, If):
+            then, orelse = (
+                _with_methods(draft, s.then, definitions),
+                _with_methods(draft, s.orelse, definitions),
+            )
+            s = If(s.test, then, orelse, s.line)
+        elif isinstance(s, Loop):
+            s = Loop(_with_methods(draft, s.body, definitions), s.line)
+        out.append(s)
+    return out
 
 
 def _name(a: Operand) -> str | None:

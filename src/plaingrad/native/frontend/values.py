@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from numba.core import ir, types
+from numba.core.unsafe import eh
 
 from plaingrad.native.frontend.operands import constant
 from plaingrad.native.program.builder import Draft
@@ -23,6 +24,7 @@ from plaingrad.native.program.ir import (
     moved,
     operands,
     statements,
+    value_of,
 )
 
 CHANGED_IN_PLACE = (types.Array, types.List)  # by x += y, which makes a new value of other types
@@ -134,12 +136,18 @@ class ValuesOf(Draft):
         elif isinstance(value, ir.Expr):
             if value.op in ("cast", "exhaust_iter"):
                 self.known[name] = value.value.name
+            elif value.op == "phi" and isinstance(self.typemap.get(name), types.NoneType):
+                self.known[name] = Const(None)  # in handlers: exceptions, which nothing reads
             elif value.op == "undef":  # CPython 3.12+: what a comprehension's variable was before it
                 self.known[name] = UNSET
             elif value.op == "getattr":
                 owner = self.operand(value.value)
                 if isinstance(owner, Ref) and isinstance(owner.value, ModuleType):
                     self.known[name] = constant(getattr(owner.value, value.attr), value.attr)
+            elif value.op == "call" and value_of(self.operand(value.func)) is eh.exception_match:
+                self.known[name] = Const(
+                    True
+                )  # of an exception and Exception, the only class that Numba takes
             elif value.op == "call" and self.operand(value.func) == Const(bool) and value.args:
                 given = value.args[0].name
                 tested = name in self.tests and not isinstance(self.typemap[given], types.List)

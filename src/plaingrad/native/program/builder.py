@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from plaingrad.errors import NativeError
-from plaingrad.native.program.ir import Operand, Var
+from plaingrad.native.program.ir import Operand, Place, Var
 from plaingrad.native.program.value_types import type_of_captured
 
 
@@ -27,8 +27,14 @@ class Draft:
 
     def refuse(self, what: str) -> NativeError:
         """The error that says that `what`, on the current line, cannot be done natively."""
+        at = self.line
+        file, name = (
+            (at.file, at.function)
+            if isinstance(at, Place)
+            else (self.function.__code__.co_filename, self.function.__name__)
+        )
         return NativeError(
-            f"{what} at {self.function.__code__.co_filename}:{self.line}, in `{self.function.__name__}`, cannot be "
+            f"{what} at {file}:{int(at)}, in `{name}`, cannot be "
             "differentiated natively.\n  To go on: tier='plain' differentiates it as it is.\n"
             "  See docs: errors#native"
         )
