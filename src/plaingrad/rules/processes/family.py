@@ -59,7 +59,7 @@ class Envelope:
     Attributes:
         kin: which derivative it is about.
         depth: at which level.
-        key: who has sent it, and which of theirs it is.
+        key: who has sent it, and which of theirs it is; None: too late for derivatives.
         x: the object.
         dots: the tangents of its numbers, in forward mode.
     """
@@ -96,6 +96,18 @@ def receive(about: Any, kin: Kin, of: Address) -> Any:
         return own().wait(about, whom, lambda: is_lost(of) or not in_order(kin), lambda: check(kin))
     except Lost:
         raise ended_early([of] if is_lost(of) else lost_of(kin)) from None
+
+
+def launch(start: Any, process: Any, child: Child, state: Any) -> None:
+    """Start a process with `state`, which may be in envelopes."""
+    process.run.state = state
+    start(process)
+
+
+def opened(parcel: Any) -> Any:
+    """What a process was started with."""
+    state, parcel.state = parcel.state, None
+    return state
 
 
 def as_they_are(xs: list[Any]) -> list[Any]:

@@ -60,6 +60,12 @@ class Child:
         """It has its end now; a fork finds it open or closed, and not in between."""
         exclusively(_connecting, self.end.close)
 
+    def has_begun(self, process: Any) -> None:
+        """The program's object was started, or was not."""
+        self.close_end()
+        self.ran = process._popen
+        self.is_lost = process.ident is None
+
     def named(self) -> str:
         """The process, for messages."""
         code = None if self.ran is None else self.ran.poll()
@@ -79,6 +85,7 @@ class Member:
         arrived: messages for this process, by what they are about.
         is_related: there are, or were, other processes.
         is_kept: this process only lives on for derivatives.
+        is_copied: one that does was made of this process; it knows nothing of what is recorded here from now on.
         lock: held by who takes messages.
         listeners: the threads that wait for some.
     """
@@ -88,7 +95,7 @@ class Member:
         self.down: weakref.WeakValueDictionary[Address, Child] = weakref.WeakValueDictionary()
         self.arrived: dict[Any, Any] = {}
         self.is_related = up is not None
-        self.is_kept = False
+        self.is_kept = self.is_copied = False
         self.messages = itertools.count()
         self.children = itertools.count()
         self.begin_to_listen()
