@@ -1,5 +1,6 @@
 """Derivatives of what a function is now: globals, helpers, captured variables, arrays and code that change."""
 
+import math
 import types as python_types
 
 import numpy as np
@@ -978,3 +979,23 @@ def test_a_loop_over_minima_has_nan_where_a_nan_is_taken():
     by_hand = np.where(np.isnan(x), 0.5, taken + np.where(x > 0.5, np.minimum(x, 1.0), 0.0))
     for tier in ("plain", "native"):
         np.testing.assert_allclose(plaingrad.grad(sum_of_floors, tier=tier)(x), by_hand, rtol=1e-15)
+
+
+@numba.njit(numba.float64(numba.float64))
+def of_the_other_side(x):
+    if x >= 0.0:
+        return 1.0 - math.exp(-x * x) / (1.0 + x)
+    return 1.0 - of_the_other_side(-x)
+
+
+@numba.vectorize([numba.float64(numba.float64)])
+def of_each(x):
+    return of_the_other_side(x)
+
+
+@pytest.mark.parametrize("x", [0.3, -0.3])
+def test_a_function_that_calls_itself_may_be_compiled_before_its_name_is_there(x):
+    slope = math.exp(-0.09) * (0.6 / 1.3 + 1.0 / 1.69)  # on both sides
+    assert plaingrad.grad(of_the_other_side)(x) == pytest.approx(slope, rel=1e-12)
+    assert plaingrad.grad(lambda x: of_the_other_side(x))(x) == pytest.approx(slope, rel=1e-12)
+    assert plaingrad.jvp(of_each, (x,), (1.0,))[1] == pytest.approx(slope, rel=1e-12)

@@ -247,7 +247,8 @@ def changed(f: Any, compiled: Any) -> dict[str, Any]:
         for s in block.body:
             value = s.value if isinstance(s, ir.Assign) else None
             if isinstance(value, (ir.Global, ir.FreeVar)) and value.name in now:
-                found.setdefault(value.name, []).append(value.value)
+                was = value.value if value.value is not ir.UNDEFINED else itself(compiled, s.target.name)
+                found.setdefault(value.name, []).append(was)
     return {
         name: values[0]
         for name, values in found.items()
@@ -256,6 +257,16 @@ def changed(f: Any, compiled: Any) -> dict[str, Any]:
         or now[name] is MISSING
         and not is_builtin(f, name)
     }
+
+
+def itself(compiled: Any, variable: str) -> Any:
+    """The dispatcher that a function means by its own name where it was compiled before that name was given.
+
+    Numba compiles for declared types while the decorator is applied.
+    """
+    kind = compiled.type_annotation.typemap.get(variable)
+    kind = kind.dispatcher_type if isinstance(kind, types.RecursiveCall) else kind
+    return kind.dispatcher if isinstance(kind, types.Dispatcher) else ir.UNDEFINED
 
 
 def is_builtin(f: Any, name: str) -> bool:
