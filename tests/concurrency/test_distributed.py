@@ -312,6 +312,42 @@ def test_each_block_of_a_lazy_array_is_computed_once():
     assert len(seen) == 2
 
 
+def test_lazy_arrays_that_are_stored_into_arrays():
+    da = pytest.importorskip("dask.array")
+    a = np.arange(1.0, 7.0).reshape(2, 3)
+
+    def f(x):
+        lazy = da.from_array(a, chunks=(1, 2)) * x
+        out, wide, one = np.ones((2, 3)), np.full((4, 5), x), np.zeros(())
+        lazy.store(out, scheduler="sync")
+        da.store([lazy, lazy.T], [wide, wide], regions=[(slice(1, 3), slice(0, 3)), (slice(1, 4), slice(3, 5))])
+        lazy.sum().store(one, scheduler="sync")
+        return (out * wide[1:3, 1:4]).sum() + wide.sum() * one
+
+    def plain(x):
+        out, wide = a * x, np.ones((4, 5)) * x
+        wide[1:3, :3] = out
+        wide[1:4, 3:] = out.T
+        return (out * wide[1:3, 1:4]).sum() + wide.sum() * out.sum()
+
+    expected = plaingrad.grad(plain)(0.5)
+    assert f(0.5) == pytest.approx(plain(0.5), rel=1e-14)
+    assert plaingrad.grad(f)(0.5) == pytest.approx(expected, rel=1e-13)
+    assert plaingrad.derivative(f)(0.5) == pytest.approx(expected, rel=1e-13)
+
+    def overwritten(x):
+        out = np.full(3, x)
+        da.ones(3, chunks=2).store(out, scheduler="sync")
+        return out.sum() * x
+
+    assert plaingrad.grad(overwritten)(2.0) == 3.0
+    for options in ({"compute": False}, {"return_stored": True}):
+        with pytest.raises(plaingrad.MissingRuleError, match="store"):
+            plaingrad.grad(lambda x: (da.ones(3, chunks=2) * x).store(np.zeros(3), **options))(2.0)  # noqa: B023
+    with pytest.raises(plaingrad.MissingRuleError, match="store"):
+        plaingrad.grad(lambda x: (da.ones(3, chunks=2) * x).store([0.0, 0.0, 0.0]))(2.0)
+
+
 @pytest.mark.slow
 def test_graphs_with_differentiated_values(client):
     client.run(sys.path.append, os.path.dirname(distributed_losses.__file__))

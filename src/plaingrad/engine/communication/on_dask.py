@@ -293,6 +293,29 @@ def futures_of(level: Level, client: Any, values: Any) -> list[Any]:
     return list(futures)
 
 
+def store(level: Level, method: Any) -> Callable[..., Any]:
+    """`dask.array.store`, which `Array.store` is: into arrays of NumPy, at once."""
+
+    def store_at_level(sources: Any, targets: Any, *args: Any, **kwargs: Any) -> Any:
+        is_one = hasattr(sources, "__dask_graph__")
+        pair = ([sources], [targets]) if is_one else (list(sources), list(targets))
+        active = [carries_active(level, pair[1]), *[is_differentiated(level, parts_of(x)) for x in pair[0]]]
+        if not any(active) or len(pair[0]) != len(pair[1]):
+            return further_out(level, method, sources, targets, *args, **kwargs)
+        call = {**dict(zip(("lock", "regions", "compute", "return_stored"), args, strict=False)), **kwargs}
+        is_now = call.pop("compute", True) and not call.pop("return_stored", False)
+        if not is_now or any(type(target) is not np.ndarray for target in pair[1]):
+            missing_rule(
+                method, "It is followed where it writes into NumPy arrays, at once, and returns nothing."
+            )
+        regions = call.pop("regions", None)
+        every = [regions] * len(pair[0]) if regions is None or type(regions) is tuple else list(regions)
+        options = {name: x for name, x in call.items() if name not in ("lock", "load_stored")}
+        return level.prep(imported("plaingrad.rules.processes.graphs").stored)(*pair, every, options)
+
+    return store_at_level
+
+
 def named(level: Level, tokenize: Any) -> Callable[..., Any]:
     """`dask.base.tokenize`: names of tasks are made of the bits of values.
 
@@ -336,6 +359,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.client", "Client.log_event"): refused_there,
     ("distributed.actor", "Actor.__getattr__.<locals>.func"): of_actor,
     ("joblib._dask", "DaskDistributedBackend.submit"): refused_there,
+    ("dask.array.core", "store"): store,
     ("dask.tokenize", "tokenize"): named,
     ("dask.array.utils", "compute_meta"): empty_example,
     ("dask.array.utils", "meta_from_array"): empty_example,

@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 MOST_THREADS = 64  # that wait for tasks at the same time
 
 
@@ -39,3 +41,12 @@ def submit(client: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
         # some names are those of options of `Client.submit`; a graph among the arguments would be the client's to compute
         return client.submit(functools.partial(f, *args, **kwargs), pure=False).result()
     return client.submit(f, *args, pure=False).result()
+
+
+def stored(sources: list[Any], targets: list[Any], regions: list[Any], options: dict[str, Any]) -> None:
+    """Write lazy arrays into arrays, or into regions of them."""
+    import dask
+
+    for value, target, region in zip(dask.compute(*sources, **options), targets, regions, strict=True):
+        whole = target if region is None else target[region]
+        whole[tuple([slice(0, n) for n in np.shape(value)])] = value
