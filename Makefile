@@ -93,6 +93,7 @@ docs: $(VENV)/.docs
 map:
 	$(PYTHON) docs/draw_map.py
 	$(PYTHON) docs/draw_adjoints.py
+	$(PYTHON) docs/draw_choice.py
 
 bench: $(VENV)/.bench
 	$(PY) -m benchmarks

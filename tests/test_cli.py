@@ -364,6 +364,16 @@ def test_differences_that_do_not_settle_judge_nothing():
 
 def test_a_gradient_that_is_not_finite_is_not_confirmed():
     assert judged(math.sqrt, 0.0, math.inf) == "unclear"
+    assert judged(math.sin, 1.0, math.nan) == judged(math.sin, 1.0, math.inf) == "DISAGREES"
+
+
+def test_a_derivative_that_is_nan_leads_to_why(tmp_path, capsys):
+    file = tmp_path / "nans.py"
+    file.write_text("import math\ndef f(x): return x + 0.0 * math.sqrt(abs(x - 1.0))\nasync def later(x): return x\n")
+    assert main(["check", f"{file}:f", "--at", "[1.0]"]) == 1
+    assert f"plaingrad why {file}:f --at '[1.0]'" in capsys.readouterr().out
+    assert main(["grad", f"{file}:later", "--at", "[1.0]"]) == 2
+    assert "async def" in capsys.readouterr().err
 
 
 HOSTILE = {

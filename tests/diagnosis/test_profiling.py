@@ -129,3 +129,16 @@ def test_the_command(tmp_path, capsys):
     assert "x = x * 1.01" in out and "x = x * 1.01" in (tmp_path / "p.html").read_text()
     assert main(["profile", f"{file}:f", "--at", "[1.0, 30]", "--wrt", "x", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["entries"] >= 1
+
+
+def test_a_function_whose_lines_are_compiled_is_one_row():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def cube(x):
+        return x * x * x
+
+    found = profile(cube, 2.0)
+    (row,) = found.rows
+    assert (row.source, row.cost.entries) == ("def cube(x):", found.entries) and row.cost.time == found.forward
+    assert "py_func" in found.advice[0]

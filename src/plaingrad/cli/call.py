@@ -40,6 +40,8 @@ class Call:
     def from_options(cls, options: argparse.Namespace) -> Call:
         """The call that the target, `--at`, `--array` and `--wrt` describe."""
         f = load(options.target)
+        if inspect.iscoroutinefunction(f):
+            raise UsageError(f"{options.target} is `async def`: name a function that runs it, by asyncio.run")
         at = from_json(options.at)
         if not isinstance(at, (list, dict)):
             raise UsageError(

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import select
+import shlex
 import sys
 import time
 import traceback
@@ -216,6 +217,8 @@ def check_command(options: argparse.Namespace) -> int:
     else:
         print(table(comparisons))
         print(", ".join(f"{count} {SUMMARY[verdict]}" for verdict, count in counts.items() if count))
+        if any(not math.isfinite(c.ours) for c in comparisons):
+            print(f"not finite: plaingrad why {options.target} --at {shlex.quote(options.at)} names the line")
     return int(bool(counts["DISAGREES"] or counts["unclear"]))
 
 

@@ -165,6 +165,8 @@ def profile(f: Callable[..., Any], *args: Any, argnums: Argnums | None = None, *
 
     found = measured(f, lambda: deep_copy((args, kwargs)), active)
     found.advice = advice(args, active, found)
+    if not found.rows:
+        found.rows, found.advice = whole(f, found), [COMPILED if is_compiled(f) else WITHOUT_LINES]
     return found
 
 
@@ -212,6 +214,29 @@ def measured(f: Callable[..., Any], given: Callable[[], Any], active: tuple[int,
     rows.sort(key=lambda row: -(row.cost.time + row.cost.back))
     peak = max([cost.peak for cost in spaced.costs.values()], default=0)
     return Profile(shown_name(f), rows, plain, forward, reverse, len(seen.level.tape) // 3, peak)
+
+
+COMPILED = (
+    "Compiled by Numba: one native step, whose lines cannot be told apart; profile(f.py_func, ...) looks at them in Python."
+)
+WITHOUT_LINES = "No line of yours ran: it is code of packages, or compiled code."
+
+
+def is_compiled(f: Any) -> bool:
+    """Whether a function is one that Numba has compiled."""
+    return getattr(f, "py_func", None) is not None
+
+
+def whole(f: Any, found: Profile) -> list[Row]:
+    """A function none of whose lines was seen as one row; none where its code is not known either."""
+    code = getattr(getattr(f, "py_func", f), "__code__", None)
+    if code is None:
+        return []
+    cost = Cost(1, found.forward, found.reverse, found.entries)
+    first = code.co_firstlineno
+    lines = [linecache.getline(code.co_filename, first + k).strip() for k in range(10)]
+    past = next((k for k, line in enumerate(lines) if line.startswith(("def ", "lambda"))), 0)  # decorators
+    return [Row(code.co_filename, first + past, code.co_name, lines[past], cost)]
 
 
 def merge(timed: Lines, counted: Lines, spaced: Lines) -> None:

@@ -43,10 +43,13 @@ def compare(f: Callable[[float], float], x: float, ours: float, path: str, toler
     at = value_or_nan(f, x)
     sides = [slopes(f, x, at, step) for step in steps_for(x)]
     sides = [s for s in sides if all(map(math.isfinite, s))]
-    if len(sides) < 2 or not math.isfinite(ours):
+    if len(sides) < 2:
         return Comparison(path, ours, math.nan, "unclear")
     central = [((left + right) / 2, noise) for left, right, noise in sides]
     centre, spread, noise = settled(central)
+    if not math.isfinite(ours):
+        is_clear = spread <= tolerance * abs(centre) + 10 * noise
+        return Comparison(path, ours, centre, "DISAGREES" if is_clear else "unclear")
     truncation = min(
         2 * spread, tolerance * max(abs(slope) for slope, _ in central)
     )  # where the derivative is zero
