@@ -69,7 +69,8 @@ def drawn() -> str:
     title = "<title>Which function, mode and tier</title>"
     ground = f'<rect width="{WIDTH}" height="{y}" fill="#fff"/>'
     body = "\n".join(parts)
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n{title}\n<style>{STYLE}</style>\n{ground}\n{body}\n</svg>\n'
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+    return f"{head}\n{title}\n<style>{STYLE}</style>\n{ground}\n{body}\n</svg>\n"
 
 
 if __name__ == "__main__":

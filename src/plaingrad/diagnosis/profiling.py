@@ -216,9 +216,7 @@ def measured(f: Callable[..., Any], given: Callable[[], Any], active: tuple[int,
     return Profile(shown_name(f), rows, plain, forward, reverse, len(seen.level.tape) // 3, peak)
 
 
-COMPILED = (
-    "Compiled by Numba: one native step, whose lines cannot be told apart; profile(f.py_func, ...) looks at them in Python."
-)
+COMPILED = "Compiled by Numba: one native step without lines; profile(f.py_func, ...) shows them, in Python."
 WITHOUT_LINES = "No line of yours ran: it is code of packages, or compiled code."
 
 
