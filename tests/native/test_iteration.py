@@ -5,7 +5,11 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
+from numpy.testing import assert_allclose  # noqa: E402
+
 import plaingrad  # noqa: E402
+from plaingrad.errors import NativeError  # noqa: E402
+from tests.native import uncompiled  # noqa: E402
 from tests.native.uncompiled import check  # noqa: E402
 
 literal_unroll = numba.literal_unroll
@@ -192,3 +196,39 @@ def over_a_global_tuple(x, y):
 
 def test_tuples_of_numbers_outside_of_the_function_are_gone_through():
     check(over_a_global_tuple, RNG.normal(size=2), RNG.normal(size=1))
+
+
+@pytest.mark.parametrize("a", [np.arange(1.0, 7.0).reshape(2, 3), np.ones((0, 2))])
+def test_elements_by_nditer_come_in_the_order_of_their_indices(a):
+    def f(a):
+        b = a * 1.0
+        s = 0.5
+        for v in np.nditer(b):
+            b *= 1.5
+            s = s * 0.3 + v.item() ** 2
+        return s
+
+    def plain(a):
+        b, s = a * 1.0, 0.5
+        for k in np.ndindex(a.shape):
+            b = b * 1.5
+            s = s * 0.3 + b[k] ** 2
+        return s
+
+    value, found = uncompiled.gradient(f, (a,))
+    wanted, slope = plaingrad.value_and_grad(plain)(a)
+    assert_allclose(value, wanted, rtol=1e-13)
+    assert_allclose(found[0], slope, rtol=1e-13)
+
+
+def test_items_of_nditer_that_are_used_as_arrays_are_refused():
+    def f(a):
+        s = 0.0
+        for v in np.nditer(a):
+            s += np.sum(v * 1.0)
+        return s
+
+    with pytest.raises(
+        NativeError, match=r"an item of `np.nditer` other than by `.item\(\)` at .*test_iteration"
+    ):
+        uncompiled.gradient(f, (np.ones(3),))

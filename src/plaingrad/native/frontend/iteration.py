@@ -27,7 +27,9 @@ from plaingrad.native.program.ir import (
     Stmt,
     Var,
     breaks,
+    operands,
     value_of,
+    with_inner,
 )
 from plaingrad.native.runtime.helpers import trips
 
@@ -38,7 +40,8 @@ def counted(draft: Draft, body: list[Stmt]) -> list[Stmt]:
     Raises:
         NativeError: something is iterated over that is not taken natively.
     """
-    return _Iteration(draft, body).body(body)
+    iteration = _Iteration(draft, body)
+    return iteration.with_elements(iteration.body(body))
 
 
 class _Iteration(LoopHeads):
@@ -49,7 +52,12 @@ class _Iteration(LoopHeads):
         definitions: variable -> what assigns it.
         lists: what the names of lists may stand for.
         reads: variable -> how often it is read.
+        elements: item of np.nditer, an array without axes -> (the array, the index of the element).
     """
+
+    def __init__(self, draft: Draft, body: list[Stmt]) -> None:
+        super().__init__(draft, body)
+        self.elements: dict[Operand, tuple[Operand, Operand]] = {}
 
     def body(self, body: list[Stmt]) -> list[Stmt]:
         """`body` with iteration made counted loops, and what only served it left out."""
@@ -191,7 +199,10 @@ class _Iteration(LoopHeads):
         """np.ndindex(shape) or np.ndindex(n, ...), and np.ndenumerate(array): the last index runs fastest."""
         line = self.draft.line
         setup: list[Stmt] = []
-        array = made.args[1] if value_of(made.args[0]) is np.ndenumerate else None
+        by_elements = value_of(made.args[0]) is np.nditer
+        array = made.args[1] if by_elements or value_of(made.args[0]) is np.ndenumerate else None
+        if by_elements:
+            self._check_elements(made)
         given = made.args[1]
         if array is not None:
             shape = self.draft.fresh("shape", types.UniTuple(types.int64, self.draft.type_of(array).ndim))
@@ -226,9 +237,36 @@ class _Iteration(LoopHeads):
             )
             self.draft.types[value] = self.draft.type_of(array).dtype
             bind.append(Let(where, "tuple", tuple(places), None, line))
+            if by_elements:
+                self.elements[Var(item)] = array, Var(where)
+                return k, setup, (Const(0), n, Const(1)), bind
             bind.append(Let(value, "item", (array, Var(where)), None, line))
             bind.append(Let(item, "tuple", (Var(where), Var(value)), None, line))
         return k, setup, (Const(0), n, Const(1)), bind
+
+    def _check_elements(self, made: Let) -> None:
+        """Refuse np.nditer but for one array whose elements come in the order of their indices."""
+        t = self.draft.type_of(made.args[1])
+        if len(made.args) > 2 or not isinstance(t, types.Array) or t.layout != "C":
+            raise self.draft.refuse("`np.nditer` of more than one array, or of one that is not contiguous,")
+
+    def with_elements(self, body: list[Stmt]) -> list[Stmt]:
+        """`body` in which elements that np.nditer goes through are read where their number is asked for."""
+        return (
+            [with_inner(self._element_read(s), self.with_elements) for s in body] if self.elements else body
+        )
+
+    def _element_read(self, s: Stmt) -> Stmt:
+        """A statement that may read an element."""
+        if not any(a in self.elements for a in operands(s)):
+            return s
+        if isinstance(s, Let) and s.args[0] in self.elements:
+            item, *index = s.args
+            asked = s.op == "method" and s.detail == ("item", ()) and not index
+            if asked or (s.op == "item" and value_of(index[0]) == ()):
+                return Let(s.target, "item", self.elements[item], None, s.line)
+        self.draft.line = s.line
+        raise self.draft.refuse("an item of `np.nditer` other than by `.item()`")
 
     def _over_pairs(self, made: Let, item: str | None) -> Any:
         """enumerate(items[, start]) and zip(items, ...), of arrays, tuples, lists, ranges, or of one another."""

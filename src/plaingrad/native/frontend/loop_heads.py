@@ -29,7 +29,7 @@ from plaingrad.native.runtime.helpers import trips
 
 STEPS = ("iternext", "pair_first", "pair_second")
 PURE = ("binary", "unary", "compare", "copy")
-OVER_INDICES = (np.ndindex, np.ndenumerate)
+OVER_INDICES = (np.ndindex, np.ndenumerate, np.nditer)
 
 
 class LoopHeads:
