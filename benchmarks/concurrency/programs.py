@@ -114,6 +114,66 @@ def by_to_thread(tasks):
     return list(asyncio.run(main()))
 
 
+def by_run_in_executor(tasks):
+    """`run_in_executor` of an event loop."""
+
+    async def main():
+        loop = asyncio.get_running_loop()
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            return await asyncio.gather(*[loop.run_in_executor(pool, task) for task in tasks])
+
+    return list(asyncio.run(main()))
+
+
+def by_wait(tasks):
+    """`concurrent.futures.wait`, for one after another."""
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        places = {pool.submit(task): k for k, task in enumerate(tasks)}
+        found, left = {}, set(places)
+        while left:
+            done, left = concurrent.futures.wait(left, return_when=concurrent.futures.FIRST_COMPLETED)
+            found.update({places[future]: future.result() for future in done})
+    return [found[k] for k in range(len(tasks))]
+
+
+def by_starmap(tasks):
+    """`ThreadPool.starmap`, of more than one task at a time."""
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        return pool.starmap(call, [(task,) for task in tasks], chunksize=2)
+
+
+def by_unordered(tasks):
+    """`ThreadPool.imap_unordered`: in the order of arrival."""
+    with multiprocessing.pool.ThreadPool(2) as pool:
+        found = dict(pool.imap_unordered(numbered, list(enumerate(tasks))))
+    return [found[k] for k in range(len(tasks))]
+
+
+def numbered(given):
+    """A number, and what the task of this number returns."""
+    return given[0], given[1]()
+
+
+def by_condition(tasks):
+    """A thread for each, which tells by a condition that its result is there."""
+    found, changed = {}, threading.Condition()
+
+    def put(k, task):
+        value = task()
+        with changed:
+            found[k] = value
+            changed.notify_all()
+
+    threads = [threading.Thread(target=put, args=given) for given in enumerate(tasks)]
+    for thread in threads:
+        thread.start()
+    with changed:
+        changed.wait_for(lambda: len(found) == len(tasks))
+    for thread in threads:
+        thread.join()
+    return [found[k] for k in range(len(tasks))]
+
+
 def join(threads):
     """Start threads, and wait for all."""
     for thread in threads:
@@ -197,5 +257,10 @@ WAYS = [
     by_hand,
     by_queues,
     by_to_thread,
+    by_run_in_executor,
+    by_wait,
+    by_starmap,
+    by_unordered,
+    by_condition,
 ]
 SHAPES = [fan, tree, stages, tasks_of_tasks, shared, chain, scattered]

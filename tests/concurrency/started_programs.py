@@ -67,6 +67,16 @@ def rounds(pipe):
     pipe.send(float(str(pipe.recv() * 1.234567)))
 
 
+def cube(x):
+    """The tests enter a rule for it."""
+    return x**3
+
+
+def sends_a_cube(pipe, x):
+    """Calls it."""
+    pipe.send(cube(x))
+
+
 def stalls(x):
     """Its rule answers late."""
     return x * x

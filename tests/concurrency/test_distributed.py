@@ -233,6 +233,8 @@ def test_what_a_cluster_keeps_by_name_and_what_has_a_state_is_refused(client):
         lambda x: client.publish_dataset(task(x), name="data"),
         lambda x: dask_distributed.Future((begun := task(x)).key, client).result() + begun.result(),
         by_actor,
+        lambda x: sum(client.run(square, x).values()),
+        lambda x: client.run_on_scheduler(square, x),
     ]
     with contextlib.suppress(plaingrad.RoundTripError):  # with one worker, joblib calls the functions here
         assert plaingrad.grad(by_joblib)(0.5) == pytest.approx(5.0)

@@ -1,5 +1,6 @@
 """Tasks for Ray inside a differentiated function, and losses over Ray; skipped where Ray is not installed."""
 
+import asyncio
 import os
 
 import numpy as np
@@ -71,6 +72,37 @@ def test_actors_and_hidden_references_are_refused():
         lambda x: ray.get(ray.remote(lambda held: ray.get(held[0])).remote([squared.remote(x)])),
     ):
         with pytest.raises(plaingrad.RoundTripError):
+            plaingrad.grad(f)(3.0)
+
+
+def test_results_that_would_be_constants_are_refused():
+    squared = ray.remote(lambda x: x * x)
+
+    @ray.remote
+    def several(x):
+        yield x
+        yield x * x
+
+    @ray.remote
+    def fails(x):
+        raise ValueError(x * x)
+
+    def caught(x):
+        try:
+            return ray.get([fails.remote(x)])
+        except ValueError as error:
+            return error.cause.args[0]
+
+    async def awaited(x):
+        return await squared.remote(x)
+
+    for f in (
+        lambda x: sum(ray.get(list(several.remote(x)))),
+        caught,
+        lambda x: squared.remote(x).future().result(),
+        lambda x: asyncio.run(awaited(x)),
+    ):
+        with pytest.raises(plaingrad.PlaingradError):
             plaingrad.grad(f)(3.0)
 
 

@@ -1,4 +1,4 @@
-"""Seventy programs with tasks, a shape times a way to run them: reverse, forward and nested, against complex steps."""
+"""105 programs with tasks, a shape times a way to run them: reverse, forward and nested, against complex steps."""
 
 import functools
 

@@ -1,5 +1,6 @@
 """Processes that spawn or a fork server starts inside a differentiated function, as `multiprocessing` does from 3.14 on."""
 
+import concurrent.futures
 import contextlib
 import math
 import multiprocessing
@@ -199,3 +200,37 @@ def test_what_cannot_be_started():
     assert kinds[0] is kinds[1]
     plaingrad.taylor(lambda x: f(x, print), 3.0, 2)
     assert kinds[2] is plaingrad.RoundTripError
+
+
+def test_rules_that_another_process_does_not_know_are_refused():
+    """Its derivative would be that of the function's code, and not of the rule."""
+
+    def by_process(x):
+        here, there = server.Pipe()
+        process = server.Process(target=programs.sends_a_cube, args=(there, x))
+        process.start()
+        return here.recv()
+
+    def by_pool(x):
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=server) as pool:
+            return pool.submit(programs.cube, x).result()
+
+    def doubled(x):
+        return 2.0 * x
+
+    def by_value(x):
+        return joblib.Parallel(2, backend="loky")([joblib.delayed(lambda y: doubled(y))(x)] * 2)[1]
+
+    joblib = pytest.importorskip("joblib")
+    for f in (programs.cube, doubled):
+        plaingrad.rrule(f)(lambda x: (x**3, lambda bar: (100.0 * bar,)))
+    try:
+        for f in (by_process, by_pool):
+            with pytest.raises(plaingrad.MissingRuleError, match=r"a rule for .*cube.*does not know it"):
+                plaingrad.grad(f)(2.0)
+        with pytest.raises(plaingrad.MissingRuleError, match="reaches .*doubled.*for which the program has a rule"):
+            plaingrad.grad(by_value)(2.0)
+    finally:
+        for f in (programs.cube, doubled):
+            plaingrad.remove_rule(f)
+    assert plaingrad.grad(by_process)(2.0) == plaingrad.grad(by_pool)(2.0) == 12.0

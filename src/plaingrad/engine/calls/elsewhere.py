@@ -247,7 +247,7 @@ FUNCTIONS: dict[tuple[str, str], Maker] = {
 }
 MODULES = frozenset(module for module, _ in FUNCTIONS)
 #: Methods of C code that programs meet bound to their object, and which their table takes so.
-BOUND = frozenset(("SemLock.acquire",))
+BOUND = frozenset(("SemLock.acquire", "ObjectRef.future", "ObjectRef.as_future"))
 
 
 #: Functions of mpmath branch on whether a number is whole: what is then computed depends on it no more.

@@ -34,6 +34,7 @@ from plaingrad.engine.communication.other_processes import carries_active, furth
 from plaingrad.engine.refusals.refuse import where
 from plaingrad.engine.users_code import adopt
 from plaingrad.engine.values.nesting import outwards
+from plaingrad.errors import PlaingradError
 from plaingrad.rewrite import PLAIN, in_force
 
 if TYPE_CHECKING:
@@ -173,17 +174,19 @@ class Spawned:
         end: its connection to the process that has started it.
         kinds: from the outside in, the kind of each level, how many tangents it carries, and its derivative's name.
         state: these attributes, in envelopes.
+        ruled: the functions for which the program has rules.
     """
 
     def __init__(self, process: Any, address: Any, end: Any, kinds: Any) -> None:
         self.process, self.address, self.end, self.kinds = process, address, end, kinds
+        self.ruled = imported("plaingrad.rules.processes.users_rules").names_with_rules()
         self.firsts: Any = defaultdict(int)
         self.state: Any = None
 
     def __reduce__(self) -> Any:
         # The file goes along in a way of the package that starts the process, which may not know others' connections.
         duplicate = imported(f"{package_of(self.process)}.reduction").DupFd
-        rest = {"process": self.process, "state": self.state}
+        rest = {"process": self.process, "state": self.state, "ruled": self.ruled}
         return spawned, (self.address, duplicate(self.end.fileno()), self.kinds), rest
 
     def __call__(self) -> Any:
@@ -197,6 +200,11 @@ class Spawned:
             kin_of(level).name = name
         keeper = Keeper(level, self)
         vars(process).update(in_force(level, arrived, level, family().opened, self))
+        try:
+            imported("plaingrad.rules.processes.users_rules").check_known(self.ruled)
+        except PlaingradError as refusal:
+            keeper.tell(refusal)
+            raise
         return run_kept(level, keeper, process.run)
 
 

@@ -58,13 +58,25 @@ def readers_in(x: Any) -> Iterator[Any]:
             yield t
 
 
-def globals_read(readers: list[Any]) -> Iterator[tuple[str, str, Any]]:
-    """The name of a function, a name of what it may read, and what that is, for these functions and all they call."""
+def meets(readers: list[Any], functions: list[Any]) -> Any:
+    """The first of some functions that these, or what they call, may read; None: none."""
+    ids = {id(f) for f in functions}
+    walked: dict[int, Any] = {id(f): f for f in readers}
+    for _ in globals_read(readers, walked):
+        pass
+    return next((walked[n] for n in walked if n in ids), None)
+
+
+def globals_read(readers: list[Any], walked: dict[int, Any] | None = None) -> Iterator[tuple[str, str, Any]]:
+    """The name of a function, a name of what it may read, and what that is, for these functions and all they call.
+
+    All that was looked at goes into `walked`.
+    """
     home = {origin.package_of(f.__module__) for f in readers if not is_of_engine(f.__module__)}
     home -= {"plaingrad", "numpy", ""}
     todo: list[Any] = [*readers]
     seen: dict[int, Any] = {}
-    walked: dict[int, Any] = {}
+    walked = {} if walked is None else walked
     while todo and len(seen) < MOST:
         f = todo.pop()
         if id(f) in seen:

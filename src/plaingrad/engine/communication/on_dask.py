@@ -357,6 +357,8 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("distributed.queues", "Queue.put"): refused_there,
     ("distributed.client", "Client.publish_dataset"): refused_there,
     ("distributed.client", "Client.log_event"): refused_there,
+    ("distributed.client", "Client.run"): refused_there,
+    ("distributed.client", "Client.run_on_scheduler"): refused_there,
     ("distributed.actor", "Actor.__getattr__.<locals>.func"): of_actor,
     ("joblib._dask", "DaskDistributedBackend.submit"): refused_there,
     ("dask.array.core", "store"): store,

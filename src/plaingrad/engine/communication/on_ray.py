@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,16 @@ from plaingrad.engine.communication.clusters import (
     key_of,
     recorded,
     refuse_future,
+    refuse_named,
     with_values,
 )
-from plaingrad.engine.communication.other_processes import carries_active, further_out, refuse_process
+from plaingrad.engine.communication.other_processes import (
+    carries_active,
+    further_out,
+    refuse_process,
+    refuse_result,
+)
+from plaingrad.engine.refusals.refuse import missing_rule
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
@@ -34,8 +42,10 @@ def remote(level: Level, method: Any) -> Callable[..., Any]:
             name: with_values(level, x, get_one) if is_future(x) else x for name, x in (kwargs or {}).items()
         }
         f = function._function
-        if options.get("num_returns") not in (None, 1):
+        if options.get("num_returns") not in (None, 1) or gives_many(f):
             refuse_process(level, method, f, args, kwargs)
+        if is_in_event_loop() and any(carries_active(level, x) for x in (f, args, kwargs)):
+            missing_rule(method, "In an event loop, where its result may be awaited, it is not followed.")
         return recorded(
             level,
             imported("ray"),
@@ -49,18 +59,54 @@ def remote(level: Level, method: Any) -> Callable[..., Any]:
     return remote_at_level
 
 
+def gives_many(f: Any) -> bool:
+    """Whether a task gives its results one by one, by references that nobody here sees being made."""
+    return inspect.isgeneratorfunction(f) or inspect.isasyncgenfunction(f)
+
+
+def is_in_event_loop() -> bool:
+    """Whether an event loop runs in this thread."""
+    return imported("asyncio")._get_running_loop() is not None
+
+
 def fetch(level: Level, method: Any) -> Callable[..., Any]:
     """`ray.get`."""
 
     def fetch_at_level(references: Any, *args: Any, **kwargs: Any) -> Any:
-        values = further_out(level, method, references, *args, **kwargs)
+        try:
+            values = further_out(level, method, references, *args, **kwargs)
+        except Exception as error:
+            refuse_numbers_of(level, method, references, error)
+            raise
         if is_future(references):
             return fetched(level, method, references, values)
-        if type(references) is not list:
+        if not isinstance(references, list):
             return values
         return [fetched(level, method, one, value) for one, value in zip(references, values, strict=True)]
 
     return fetch_at_level
+
+
+def refuse_numbers_of(level: Level, method: Any, references: Any, error: Any) -> None:
+    """Refuse the exception of a differentiated task that holds numbers: nobody knows which task has raised it."""
+    every = references if isinstance(references, list) else [references]
+    tasks = begun_at(level).tasks
+    if any(is_future(one) and key_of(one) in tasks for one in every):
+        steps = imported("plaingrad.rules.processes.steps")
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, BaseException) and steps.has_numbers(steps.held_by(cause)):
+            refuse_result(level, method)
+
+
+def as_future(level: Level, method: Any) -> Callable[..., Any]:
+    """A future of `concurrent.futures` or asyncio for a reference: its result would be a constant."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if hides_future(level, [getattr(method, "__self__", None), *args]):
+            refuse_named(method)
+        return further_out(level, method, *args, **kwargs)
+
+    return call
 
 
 def fetched(level: Level, method: Any, reference: Any, value: Any) -> Any:
@@ -105,6 +151,8 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("ray.remote_function", "RemoteFunction._remote"): remote,
     ("ray.actor", "ActorClass._remote"): to_actor,
     ("ray.actor", "ActorMethod._remote"): to_actor,
+    ("ray._raylet", "ObjectRef.future"): as_future,
+    ("ray._raylet", "ObjectRef.as_future"): as_future,
     ("ray._private.worker", "get"): fetch,
     ("ray._private.worker", "put"): store,
 }

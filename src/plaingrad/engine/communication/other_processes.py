@@ -13,7 +13,7 @@ import numpy as np
 from plaingrad.critical import imported
 from plaingrad.engine.communication.bound_to_level import Stepped, at_level, task_at_level
 from plaingrad.engine.communication.carried import carried
-from plaingrad.engine.communication.globals_read import functions_in, globals_read, readers_in
+from plaingrad.engine.communication.globals_read import functions_in, globals_read, meets, readers_in
 from plaingrad.engine.communication.results_in_turn import Arrival, results_in_turn
 from plaingrad.engine.memory.kinds import holds_nothing
 from plaingrad.engine.memory.memory import owner_of
@@ -83,6 +83,8 @@ def begin_task(
     steps = imported("plaingrad.rules.processes.steps")
     holds_nothing(steps.Task)  # its arguments are the business of the two steps
     workers = imported("plaingrad.rules.processes.workers").workers_of(pool)
+    if workers.by_value:
+        refuse_rules(method, f, args, kwargs)
     try:
         task = steps.task_of(workers, f, args, kwargs, where())
     except Exception:
@@ -113,6 +115,19 @@ def refuse_globals(level: Level, method: Any, f: Any, *given: Any) -> None:
                 fix="pass it as an argument of the task",
                 anchor="round-trip",
             )
+
+
+def refuse_rules(method: Any, f: Any, *given: Any) -> None:
+    """Refuse a task that reaches a function of the script with a rule: its copy in the other process has none."""
+    rules = imported("plaingrad.rules.processes.users_rules")
+    ruled = [g for g in rules.functions_with_rules() if rules.goes_by_value(g)]
+    found = meets([*functions_in(f), *readers_in((f, given))], ruled) if ruled else None
+    if found is not None:
+        missing_rule(
+            method,
+            f"Its task reaches `{found.__qualname__}`, for which the program has a rule; it goes to the other process "
+            "by value, without the rule. Put both into a module that is imported there.",
+        )
 
 
 def active_in(slot: Any) -> set[int]:

@@ -14,6 +14,7 @@ from plaingrad.errors import CheckpointError, MissingRuleError, PlaingradError
 from plaingrad.rulebook import Rule
 from plaingrad.rules import derivatives
 from plaingrad.rules.processes.transfer import Parts, has_tangent, put_together
+from plaingrad.rules.processes.users_rules import check_known, names_with_rules
 from plaingrad.rules.processes.workers import Workers
 from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
@@ -175,7 +176,7 @@ def lead_of(xs: list[Any], dots: list[Any]) -> tuple[int, ...]:
 
 def begin(task: Task, derivative: Callable[..., Any], moved: list[Any], lead: tuple[int, ...]) -> None:
     """Let a worker compute a derivative of the task."""
-    call = (task.pickled, rest_of(task), task.places, task.kept, moved, lead, task.sums)
+    call = (task.pickled, rest_of(task), task.places, task.kept, moved, lead, task.sums, names_with_rules())
     task.running = task.workers.begin(derivative, call, derivative is pushed_forward)
 
 
@@ -339,11 +340,12 @@ def numbers_of(value: Any) -> list[Any]:
 
 
 def pulled_back(
-    pickled: bytes, rest: Any, places: Any, xs: list[Any], y_bars: list[Any], lead: tuple[int, ...], sums: Any
+    pickled: bytes, rest: Any, places: Any, xs: list[Any], y_bars: list[Any], lead: tuple[int, ...], sums: Any, ruled: Any
 ) -> list[Any]:
-    """The cotangents of xs."""
+    """The cotangents of xs; `ruled` has rules where the task was begun."""
     failed: list[Any] = []
     ys, pullback = derivatives.OPERATORS["vjp"](as_function(pickled, rest, places, failed), xs)
+    check_known(ruled)
     if failed and not sums[0][0]:
         raise failed[0]
     check_alike(sums, sums_of(ys, name_of_failed(failed)))
@@ -351,7 +353,7 @@ def pulled_back(
 
 
 def pushed_forward(
-    pickled: bytes, rest: Any, places: Any, xs: list[Any], x_dots: list[Any], lead: tuple[int, ...], sums: Any
+    pickled: bytes, rest: Any, places: Any, xs: list[Any], x_dots: list[Any], lead: tuple[int, ...], sums: Any, ruled: Any
 ) -> tuple[list[Any], Any]:
     """The tangents of the result, with a leading axis those of a chunk; and what says whether the result is the same."""
     failed: list[Any] = []
@@ -363,6 +365,7 @@ def pushed_forward(
         dots = [tangent_of(x, dot, k, lead) for x, dot in zip(xs, x_dots, strict=True)]
         ys, y_dots = jvp(f, (xs,), (dots,))
         each.append(y_dots)
+    check_known(ruled)
     return [stacked([y_dots[n] for y_dots in each]) if lead else y_dot for n, y_dot in enumerate(each[0])], sums_of(ys, name_of_failed(failed))
 
 
