@@ -165,7 +165,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 19  # what the Python side expects; see `engine.compiled`
+VERSION = 22  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"

@@ -70,13 +70,16 @@ cdef bint walk_to(Walk* w, Bars bars, set owned, int64_t i, object a, int nd, cn
     return True
 
 
-cdef void let_go(object shadow, set owned, Bars bars, int64_t n) except *:
+cdef int let_go(Bars bars, int64_t n) except -1:
     """Nothing refers to the cotangent of region `n` any more: what made it has been gone back over."""
     index = n
+    if bars.cells[n].bits == OBJECT:
+        bars.others.pop(index, None)
     bars.cells[n].bits = NOTHING
-    bars.others.pop(index, None)
-    owned.discard(index)
-    shadow.laid.pop(index, None)
+    bars.owned.discard(index)
+    if bars.laid:
+        bars.laid.pop(index, None)
+    return 0
 
 
 cdef inline void add_number(Bars bars, int64_t j, double v) except *:
@@ -109,7 +112,7 @@ cdef inline bint is_change(int op) noexcept:
 
 
 @cython.final
-@cython.freelist(64)
+@cython.freelist(1024)
 cdef class ArrayStep:
     """One operation on arrays: z = a op b, of which `n`, `i` and `j` are the regions or numbers; below 0, not active."""
 
@@ -145,7 +148,7 @@ cdef class ArrayStep:
         cdef int64_t n = self.i if is_change(self.op) else self.n
         if bars.cells[n].bits == NOTHING:
             return 0
-        owned = shadow.owned
+        owned = bars.owned
         if self.op <= DIV:
             done = self.binary_back(bars, owned, shadow, undone)
         elif self.op == UNARY:
@@ -171,7 +174,7 @@ cdef class ArrayStep:
         if not done:
             self.in_python(shadow, undone)
         if not is_change(self.op):
-            let_go(shadow, owned, bars, n)
+            let_go(bars, n)
         return 0
 
     cdef cnp.ndarray arrived(self, Bars bars, bint may_be_large=False):
@@ -185,7 +188,7 @@ cdef class ArrayStep:
         g = found
         return g if may_be_large or cnp.PyArray_SIZE(g) <= SMALL else None
 
-    cdef bint is_free(self, Bars bars, cnp.ndarray g) noexcept:
+    cdef bint is_free(self, cnp.ndarray g) noexcept:
         """Whether nobody else has the cotangent of the result, so that its memory may be used again by the last reader."""
         return (
             Py_REFCNT(<PyObject*> g) == 2 and is_new_array(g) and cnp.PyArray_IS_C_CONTIGUOUS(g)
@@ -200,12 +203,10 @@ cdef class ArrayStep:
         cdef Walk* by_a = NULL
         cdef Walk* by_b = NULL
         cdef Walk* over = NULL
-        cdef bint has_a, has_b, ends = False
-        cdef int64_t i
+        cdef bint has_a, has_b, ends
         if g is None:
             return False
-        if cnp.PyArray_SIZE(g) > SMALL:
-            ends = self.is_free(bars, g)
+        ends = self.is_free(g)
         nd, shape = cnp.PyArray_NDIM(g), cnp.PyArray_DIMS(g)
         walk_along(&wg, g, <char*> cnp.PyArray_DATA(g), nd, shape)
         has_a, has_b = cnp.PyArray_CheckExact(self.a), cnp.PyArray_CheckExact(self.b)
@@ -225,21 +226,35 @@ cdef class ArrayStep:
                 if not has_b:
                     stay_at(&wb, &self.c, nd)
                 to_b, by_b, over = QUOTIENT, &wz, &wb
-        if self.i >= 0 and not self.give(
-            bars, owned, shadow, self.i, self.whole_or(self.a, g), g, to_a, &wg, by_a, NULL, ends and self.j < 0
-        ):
+        a = self.whole_or(self.a, g) if self.i >= 0 else MISSING
+        if ends and a is None and self.j >= 0 and bars.cells[self.i].bits == NOTHING:  # it can have the memory, at last
+            if not self.give(bars, owned, shadow, self.j, self.whole_or(self.b, g), g, to_b, &wg, by_b, over, False):
+                return False
+            ends = Py_REFCNT(<PyObject*> g) == 2  # not that of the other operand now, too
+            if not self.give(bars, owned, shadow, self.i, None, g, to_a, &wg, by_a, NULL, ends):
+                self.rest_in_python(shadow, undone, True)
+            return True
+        if self.i >= 0 and not self.give(bars, owned, shadow, self.i, a, g, to_a, &wg, by_a, NULL, ends and self.j < 0):
             return False
         ends = ends and Py_REFCNT(<PyObject*> g) == 2  # not that of the first operand now, too
         if self.j >= 0 and not self.give(
             bars, owned, shadow, self.j, self.whole_or(self.b, g), g, to_b, &wg, by_b, over, ends
         ):
-            i = self.i
-            self.i = -1  # that has been done
-            try:
-                self.in_python(shadow, undone)
-            finally:
-                self.i = i
+            self.rest_in_python(shadow, undone, False)
         return True
+
+    cdef int rest_in_python(self, object shadow, object undone, bint to_a) except -1:
+        """`in_python` for operand a alone, or b; that of the other has been done."""
+        cdef int64_t i = self.i, j = self.j
+        if to_a:
+            self.j = -1
+        else:
+            self.i = -1
+        try:
+            self.in_python(shadow, undone)
+        finally:
+            self.i, self.j = i, j
+        return 0
 
     cdef object whole_or(self, object x, cnp.ndarray g):
         """None for a whole array of the result's shape, whose cotangent may have any layout; `x` otherwise."""
@@ -265,8 +280,10 @@ cdef class ArrayStep:
         if large and not (is_in_rows(wg, nd, shape) and is_in_rows(wo, nd, shape) and is_in_rows(wp, nd, shape)):
             return False
         if a is None and bars.cells[i].bits == NOTHING and (ends or (large and kind == PLUS)):
-            if kind != PLUS:
+            if kind != PLUS and large:
                 accumulate_unlocked(kind, True, nd, shape, wg, wg, wo, wp, self.c)
+            elif kind != PLUS:
+                accumulate(kind, True, nd, shape, wg, wg, wo, wp, self.c)
             bars.others[i] = g
             bars.cells[i].bits = OBJECT
             if ends:
@@ -308,7 +325,7 @@ cdef class ArrayStep:
         cdef bint ends
         if g is None:
             return False
-        ends = cnp.PyArray_SIZE(g) > SMALL and self.is_free(bars, g)
+        ends = self.is_free(g)
         nd, shape = cnp.PyArray_NDIM(g), cnp.PyArray_DIMS(g)
         if kind == MINUS:
             by = g
@@ -458,6 +475,19 @@ cdef class ArrayStep:
             self.add(bars, owned, shadow, self.j, self.b, cross_of(g, self.a, None))
         return True
 
+    cdef bint shares(self, Bars bars, set owned) except -1:
+        """Let a whole array b, added to a whole one, have the cotangent of that, which the next to write there copies."""
+        cdef cnp.ndarray b, bar
+        if type(self.b) is not NDARRAY or is_view(self.a) or is_view(self.b) or bars.cells[self.j].bits != NOTHING:
+            return False
+        b, bar = self.b, bars.others[self.i]
+        if not has_shape(b, bar) or not is_new_array(bar) or not cnp.PyArray_IS_C_CONTIGUOUS(b) or not cnp.PyArray_IS_C_CONTIGUOUS(bar):
+            return False
+        bars.others[self.j] = bar
+        bars.cells[self.j].bits = OBJECT
+        owned.discard(self.i)
+        return True
+
     cdef bint changed_back(self, Bars bars, set owned) except -1:
         """Of what was written into view or array `a` of region `i`."""
         cdef Walk d, db
@@ -469,6 +499,8 @@ cdef class ArrayStep:
             return False
         if self.op == SCALED_BY:
             accumulate(self.slope, True, nd, shape, &d, &d, NULL, NULL, self.c)
+            return True
+        if self.op == ADDED_TO and self.slope == PLUS and self.shares(bars, owned):
             return True
         if self.j >= 0:
             if type(self.b) is NDARRAY:

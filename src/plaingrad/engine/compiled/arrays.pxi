@@ -412,6 +412,31 @@ cdef inline bint is_new_array(object z):
     return is_float64(z) and not is_view(z) and cnp.PyArray_CHKFLAGS(<cnp.ndarray> z, cnp.NPY_ARRAY_OWNDATA)
 
 
+cdef int sweep_owners(Arithmetic m, list owners) except -1:
+    """As `_sweep_arrays` of the level: take out of its table the `owners` of memory that nothing else refers to."""
+    cdef object level = m.level, lock = level.sweeping
+    cdef list dead = [], alive = []  # the dead, and what was filed of them, are let go of when all is in order again
+    cdef int64_t held = 0
+    if level.parent is not outermost or not level.may_sweep or lock._is_owned() or not lock.acquire(False):
+        level._sweep_arrays()
+        return 0
+    try:
+        for owner in owners:
+            if Py_REFCNT(<PyObject*> owner) > 2:  # that of the list, and `owner`
+                alive.append(owner)
+            else:
+                dead.append(owner)
+                dead.append(m.table.others.pop(PyLong_FromVoidPtr(<void*> <PyObject*> owner), None))
+        owners[:] = alive
+    finally:
+        lock.release()
+    for owner in alive:
+        held += cnp.PyArray_NBYTES(<cnp.ndarray> owner) if cnp.PyArray_CheckExact(owner) else <int64_t> getattr(owner, "nbytes", 0)
+    level._array_bytes = m.array_bytes = 0
+    level._array_limit = m.array_limit = m.first_limit + max(held // 4, 800 * len(alive))
+    return 0
+
+
 cdef object region_of(Table table, cnp.ndarray a):
     """The `Region` of array `a` in a table; None if it has no tangent, `MISSING` if that is not to be said here."""
     cdef PyObject* owner = memory_of(a)

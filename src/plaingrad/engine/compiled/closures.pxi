@@ -1,7 +1,7 @@
 # -- forms of closures ------------------------------------------------------------------------------------------------
 #
-# What `calls.rewritten_forms` does for a function made inside of another one, whose code is rewritten already: programs
-# make closures and lambdas again and again.
+# What `calls.rewritten_forms` does for a function made inside of another one, or with attributes, whose code is rewritten
+# already: programs make closures and lambdas again and again, and decorators leave attributes.
 
 cdef set common_modules = None
 cdef dict rewritten_codes, rules_by_callable, rules_of_functions, modules_waiting, exchanged_codes
@@ -36,10 +36,11 @@ cdef object anew(DecidedFunctions functions, object f, object form):
     cdef object key, new
     if common_modules is None or found == NULL:
         return None
-    if PyFunction_GET_CLOSURE(f) == NULL and "<locals>" not in f.__qualname__:  # of a module: what is decided lasts
-        return None
     if not PyUnicode_CheckExact(<object> found) or not PySet_Contains(common_modules, <object> found):
         return None
+    if PyFunction_GET_CLOSURE(f) == NULL and "<locals>" not in f.__qualname__:
+        if not f.__dict__ or (<object> found).startswith("plaingrad."):  # of a module: what is decided lasts
+            return None
     if PyDict_Contains(modules_waiting, <object> found) or PyDict_Contains(rules_by_callable, f):
         return None
     key = PyLong_FromVoidPtr(<void*> <PyObject*> f)

@@ -97,7 +97,7 @@ cdef class ArrayPusher(Pusher):
         self.table.others[PyLong_FromVoidPtr(<void*> <PyObject*> z)] = region
         self.array_bytes += cnp.PyArray_NBYTES(z) + 1000
         if self.array_bytes > self.array_limit:
-            self.level._sweep_arrays()
+            sweep_owners(self, self.owners)
         return 0
 
     cdef object seeded(self, cnp.ndarray x, cnp.ndarray x_dot):

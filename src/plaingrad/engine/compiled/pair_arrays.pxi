@@ -51,7 +51,7 @@ cdef class PairsBack(PairedCotangents):
         if not done:
             self.in_python(step)
         if not is_change(op):
-            let_go(self.shadow, self.owned, self.bars, n)
+            let_go(self.bars, n)
             self.bars.forget(n)
         return 0
 

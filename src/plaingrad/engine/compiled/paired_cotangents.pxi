@@ -71,6 +71,7 @@ cdef class PairedCotangents:
         self.shadow, self.outer, self.add_array = shadow, outer, add_array
         self.bars = shadow.bars
         self.pusher = self.bars.outer
+        self.bars.belong(shadow)
         self.owned, self.laid = shadow.owned, shadow.laid
 
     cdef object dot_of(self, object index, cnp.ndarray bar):

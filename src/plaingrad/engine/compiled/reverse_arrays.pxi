@@ -114,7 +114,7 @@ cdef class ArrayRecorder(Recorder):
     cdef int _settle(self) except -1:
         """Let arrays go that nothing else refers to, if it is time; other threads may run meanwhile."""
         if self.array_bytes > self.array_limit:
-            self.level._sweep_arrays()
+            sweep_owners(self, self.owners)
         return 0
 
     def add_region(self, owner):

@@ -441,8 +441,10 @@ cdef class Tape:
         cdef Py_ssize_t k = self.count if end < 0 else end
         cdef int32_t i
         cdef double x_bar, im
-        cdef set owned = shadow.owned
+        cdef set owned
         cdef Walk last
+        bars.belong(shadow)
+        owned = bars.owned
         last.data = NULL
         while k > start:
             k -= 1
@@ -500,6 +502,8 @@ cdef class Bars:
     cdef Cell* cells
     cdef Py_ssize_t room
     cdef dict others
+    cdef set owned  # those of the `Shadow` that it belongs to
+    cdef dict laid
 
     def __cinit__(self, Py_ssize_t room, *more):
         cdef Py_ssize_t k
@@ -513,6 +517,11 @@ cdef class Bars:
 
     def __dealloc__(self):
         PyMem_RawFree(self.cells)
+
+    cdef int belong(self, object shadow) except -1:
+        """It has the cotangents of `shadow`."""
+        self.owned, self.laid = shadow.owned, shadow.laid
+        return 0
 
     cdef inline void _put(self, Py_ssize_t k, double x) noexcept:
         put_number(&self.cells[k], x)
