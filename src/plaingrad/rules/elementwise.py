@@ -68,8 +68,10 @@ def over(a: Any, b: Any) -> Any:
 
 
 def _inverse(y: Any, z: Any) -> Any:
-    """1 / y in the arithmetic of z, which a Decimal does not share with floats."""
-    return over(type(z)(1), y) if isinstance(z, (Decimal, Fraction)) else over(1, y)
+    """1 / y in the arithmetic of z: a Decimal has its own, and a long double more digits than an integer's quotient."""
+    if isinstance(z, (Decimal, Fraction)):
+        return over(type(z)(1), y)
+    return over(np.longdouble(1) if getattr(z, "dtype", FLOAT).char in "gG" else 1, y)
 
 
 def _ieee_quotient(a: Any, b: Any) -> Any:
@@ -153,7 +155,7 @@ scalar("multiply", PAIR, lambda m, x, y, z: y, lambda m, x, y, z: x,
        functions=(operator.mul, np.multiply, *dunders("__mul__", "__rmul__")))
 scalar("divide", PAIR, lambda m, x, y, z: _inverse(y, z), lambda m, x, y, z: over(-z, y),
        functions=(operator.truediv, np.divide, *dunders("__truediv__")))
-scalar("rtruediv", PAIR, lambda m, y, x, z: over(-z, y), lambda m, y, x, z: over(1, y),
+scalar("rtruediv", PAIR, lambda m, y, x, z: over(-z, y), lambda m, y, x, z: _inverse(y, z),
        functions=dunders("__rtruediv__"))
 scalar("negative", REAL, -1, functions=(operator.neg, np.negative, *dunders("__neg__")))
 scalar("positive", REAL, 1, functions=(operator.pos, np.positive, *dunders("__pos__")))

@@ -66,12 +66,19 @@ def _exponent_slope(m: Any, x: Any, y: Any, z: Any) -> Any:
     return z * m.log(number_classes.made(z, x) if _is_complex(z) else abs(x))
 
 
+def _inverse(m: Any, x: Any, y: Any, z: Any) -> Any:
+    """1 / y in the arithmetic of z: the quotient of two integers is a float, of fewer digits."""
+    known = number_classes.of(z)
+    plain = number_classes.of(y) is None and known is not None and known.system is None
+    return number_classes.made(z, 1) / y if plain else 1 / y
+
+
 #: Of operators on such numbers.
 ROWS: dict[Any, tuple[Any, ...]] = {
     operator.add: (1, 1),
     operator.sub: (1, -1),
     operator.mul: (lambda m, x, y, z: y, lambda m, x, y, z: x),
-    operator.truediv: (lambda m, x, y, z: 1 / y, lambda m, x, y, z: -z / y),
+    operator.truediv: (_inverse, lambda m, x, y, z: -z / y),
     operator.pow: (_power_slope, _exponent_slope),
     operator.mod: (1, lambda m, x, y, z: -round_down(x, y)),
     operator.neg: (-1,),
@@ -216,7 +223,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "add": (1, 1),
     "sub": (1, -1),
     "mul": (lambda m, x, y, z: y, lambda m, x, y, z: x),
-    "div": (lambda m, x, y, z: 1 / y, lambda m, x, y, z: -z / y),
+    "div": (_inverse, lambda m, x, y, z: -z / y),
     "fma": (lambda m, x, y, c, z: y, lambda m, x, y, c, z: x, 1),
 }
 #: mpmath gives these the order before the argument: the next derivative is a call of the same function.

@@ -40,7 +40,7 @@ from plaingrad.errors import NativeError
 from plaingrad.rewrite import PLAIN
 from plaingrad.rulebook import Rule
 from plaingrad.rules.numpy import objects
-from plaingrad.rules.numpy.names import into
+from plaingrad.rules.numpy.names import PLACES_OF_OUT, into
 from plaingrad.tangents.fields import parts_of
 
 if TYPE_CHECKING:
@@ -96,6 +96,24 @@ def in_general(level: Level, rule: Rule, f: Any) -> Any:
 
 def applier_in_python(calls: Calls, rule: Rule, f: Any, numbers: bool = True, chosen: bool = False) -> Any:
     """The same for arguments of any kind; without `numbers` no floats; `chosen` says that the rule is for this call."""
+    applied = _applier(calls, rule, f, numbers, chosen)
+    place = PLACES_OF_OUT.get(f) if rule.own else None
+    return applied if place is None else with_out_by_name(applied, place)
+
+
+def with_out_by_name(applied: Callable[..., Any], place: int) -> Callable[..., Any]:
+    """The same for a function of NumPy that may get its output array by position: it is handed on by name."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) > place and args[place] is not None:
+            kwargs = {**kwargs, "out": args[place]}
+            args = (*args[:place], None, *args[place + 1 :])
+        return applied(*args, **kwargs)
+
+    return call
+
+
+def _applier(calls: Calls, rule: Rule, f: Any, numbers: bool, chosen: bool) -> Any:
     kind = rule.kind
     level = calls.level
     if rule.may_pass and not chosen:

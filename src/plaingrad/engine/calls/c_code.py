@@ -132,7 +132,7 @@ def safe(calls: Calls, x: Any, only_functions: bool) -> Any:
     if kind in (SEQUENCE, MAPPING):
         return calls.meet_all(x)
     if kind == ARRAY or t is np.flatiter or t is memoryview:
-        return calls.level._iterable(x)
+        return calls.level._iterable(x) if kind != ARRAY or x.ndim else calls.meet(x)
     if callable(x) and not (only_functions and (isinstance(x, (type, np.ufunc)) or only_looks(x))):
         return calls.prep(x)
     if t is GeneratorType or earlier_frames.is_iterator(t):

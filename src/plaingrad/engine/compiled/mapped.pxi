@@ -95,6 +95,7 @@ cdef class MappedRule(ArrayRule):
     cdef bint joins  # arrays, of which lists of numbers may take the place
     cdef bint of_one  # a short form of a rule, for one array and options
     cdef Py_ssize_t most_positional
+    cdef Py_ssize_t before_out  # how many arguments may come before an output array
     cdef Py_ssize_t parameters, most  # `most`: positional arguments; a ufunc takes more, and keywords, elsewhere
     cdef int mode  # 0: of a reverse level, 1: of a forward level
 
@@ -126,6 +127,7 @@ cdef class MappedRule(ArrayRule):
         self.of_one = short is not None and self.form != MULTILINEAR
         if self.of_one:
             self.most_positional = rule.rrule.__code__.co_argcount
+        self.before_out = steps.PLACES_OF_OUT.get(f, ANY_NUMBER)
         self.is_here = True
         return True
 
@@ -133,7 +135,7 @@ cdef class MappedRule(ArrayRule):
         """f(*args, **kwargs)."""
         cdef int role
         cdef bint active = False
-        if not self.is_here and (self.begun or not self._begin()):
+        if not self.is_here and (self.begun or not self._begin()) or len(args) > self.before_out:
             return self.general(*args, **kwargs)
         if self.of_one and (len(args) == 0 or len(args) > self.most_positional or not cnp.PyArray_CheckExact(args[0])):
             return self.general(*args, **kwargs)

@@ -49,6 +49,7 @@ from plaingrad.engine.memory.tape import (
 )
 from plaingrad.rewrite import locals_read
 from plaingrad.rules.numpy.kernels import KERNELS, MULTILINEAR, PARTS
+from plaingrad.rules.numpy.names import PLACES_OF_OUT
 from plaingrad.tangents import project, unbroadcast
 
 __all__ = [
@@ -59,6 +60,7 @@ __all__ = [
     "MULTILINEAR",
     "NEGATIVE",
     "PARTS",
+    "PLACES_OF_OUT",
     "TRIPLES",
     "UNFIT",
     "WHOLE",

@@ -215,6 +215,25 @@ def enter_implementations() -> None:
             rulebook.add(rule.but(function=implementation))
 
 
+def _places_of_out() -> dict[Any, int]:
+    """By function, and by method of arrays: how many arguments come before the output array."""
+    places = {
+        2: "max min amax amin ptp nanmax nanmin median nanmedian dot outer concatenate",
+        3: "clip take sum prod mean std var cumsum cumprod nansum nanprod nanmean nanstd nanvar nancumsum nancumprod "
+        "compress quantile percentile nanquantile nanpercentile",
+        5: "trace",
+    }
+    found: dict[Any, int] = {}
+    for place, names in places.items():
+        for owner in (np, np.ndarray):
+            found |= {vars(owner)[name]: place for name in names.split() if name in vars(owner)}
+    return found
+
+
+#: Where the output array comes by position; it is handed on by name.
+PLACES_OF_OUT = _places_of_out()
+
+
 def into(function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """function(*args, **kwargs) for a function that has a rule and is given `out=`: the result is written there."""
     kwargs = dict(kwargs)
