@@ -66,6 +66,14 @@ def quad_of_spectrum(p):
     return integrate.quad(absorbed, 0.0, 3.0)[0]
 
 
+ENERGIES = np.linspace(0.0, 8.0, 5000)
+
+
+@program("quad, over 5000 levels", np.linspace(0.5, 1.5, 5000), goal=6)
+def quad_of_levels(p):
+    return integrate.quad(lambda t: np.dot(p, np.exp(-ENERGIES / t)), 1.0, 3.0)[0]
+
+
 @program("dblquad, 2 parameters", np.array([0.7, 1.3]), goal=None)
 def dblquad(p):
     return integrate.dblquad(lambda y, x: np.exp(-p[0] * x * x - p[1] * y * y), 0.0, 1.0, 0.0, 1.0)[0]

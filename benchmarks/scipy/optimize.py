@@ -20,6 +20,14 @@ def brentq(p):
     return optimize.brentq(lambda x: np.exp(x) + x**3 - p[0], -3.0, 3.0)
 
 
+DUE = np.linspace(0.1, 30.0, 20_000)
+
+
+@program("brentq, the yield of 20,000 payments", np.linspace(0.5, 1.5, 20_000), goal=4)
+def payments(c):
+    return optimize.brentq(lambda y: np.sum(c * np.exp(-y * DUE)) - 15_000.0, 0.0, 1.0)
+
+
 @program("root, 100 equations", np.linspace(0.5, 1.5, 100), goal=4)
 def root(b):
     return np.sum(optimize.root(lambda x: MATRIX @ x + 0.1 * x**3 - b, np.zeros(100), tol=1e-12).x ** 2)
@@ -72,9 +80,17 @@ def curve_fit(y):
     return popt[1] + 100.0 * np.sqrt(pcov[1, 1])
 
 
-@program("nnls, 120 x 40", RANDOM.normal(size=120), goal=4)
+@program("nnls, 120 x 40", RANDOM.normal(size=120), goal=None)
 def nnls(b):
     return np.sum(optimize.nnls(NONNEGATIVE, b)[0] ** 2)
+
+
+MANY = RANDOM.uniform(size=(1500, 300))
+
+
+@program("nnls, 1500 x 300", RANDOM.normal(size=1500) + 1.0, goal=4)
+def large_nnls(b):
+    return np.sum(optimize.nnls(MANY, b)[0] ** 2)
 
 
 @program("linprog, 60 unknowns", np.linspace(1.0, 2.0, 40), goal=6)

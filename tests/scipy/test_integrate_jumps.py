@@ -226,3 +226,15 @@ def test_what_methods_and_calls_with_stars_compare_is_seen():
     # p (0.5 - 0.3) + 2 p (p - 0.5), whose derivative is 4 p - 0.8
     for f in (area, area_of_a_method):
         assert plaingrad.grad(f)(1.3) == pytest.approx(4.4, rel=1e-7)
+
+
+@pytest.mark.parametrize(("height", "place"), [(-3e-4, 0.57), (1e-4, 0.3), (2e-4, 0.7)])
+def test_a_small_jump_beside_a_steep_slope_is_seen(height, place):
+    """Its step is not among the largest between nodes; what the integrand compares tells where it is."""
+
+    def f(p):
+        return quad(lambda x: 100.0 * p[1] * x + (height if x > p[0] else 0.0), 0, 1)
+
+    found = plaingrad.grad(f)(np.array([place, 1.0]))
+    assert found[0] == pytest.approx(-height, rel=1e-6)
+    assert found[1] == pytest.approx(50.0, rel=1e-6)

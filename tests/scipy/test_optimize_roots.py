@@ -262,3 +262,34 @@ def test_large_equations_that_gmres_does_not_solve_are_refused(few_are_many):
 
     with pytest.raises(plaingrad.MissingRuleError, match="GMRES does not solve|has not converged"):
         plaingrad.grad(lambda p: f(p[0] * np.sin(np.arange(n)) + 1.0))(np.array([0.5]))
+
+
+def test_a_function_that_is_not_defined_beside_its_root():
+    """Whether the root is a pole is looked up on both sides; what the function raises there is not the user's concern."""
+
+    def root(a):
+        def f(x):
+            if x < 1.0:
+                raise ValueError("outside")
+            return (x**3 - a**3) * (1.0 + x) + 1e-16
+
+        return so.brentq(f, 1.0, 3.0)
+
+    assert plaingrad.grad(root)(1.0 + 1e-10) == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_derivative_calls_the_function_three_times_more():
+    """Once at the level, once for its slope, once to tell a root from a pole."""
+    tick = itertools.count().__next__  # what Python counts is put back
+
+    def root(a):
+        def f(x):
+            tick()
+            return np.exp(x) + x**3 - a
+
+        return so.brentq(f, -3.0, 3.0)
+
+    root(2.0)
+    plain = tick()
+    plaingrad.grad(root)(2.0)
+    assert tick() - 2 * plain - 1 <= 3

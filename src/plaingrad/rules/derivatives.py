@@ -33,6 +33,12 @@ def along(f: Callable[[Any], Any], x: Any, x_dot: Any) -> Any:
     return OPERATORS["jvp"](f, (x,), (x_dot,))[1]
 
 
+def value_along(f: Callable[[Any], Any], x: Any, x_dot: Any) -> tuple[Any, Any]:
+    """(f(x), its derivative along x_dot)."""
+    y, y_dot = OPERATORS["jvp"](f, (x,), (x_dot,))
+    return y, y_dot
+
+
 def pulled(f: Callable[..., Any], *args: Any) -> tuple[Any, Any]:
     """(y, pullback) of f(*args), with cotangents of what functions among the arguments hold."""
     y, pullback = OPERATORS["rrule"](f, *args)
@@ -54,4 +60,16 @@ def where() -> str:
     return str(OPERATORS["where"]())
 
 
-__all__ = ["OPERATORS", "PASSING_CACHES", "along", "gradient", "has_effects", "hessian", "jacobian", "pulled", "watched", "where"]
+__all__ = [
+    "OPERATORS",
+    "PASSING_CACHES",
+    "along",
+    "gradient",
+    "has_effects",
+    "hessian",
+    "jacobian",
+    "pulled",
+    "value_along",
+    "watched",
+    "where",
+]

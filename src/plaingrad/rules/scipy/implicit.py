@@ -415,16 +415,26 @@ def is_near(step: Any, x: Any, near: float = NEAR) -> bool:
 @outside
 def slopes_at(order: int, function: Any, f: Any, x: Any) -> Any:
     """dF/dx, one by one, at a root."""
-    slope = derivatives.along(f, x, x * 0.0 + 1.0)
-    r = f(x)
+    r, slope = derivatives.value_along(f, x, x * 0.0 + 1.0)
     if not np.all(np.isfinite(slope)) or not np.all(slope != 0) or not is_near(r / slope, x, AT_ROOT):
         refuse(
             function, "what was found is no simple root; the solver has not converged, or the root is double"
         )
+    if not np.any(r):
+        return slope  # a pole has no value 0
     far = 8.0 * abs(r / slope) + 1e-9 * (1.0 + abs(x))
-    if np.any((np.abs(f(x + far)) < np.abs(r)) & (np.abs(f(x - far)) < np.abs(r))):
+    is_lower = size_of(f, x + far) < abs(r)
+    if np.any(is_lower) and np.any(is_lower & (size_of(f, x - far) < abs(r))):
         refuse(function, "the sign changes at a pole, not at a root")
     return slope
+
+
+def size_of(f: Any, x: Any) -> Any:
+    """|f(x)| beside a root, where f need not be defined."""
+    try:
+        return np.abs(f(x))
+    except Exception:  # whatever it raises: the program's own run has not been there
+        return np.inf
 
 
 @outside

@@ -56,6 +56,8 @@ STEEP = 1.3  # how much more a function changes where it may jump than on one of
 HALVED = (
     0.8  # by how much, at the least, differences shrink from one halving to the next where there is no jump
 )
+FLAT = 0.05  # of the least jump: what says so little is no part of it
+ALIKE = 3  # halvings that say so, one after the other
 LAST = COEFFICIENTS[-4:]
 ENDS = np.polynomial.legendre.legvander(np.array([-1.0, 1.0]), NODES.size - 1) @ COEFFICIENTS
 
@@ -81,7 +83,7 @@ def is_nested(order: int) -> bool:
 def branches(f: Any, args: Any, panels: Any, way: Any, closely: bool) -> list[tuple[float, float, Reason]]:
     """(x, the next float, which comparison is why) where f jumps; closely: wherever it branches."""
     places = {}
-    for (low, high), is_large in jumps_in(f, args, panels, way):
+    for (low, high), is_large in jumps_in(f, args, panels, way, not closely):
         reason = why(comparisons(f, args, low), comparisons(f, args, high))
         if reason is not None or is_large:
             places[low] = high, reason
@@ -97,9 +99,11 @@ def is_near(a: float, b: float) -> bool:
     return abs(b - a) <= 16.0 * float(np.spacing(max(abs(a), abs(b))))
 
 
-def jumps_in(f: Any, args: Any, panels: Any, way: Any) -> list[tuple[tuple[float, float], bool]]:
+def jumps_in(
+    f: Any, args: Any, panels: Any, way: Any, compares: bool
+) -> list[tuple[tuple[float, float], bool]]:
     """(adjacent floats between which f jumps, whether by more than noise): between nodes of panels on which it is no
-    polynomial, and between panels."""
+    polynomial, and between panels; compares: also where f only compares differently, for jumps beside steep slopes."""
     of = functools.partial(value_at, f, args)
     scale = float(np.max(np.abs(np.concatenate([p.heights for p in panels])), initial=0.0))
     scale = scale if 0.0 < scale < np.inf else 1.0
@@ -113,6 +117,8 @@ def jumps_in(f: Any, args: Any, panels: Any, way: Any) -> list[tuple[tuple[float
         points = [*zip(p.x.tolist(), p.heights.tolist(), strict=True), *edges[k][-1:], *edges[k + 1][:1]]
         if is_rough(p.heights, edges[k][-1:], edges[k + 1][:1], scale):
             found |= narrowed_steps(sorted(points), of, SMALL * scale)
+            compares = compares and bool(comparisons(f, args, float(p.x[0])))
+            found |= set(steps_at_flips(f, args, np.array([x for x, _ in points]), of)) if compares else set()
     return [(pair, is_jump(of, *pair, scale, NOISE)) for pair in found if is_jump(of, *pair, scale, SMALL)]
 
 
@@ -142,7 +148,27 @@ def narrowed_steps(points: list[Any], of: Any, least: float) -> set[tuple[float,
     """Adjacent floats where f differs most, for the three largest steps between points (x, f(x))."""
     steps = [(abs(b[1] - a[1]), a, b) for a, b in zip(points[:-1], points[1:], strict=True)]
     steps = sorted([step for step in steps if step[0] > least], key=lambda step: -step[0])
-    return {narrowed(a[0], b[0], a[1], b[1], of, distance) for _, a, b in steps[:3]}
+    pairs = [step_within(a, b, of, least) for _, a, b in steps[:3]]
+    return {pair for pair in pairs if pair is not None}
+
+
+def step_within(a: Any, b: Any, of: Any, least: float) -> tuple[float, float] | None:
+    """Adjacent floats where f differs most, between two points (x, f(x)); None where it is seen before that it does not
+    jump: what a halving leaves of the difference beyond a half of it is that of a jump, and of the curvature, which
+    goes down to a quarter each time."""
+    (low, below), (high, above) = a, b
+    smooth, left = 0, math.inf
+    while (middle := low + (high - low) / 2) not in (low, high):
+        m, before = of(middle), above - below
+        if distance(below, m) >= distance(m, above):
+            high, above = middle, m
+        else:
+            low, below = middle, m
+        left, last = abs(2.0 * (above - below) - before), left
+        smooth = smooth + 1 if left <= FLAT * least and left <= last else 0
+        if smooth == ALIKE:
+            return None
+    return low, high
 
 
 def value_at(f: Any, args: Any, x: float) -> float:
@@ -187,6 +213,16 @@ def flips(f: Any, args: Any, x: Any) -> list[tuple[float, float]]:
     pairs = zip(places[:-1], places[1:], seen[:-1], seen[1:], strict=True)
     unlike = lambda a, b: a != b
     return [narrowed(low, high, a, b, of, unlike) for low, high, a, b in pairs if a != b]
+
+
+def steps_at_flips(f: Any, args: Any, x: Any, of: Any) -> list[tuple[float, float]]:
+    """Adjacent floats between which f changes most, for each place between nodes where it compares differently: at the
+    very place what it compares may be equal, and the step is on either side."""
+    found = []
+    for low, high in flips(f, args, x):
+        low, high = low - 4.0 * float(np.spacing(abs(low))), high + 4.0 * float(np.spacing(abs(high)))
+        found.append(narrowed(low, high, of(low), of(high), of, distance))
+    return found
 
 
 # -- whether it moves --------------------------------------------------------------------------------------------------

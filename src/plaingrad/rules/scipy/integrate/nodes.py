@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from plaingrad.rules.scipy.implicit import mover
+
 POINTS = 10  # Gauss points whose Kronrod rule is used
 
 
@@ -93,6 +95,7 @@ def unit(panels: Any) -> tuple[Any, Any, Any]:
     return t, np.tile(FULL, panels.shape[0]) * size, np.tile(COARSE, panels.shape[0]) * size
 
 
+@mover
 def way_between(low: Any, high: Any, kind: Any) -> Way:
     """The way between ends in either order; weights may be singular there."""
     singular = kind is not None and kind.startswith("alg")

@@ -13,11 +13,15 @@ import numpy as np
 from plaingrad import origin
 from plaingrad.errors import PlaingradError
 from plaingrad.rules import derivatives
-from plaingrad.rules.scipy.implicit import number, plainly, refuse
+from plaingrad.rules.scipy.contents import contents_of
+from plaingrad.rules.scipy.implicit import is_active, mover, number, plainly, refuse
 from plaingrad.rules.scipy.integrate.nodes import NODES, Way, breaks_of, placed, unit, way_between, weight_of
 from plaingrad.tangents import Tangent, unthunk
 
-GOAL = 1e-10  # relative error of the sum
+GOAL = 1e-10  # relative error of the sum, by an estimate that is large
+NESTED_GOAL = 1e-12  # where derivatives of its derivatives are taken, which nothing else measures
+CONVERGED = 2e-8  # relative difference of the derivatives by both rules: Kronrod's is exact to 1e-8, by QUADPACK's power
+NESTED_CONVERGED = 1e-8
 MOST_PANELS = 400
 SAME = 1e-10  # relative difference of what is computed at once and one by one
 LIBRARIES = ("numpy", "scipy", "numba", "plaingrad.engine", "plaingrad.api", "plaingrad.rules.scipy.implicit")
@@ -75,20 +79,32 @@ class Panel(NamedTuple):
 
 
 @plainly
-def meshed(f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any) -> list[Panel]:
+def meshed(
+    f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any, nested: bool = False
+) -> list[Panel]:
     """Panels on which the sum is good, in order."""
     way = way_between(*ends, kind)
     marks = np.unique(np.concatenate([[0.0, 1.0], breaks_of(points, way)])).tolist()
-    return sorted(refined(f, args, marks, way, weight_of(kind, variable, *ends)), key=lambda p: p.low)
+    goal = NESTED_GOAL if nested else GOAL
+    return sorted(refined(f, args, marks, way, weight_of(kind, variable, *ends), goal), key=lambda p: p.low)
 
 
 @plainly
 def plan(
-    function: Any, f: Any, args: Any, ends: Any, kind: Any, variable: Any, parts: Any, value: float
+    function: Any,
+    f: Any,
+    args: Any,
+    ends: Any,
+    kind: Any,
+    variable: Any,
+    parts: Any,
+    value: float,
+    nested: bool = False,
+    constants: Any = frozenset(),
 ) -> Any:
     """(nodes t, weights, whether f takes all nodes at once) of a sum that is as good as SciPy's value.
 
-    Its derivative has converged, too; None: it does not.
+    Its derivative has converged, too; None: it does not. constants: what f and args hold whose derivative is not asked for.
     """
     way = way_between(*ends, kind)
     weight = weight_of(kind, variable, *ends)
@@ -100,32 +116,44 @@ def plan(
         refuse(
             function, f"the integrand is too singular: a sum over nodes gives {total:.6g}, not {value:.6g}"
         )
-    for _ in range(8):
+    for attempt in range(8):
         x, full, coarse, keep = placed(panels, way, weight)
         if x.size > MOST_NODES:  # halving all panels does not help at a singular place
             break
-        at_once, converged = has_converged(f, args, x, full, coarse, heights)
+        goal = NESTED_CONVERGED if nested else CONVERGED
+        at_once, converged = has_converged(f, args, x, full, coarse, heights, goal, constants)
         if converged:
             t, full, _ = unit(panels)
             return t[keep], full[keep], at_once
-        middle = panels.mean(1)
-        panels = np.concatenate([np.stack([panels[:, 0], middle], 1), np.stack([middle, panels[:, 1]], 1)])
+        panels = halved(panels, np.array([p.error for p in parts]) if attempt == 0 else None)
         heights = None
     return None
 
 
-def refined(f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight: Any) -> list[Panel]:
+def halved(panels: Any, errors: Any) -> Any:
+    """Panels of which those with the larger errors are halved, half of them; without errors all."""
+    split = np.full(len(panels), True) if errors is None else errors >= np.median(errors)
+    low, high = panels[split].T
+    middle = (low + high) / 2
+    parts = [panels[~split], np.stack([low, middle], 1), np.stack([middle, high], 1)]
+    found = np.concatenate(parts)
+    return found[np.argsort(found[:, 0])]
+
+
+def refined(
+    f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight: Any, goal: float
+) -> list[Panel]:
     """Panels halved where the sum is worst."""
 
     def of(low: float, high: float) -> Panel:
         x, full, coarse, _ = placed(np.array([[low, high]]), way, weight)
         z = heights_of(f, args, x)
-        return Panel(low, high, float(full @ z), abs(float((full - coarse) @ z)), x, z)
+        return Panel(low, high, float(full @ z), error_of(z, full, coarse), x, z)
 
     parts = [of(low, high) for low, high in zip(marks[:-1], marks[1:], strict=True)]
     while len(parts) < MOST_PANELS:
         total, error = sum([p.total for p in parts]), sum([p.error for p in parts])
-        if not error > GOAL * abs(total) + 1e-13:
+        if not error > goal * abs(total) + 1e-13:
             break
         worst = max(range(len(parts)), key=lambda k: parts[k].error)
         low, high, *_ = parts.pop(worst)
@@ -137,6 +165,14 @@ def refined(f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight:
     return parts
 
 
+def error_of(z: Any, full: Any, coarse: Any) -> float:
+    """What a sum over the nodes of a panel may be off: the difference of both rules says that of Gauss's, which is far less
+    exact than Kronrod's where they nearly agree; QUADPACK's power of it, of the scale that the integrand varies on."""
+    off = abs(float((full - coarse) @ z))
+    varied = float(np.abs(full) @ np.abs(z - full @ z / np.sum(full))) if np.any(full) else 0.0
+    return varied * min(off / varied, (200.0 * off / varied) ** 1.5) if varied > 0.0 else off
+
+
 def heights_of(f: Any, args: tuple[Any, ...], x: Any) -> Any:
     """f at places, one by one."""
     found = [f(place, *args) for place in x.tolist()]
@@ -146,13 +182,20 @@ def heights_of(f: Any, args: tuple[Any, ...], x: Any) -> Any:
 
 
 def has_converged(
-    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+    f: Any,
+    args: tuple[Any, ...],
+    x: Any,
+    full: Any,
+    coarse: Any,
+    heights: Any,
+    goal: float,
+    constants: Any,
 ) -> tuple[bool, bool]:
     """(whether f takes all nodes at once, whether both weights give the same derivatives in all that f and args hold)."""
-    found = bars_at_once(f, args, x, full, coarse, heights)
+    found = bars_at_once(f, args, x, full, coarse, heights, constants)
     at_once = found is not None
     try:
-        total, fine, off = bars_one_by_one(f, args, x, full, coarse) if found is None else found
+        total, fine, off = bars_one_by_one(f, args, x, full, coarse, constants) if found is None else found
     except PlaingradError:
         return (
             False,
@@ -161,22 +204,24 @@ def has_converged(
     size = np.max(np.abs(fine), initial=0.0)
     if fine.size and size == 0.0:
         return at_once, x.size >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
-    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= 1e-8 * size))
+    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= goal * size))
 
 
-def bars_one_by_one(f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any) -> tuple[Any, Any, Any]:
+def bars_one_by_one(
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, constants: Any
+) -> tuple[Any, Any, Any]:
     """The sum over nodes, the cotangents that it gives f and args, and how far those of the other weights are off."""
     key = next(KEYS)
     TABLES[key] = x.tolist(), full.tolist(), coarse.tolist()
     try:
         (total, _), pullback = derivatives.pulled(sums, f, args, key)
-        return total, flat(pullback((1.0, 0.0))[1:3]), flat(pullback((1.0, -1.0))[1:3])
+        return total, asked(pullback((1.0, 0.0)), constants), asked(pullback((1.0, -1.0)), constants)
     finally:
         del TABLES[key]
 
 
 def bars_at_once(
-    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any
+    f: Any, args: tuple[Any, ...], x: Any, full: Any, coarse: Any, heights: Any, constants: Any
 ) -> tuple[Any, Any, Any] | None:
     """The same from one call with an array of all nodes, or None; heights: f one by one, where that is known.
 
@@ -198,13 +243,13 @@ def bars_at_once(
             single = heights_of(f, args, x) if heights is None else heights
             if single.shape != z.shape or not np.all(np.abs(z - single) <= SAME * np.max(np.abs(single))):
                 return None
-            fine = flat(pullback((full, 0.0, 0.0))[1:3])
+            fine = asked(pullback((full, 0.0, 0.0)), constants)
             apart, alone = np.zeros(x.size), (-full[some]).tolist()
             apart[some] = full[some]
-            off = flat(pullback((full - coarse + apart, *alone))[1:3])  # both differences in one pass
+            off = asked(pullback((full - coarse + apart, *alone)), constants)  # both differences in one pass
             size = np.max(np.abs(fine), initial=0.0)
             if not np.all(np.abs(off) <= 1e-8 * size):
-                difference = flat(pullback((apart, *alone))[1:3])
+                difference = asked(pullback((apart, *alone)), constants)
                 if difference.shape != fine.shape or not np.all(np.abs(difference) <= SAME * size):
                     return None
             return single @ full, fine, off
@@ -248,6 +293,32 @@ def all_at_once(f: Any, args: tuple[Any, ...], key: int) -> Any:
     """f at all nodes of a table, and at some of them by itself."""
     x, some, _ = TABLES[key]
     return f(x, *args), *[f(place, *args) for place in some]
+
+
+@mover
+def held(f: Any, args: Any) -> list[tuple[Any, Any]]:
+    """(its name or place, a number or an array) of what a function of Python has captured, and of its arguments."""
+    found = list(enumerate(args))
+    if type(f) is FunctionType and f.__closure__:
+        cells = zip(f.__code__.co_freevars, f.__closure__, strict=True)
+        found += [(name, contents_of(cell)["contents"]) for name, cell in cells]
+    return [(name, x) for name, x in found if type(x) in (float, np.float64, np.ndarray)]
+
+
+def constants_of(f: Any, args: Any) -> Any:
+    """Names and places of these which do not depend on the inputs at this level."""
+    return frozenset([name for name, x in held(f, args) if not is_active(x)])
+
+
+def asked(bars: Any, constants: Any) -> Any:
+    """The numbers in the cotangents of f and args, without those of constants."""
+    f_bar, args_bar = unthunk(bars[1]), unthunk(bars[2])
+    if constants and isinstance(f_bar, Tangent):
+        f_bar = [f_bar[name] for name in f_bar if name not in constants]
+    if constants and isinstance(args_bar, tuple):
+        args_bar = [x_bar for k, x_bar in enumerate(args_bar) if k not in constants]
+    found = flat((f_bar, args_bar))
+    return found if found.size else flat(bars[1:3])  # what depends on the inputs is not seen in these
 
 
 def flat(x_bar: Any) -> Any:

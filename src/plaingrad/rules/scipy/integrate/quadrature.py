@@ -28,7 +28,7 @@ from plaingrad.rules.scipy.implicit import (
 )
 from plaingrad.rules.scipy.integrate.jumps import branches, is_nested, moving, moving_jumps
 from plaingrad.rules.scipy.integrate.nodes import nodes, way_between, way_of, weight_of
-from plaingrad.rules.scipy.integrate.planning import meshed, plan, sum_of
+from plaingrad.rules.scipy.integrate.planning import constants_of, meshed, plan, sum_of
 from plaingrad.rules.scipy.remembered import numbers_in
 
 RULES = Rules()
@@ -195,10 +195,13 @@ def over_nodes(
     kind: of the weight, and variable, what it varies with.
     """
     low, high = fresh(ends[0]), fresh(ends[1])
-    parts = meshed(f, args, (low, high), kind, variable, points)
     way, closely = way_between(low, high, kind), is_nested()
+    parts = meshed(f, args, (low, high), kind, variable, points, closely)
     marks = moving(function, f, args, branches(f, args, parts, way, closely), points)
-    found = None if marks else plan(function, f, args, (low, high), kind, variable, parts, value)
+    constants = frozenset() if closely else constants_of(f, args)
+    found = None
+    if not marks:
+        found = plan(function, f, args, (low, high), kind, variable, parts, value, closely, constants)
     if found is None and not marks and not closely:  # its derivative may jump where it bends
         marks = moving(function, f, args, branches(f, args, parts, way, True), points)
     if marks and kind is not None:
@@ -231,5 +234,7 @@ def height(f: Any, args: Any, x: Any) -> Any:
 
 def depends(f: Any, args: Any, low: Any, high: Any) -> bool:
     """Whether f(x) depends on the inputs at this level, though they are not seen in it: at some x, or perhaps."""
+    if is_active(numbers_in(f, args)):
+        return True
     x, _ = way_of(min(low, high), max(low, high)).points(np.array([0.03, 0.26, 0.437, 0.71, 0.96]))
-    return is_active([f(float(x[k]), *args) for k in range(len(x))]) or is_active(numbers_in(f, args))
+    return is_active([f(float(x[k]), *args) for k in range(len(x))])

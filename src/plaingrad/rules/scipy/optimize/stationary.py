@@ -74,6 +74,11 @@ def near(x: Any, bound: Any, sign: float) -> Any:
     return np.isfinite(bound) & (sign * (x - bound) <= ON_BOUND * scale_of(x, bound))
 
 
+def is_free(problem: Problem) -> bool:
+    """Whether nothing bounds x."""
+    return problem.low is None and problem.high is None and not problem.constraints
+
+
 def slope_of(problem: Problem, x: Any) -> Any:
     """df/dx."""
     return derivatives.gradient(problem.f, x) if problem.slope is None else problem.slope(x)
@@ -173,6 +178,8 @@ def without(active: Active, drop: int) -> Active:
 
 def settled(problem: Problem, x: Any) -> tuple[Active, Any]:
     """A guess at the active set and its multipliers: those that pull the wrong way are no longer active."""
+    if is_free(problem):
+        return active_set(problem, x), np.zeros(0)
     gradient = slope_of(problem, x)
     active = active_set(problem, x)
     fixed = fixed_in(problem, x)
@@ -265,6 +272,8 @@ def change(matrix: Any, before: Any) -> Any:
 
 def mended(function: Any, problem: Problem, active: Active, z: Any) -> Active | None:
     """A better guess at the active set, or None: this one is right, and every active constraint is needed."""
+    if is_free(problem):
+        return None
     x, m = z[: active.below.size], z[active.below.size :]
     gradient = slope_of(problem, x)
     size = 1e-7 * np.max(np.abs(gradient), initial=0.0)
