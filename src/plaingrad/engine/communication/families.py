@@ -204,6 +204,7 @@ class Spawned:
             imported("plaingrad.rules.processes.users_rules").check_known(self.ruled)
         except PlaingradError as refusal:
             keeper.tell(refusal)
+            keeper.keep()  # what was told is on its way
             raise
         return run_kept(level, keeper, process.run)
 
