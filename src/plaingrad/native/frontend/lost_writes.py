@@ -54,10 +54,8 @@ class Deadness:
         self.memory = Classes()  # of variables that may share memory
         self.reads: list[tuple[Any, int, str]] = []  # (block, place in it, variable)
         self.places: dict[int, tuple[Any, int]] = {}  # id of a write -> (block, place in it)
-        cfg = compute_cfg_from_blocks(blocks)
-        self.after = {
-            label: _reached(cfg, label) for label in blocks
-        }  # block -> blocks that may run after it
+        self.graph = compute_cfg_from_blocks(blocks)
+        self.known_after: dict[Any, set[Any]] = {}  # what `after` has found
         self.calls = {  # variable that is called -> what it is called
             s.target.name: s.value.attr
             for s in _assignments(blocks)
@@ -113,6 +111,12 @@ class Deadness:
             return [value.lhs.name]
         return [v.name for v in value.list_vars()]
 
+    def after(self, label: Any) -> set[Any]:
+        """The blocks that may run after a block, which only blocks with writes are asked for."""
+        if label not in self.known_after:
+            self.known_after[label] = _reached(self.graph, label)
+        return self.known_after[label]
+
     def is_dead(self, write: Any) -> bool:
         """Whether nothing reads what a write has written."""
         label, place = self.places[id(write)]
@@ -120,7 +124,7 @@ class Deadness:
         if any(self.memory.of(name) == memory for name in self.given):
             return False
         return not any(
-            self.memory.of(name) == memory and (block in self.after[label] or (block == label and at > place))
+            self.memory.of(name) == memory and (block in self.after(label) or (block == label and at > place))
             for block, at, name in self.reads
         )
 
