@@ -322,7 +322,7 @@ def test_lazy_arrays_that_are_stored_into_arrays():
         lazy = da.from_array(a, chunks=(1, 2)) * x
         out, wide, one = np.ones((2, 3)), np.full((4, 5), x), np.zeros(())
         lazy.store(out, scheduler="sync")
-        da.store([lazy, lazy.T], [wide, wide], regions=[(slice(1, 3), slice(0, 3)), (slice(1, 4), slice(3, 5))])
+        da.store([lazy, lazy.T], [wide, wide], regions=[(slice(1, 3), slice(0, 3)), (slice(1, 4), slice(3, 5))], scheduler="threads")
         lazy.sum().store(one, scheduler="sync")
         return (out * wide[1:3, 1:4]).sum() + wide.sum() * one
 

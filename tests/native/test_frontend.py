@@ -523,8 +523,8 @@ def of_a_try(v):
 
 def of_an_iterator(v):
     s = 0.0
-    for a in np.nditer(v):
-        s += a.item()
+    for a, b in np.nditer((v, v)):
+        s += a.item() * b.item()
     return s
 
 

@@ -165,7 +165,7 @@ def profile(f: Callable[..., Any], *args: Any, argnums: Argnums | None = None, *
 
     found = measured(f, lambda: deep_copy((args, kwargs)), active)
     found.advice = advice(args, active, found)
-    if not found.rows:
+    if not found.rows or is_compiled(f) and not any(row.cost.entries for row in found.rows):
         found.rows, found.advice = whole(f, found), [COMPILED if is_compiled(f) else WITHOUT_LINES]
     return found
 
