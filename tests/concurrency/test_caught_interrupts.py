@@ -2,6 +2,7 @@
 
 import math
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -162,3 +163,21 @@ def test_what_comes_afterwards_has_its_derivative(operator, part):
 
     without_collection(everywhere)
     assert caught or len(inside) < 200  # where the core leaves so few instructions, none may be met
+
+
+def test_a_thread_does_not_wait_for_a_level_that_is_at_work_nowhere():
+    """What an interrupted clean-up has left behind is nobody's: the next derivative, of any thread, takes the argument."""
+    from plaingrad.engine.reverse.reverse import ReverseLevel
+    from plaingrad.engine.reverse import exclusive
+    from plaingrad.rewrite import PLAIN
+
+    x = [1.0, 2.0]
+    exclusive._patched[id(x)] = [ReverseLevel(PLAIN)]
+    found = []
+    thread = threading.Thread(target=lambda: found.append(grad(lambda x: x[0] * x[1])(x)), daemon=True)
+    thread.start()
+    thread.join(20)
+    try:
+        assert found == [[2.0, 1.0]]
+    finally:
+        exclusive._patched.pop(id(x), None)

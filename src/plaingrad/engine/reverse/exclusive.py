@@ -64,7 +64,12 @@ def _take(level: Any, containers: dict[int, Any], around: set[Any]) -> bool:
     for i in containers:
         for holder in set(_patched.get(i, ())) - around:
             inputs, thread = at_work.get(holder, (None, 0))
-            if thread != get_ident() or inputs is None:
+            if inputs is None and not hasattr(
+                holder, "base"
+            ):  # no segment, and at work nowhere: left behind likewise
+                _give_back(holder, containers)
+                continue
+            if thread != get_ident():
                 continue
             if is_going_on(holder, inputs):  # a rule of its asks for a derivative one level out
                 around.add(holder)
@@ -101,8 +106,7 @@ def release(level: Any, containers: dict[int, Any]) -> None:
 def _give_back(level: Any, containers: dict[int, Any]) -> None:
     for i in containers:
         levels = _patched.get(i, [])
-        if level in levels:
-            levels.remove(level)
+        levels[:] = [other for other in levels if other is not level]
         if not levels:
             _patched.pop(i, None)
 
