@@ -20,7 +20,7 @@ from plaingrad.engine.memory.memory import is_borrowed, lender_of, overwrites_un
 from plaingrad.engine.refusals.refuse import missing_rule, where
 from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.users_code.class_attributes import lookup
-from plaingrad.engine.values import array_classes, array_items, records, texts
+from plaingrad.engine.values import array_classes, array_items, lookups, records, texts
 from plaingrad.engine.values.borrowed import describe, refuse_write
 from plaingrad.errors import AliasError
 from plaingrad.rewrite import PLAIN
@@ -50,8 +50,10 @@ class Access(Identities):
     def _getitem(self, o: Any, k: Any) -> Any:
         t = type(o)
         self.calls.meet_all(k)
-        if t is list or t is tuple or t is dict:
+        if t is list or t is tuple:
             return o[k]
+        if t is dict:
+            return lookups.check_found(self, o, k, o[k])
         if t is np.ndarray:
             return self.read_array(o, k)
         if kind_of(t) == ARRAY and lookup(t, "__getitem__") is array_items.GETITEM:
@@ -67,6 +69,8 @@ class Access(Identities):
             self.write_array(v, o, k)
             return
         if t is list or t is dict:
+            if t is dict and self.texts:
+                lookups.keep(self, o, k)
             o[k] = v
         elif kind_of(t) == ARRAY and lookup(t, "__setitem__") is array_items.SETITEM:
             array_items.write(self, v, o, k)

@@ -27,7 +27,7 @@ from plaingrad.engine.refusals.refuse import missing_rule
 from plaingrad.engine.users_code import earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
 from plaingrad.engine.users_code.class_attributes import lookup
-from plaingrad.engine.values import text_into_c, texts, truncated
+from plaingrad.engine.values import lookups, text_into_c, texts, truncated
 
 if TYPE_CHECKING:
     from plaingrad.engine.calls.calls import Calls
@@ -210,6 +210,8 @@ def guarded(calls: Calls, f: Any) -> Any:
         result = f(*ready, **kwargs) if kwargs else f(*ready)
         if level.texts:
             text_into_c.check_result(level, f, reads, args, result)
+        if digests:
+            lookups.digested(level, args, result)
         return result
 
     made = truncated.spans(level, f, opaque) if truncated.is_span(f) else opaque

@@ -29,12 +29,12 @@ from plaingrad.engine.calls.c_code import guarded, iterating, meeting_class
 from plaingrad.engine.calls.memo import Memos
 from plaingrad.engine.calls.object_access import ObjectAccess
 from plaingrad.engine.calls.own_code import is_immortal, is_own
-from plaingrad.engine.calls.search import is_in_reach
 from plaingrad.engine.compiled import core, is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
 from plaingrad.engine.users_code import adopt, codes, compilers
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
 from plaingrad.engine.values import array_classes, own_numbers, subclasses
+from plaingrad.engine.values.search import is_in_reach
 from plaingrad.rewrite import PLAIN, rewrite_function
 from plaingrad.rulebook import Rule
 

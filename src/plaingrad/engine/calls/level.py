@@ -60,7 +60,7 @@ class Level(RuleApplication, Operators, Access):
         self.arrays = []
         self.borrowed = Borrowed(self)
         self.captured = {}
-        self.texts = texts.texts_for(parent)
+        self.texts = self.first_texts()
         self.twins = []
         self.fresh = {}
         self.heirs = []
@@ -94,11 +94,16 @@ class Level(RuleApplication, Operators, Access):
         if core is not None:
             self._look_compiled()
 
+    def first_texts(self) -> texts.Texts:
+        """What is remembered of numbers that leave as text."""
+        return texts.texts_for(self.parent)
+
     def _look_compiled(self) -> None:
         """Let the compiled hooks look first; what needs work comes to those that are set."""
         calls = self.calls
         slow = {
             "recorder": self.recorder,
+            "texts": self.texts,
             "callables": calls.callables,
             "bound": calls.bound,
             "prep": calls.prep,

@@ -33,7 +33,7 @@ from plaingrad.engine.users_code.class_attributes import (
     is_python_attribute,
     lookup,
 )
-from plaingrad.engine.values import array_classes, layouts, own_numbers, texts
+from plaingrad.engine.values import array_classes, layouts, lookups, own_numbers, texts
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import fields
 
@@ -71,6 +71,8 @@ class ObjectAccess(Meeting):
                 return self.applier(rule, method)(o, k)
         if type(method) is FunctionType and compilers.owns(t) and self.finds_active(k):
             return self.prep(method)(o, k)
+        if method is dict.__getitem__:
+            return lookups.check_found(self.level, o, k, o[k])
         return o[k]
 
     def setitem(self, v: Any, o: Any, k: Any) -> None:
@@ -95,6 +97,8 @@ class ObjectAccess(Meeting):
                 return
         elif type(method) is FunctionType and compilers.owns(t):
             return self.prep(method)(o, k, v)
+        if self.level.texts and method is dict.__setitem__:
+            lookups.keep(self.level, o, k)
         o[k] = v
 
     def _make_attr(self) -> Callable[[Any, str], Any]:

@@ -35,10 +35,11 @@ from plaingrad.engine.calls.text_functions import (
     printing,
     reader,
 )
+from plaingrad.engine.compiled import core
 from plaingrad.engine.memory.kinds import ARRAY, NUMBER, kind_of
 from plaingrad.engine.users_code import adopt, earlier_frames
 from plaingrad.engine.users_code.adopt import LruCached
-from plaingrad.engine.values import texts
+from plaingrad.engine.values import lookups, texts
 from plaingrad.rewrite.hooks import BINARY, COMPARE, IN_PLACE, UNARY
 from plaingrad.rules.python.text import DIGIT_METHODS, FORMATTING_METHODS, READ_OR_CONVERT, TEXT_OF_ANYTHING
 
@@ -192,6 +193,7 @@ _SPECIAL: dict[Any, Callable[[Any], Any]] = {
     operator.contains: lambda level: lambda container, x: level.contains(x, container),
     operator.setitem: lambda level: lambda o, k, v: level.setitem(v, o, k),
     next: _next,
+    hash: lookups.hashing,
     pow: _power,
     tuple.__new__: _tuple_made,
     print: printing,
@@ -230,6 +232,9 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return level.calls.memos.info if name == "cache_info" else level.calls.memos.forget
     if t is str and name in ("format", "format_map", "__mod__"):
         return formatter(descriptor)(level)
+    if name in lookups.METHODS and issubclass(t, dict):
+        asked = lookups.method_of(level, name, descriptor)
+        return asked if core is None or name != "get" else core.EntryGetter(asked, level.texts).get
     if name == "astype" and kind_of(t) == ARRAY:
         return astype_of(level, descriptor)
     if t.__module__ == validation.MODULE:

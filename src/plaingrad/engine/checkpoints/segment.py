@@ -20,6 +20,7 @@ from plaingrad.engine.refusals.answered import settled
 from plaingrad.engine.refusals.refuse import refuse
 from plaingrad.engine.reverse.reverse import ReverseLevel
 from plaingrad.engine.users_code import adopt
+from plaingrad.engine.values import texts
 from plaingrad.errors import CheckpointError
 from plaingrad.rewrite import CURRENT, PLAIN, in_force
 
@@ -117,8 +118,11 @@ class Segment(ReverseLevel):
             parent = parent.parent
         super().__init__(parent if not self.around else self.around[0][0])
         self.captured = Captured(base)
-        self.texts = base.texts
         self.twins = base.twins
+
+    def first_texts(self) -> texts.Texts:
+        """Those of the level that it is a part of."""
+        return self.base.texts
 
     index: Imports
 

@@ -13,7 +13,7 @@ from typing import Any
 from plaingrad.rewrite.evaluation import make_with
 from plaingrad.rewrite.hooks import EXPRESSIONS, HOOKED
 
-VERSION = 22  # of what the two sides expect of each other
+VERSION = 23  # of what the two sides expect of each other
 
 
 def _load() -> tuple[Any, str]:

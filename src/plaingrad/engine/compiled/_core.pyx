@@ -93,6 +93,7 @@ cdef extern from "Python.h":
     PyObject* PyMethod_GET_FUNCTION(object)
     PyObject* PyMethod_GET_SELF(object)
     PyObject* PyDict_GetItemWithError(object, object) except? NULL
+    Py_ssize_t PyDict_Size(object) except -1
     int PySet_Contains(object, object) except -1
     int PyDict_Contains(object, object) except -1
     bint PyList_CheckExact(object)
@@ -165,7 +166,7 @@ def set_steps(module):
     steps = module
 
 
-VERSION = 22  # what the Python side expects; see `engine.compiled`
+VERSION = 23  # what the Python side expects; see `engine.compiled`
 
 
 include "columns.pxi"

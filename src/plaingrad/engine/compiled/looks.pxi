@@ -151,6 +151,7 @@ cdef class Looks:
     cdef dict methods, stores, bound
     cdef object settled, cacheable
     cdef set callables
+    cdef object texts  # where the digits of numbers are, hashes of which keys may be
     cdef Arithmetic recorder  # of a level that has one; else None
     cdef object slow_set_attr, slow_prep, slow_function, slow_attr, slow_method, slow_getitem, slow_setitem, slow_iterable, slow_contains, slow_meet, slow_meet_all
     cdef tuple slow_comparisons
@@ -160,7 +161,7 @@ cdef class Looks:
         self.functions, self.prepared, self.methods, self.stores = functions, prepared, methods, stores
         self.slow_set_attr = slow["set_attr"]
         self.callables, self.bound = slow["callables"], slow["bound"]
-        self.recorder = slow["recorder"]
+        self.recorder, self.texts = slow["recorder"], slow["texts"]
         self.settled, self.cacheable = settled, cacheable
         self.code_is_watched = code_is_watched
         self.slow_prep, self.slow_function = slow["prep"], slow["function"]
@@ -286,7 +287,11 @@ cdef class Looks:
             return <object> entry if entry != NULL else PyObject_GetItem(o, k)  # which raises
         if not is_met_whole(k):
             return self.slow_getitem(o, k)
-        if PyList_CheckExact(o) or PyTuple_CheckExact(o) or PyDict_CheckExact(o):
+        if PyList_CheckExact(o) or PyTuple_CheckExact(o):
+            return PyObject_GetItem(o, k)
+        if PyDict_Check(o) and may_depend(k, self.texts):
+            return self.slow_getitem(o, k)
+        if PyDict_CheckExact(o):
             return PyObject_GetItem(o, k)
         if self.recorder is not None and type(o) is NDARRAY:
             z = self.recorder._read(o, k)
@@ -310,6 +315,9 @@ cdef class Looks:
     cpdef object setitem(self, v, o, k):
         """o[k] = v."""
         if not is_met_whole(k):
+            self.slow_setitem(v, o, k)
+            return
+        if PyDict_Check(o) and PyDict_Size(self.texts):
             self.slow_setitem(v, o, k)
             return
         if PyList_CheckExact(o) or PyDict_CheckExact(o):
@@ -369,6 +377,41 @@ cdef class Looks:
 
 
 cdef int NO_LISTS = 0, MET_LISTS = 1, ANY_LISTS = 2
+
+
+cdef bint may_depend(object k, object texts) except -1:
+    """Whether a key of a dictionary may depend on the inputs, as far as its class tells; see `values.lookups`."""
+    if PyUnicode_CheckExact(k) or PyLong_CheckExact(k):
+        return PyDict_Size(texts) != 0
+    if k is None or PyBool_Check(k):
+        return False
+    if PyTuple_CheckExact(k):
+        for part in <tuple> k:
+            if may_depend(part, texts):
+                return True
+        return False
+    return type_of(k).tp_hash != hash_of_classes  # by its identity
+
+
+cdef class EntryGetter:
+    """`dict.get` at a level."""
+
+    cdef object general
+    cdef object texts
+
+    def __init__(self, general, texts):
+        self.general, self.texts = general, texts
+
+    def get(self, *args):
+        """dict.get(table, key), or dict.get(table, key, default)."""
+        cdef PyObject* found
+        if len(args) > 1 and PyDict_CheckExact(args[0]) and is_met_whole(args[1]) and not may_depend(args[1], self.texts):
+            found = PyDict_GetItemWithError(args[0], args[1])
+            if found != NULL:
+                return <object> found
+            if len(args) < 4:
+                return args[2] if len(args) == 3 else None
+        return self.general(*args)
 
 
 cdef class PlainCall:

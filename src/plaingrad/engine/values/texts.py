@@ -60,9 +60,11 @@ class Texts(dict[str, float]):
         truncated: whole numbers that were made of such numbers.
         overflowed: not all are here.
         raw: numbers that left as bytes.
+        marks: hashes and checksums of such numbers, and what makes them.
+        kept: (table, key) of entries that have a mark as key -> the table.
     """
 
-    __slots__ = ("digits", "files", "overflowed", "pending", "raw", "short", "truncated")
+    __slots__ = ("digits", "files", "kept", "marks", "overflowed", "pending", "raw", "short", "truncated")
 
     def __init__(self) -> None:
         self.digits: dict[str, float] = {}
@@ -72,12 +74,23 @@ class Texts(dict[str, float]):
         self.truncated: set[int] = set()
         self.overflowed = False
         self.raw = RawBytes()
+        self.marks: set[Any] = set()
+        self.kept: dict[tuple[int, Any], Any] = {}
 
     def clear(self) -> None:
         """Forget everything, when a level is used again."""
         if self:
             super().clear()
-        for held in (self.digits, self.short, self.pending, self.files, self.truncated, self.raw):
+        for held in (
+            self.digits,
+            self.short,
+            self.pending,
+            self.files,
+            self.truncated,
+            self.raw,
+            self.marks,
+            self.kept,
+        ):
             if held:
                 held.clear()
         self.overflowed = False
@@ -96,6 +109,11 @@ class Texts(dict[str, float]):
     def remember_bytes(self, a: Any) -> None:
         """The numbers of an array are about to leave as bytes."""
         self.raw.remember(a)
+        self[NOTE] = math.nan  # something is remembered
+
+    def remember_mark(self, mark: Any) -> None:
+        """A hash or checksum was made of a number."""
+        self.marks.add(mark)
         self[NOTE] = math.nan  # something is remembered
 
     def _remember(self, value: float) -> None:
