@@ -263,10 +263,11 @@ def test_errors_are_those_of_the_plain_call(slope):
             ask(x)
         except (KeyError, TypeError) as error:
             return x * len(error.args)
-        return x
+        return 5.0 * x
 
     for ask in (
         lambda x: {}[x], lambda x: {}.get([x]), lambda x: {}.get(), lambda x: {}.pop(x), lambda x: {}.pop(),
-        lambda x: {}.setdefault([x]), lambda x: {1: 2}[[x]], lambda x: dict.get({}), lambda x: {}.get(1, 2, 3),
+        lambda x: {}.setdefault([x]), lambda x: {1: 2}[[x]], lambda x: dict.get({}), lambda x: {1: 2}.get(1, 2, 3),
+        lambda x: {1: 2}.get(1, default=3), lambda x: {1: 2}.pop(1, 2, 3),
     ):  # fmt: skip
         assert slope(functools.partial(f, ask=ask))(3.0) == 1.0

@@ -234,7 +234,10 @@ def special_method(t: type, name: str, descriptor: Any, level: Level) -> Any:
         return formatter(descriptor)(level)
     if name in lookups.METHODS and issubclass(t, dict):
         asked = lookups.method_of(level, name, descriptor)
-        return asked if core is None or name != "get" else core.EntryGetter(asked, level.texts).get
+        if core is None:
+            return asked
+        made = core.EntryMethod(descriptor, asked, level.texts)
+        return made.get if descriptor is dict.get else made.call
     if name == "astype" and kind_of(t) == ARRAY:
         return astype_of(level, descriptor)
     if t.__module__ == validation.MODULE:

@@ -29,6 +29,7 @@ import itertools
 import math
 import operator
 from datetime import date, datetime, timedelta
+from enum import Enum as EnumMember
 from functools import partial
 from types import FunctionType, GeneratorType
 
@@ -94,6 +95,7 @@ cdef extern from "Python.h":
     PyObject* PyMethod_GET_SELF(object)
     PyObject* PyDict_GetItemWithError(object, object) except? NULL
     Py_ssize_t PyDict_Size(object) except -1
+    bint PyType_IsSubtype(PyTypeObject*, PyTypeObject*)
     int PySet_Contains(object, object) except -1
     int PyDict_Contains(object, object) except -1
     bint PyList_CheckExact(object)

@@ -1,6 +1,8 @@
 # -- looks at types, in any mode ----------------------------------------------------------------------------------------
 
 cdef void* hash_of_classes = PyType_Type.tp_hash
+cdef void* hash_of_tuples = type_of(()).tp_hash
+cdef PyTypeObject* type_of_members = <PyTypeObject*> <PyObject*> EnumMember
 cdef object TYPE = type
 
 
@@ -385,32 +387,39 @@ cdef bint may_depend(object k, object texts) except -1:
         return PyDict_Size(texts) != 0
     if k is None or PyBool_Check(k):
         return False
-    if PyTuple_CheckExact(k):
+    if PyTuple_Check(k) and type_of(k).tp_hash == hash_of_tuples:
         for part in <tuple> k:
             if may_depend(part, texts):
                 return True
         return False
-    return type_of(k).tp_hash != hash_of_classes  # by its identity
+    if type_of(k).tp_hash == hash_of_classes or PyType_IsSubtype(type_of(k), type_of_members):  # by its identity
+        return False
+    return type(k) is not date and type(k) is not datetime
 
 
-cdef class EntryGetter:
-    """`dict.get` at a level."""
+cdef class EntryMethod:
+    """A method of dictionaries that answers with an entry, at a level."""
 
-    cdef object general
+    cdef object method, general
     cdef object texts
 
-    def __init__(self, general, texts):
-        self.general, self.texts = general, texts
+    def __init__(self, method, general, texts):
+        self.method, self.general, self.texts = method, general, texts
+
+    def call(self, *args):
+        """method(table, key, ...)."""
+        if len(args) > 1 and is_met_whole(args[1]) and not may_depend(args[1], self.texts):
+            return self.method(*args)
+        return self.general(*args)
 
     def get(self, *args):
         """dict.get(table, key), or dict.get(table, key, default)."""
         cdef PyObject* found
-        if len(args) > 1 and PyDict_CheckExact(args[0]) and is_met_whole(args[1]) and not may_depend(args[1], self.texts):
+        if 1 < len(args) < 4 and PyDict_CheckExact(args[0]) and is_met_whole(args[1]) and not may_depend(args[1], self.texts):
             found = PyDict_GetItemWithError(args[0], args[1])
             if found != NULL:
                 return <object> found
-            if len(args) < 4:
-                return args[2] if len(args) == 3 else None
+            return args[2] if len(args) == 3 else None
         return self.general(*args)
 
 

@@ -8,6 +8,7 @@ their bytes, hashes and checksums, which are remembered with the texts of the le
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def is_plain_key(level: Level, k: Any) -> bool:
         return False
     if is_among(t, FLAT):
         return not level.texts
-    return kind_of(t) != NUMBER and t.__hash__ is object.__hash__
+    return isinstance(k, enum.Enum) or (kind_of(t) != NUMBER and t.__hash__ is object.__hash__)
 
 
 def depends(level: Level, k: Any) -> bool:
@@ -176,6 +177,8 @@ def hashing(level: Level) -> Callable[..., Any]:
     plain = hash if rule is None else level.calls.applier(rule, hash)
 
     def hash_(x: Any, /) -> int:
+        if type(x) is str and not level.texts:
+            return hash(x)
         made: int = plain(x)
         if (level.texts or not is_plain_key(level, x)) and is_made_of_inputs(level, x):
             remember(level, made)
