@@ -12,6 +12,7 @@ import pytest
 
 import plaingrad
 from plaingrad import NoTangent, Thunk, ZeroTangent, rulebook
+from plaingrad.errors import VerificationError
 from plaingrad.testing import check_grads, check_rule
 
 X = np.array([0.5, -1.5, 2.0])
@@ -657,3 +658,44 @@ def test_check_grads_passes_what_is_right_and_names_the_entry_that_is_not(entere
     entered(weighted, lambda x, w: (x * w, lambda z_bar: (z_bar * w, 1.5 * z_bar * x)))
     with pytest.raises(AssertionError, match="argument 1: the pullback gives"):
         check_grads(lambda x, w: weighted(x, w), (2.0, 3.0))
+
+
+# -- what a wrong gradient comes from -----------------------------------------------------------------------------------
+
+
+@plaingrad.nondifferentiable
+def squared_without_derivative(x):
+    return x * x
+
+
+def cut_by_a_function(w, v):
+    z = w["a"] * 3.0
+    if z > 1.0:
+        z = z * 1.0
+    return squared_without_derivative(z) + w["b"] * v
+
+
+def test_check_grads_names_the_line_that_cuts():
+    args = ({"a": 0.5, "b": 2.0}, 3.0)
+    with pytest.raises(AssertionError) as caught:
+        check_grads(cut_by_a_function, args)
+    lines = str(caught.value).splitlines()
+    assert lines[1].startswith("  argument 0['a']: the pullback gives 0, differences")
+    assert "squared_without_derivative(z)" in lines[2] and "comparison" in lines[3]
+    assert len(lines) == 4
+    with pytest.raises(VerificationError, match=r"squared_without_derivative\(z\)"):
+        plaingrad.grad(cut_by_a_function, verify=True)(*args)
+    with pytest.raises(AssertionError, match="stop_gradient ends it"):
+        check_grads(lambda x: plaingrad.stop_gradient(x) * x, (0.5,))
+
+
+def test_check_grads_says_that_a_function_does_not_repeat_itself():
+    drawn = iter(range(1000))
+    with pytest.raises(AssertionError, match="the same when it is called twice"):
+        check_grads(lambda x: x * next(drawn), (0.5,))
+
+
+def test_check_grads_says_that_a_result_is_of_single_precision():
+    with pytest.raises(AssertionError, match="single precision"):
+        check_grads(lambda x: np.float32(x) ** 3, (0.3,))
+    check_grads(lambda x: np.float32(x) ** 3, (0.3,), rtol=1e-2)

@@ -440,3 +440,35 @@ def test_looking_at_a_value_does_not_enter_the_code_of_its_class():
     found = explain(lambda x: np.sum(np.sqrt(x.view(Converted) - 1.0)), np.array([2.0, 1.0]))
     event = next(event for event in found.events if event.what == "cotangent")
     assert (event.bad.word, event.bad.index, event.incoming, event.slope) == ("inf", (1,), 1.0, math.inf)
+
+
+def test_in_compiled_functions_what_raises_in_python_is_infinite_or_nan():
+    numba = pytest.importorskip("numba")
+
+    @numba.njit
+    def f(a):
+        s = 0.0
+        for i in range(a.size):
+            s += math.log(a[i])
+        return s
+
+    a = np.arange(3.0)
+    for mode in ("reverse", "forward"):
+        assert explain(f, a, mode=mode).value == f(a) == -np.inf
+    check(explain(f, a), "value", f.py_func, "math.log(a[i])", "-inf", "math.log")
+    check(explain(lambda a: f(a) * 2.0, a), "cotangent", f.py_func, "math.log(a[i])", "inf", "math.log")
+    with pytest.raises(plaingrad.NotFiniteError, match="-inf in `math.log`"):
+        plaingrad.grad(f, debug=True)(a)
+    power = numba.njit(lambda x: x**-2.0)
+    assert explain(power, 0.0).value == power(0.0) == np.inf
+    with pytest.raises(ZeroDivisionError):
+        explain(numba.njit(lambda x: 1.0 / x), 0.0)
+    with pytest.raises(ValueError):
+        explain(lambda x: math.log(x), 0.0)
+
+
+def test_only_the_arguments_that_are_asked_for_are_explained():
+    assert not explain(lambda x, n: x * n, 2.0, 0).without_influence[1:]
+    assert [one.path for one in explain(lambda x, n: x * n, 2.0, 0).inputs] == ["x"]
+    assert [one.path for one in explain(lambda x, y: x * 2.0, 2.0, 3.0, argnums=0).inputs] == ["x"]
+    assert [one.path for one in explain(lambda x, n: x * n, 2.0, 3, argnums=(0, 1)).inputs] == ["x", "n"]

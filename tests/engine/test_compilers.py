@@ -8,6 +8,7 @@ import pytest
 
 import plaingrad
 from plaingrad import grad, jvp
+from plaingrad.testing import check_grads
 
 numba = pytest.importorskip("numba")
 from numba.experimental import jitclass  # noqa: E402
@@ -99,14 +100,6 @@ def in_an_attribute_of_a_jitclass(x):
     return box.square()
 
 
-def in_a_generalized_ufunc(x):
-    return total(np.array([x, x])) * 1.0
-
-
-def in_a_stencil(x):
-    return neighbours(np.array([1.0, x, 1.0, x])).sum()
-
-
 def in_a_reduction(x):
     return wave.outer(np.array([x]), np.array([1.0])).sum()
 
@@ -124,7 +117,7 @@ def CFUNC(x):
     "f",
     [
         in_a_typed_list, in_a_typed_list_made_at_once, in_a_typed_dict, in_a_jitclass, in_an_attribute_of_a_jitclass,
-        in_a_generalized_ufunc, in_a_stencil, in_a_reduction, in_a_c_function,
+        in_a_reduction, in_a_c_function,
     ],
     ids=lambda f: f.__name__,
 )
@@ -194,3 +187,92 @@ def test_objects_of_any_depth_are_looked_through():
     with pytest.raises(plaingrad.MissingRuleError):
         grad(lambda x: x * len(deep(x, 60)))(2.0)
     assert grad(lambda x: x * len(deep(1.0, 60)))(2.0) == len(deep(1.0, 60))
+
+
+# -- kernels ------------------------------------------------------------------------------------------------------------
+
+
+@numba.guvectorize(["void(float64[:,:], float64[:], float64, float64[:], float64[:])"], "(n,m),(m),()->(n),()")
+def product(a, x, s, y, largest):
+    largest[0] = 0.0
+    for i in range(a.shape[0]):
+        y[i] = 0.0
+        for j in range(a.shape[1]):
+            y[i] += s * a[i, j] * x[j]
+        if y[i] > largest[0]:
+            largest[0] = y[i]
+
+
+@numba.stencil
+def cross(a, b):
+    return math.sin(a[0, 1]) * b[-1, 0] + a[0, 0]
+
+
+@numba.stencil(neighborhood=((-2, 1),), standard_indexing=("w",), cval=3.0)
+def windows(a, w):
+    s = 0.0
+    for k in range(-2, 2):
+        s += a[k] * w[k + 2]
+    return s
+
+
+ROW = np.linspace(0.3, 1.7, 7)
+GRID = np.sin(np.arange(12.0)).reshape(3, 4)
+
+
+@pytest.mark.parametrize("f, args", [
+    (lambda a: total(a), (ROW,)),
+    (lambda a: total(a[::-1, ::2]), (GRID,)),
+    (lambda a: total(a), (np.zeros((0, 4)),)),
+    (lambda a, x, s: product(a, x, s), (np.ones((2, 3, 4)) * GRID, GRID[0], 2.0)),
+    (lambda a, x, s: product(a, x, s), (GRID, GRID[:2], np.array([1.0, 2.0]))),
+    (product, (GRID, GRID[0], 2.0)),
+], ids=lambda x: "")
+def test_generalized_ufuncs_are_differentiated_place_by_place(f, args):
+    check_grads(f, args)
+    if args[0].size:
+        check_grads(lambda *args: grad(lambda *args: sum(np.sum(y) for y in as_tuple(f(*args))))(*args), args)
+
+
+def as_tuple(x):
+    return x if isinstance(x, tuple) else (x,)
+
+
+def test_a_generalized_ufunc_in_forward_mode():
+    y, y_dot = jvp(lambda a: total(a * a), (GRID,), (np.ones_like(GRID),))
+    np.testing.assert_array_equal(y, total(GRID * GRID))
+    np.testing.assert_allclose(y_dot, 2.0 * GRID.sum(1))
+
+
+@pytest.mark.parametrize("level", ["native", "plain"])
+def test_stencils_called_from_python(level, monkeypatch):
+    if level == "plain":
+        from plaingrad.native.border import rule
+
+        monkeypatch.setattr(rule, "takes", lambda *args: False)
+    def in_numpy(a, b):
+        return np.sum((np.sin(a[1:, 1:]) * b[:-1, :-1] + a[1:, :-1]) ** 2)
+
+    for here, there in zip(grad(lambda a, b: (cross(a, b) ** 2).sum(), (0, 1))(GRID, GRID + 2.0),
+                           grad(in_numpy, (0, 1))(GRID, GRID + 2.0)):
+        np.testing.assert_allclose(here, there, rtol=1e-13, atol=1e-15)
+    y, slope = plaingrad.value_and_grad(lambda a: windows(a[::-1], np.array([1.0, 2.0, 0.5, -1.0])).sum())(ROW)
+    assert y == windows(ROW[::-1], np.array([1.0, 2.0, 0.5, -1.0])).sum()
+    np.testing.assert_allclose(slope[::-1], [1.0, 3.0, 3.5, 2.5, 1.5, -0.5, -1.0])
+    assert not grad(lambda a: neighbours(a).sum())(np.ones(2)).any()  # nothing but border
+
+
+def test_what_a_kernel_does_is_explained():
+    @numba.stencil
+    def slope(a):
+        return math.sqrt(a[1] - a[-1])
+
+    @numba.njit
+    def f(a):
+        return slope(a).sum()
+
+    found = plaingrad.explain(f, np.array([1.0, 1.0, 1.0]))
+    assert found.first.place.expression == "math.sqrt(a[1] - a[-1])"
+    assert found.first.slope == np.inf
+    found = plaingrad.explain(lambda a: total(np.sqrt(a)), np.zeros(2))
+    assert found.first.step.name == "numpy.sqrt"

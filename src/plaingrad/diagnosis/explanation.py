@@ -221,11 +221,7 @@ def explain(
         raise ArgumentError(
             "explain is called inside of a derivative.\n  To go on: explain the function itself."
         )
-    active = active_positions(args)
-    if not active:
-        raise ArgumentError(
-            "explain needs an argument that holds a real or complex number, to differentiate."
-        )
+    active = chosen_positions(args, argnums)
     name = shown_name(f)
     notes = []
     if getattr(f, "py_func", None) is not None:
@@ -242,7 +238,7 @@ def chosen_positions(args: tuple[Any, ...], argnums: Argnums | None) -> tuple[in
     active = active_positions(args)
     if not active:
         raise ArgumentError(
-            "there is no argument that holds a real or complex number.\n  See docs: errors#argument"
+            "there is no argument that holds a real or complex number, to differentiate.\n  See docs: errors#argument"
         )
     return tuple([n for n in active if not isinstance(args[n], int)]) or active
 

@@ -158,6 +158,17 @@ def inputs_of(
     return found
 
 
+def cuts_behind(tape: Any, index: int, cuts: list[tuple[Step, str]]) -> list[Cut]:
+    """The lines at which chains from an input end, whether or not others reach the result; branches come last."""
+    one = Input("")
+    behind, _ = closure(tape, index)
+    met = [
+        (step, why) for step, why in cuts if not is_a_question(step) and not behind.isdisjoint(step.consumed)
+    ]
+    add(one, sorted(met, key=lambda cut: cut[1] == WORDS["comparison"]))
+    return one.cuts
+
+
 def back_of(node: Any, back: Back) -> Any:
     """The gradient of a leaf."""
     return back.leaves.get(node.index)

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+
+from plaingrad.diagnosis.compiled_code import RAISED, compiled_form, is_compiled
 from plaingrad.diagnosis.finite import bad_in, is_array
 from plaingrad.diagnosis.places import Place, Site, place_of, site
 from plaingrad.engine.forward.forward import ForwardLevel
@@ -136,6 +139,8 @@ class Observed:
         """Wrap the hooks."""
         self.watcher = watcher
         self.running: Step | None = None
+        self.compiled = 0  # how many functions that Numba compiled are being run as Python
+        self.unseen = self.prep
         for name in (*BINARY, *IN_PLACE, *UNARY):
             setattr(self, name, self._hook(name, "operator"))
         for name in COMPARE:
@@ -160,7 +165,7 @@ class Observed:
         def prep(f: Any) -> Any:
             if type(f) is functools.partial and is_programs(inner(f.func)):
                 return inner(f)
-            return self._called(f, inner(f))
+            return self._as_source(inner(f)) if is_compiled(f) else self._called(f, inner(f))
 
         return prep
 
@@ -171,6 +176,19 @@ class Observed:
             return self._called(attribute(o, name, found), found, bound)
 
         return method
+
+    def _as_source(self, instead: Any) -> Any:
+        """`instead`, the Python source of a compiled function."""
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            self.compiled += 1
+            try:
+                with np.errstate(all="ignore"):  # compiled code does not warn
+                    return instead(*args, **kwargs)
+            finally:
+                self.compiled -= 1
+
+        return run
 
     def _called(self, f: Any, instead: Any, bound: tuple[Any, ...] = ()) -> Any:
         """`instead`, looked at when it is called, unless it is Python code of the program."""
@@ -191,7 +209,7 @@ class Observed:
         made.had_bad = any(bad_in(x) is not None for x in made.operands)
         self.running = made
         try:
-            result = inner(*operands, **kwargs)
+            result = self._result(inner, made, operands, kwargs)
         finally:
             self.running = before
         made.result = operands[1] if kind == "write" and len(operands) > 1 else result
@@ -199,6 +217,17 @@ class Observed:
         if self.watcher is not None:
             self.watcher(self, made)
         return result
+
+    def _result(self, inner: Any, made: Step, operands: Any, kwargs: Any) -> Any:
+        """inner(*operands, **kwargs); in code that Numba compiles inf and nan where Python raises."""
+        try:
+            return inner(*operands, **kwargs)
+        except RAISED:
+            form = compiled_form(made.f, made.name, made.kind, operands) if self.compiled else None
+            if form is None:
+                raise
+        with np.errstate(all="ignore"):
+            return self.unseen(form)(*operands)
 
     def indices(self, values: Iterable[Any], depth: int = 0) -> tuple[Any, ...]:
         """What the table says of the numbers and arrays among `values`, and in lists of them."""
@@ -334,7 +363,7 @@ def is_programs(f: Any) -> bool:
 class ObservedReverse(Observed, ReverseLevel):
     """A reverse-mode derivative whose steps are looked at."""
 
-    __slots__ = ("running", "watcher")
+    __slots__ = ("compiled", "running", "unseen", "watcher")
 
     takes_native_rules = False  # of a compiled function the Python source is run, so that it has lines
 
@@ -358,7 +387,7 @@ class ObservedReverse(Observed, ReverseLevel):
 class ObservedForward(Observed, ForwardLevel):
     """A forward-mode derivative whose steps are looked at."""
 
-    __slots__ = ("running", "watcher")
+    __slots__ = ("compiled", "running", "unseen", "watcher")
 
     takes_native_rules = False
 

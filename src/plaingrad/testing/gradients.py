@@ -66,19 +66,28 @@ def check_grads(
     if len(places) > ENTRIES:
         chosen = random.choice(len(places), ENTRIES, replace=False)
         places = [places[k] for k in sorted(chosen.tolist())]
-    wrong = [line for place in places if (line := disagreement(f, args, place, y_bar, steps, rtol, atol))]
+    wrong = {
+        place.path: (place.of, line)
+        for place in places
+        if (line := disagreement(f, args, place, y_bar, steps, rtol, atol))
+    }
     if wrong:
         name = getattr(f, "__qualname__", repr(f))
-        raise AssertionError(
-            f"the gradient of {name} disagrees with finite differences:\n"
-            + "\n".join([*wrong, *causes(f, args)])
-        )
+        lines = [
+            f"the gradient of {name} disagrees with finite differences:",
+            *[line for _, line in wrong.values()],
+        ]
+        raise AssertionError("\n".join([*lines, *causes(f, args, y, {of for of, _ in wrong.values()})]))
 
 
-def causes(f: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
+def causes(f: Callable[..., Any], args: tuple[Any, ...], y: Any, wrong: set[str]) -> list[str]:
     """Lines that say which operation a wrong gradient comes from, as far as that can be seen."""
     positions = active_positions(args)
-    found = [f"  {text}" for text in suspects(f, args, positions)]
+    found = [f"  {text}" for text in suspects(f, args, positions, wrong)]
+    if any(np.asarray(leaf.x).dtype in (np.float32, np.complex64) for leaf in leaves_of(y, "")):
+        found.append(
+            "  The result is in single precision, whose differences are right to some 1e-3: rtol=1e-2."
+        )
     event = explain(f, *deep_copy(args)).first
     if event is not None:
         found.append(f"  {event.place}: {event.sentence()}")
@@ -91,7 +100,7 @@ class Place:
 
     path: str
     x: Any  # the entry
-    leaf: int  # which number or array of all arguments it is in
+    of: str  # the path of the number or array that it is in
     ways: list[Any]  # the direction, as `differences` takes it
     expected: float  # the derivative along it, by the pullback
 
@@ -106,7 +115,9 @@ def places_in(args: tuple[Any, ...], bars: Sequence[Any]) -> list[Place]:
             continue
         for at, way in directions_in(leaf.x):
             path, ways = unit_direction(leaves, k, at, way)
-            found.append(Place(path, leaf.x if at is None else leaf.x[at], k, ways, leaf_inner(bar, ways[k])))
+            found.append(
+                Place(path, leaf.x if at is None else leaf.x[at], leaf.path, ways, leaf_inner(bar, ways[k]))
+            )
     return found
 
 

@@ -64,13 +64,15 @@ def check(f: Callable[..., Any], whole: Any, args: tuple[Any, ...], bars: dict[i
         return
     lines = [f"the gradient of {getattr(whole, '__qualname__', repr(whole))} is not what differences say"]
     lines.append(f"  Along a random direction the gradient gives {ours:.10g}, differences {theirs:.10g}.")
+    wrong = []
     for k, leaf in enumerate(names):
         if ways[k] is not None:
             alone = [way if j == k else None for j, way in enumerate(ways)]
             ours, theirs = compared(f, args, alone, found)
             if ours is not None:
+                wrong.append(leaf.path)
                 lines.append(f"  {leaf.path}: the gradient gives {ours:.10g}, differences {theirs:.10g}.")
-    lines += [f"  {text}" for text in suspects(f, args, tuple(bars))]
+    lines += [f"  {text}" for text in suspects(f, args, tuple(bars), wrong)]
     raise VerificationError("\n".join([*lines, "  See docs: errors#verification"]))
 
 

@@ -31,7 +31,7 @@ from plaingrad.engine.calls.object_access import ObjectAccess
 from plaingrad.engine.calls.own_code import is_immortal, is_own
 from plaingrad.engine.compiled import core, is_ours
 from plaingrad.engine.memory.kinds import ARRAY, MAPPING, NOTHING, NUMBER, SEQUENCE, is_heap, kind_of
-from plaingrad.engine.users_code import adopt, codes, compilers
+from plaingrad.engine.users_code import adopt, codes, compilers, kernels
 from plaingrad.engine.users_code.class_attributes import c_descriptor, lookup, makers
 from plaingrad.engine.values import array_classes, own_numbers, subclasses
 from plaingrad.engine.values.search import is_in_reach
@@ -293,7 +293,9 @@ class Calls(ObjectAccess):
             return f  # the interpreter says so better
         if t.__module__.startswith("numba.") and type(getattr(f, "py_func", None)) is FunctionType:
             return compiled_by_numba(self, f)
-        return compilers.elementwise(self.level, f) if compilers.owns(t) else guarded(self, f)
+        if not compilers.owns(t):
+            return guarded(self, f)
+        return kernels.by_places(self.level, f) or compilers.elementwise(self.level, f)
 
     def _decide_class(self, cls: type) -> Any:
         """A class is called natively if its constructors are Python code or only move references."""

@@ -26,8 +26,9 @@ from plaingrad.native.border.call import (
 from plaingrad.native.border.conversion import bound, signature_of
 from plaingrad.native.border.directions import cotangents, shadows_of
 from plaingrad.native.border.linear import applied, is_nothing
-from plaingrad.native.frontend.current import as_now
+from plaingrad.native.frontend.current import as_now, dispatcher_of
 from plaingrad.native.frontend.meaning import is_known_to_differ, refuse_source
+from plaingrad.native.lowering.stencil_kernels import captured
 from plaingrad.rulebook import Rule
 from plaingrad.tangents import NoTangent, ZeroTangent
 
@@ -71,6 +72,13 @@ def rule_of(dispatcher: Any) -> Rule:
     return Rule(
         dispatcher, "full", native_rrule, native_frule, source=f"native:{dispatcher.py_func.__qualname__}"
     )
+
+
+@functools.lru_cache(256)
+def of_stencil(f: Any, count: int) -> Any:
+    """A dispatcher of `count` arguments that calls the stencil `f`."""
+    given = ", ".join([f"x{n}" for n in range(count)])
+    return dispatcher_of(captured(f"def form({given}):\n    return kernel({given})\n", {"kernel": f}))
 
 
 def bars_of(
