@@ -293,9 +293,7 @@ class Calls(ObjectAccess):
             return f  # the interpreter says so better
         if t.__module__.startswith("numba.") and type(getattr(f, "py_func", None)) is FunctionType:
             return compiled_by_numba(self, f)
-        if not compilers.owns(t):
-            return guarded(self, f)
-        return kernels.by_places(self.level, f) or compilers.elementwise(self.level, f)
+        return kernels.over_elements(self.level, f) if compilers.owns(t) else guarded(self, f)
 
     def _decide_class(self, cls: type) -> Any:
         """A class is called natively if its constructors are Python code or only move references."""

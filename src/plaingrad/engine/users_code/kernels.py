@@ -16,7 +16,7 @@ import numpy as np
 from plaingrad.critical import imported
 from plaingrad.engine.memory.kinds import ARRAY, kind_of
 from plaingrad.engine.refusals.refuse import missing_rule
-from plaingrad.engine.users_code.compilers import called_natively, plainly
+from plaingrad.engine.users_code.compilers import called_natively, elementwise, plainly
 from plaingrad.errors import NativeError
 from plaingrad.rewrite import PLAIN
 
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from plaingrad.engine.calls.level import Level
 
 
-def by_places(level: Level, f: Any) -> Any:
-    """What to call instead of a kernel `f` of Numba's; None where it is neither a stencil nor a generalized ufunc."""
+def over_elements(level: Level, f: Any) -> Any:
+    """What to call instead of `f`, which Numba made of a function of an element, of a place or of parts of arrays."""
     name = type(f).__name__
-    return (
-        stencil(level, f) if name == "StencilFunc" else whole_kernel(level, f) if name == "GUFunc" else None
-    )
+    make = {"StencilFunc": stencil, "GUFunc": whole_kernel}.get(name, elementwise)
+    return make(level, f)
 
 
 def stencil(level: Level, f: Any) -> Any:
