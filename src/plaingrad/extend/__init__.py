@@ -28,7 +28,11 @@ def _has_effects(*args: Any) -> bool:
     return _imported("plaingrad.rewrite.effects").has_effects(*args)  # type: ignore[no-any-return]
 
 
-_derivatives.OPERATORS.update(rrule=rrule, watched=_watched, has_effects=_has_effects)
+def _imports(*args: Any) -> bool:
+    return _imported("plaingrad.rewrite.effects").imports(*args)  # type: ignore[no-any-return]
+
+
+_derivatives.OPERATORS.update(rrule=rrule, watched=_watched, has_effects=_has_effects, imports=_imports)
 
 __all__ = [
     "build_frule",

@@ -41,10 +41,17 @@ def has_effects(code: CodeType) -> bool:
     return any(has_effects(const) for const in code.co_consts if isinstance(const, CodeType))
 
 
+def imports(code: CodeType) -> bool:
+    """Whether `code`, or a function made inside, imports something."""
+    if any(name.startswith("IMPORT_") for name, _ in Listing(code).instructions):
+        return True
+    return any(imports(const) for const in code.co_consts if isinstance(const, CodeType))
+
+
 def names_of_cells(code: CodeType) -> list[str]:
     """The names of the slots that instructions count: locals, cells that are no locals, free variables."""
     cells = [name for name in code.co_cellvars if name not in code.co_varnames]
     return [*code.co_varnames, *cells, *code.co_freevars]
 
 
-__all__ = ["MUTATORS", "has_effects"]
+__all__ = ["MUTATORS", "has_effects", "imports"]

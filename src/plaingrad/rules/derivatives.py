@@ -55,6 +55,11 @@ def has_effects(code: Any) -> bool:
     return bool(OPERATORS["has_effects"](code))
 
 
+def imports(code: Any) -> bool:
+    """Whether code imports something: see `plaingrad.rewrite.effects`."""
+    return bool(OPERATORS["imports"](code))
+
+
 def where() -> str:
     """The user's line that is being executed, as errors say it."""
     return str(OPERATORS["where"]())
@@ -67,6 +72,7 @@ __all__ = [
     "gradient",
     "has_effects",
     "hessian",
+    "imports",
     "jacobian",
     "pulled",
     "value_along",

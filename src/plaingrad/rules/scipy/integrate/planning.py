@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from inspect import getclosurevars
 from itertools import count
-from types import FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from plaingrad import origin
+from plaingrad.class_keys import is_among
 from plaingrad.errors import PlaingradError
 from plaingrad.rules import derivatives
 from plaingrad.rules.scipy.contents import contents_of
@@ -25,6 +25,9 @@ NESTED_CONVERGED = 1e-8
 MOST_PANELS = 400
 SAME = 1e-10  # relative difference of what is computed at once and one by one
 LIBRARIES = ("numpy", "scipy", "numba", "plaingrad.engine", "plaingrad.api", "plaingrad.rules.scipy.implicit")
+PLAIN = frozenset(
+    (type(None), float, np.float64, int, bool, str, np.ndarray, np.ufunc, BuiltinFunctionType, type(np.sum))
+) - {FunctionType}  # hold no functions of the program
 MOST_NODES = 2 * MOST_PANELS * NODES.size  # for derivatives
 
 #: Nodes and two weights of each, by a key. As arguments they would be taken for what might vary, one by one.
@@ -80,13 +83,14 @@ class Panel(NamedTuple):
 
 @plainly
 def meshed(
-    f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any, nested: bool = False
+    f: Any, args: Any, ends: Any, kind: Any, variable: Any, points: Any, nested: bool = False, known: Any = None
 ) -> list[Panel]:
-    """Panels on which the sum is good, in order."""
+    """Panels on which the sum is good, in order; known: nodes and values of some."""
     way = way_between(*ends, kind)
     marks = np.unique(np.concatenate([[0.0, 1.0], breaks_of(points, way)])).tolist()
     goal = NESTED_GOAL if nested else GOAL
-    return sorted(refined(f, args, marks, way, weight_of(kind, variable, *ends), goal), key=lambda p: p.low)
+    weight = weight_of(kind, variable, *ends)
+    return sorted(refined(f, args, marks, way, weight, goal, known or {}), key=lambda p: p.low)
 
 
 @plainly
@@ -102,7 +106,7 @@ def plan(
     nested: bool = False,
     constants: Any = frozenset(),
 ) -> Any:
-    """(nodes t, weights, whether f takes all nodes at once) of a sum that is as good as SciPy's value.
+    """(nodes t, weights, whether f takes all nodes at once, the cotangents of the sum) as good as SciPy's value.
 
     Its derivative has converged, too; None: it does not. constants: what f and args hold whose derivative is not asked for.
     """
@@ -121,10 +125,10 @@ def plan(
         if x.size > MOST_NODES:  # halving all panels does not help at a singular place
             break
         goal = NESTED_CONVERGED if nested else CONVERGED
-        at_once, converged = has_converged(f, args, x, full, coarse, heights, goal, constants)
+        at_once, converged, bars = has_converged(f, args, x, full, coarse, heights, goal, constants)
         if converged:
             t, full, _ = unit(panels)
-            return t[keep], full[keep], at_once
+            return t[keep], full[keep], at_once, bars
         panels = halved(panels, np.array([p.error for p in parts]) if attempt == 0 else None)
         heights = None
     return None
@@ -141,13 +145,13 @@ def halved(panels: Any, errors: Any) -> Any:
 
 
 def refined(
-    f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight: Any, goal: float
+    f: Any, args: tuple[Any, ...], marks: list[float], way: Way, weight: Any, goal: float, known: Any
 ) -> list[Panel]:
     """Panels halved where the sum is worst."""
 
     def of(low: float, high: float) -> Panel:
         x, full, coarse, _ = placed(np.array([[low, high]]), way, weight)
-        z = heights_of(f, args, x)
+        x, z = known[low, high] if (low, high) in known else (x, heights_of(f, args, x))
         return Panel(low, high, float(full @ z), error_of(z, full, coarse), x, z)
 
     parts = [of(low, high) for low, high in zip(marks[:-1], marks[1:], strict=True)]
@@ -190,21 +194,24 @@ def has_converged(
     heights: Any,
     goal: float,
     constants: Any,
-) -> tuple[bool, bool]:
-    """(whether f takes all nodes at once, whether both weights give the same derivatives in all that f and args hold)."""
+) -> tuple[bool, bool, Any]:
+    """Whether f takes all nodes at once, whether both weights give the same derivatives in all that f and args hold, and
+    these, as they came; None if they are not known."""
     found = bars_at_once(f, args, x, full, coarse, heights, constants)
     at_once = found is not None
     try:
-        total, fine, off = bars_one_by_one(f, args, x, full, coarse, constants) if found is None else found
+        total, bars, off = bars_one_by_one(f, args, x, full, coarse, constants) if found is None else found
     except PlaingradError:
         return (
             False,
             x.size >= 2 * NODES.size,
+            None,
         )  # what it holds cannot be told: a mesh that is finer than need be
+    fine = asked(bars, constants)
     size = np.max(np.abs(fine), initial=0.0)
     if fine.size and size == 0.0:
-        return at_once, x.size >= (16 if total == 0.0 else 2) * NODES.size  # nothing says where to look
-    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= goal * size))
+        return at_once, x.size >= (16 if total == 0.0 else 2) * NODES.size, bars  # nothing says where to look
+    return at_once, fine.shape == off.shape and bool(np.all(np.abs(off) <= goal * size)), bars
 
 
 def bars_one_by_one(
@@ -215,7 +222,7 @@ def bars_one_by_one(
     TABLES[key] = x.tolist(), full.tolist(), coarse.tolist()
     try:
         (total, _), pullback = derivatives.pulled(sums, f, args, key)
-        return total, asked(pullback((1.0, 0.0)), constants), asked(pullback((1.0, -1.0)), constants)
+        return total, pullback((1.0, 0.0)), asked(pullback((1.0, -1.0)), constants)
     finally:
         del TABLES[key]
 
@@ -234,7 +241,7 @@ def bars_at_once(
     key = next(KEYS)
     TABLES[key] = x.copy(), x[some].tolist(), []
     try:
-        if remembers(f, set()):
+        if remembers(f, set()) or not takes_arrays(f, args, x):
             return None
         with np.errstate(all="ignore"):
             (z, *_), pullback = derivatives.pulled(all_at_once, f, args, key)
@@ -243,7 +250,8 @@ def bars_at_once(
             single = heights_of(f, args, x) if heights is None else heights
             if single.shape != z.shape or not np.all(np.abs(z - single) <= SAME * np.max(np.abs(single))):
                 return None
-            fine = asked(pullback((full, 0.0, 0.0)), constants)
+            bars = pullback((full, 0.0, 0.0))
+            fine = asked(bars, constants)
             apart, alone = np.zeros(x.size), (-full[some]).tolist()
             apart[some] = full[some]
             off = asked(pullback((full - coarse + apart, *alone)), constants)  # both differences in one pass
@@ -252,11 +260,17 @@ def bars_at_once(
                 difference = asked(pullback((apart, *alone)), constants)
                 if difference.shape != fine.shape or not np.all(np.abs(difference) <= SAME * size):
                     return None
-            return single @ full, fine, off
+            return single @ full, bars, off
     except Exception:  # whatever it raises, it does not take arrays
         return None
     finally:
         del TABLES[key]
+
+
+def takes_arrays(f: Any, args: tuple[Any, ...], x: Any) -> bool:
+    """Whether f of all nodes at once, without derivatives, is an array of as many numbers."""
+    z = f(x.copy(), *args)
+    return type(z) is np.ndarray and z.dtype == float and z.shape == x.shape
 
 
 def remembers(f: Any, seen: set[Any]) -> bool:
@@ -274,9 +288,11 @@ def remembers(f: Any, seen: set[Any]) -> bool:
     if not origin.is_of(f.__module__, ("plaingrad",)) and derivatives.has_effects(f.__code__):
         return True
     names = f.__code__.co_names
-    scope = [*getclosurevars(f).nonlocals.values(), *[f.__globals__.get(name) for name in names]]
+    cells = [contents_of(cell)["contents"] for cell in f.__closure__ or ()]
+    scope = [*cells, *[f.__globals__.get(name) for name in names]]
+    scope = [o for o in scope if not is_among(type(o), PLAIN)]
     called = [*scope, *[found for o in scope for name in names for found in attributes(o, name)]]
-    return any(remembers(g, seen) for g in called)
+    return any(remembers(g, seen) for g in called if not is_among(type(g), PLAIN))
 
 
 def attributes(o: Any, name: str) -> list[Any]:

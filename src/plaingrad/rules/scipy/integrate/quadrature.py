@@ -27,8 +27,10 @@ from plaingrad.rules.scipy.implicit import (
     without_rule,
 )
 from plaingrad.rules.scipy.integrate.jumps import branches, is_nested, moving, moving_jumps
+from plaingrad.rules.scipy.integrate.leaves import active_leaves, bars_of, linear_in, reads_of
 from plaingrad.rules.scipy.integrate.nodes import nodes, way_between, way_of, weight_of
 from plaingrad.rules.scipy.integrate.planning import constants_of, meshed, plan, sum_of
+from plaingrad.rules.scipy.integrate.reused import evaluated
 from plaingrad.rules.scipy.remembered import numbers_in
 
 RULES = Rules()
@@ -83,7 +85,7 @@ def quad(function: Any, call: Any, given: dict[str, Any]) -> Any:
     """Value and error; the error has no derivative. SciPy's Python takes complex functions apart."""
     if given.get("complex_func"):
         return in_parts(*call[0], **call[1])
-    outcome = called(function, call)
+    outcome, known = evaluated(function, call, given)
     f, args, a, b = given["func"], as_tuple(given["args"]), given["a"], given["b"]
     value = fresh(outcome[0])
     kind, variable = given["weight"], given["wvar"]
@@ -94,7 +96,7 @@ def quad(function: Any, call: Any, given: dict[str, Any]) -> Any:
     if kind is None and is_active(given["points"]):
         z = between_breaks(function, f, args, a, b, list(given["points"]))
     else:
-        z = integral(function, f, args, a, b, kind, variable, given["points"], value)
+        z = integral(function, f, args, a, b, kind, variable, given["points"], value, known=known)
     return outcome if z is None else (carrying(value, z), *outcome[1:])
 
 
@@ -139,6 +141,7 @@ def integral(
     points: Any,
     value: Any,
     depth: int = 0,
+    known: Any = None,
 ) -> Any:
     """The integral with its derivative, or None where nothing of it depends on the inputs."""
     low, high = fresh(float(a)), fresh(float(b))
@@ -166,7 +169,7 @@ def integral(
         z, weight = z + middle * rest, lambda x: 1 / (x - variable)
     else:
         weight = weight_of(kind, variable, low, high)
-        z, marks = over_nodes(function, f, args, (low, high), value, kind, variable, points)
+        z, marks = over_nodes(function, f, args, (low, high), value, kind, variable, points, known)
         if marks:
             return between_breaks(function, f, args, a, b, marks, depth)
     return z if moving_nodes else ends(f, args, a, b, low, high, weight, z)
@@ -189,16 +192,17 @@ def over_nodes(
     kind: Any = None,
     variable: Any = None,
     points: Any = None,
+    known: Any = None,
 ) -> tuple[Any, Any]:
     """(the sum over nodes that are planned outside of every level, None), or (None, places that move where f branches).
 
-    kind: of the weight, and variable, what it varies with.
+    kind: of the weight, and variable, what it varies with. known: values that SciPy has computed.
     """
     low, high = fresh(ends[0]), fresh(ends[1])
     way, closely = way_between(low, high, kind), is_nested()
-    parts = meshed(f, args, (low, high), kind, variable, points, closely)
+    parts = meshed(f, args, (low, high), kind, variable, points, closely, known)
     marks = moving(function, f, args, branches(f, args, parts, way, closely), points)
-    constants = frozenset() if closely else constants_of(f, args)
+    constants, reads = (frozenset(), None) if closely else (constants_of(f, args), reads_of(f, args))
     found = None
     if not marks:
         found = plan(function, f, args, (low, high), kind, variable, parts, value, closely, constants)
@@ -210,12 +214,22 @@ def over_nodes(
         return None, marks
     if found is None:
         refuse(function, "the integral of the derivative does not converge as that of the function does")
-    t, full, at_once = found
+    t, full, at_once, bars = found
+    pairs = None if closely or bars is None or is_active(ends) else paired(reads, bars)
+    if pairs is not None:
+        z = linear_in(pairs)
+        return (z if low < high else -z), None
     if is_active(ends):
         xs, full = nodes(t, full, *ends, kind, variable)
     else:
         xs, full = nodes_outside(at_once, t, full, *ends, kind, variable)
     return sum_of(f, args, xs, full, at_once), None
+
+
+def paired(reads: Any, bars: Any) -> Any:
+    """(cotangent, leaf) of all leaves that depend on the inputs; None if not all that f reads is known, and theirs."""
+    leaves = active_leaves(reads)
+    return bars_of(leaves, *bars[1:3]) if leaves else None
 
 
 def ends(f: Any, args: Any, a: Any, b: Any, low: Any, high: Any, weight: Any, z: Any) -> Any:
