@@ -248,6 +248,17 @@ def test_real_schur_forms(shift):
     moves(lambda a: squares(sl.schur(a, **sort)[:2]), a - shift * np.eye(5), tolerance=1e-5)
 
 
+def test_an_order_of_schur_forms_by_a_differentiated_threshold():
+    a = np.array([[0.0, 2.0, 2.0], [0.0, 1.0, 2.0], [1.0, 0.0, 1.0]])
+
+    def f(c, a):
+        t, _, count = sl.schur(a, output="complex", sort=lambda x: x.real > c)
+        return count * c * c + np.real(t[2, 2])
+
+    assert plaingrad.jvp(lambda c: f(c, a), (1.5,), (1.0,))[1] == plaingrad.grad(f)(1.5, a) == 3.0
+    moves(f, np.array(1.5), a, nested=False)
+
+
 def test_a_complex_schur_form_where_its_phases_do_not_matter():
     a, d = matrix(1, 4), matrix(2, 4)
 

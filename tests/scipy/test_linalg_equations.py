@@ -115,6 +115,14 @@ def test_riccati(c, name):
     moves(lambda *x: f(*x[:2], balanced(x[2]), balanced(x[3]), *x[4:], balanced=False), a, b, q, r, e, s, nested=not c)
 
 
+@pytest.mark.parametrize("name", ["solve_continuous_are", "solve_discrete_are"])
+def test_riccati_of_numbers_and_vectors(name):
+    f = getattr(sl, name)
+    a, b, q = matrix(1, 2, 2), matrix(2, 2, 1), positive(3, 2)
+    moves(lambda a, b, r: f(a, b, q, r), a, b, np.array(1.3))
+    moves(lambda a, b, r, e, s: f(a, b, 1.1, r, e, s), *(np.array(x) for x in (0.4, [0.7], [1.3], 1.2, [0.1])), nested=False)
+
+
 def test_what_does_not_solve_riccatis_equation_is_refused():
     """With `e` and balancing, SciPy 1.17 gives something else."""
     a, b, q, r = matrix(1, 3, 3), matrix(2, 3, 2), 4 * positive(3, 3), positive(4, 2)

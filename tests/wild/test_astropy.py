@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
+from plaingrad import grad
+
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     pytest.importorskip("astropy")
@@ -14,7 +16,7 @@ with warnings.catch_warnings():
     from astropy.cosmology import FlatLambdaCDM
     from astropy.modeling import models
     from astropy.stats import biweight_location, mad_std
-    from astropy.table import Table
+    from astropy.table import Column, MaskedColumn, Table
     from astropy.time import Time
 
 X = np.array([1.0, 2.0, 3.5])
@@ -85,3 +87,29 @@ def test_compiled_routines_are_refused_by_what_was_called(refuses):
 def test_distances_by_scipys_special_functions(agrees):
     cosmos = FlatLambdaCDM(H0=70, Om0=0.3)
     agrees(lambda z: cosmos.luminosity_distance(z).value, 0.5)
+
+
+def test_elements_of_columns_whose_items_are_read_by_c_code(agrees):
+    agrees(lambda v: Column(v)[0] * v[1], X)
+    agrees(lambda v: Column(v)[[2, 0]] @ v[:2], X)
+    agrees(lambda v: Column(v)[v > 1.5].sum() * v[2], X)
+    agrees(lambda v: sum(x * x for x in Column(v)), X)
+    agrees(lambda v: Column(np.outer(v, v))[1].sum(), X)
+    agrees(lambda v: MaskedColumn(v, mask=[False, True, False])[[1, 2]].sum() * v[0], X)
+    agrees(lambda v: sum(row["a"] * row["b"] for row in Table({"a": v, "b": v[::-1]})), X)
+    agrees(lambda v: Table({"a": v, "b": v[::-1]})[0].get("a") ** 2, X)
+
+
+def test_elements_of_columns_keep_class_and_attributes():
+    seen = []
+
+    def f(v):
+        part = Column(v, name="n", unit="m", meta={"k": 1})[[2, 0]]
+        masked = MaskedColumn(v, mask=[False, True, False])
+        seen.append((type(part), part.name, str(part.unit), part.meta, masked[1] is np.ma.masked))
+        seen[-1] += (masked[[1, 2]].mask.tolist(), type(masked[[1, 2]]))
+        return part[0] * v[1]
+
+    f(X)
+    np.testing.assert_array_equal(grad(f)(X), [0.0, 3.5, 2.0])
+    assert seen[0] == seen[1]

@@ -56,8 +56,12 @@ class Access(Identities):
             return lookups.check_found(self, o, k, o[k])
         if t is np.ndarray:
             return self.read_array(o, k)
-        if kind_of(t) == ARRAY and lookup(t, "__getitem__") is array_items.GETITEM:
-            return array_items.read(self, o, k)
+        if kind_of(t) == ARRAY:
+            method = lookup(t, "__getitem__")
+            if method is array_items.GETITEM:
+                return array_items.read(self, o, k)
+            if array_items.is_in_c(method):
+                return array_items.read_in_c(self, o, k)
         return self.calls.getitem(o, k)
 
     def _setitem(self, v: Any, o: Any, k: Any) -> None:

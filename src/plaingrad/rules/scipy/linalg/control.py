@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from plaingrad.rules.numpy.names import adjoint
 from plaingrad.rules.pushforwards import total, varies
 from plaingrad.rules.scipy.linalg.entering import entered, refusal, sl
-from plaingrad.tangents import Thunk
+from plaingrad.tangents import Thunk, unthunk
 
 
 @entered("solve_sylvester", dims=(2, 2, 2))
@@ -132,6 +133,28 @@ def riccati(z: Any, e: Any, gain: Any, balance: Any, solve_back: Any, left: Any,
     return z, riccati_pullback, riccati_pushforward
 
 
+def of_matrices(core: Any) -> Any:
+    """A core whose numbers and vectors are matrices of one row, as SciPy has them."""
+
+    def of_any(f: Any, *args: Any, **options: Any) -> Any:
+        shapes = [None if x is None else np.shape(x) for x in args[:6]]
+        matrices = [x if x is None else np.atleast_2d(x) for x in args[:6]]
+        z, pullback, pushforward = core(f, *matrices, *args[6:], **options)
+        if all(shape is None or len(shape) > 1 for shape in shapes):
+            return z, pullback, pushforward
+
+        def any_pullback(z_bar):
+            bars = zip(pullback(z_bar), shapes, strict=False)
+            return tuple([bar if shape is None else np.reshape(unthunk(bar), shape) for bar, shape in bars])
+
+        def any_pushforward(*dots):
+            return pushforward(*[np.atleast_2d(x_dot) if varies(x_dot) else x_dot for x_dot in dots])
+
+        return z, any_pullback, any_pushforward
+
+    return functools.update_wrapper(of_any, core)
+
+
 def without_warnings(f: Any, *args: Any) -> Any:
     """f(*args), of which the plain call knows nothing."""
     with warnings.catch_warnings():
@@ -140,6 +163,7 @@ def without_warnings(f: Any, *args: Any) -> Any:
 
 
 @entered("solve_continuous_are", dims=(2, 2, 2, 2, 2, 2))
+@of_matrices
 def solve_continuous_are(f, a, b, q, r, e=None, s=None, balanced=True):
     """A^H X E + E^H X A - (E^H X B + S) R^-1 (B^H X E + S^H) + Q = 0."""
     z = f(a, b, q, r, e, s, balanced)
@@ -161,6 +185,7 @@ def solve_continuous_are(f, a, b, q, r, e=None, s=None, balanced=True):
 
 
 @entered("solve_discrete_are", dims=(2, 2, 2, 2, 2, 2))
+@of_matrices
 def solve_discrete_are(f, a, b, q, r, e=None, s=None, balanced=True):
     """A^H X A - E^H X E - (A^H X B + S) (R + B^H X B)^-1 (B^H X A + S^H) + Q = 0."""
     z = f(a, b, q, r, e, s, balanced)

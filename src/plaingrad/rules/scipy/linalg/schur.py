@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from plaingrad.rules.numpy.names import adjoint
+from plaingrad.rules.pushforwards import varies
 from plaingrad.rules.scipy.linalg.entering import entered, refusal, sl
 from plaingrad.rules.scipy.linalg.matrices import diagonal, on_diagonal
 from plaingrad.rules.scipy.linalg.orthogonal import asked
-from plaingrad.tangents import NoTangent, is_zero
+from plaingrad.tangents import NoTangent, ZeroTangent, is_zero
 
 # -- Schur -------------------------------------------------------------------------------------------------------------
 
@@ -173,20 +174,22 @@ def schur(f, a, output="real", lwork=None, overwrite_a=False, sort=None, check_f
     t, z = found[:2]
     is_complex = np.iscomplexobj(t)
 
+    fixed = (NoTangent, NoTangent, NoTangent, ZeroTangent)  # the last is that of `sort`, whose order is constant
+
     def schur_pullback(bars):
         if np.size(a) == 0:
-            return (np.zeros(np.shape(a)),)
+            return np.zeros(np.shape(a)), *fixed
         t_bar, z_bar = bars[:2]
         if not is_complex:
-            return (z @ real_bar(t, z, t_bar, z_bar) @ adjoint(z),)
+            return z @ real_bar(t, z, t_bar, z_bar) @ adjoint(z), *fixed
         m_bar, x_bar = complex_bar(t, z, t_bar, z_bar)
         turned = np.imag(diagonal(x_bar))
         if np.any(np.abs(turned) > 1e4 * np.finfo(t.real.dtype).eps * np.max(np.abs(x_bar), initial=0.0)):
             raise refusal("schur", PHASES, "scipy.linalg.eigvals, or output='real'")
-        return (z @ m_bar @ adjoint(z),)
+        return z @ m_bar @ adjoint(z), *fixed
 
     def schur_pushforward(a_dot, *others):
-        if np.size(a) == 0:
+        if np.size(a) == 0 or not varies(a_dot):
             return tuple([np.zeros_like(part) for part in found[:2]]) + (NoTangent,) * (len(found) - 2)
         m = adjoint(z) @ a_dot @ z
         t_dot, x = complex_dot(t, m) if is_complex else real_dot(t, m)
