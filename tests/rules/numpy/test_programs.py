@@ -246,6 +246,30 @@ def test_numbers_of_every_kind_meet_arrays():
     agrees(f, rng.standard_normal(4))
 
 
+def test_flat_iterators_of_arrays_without_axes():
+    def f(x):
+        y, z = np.empty(()), np.empty((2, 0))
+        y.flat[0] = x[0]
+        y.flat[np.array([0])] *= x[1]
+        z.flat[:] = x[0]
+        iterator = y.flat
+        return y.flat[-1] * next(iterator) + y.flat[:].sum() + y.flat[()][0] ** 2 + sum(y.flat) + len(list(z.flat))
+
+    agrees(f, np.array([1.3, 0.7]))
+
+
+@pytest.mark.parametrize("k", [6, -7])
+def test_an_index_outside_of_a_flat_iterator_is_an_index_error(k):
+    def f(x):
+        for work in (lambda: x.flat[k], lambda: x.flat.__setitem__(k, x[0, 0])):
+            with pytest.raises(IndexError, match=f"index {k} is out of bounds for size 6"):
+                work()
+        return x.sum()
+
+    assert f(np.ones((2, 3))) == 6.0
+    np.testing.assert_array_equal(grad(f)(np.ones((2, 3))), np.ones((2, 3)))
+
+
 def test_flat_iterators_read_and_write():
     def f(x):
         y = x.copy()

@@ -355,28 +355,36 @@ for f in (umath.clip, *methods("clip")):
 
 def flat_subscript(base: Any, key: Any) -> Any:
     """The subscript of `base` that reads what `base.flat[key]` reads."""
-    if isinstance(key, (int, np.integer)):
-        return np.unravel_index(key % base.size if -base.size <= key < 0 else key, base.shape)
+    if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
+        if not -base.size <= key < base.size:
+            raise IndexError(f"index {key} is out of bounds for size {base.size}")
+        return np.unravel_index(key % base.size, base.shape)
     return np.unravel_index(np.arange(base.size)[key], base.shape)
 
 
 def plain_base(iterator: Any) -> Any:
-    """The array of a flat iterator as a plain one: the iterator passes by what a subclass does with an index."""
-    return reinterpreted(iterator.base, np.ndarray)
+    """The array of a flat iterator as a plain one: the iterator passes by what a subclass does with an index.
+
+    One without axes as a vector of one element.
+    """
+    base = reinterpreted(iterator.base, np.ndarray)
+    return base if base.ndim else base.reshape(1)
 
 
 @composed(np.flatiter.__getitem__)
 def flatiter_getitem(self, key):
     """The element, or a new 1-D array of the elements."""
-    z = plain_base(self)[flat_subscript(self.base, key)]
+    base = plain_base(self)
+    z = base[flat_subscript(base, key)]
     return np.ndarray.__array_wrap__(self.base, z) if isinstance(z, np.ndarray) else z
 
 
 @composed(np.flatiter.__setitem__, mutates=True)
 def flatiter_setitem(self, key, value):
     """Write the elements, with the values repeated as needed."""
-    places = flat_subscript(self.base, key)
-    plain_base(self)[places] = cycled(value, np.size(places[0])) if np.ndim(places[0]) else value
+    base = plain_base(self)
+    places = flat_subscript(base, key)
+    base[places] = cycled(value, np.size(places[0])) if np.ndim(places[0]) else value
 
 
 @composed(np.flatiter.__iter__)
@@ -399,7 +407,7 @@ no_tangent(advanced)
 @composed(np.flatiter.__next__)
 def flatiter_next(self):
     """The next element."""
-    return plain_base(self)[advanced(self)]
+    return plain_base(self)[advanced(self) or 0]  # without axes there are no coordinates
 
 
 @composed(np.flatiter.copy)
