@@ -56,7 +56,7 @@ def items(x, y):
 def whole(x, y):
     n, m = 3, 2
     k = (n * m + 1) % 4 - 2 * n // m
-    return x * n ** m + k * y - (n - 2) * x / m + x * True + (1 << n) * y - (7 & n) * x * x
+    return x * n**m + k * y - (n - 2) * x / m + x * True + (1 << n) * y - (7 & n) * x * x
 
 
 def powers(x, y):
@@ -71,7 +71,14 @@ def functions(x, y):
 
 def choices(x, y):
     p = Point(x, y)
-    if p.x * p.y < p.y + 10 and x * 2 <= 7 and not p.y * 3 == x and p.x - 1 != 0 and y * y > 0 and 5 >= x * x - y:
+    if (
+        p.x * p.y < p.y + 10
+        and x * 2 <= 7
+        and not p.y * 3 == x
+        and p.x - 1 != 0
+        and y * y > 0
+        and 5 >= x * x - y
+    ):
         return p.x * 3 - p.y
     return p.y * p.x
 
@@ -171,10 +178,31 @@ def of_two(x, y):
 
 def still_powers(x, y):
     n = -3
-    return (x * y) ** 2.4 + x ** (1 / 3) * (y + 1) ** -1.5 + (x + y) ** -2 * x**n - (x * 2.0) ** 0.0 + (-x) ** 3 * (-y) ** 2.0
+    return (
+        (x * y) ** 2.4
+        + x ** (1 / 3) * (y + 1) ** -1.5
+        + (x + y) ** -2 * x**n
+        - (x * 2.0) ** 0.0
+        + (-x) ** 3 * (-y) ** 2.0
+    )
 
 
-PROGRAMS = [methods, of_two, still_powers, attributes, items, whole, powers, functions, choices, numpys, complexes, closures, others, generators]
+PROGRAMS = [
+    methods,
+    of_two,
+    still_powers,
+    attributes,
+    items,
+    whole,
+    powers,
+    functions,
+    choices,
+    numpys,
+    complexes,
+    closures,
+    others,
+    generators,
+]
 POINTS = [(0.7, 1.3), (1.9, 0.6)]
 
 
@@ -213,7 +241,9 @@ def test_second_derivatives(f):
     assert np.dot(product, d) == pytest.approx(expected, rel=1e-6, abs=1e-6)
     twice = plaingrad.grad(lambda x, y: np.dot(plaingrad.grad(f, (0, 1))(x, y), d), (0, 1))(*at)
     assert twice == pytest.approx(product, rel=1e-8, abs=1e-8)
-    nested = plaingrad.jvp(lambda t: plaingrad.jvp(f, (at[0] + t * d[0], at[1] + t * d[1]), d)[1], (0.0,), (1.0,))[1]
+    nested = plaingrad.jvp(
+        lambda t: plaingrad.jvp(f, (at[0] + t * d[0], at[1] + t * d[1]), d)[1], (0.0,), (1.0,)
+    )[1]
     assert nested == pytest.approx(np.dot(product, d), rel=1e-8, abs=1e-8)
 
 
@@ -336,6 +366,53 @@ def test_nothing_is_held_and_nothing_is_released_twice():
             plaingrad.grad(lambda x: [x * 2, marker][0] * x)(1.0)
     gc.collect()
     assert Held.alive == 0 and sys.getrefcount(marker) == count
+
+
+def test_lookups_alone_hold_nothing_whether_they_succeed_or_fail():
+    class Node:
+        def __init__(self, **fields):
+            self.__dict__.update(fields)
+
+        def scaled(self, x):
+            return self.factor * x
+
+    leaf = Node(factor=2.0, parts=[[3.0, None], {"k": (4.0,)}])
+    root, name = Node(next=Node(leaf=leaf)), "k"
+
+    def f(x, k):
+        y = root.next.leaf.scaled(x) * x
+        try:
+            return root.next.leaf.parts[1][name][k] * y
+        except IndexError:
+            pass
+        try:
+            return root.next.leaf.missing.scaled(x)
+        except AttributeError:
+            return leaf.parts[0][0] * root.next.leaf.factor * y
+
+    watched = [root, root.next, leaf, leaf.parts, leaf.parts[1]]
+    before = [sys.getrefcount(x) for x in watched]
+    for _ in range(60):
+        assert plaingrad.grad(f)(1.5, 0) == 24.0
+        assert plaingrad.grad(f)(1.5, 1) == 36.0
+        assert plaingrad.jvp(lambda x: f(x, 1), (1.5,), (1.0,))[1] == 36.0
+    gc.collect()
+    assert [sys.getrefcount(x) for x in watched] == before
+
+
+def test_operators_of_whole_numbers_inside_expressions():
+    def f(x, n, m):
+        rows = [x * k for k in range(9)]
+        return (
+            rows[n // m] * 2.0 + rows[n % m] * x + rows[n & m] + rows[n >> 1] * (n ^ m) + rows[(n | m) // 3]
+        )
+
+    def g(n, m):
+        return plaingrad.grad(f)(0.5, n, m)
+
+    assert g(7, 4) == 1 * 2.0 + 2 * 3 * 0.5 + 4 + 3 * 3 + 2
+    with pytest.raises(ZeroDivisionError):
+        g(7, 0)
 
 
 def test_a_long_loop_over_attributes():

@@ -106,8 +106,17 @@ def test_hooks_are_asked_in_the_order_of_the_program():
         log = []
         with using(recording(log)):
             rewrite_function(lines, form)(Telling([], "o"), Telling([], "p"), 1, 2.5)
-        logs.append([(name, *map(told, operands)) for name, *operands in log])
+        logs.append([(name, *map(told, operands)) for name, *operands in prepared_late(log)])
     assert logs[0] == logs[1] and len(logs[0]) > 60
+
+
+def prepared_late(log):
+    """The log as if functions of modules were prepared where they are called, not where they are looked up."""
+    for name, *operands in log:
+        if name == "method" and operands[0] is math:
+            name = "attr"
+        if name != "prep" or operands[0] is not math.sqrt:
+            yield name, *operands
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -157,12 +158,13 @@ def gradient_operator(
     with_value = operator is value_and_grad
     if tier == "fastest":
         return in_fastest(operator, f, positions, argnums, has_aux)
+    is_first, is_plain = positions == (0,), tier != "native" and type(f) is FunctionType
 
     @derives(operator, f, argnums, has_aux, tier)
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        at = positions_in(positions, args)
+        at = positions if is_first and args else positions_in(positions, args)
         found = None
-        if chosen(tier, f) is not None:
+        if not is_plain and chosen(tier, f) is not None:
             found = native_gradients(f, args, at, kwargs, has_aux, tier)
         if found is None and getattr(f, "__plaingrad_mode__", None) == "forward":
             found = pushed_gradient(f, args, kwargs, at, has_aux)

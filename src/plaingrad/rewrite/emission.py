@@ -10,6 +10,7 @@ from functools import cache
 
 from plaingrad.rewrite.encoding import encoded
 from plaingrad.rewrite.expressions import CELL_ITSELF, LOCAL, METHOD_FOUND
+from plaingrad.rewrite.flow import producer
 from plaingrad.rewrite.fusion import JUMP_IF_FALSE, SUBSCRIPT
 from plaingrad.rewrite.hooks import FETCH
 from plaingrad.rewrite.listing import Layout, Listing
@@ -36,7 +37,7 @@ class Emission:
         self.keeps_level = bool(code.co_flags & OPTIMIZED)
         self.suspends = bool(code.co_flags & SUSPENDS)
         self.n_locals = len(code.co_varnames)
-        self.name_index, self.const_index, self.heads = {}, {}, {}
+        self.name_index, self.const_index, self.heads, self.found_lookups = {}, {}, {}, {}
         self.runs, self.pieces, self.labels, self.hidden = {}, {}, [], 0
 
     def emit(self, name, arg=0):
@@ -115,6 +116,37 @@ class Emission:
         self.hook(name, 1)
         if depth > 1:
             self.emit("SWAP", depth)
+
+    # Functions of modules
+
+    def is_prepared_early(self, i, above):
+        """Have the callable, which `above` items are above, prepared where it was looked up, as that of a method is.
+
+        So `np.dot(a, b)` takes one hook instead of two. True if that was so and is done; else nothing was.
+        """
+        at = producer(self.listing.instructions, self.entered, i, above)
+        if at is None or self.instructions[at][0] != "LOAD_ATTR":
+            return False
+        arg = self.instructions[at][1]
+        if self.version.method_bit and arg & 1:
+            return False
+        as_attribute, as_method = self.lookups(self.code.co_names[arg >> self.version.method_bit])
+        piece = self.layout.first[at]
+        if self.layout.pieces[piece] != as_attribute:  # it became part of an expression
+            return False
+        self.layout.pieces[piece] = as_method
+        return True
+
+    def lookups(self, name):
+        """What becomes of the lookup of an attribute, and of one to be called."""
+        if name not in self.found_lookups:
+            before, made = self.parts, []
+            for hook in ("attr", "method"):
+                self.parts = []
+                self.hook(hook, 1, name)
+                made.append(b"".join(self.parts))
+            self.parts, self.found_lookups[name] = before, made
+        return self.found_lookups[name]
 
     # Expressions
 

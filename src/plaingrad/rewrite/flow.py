@@ -4,7 +4,7 @@ The stack is a depth and the positions of the calls in preparation: below some c
 others come prepared from the `method` hook or from a comprehension rewritten together with its parent.
 """
 
-from plaingrad.rewrite.encoding import effect
+from plaingrad.rewrite.encoding import JUMPS, effect
 
 NULL, PREPARED = "null", "prepared"
 #: Items that a call takes off the stack besides its `arg` arguments.
@@ -85,3 +85,32 @@ def new_mark(instructions, i, before, after, version, is_inline):
         made = next(j for j in range(i, -1, -1) if instructions[j][0] == "MAKE_FUNCTION")
         return (after - 1, PREPARED) if is_inline(made - 1) else None
     return None
+
+
+#: What only pushes something, and may be the first instruction of an argument.
+PUSHING = frozenset(
+    "LOAD_FAST LOAD_FAST_BORROW LOAD_FAST_CHECK LOAD_FAST_LOAD_FAST LOAD_FAST_BORROW_LOAD_FAST_BORROW LOAD_CONST "
+    "LOAD_SMALL_INT LOAD_GLOBAL LOAD_DEREF LOAD_NAME PUSH_NULL".split()
+)
+NEITHER = JUMPS.keys() | {"SWAP", "SEND", "YIELD_VALUE", "RETURN_GENERATOR"}  # not looked across
+
+
+def producer(instructions, entered, i, above):
+    """The instruction that pushed what has `above` items above it right before i, and after which nothing took it.
+
+    None if that is not seen by going straight back, past instructions that leave the stack higher than that.
+    """
+    height, following = above, None  # of the stack before `following`, above the item
+    while height > 0:
+        if i in entered or i == 0:
+            return None
+        i -= 1
+        name, arg = instructions[i]
+        if name in NEITHER:
+            return None
+        if name != "PRECALL":
+            height -= effect(name, arg) if name not in CALLS else 1 - CALLS[name] - arg
+        following = name
+    if i in entered or i == 0 or (following is not None and following not in PUSHING) or height < 0:
+        return None
+    return i - 1

@@ -318,8 +318,9 @@ class Rewriting(Emission):
             end += 1
         name, n = self.instructions[end]
         form = self.forms[end]
-        if form is not PREPARED:
-            self.hook_at("prep", n + CALLS[name] - (form is NULL))
+        depth = n + CALLS[name] - (form is NULL)
+        if form is not PREPARED and not self.is_prepared_early(i, depth - 1):
+            self.hook_at("prep", depth)
         self.keep(i)
         for j in range(i + 1, end + 1):
             self.begin()

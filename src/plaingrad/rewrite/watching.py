@@ -68,6 +68,10 @@ class Watching(Rewriting):
         """Push a function that is called."""
         self.const(self.told[name])
 
+    def is_prepared_early(self, i: int, above: int) -> bool:
+        """Calls are asked about where they are."""
+        return False
+
     def load_method(self, i: int) -> None:
         """Load a method, of what is said to have it."""
         self.hook("method", 1, self.code.co_names[self.instructions[i][1] >> self.version.method_bit])

@@ -66,7 +66,7 @@ cdef class Arithmetic:
             texts = level.texts
             self.held = level.alive, level.arrays, level.captured, level.twins, level.fresh, level.heirs
             if self.outer is None:  # else they are those of the level around
-                self.held += texts, texts.files, texts.truncated, texts.raw
+                self.held += texts, texts.files, texts.truncated, texts.raw.patterns
         for part in self.held:
             if part:
                 return True
@@ -446,7 +446,11 @@ cdef class Arithmetic:
 
     cdef object _whole(self, object a, object b, int op, bint in_place):
         """a op b of whole numbers, or of numbers that do not matter; all else goes the general way."""
-        if (PyLong_CheckExact(a) and PyLong_CheckExact(b)) or (self._is_still(a) and self._is_still(b)):
+        if PyLong_CheckExact(a) and PyLong_CheckExact(b):
+            if op == FLOOR_DIVIDE:
+                return PyNumber_FloorDivide(a, b)
+            return PyNumber_Remainder(a, b) if op == REMAINDER else NATIVE[op](a, b)
+        if self._is_still(a) and self._is_still(b):
             return NATIVE[op](a, b)
         return self._generally(a, b, op, in_place)
 

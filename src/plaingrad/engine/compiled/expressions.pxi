@@ -37,6 +37,7 @@ cdef class Expression:
     cdef readonly int operands
     cdef Step codes[MOST_STEPS]
     cdef int count
+    cdef bint has_objects_only  # it loads, and looks up attributes, methods and items
     cdef list things
 
     def __init__(self, steps, operands):
@@ -46,9 +47,12 @@ cdef class Expression:
         self.steps, self.operands = steps, operands
         self.count = len(steps)
         self.things = []
+        self.has_objects_only = True
         for k, (verb, what) in enumerate(steps):
             s = &self.codes[k]
             s.verb = VERBS.index(verb)
+            if s.verb > ITEM or s.verb == LOAD_CELL:
+                self.has_objects_only = False
             if s.verb == LOAD_OPERAND:
                 s.what = what
             elif s.verb == OPERATOR:
@@ -104,6 +108,8 @@ cdef class Evaluator:
     cdef object _value(self, Expression e, PyObject** given):
         cdef Working w  # which is left as it is found in memory
         cdef int k
+        if e.has_objects_only:
+            return self._looked_up(e, given)
         w.top = FIRST
         w.values[0] = w.values[1] = NULL
         for k in range(e.operands):
@@ -114,6 +120,46 @@ cdef class Evaluator:
         finally:
             while w.top > FIRST:
                 self._pop(&w)
+
+    cdef object _looked_up(self, Expression e, PyObject** given):
+        """The value of an expression that has objects only: nothing needs to be known of what is on the way."""
+        cdef PyObject* values[MOST_VALUES]
+        cdef PyObject* x
+        cdef Step* s = e.codes
+        cdef Step* end = s + e.count
+        cdef int top = 0
+        try:
+            while s != end:
+                if s.verb == LOAD_OPERAND or s.verb == LOAD_CONST:
+                    x = given[s.what] if s.verb == LOAD_OPERAND else s.thing
+                    Py_INCREF(x)
+                    values[top] = x
+                    top += 1
+                    s += 1
+                    continue
+                if s.verb == LOAD_GLOBAL:
+                    made = global_of_frame(<object> s.thing)
+                    top += 1
+                elif s.verb == ITEM:
+                    made = self.looks.getitem(<object> values[top - 2], <object> values[top - 1])
+                    top -= 1
+                    Py_DECREF(values[top])
+                    x = values[top - 1]
+                    Py_DECREF(x)
+                else:
+                    if s.verb == ATTRIBUTE:
+                        made = self.looks.attr(<object> values[top - 1], <object> s.thing)
+                    else:
+                        made = self.looks.method(<object> values[top - 1], <object> s.thing)
+                    Py_DECREF(values[top - 1])
+                values[top - 1] = <PyObject*> made
+                Py_INCREF(values[top - 1])
+                s += 1
+            return <object> values[0]
+        finally:
+            while top > 0:
+                top -= 1
+                Py_DECREF(values[top])
 
     cdef inline void _look(self, Item* z, PyObject* x) noexcept:
         """Make `z` that of an object."""
@@ -313,6 +359,8 @@ cdef class Evaluator:
             if a.kind and self._power(w, a, b):
                 return 0
             made = self.arithmetic._power(self._object(a), self._object(b), False)
+        elif not a.kind and not b.kind and PyLong_CheckExact(<object> a.object) and PyLong_CheckExact(<object> b.object):
+            made = self.arithmetic._whole(<object> a.object, <object> b.object, op, s.in_place)
         else:
             made = getattr(self.arithmetic.level, (IN_PLACE if s.in_place else OPERATORS)[op])(self._object(a), self._object(b))
         self._put(w, 2, <PyObject*> made)

@@ -73,16 +73,25 @@ cdef bint is_free(object instead) except -1:
 
 cdef int forget_methods(dict methods) except -1:
     """As `forget`, of what was decided for C methods, by class and name."""
-    cdef list classes = list(methods), gone
+    cdef list classes, gone
     cdef dict known
-    for cls in classes:
+    cdef Py_ssize_t k
+    if not methods:
+        return 0
+    classes, gone = [], []  # made before the loops: making one may collect garbage, and that may change the tables
+    for cls, names in methods.items():
         if type(cls) is not TYPE or has_feature(<PyTypeObject*> <PyObject*> cls, Py_TPFLAGS_HEAPTYPE):
-            del methods[cls]
+            classes.append(cls)
             continue
-        known = methods[cls]
-        gone = [name for name, decision in known.items() if decision is not None and not is_free(decision)]
-        for name in gone:
-            del known[name]
+        known = names
+        for name, decision in known.items():
+            if decision is not None and not is_free(decision):
+                gone.append(known)
+                gone.append(name)
+    for cls in classes:
+        methods.pop(cls, None)
+    for k in range(0, len(gone), 2):
+        (<dict> gone[k]).pop(gone[k + 1], None)
     return 0
 
 
@@ -255,7 +264,7 @@ cdef class Looks:
         cdef PyObject* known = in_module(o, name)
         if known != NULL:
             return self.prep(<object> known)
-        if self._is_settled(o) and has_feature(type_of(o), Py_TPFLAGS_HEAPTYPE) and not isinstance(o, type):
+        if has_feature(type_of(o), Py_TPFLAGS_HEAPTYPE) and self._is_settled(o) and not PyType_Check(o):
             return self._method_of_class(o, name)
         if t is TYPE and not has_feature(<PyTypeObject*> <PyObject*> o, Py_TPFLAGS_HEAPTYPE):
             return self.prep(PyObject_GetAttr(o, name))  # `object.__setattr__`, `dict.fromkeys`
