@@ -123,3 +123,23 @@ def test_autograd_inside_is_differentiated_as_the_python_that_it_is():
     autograd = pytest.importorskip("autograd")
     f = autograd.grad(lambda y: y**3)
     assert math.isclose(grad(f)(1.5), 9.0) and math.isclose(grad(grad(f))(1.5), 6.0)
+
+
+def test_what_the_body_of_a_loop_of_jax_has_captured_is_not_taken_for_a_constant():
+    for f in (
+        lambda c: jax.lax.fori_loop(0, 3, lambda i, v: v + c, jnp.array(0.0)),
+        lambda c: jax.lax.fori_loop(0, 3, body_fun=lambda i, v: v + c, init_val=jnp.array(0.0)),
+    ):
+        for derivative in (grad(f), lambda c, f=f: jvp(f, (c,), (c,))):
+            with pytest.raises(MissingRuleError, match="captured"):
+                derivative(jnp.array(2.0))
+
+
+def test_functions_of_jax_that_take_numbers_out_of_arrays_are_refused_unless_they_return_whole_ones():
+    x = jnp.array([3.0, 1.0, 2.0])
+    for f in (lambda x: jnp.unique(x).sum(), lambda x: jnp.union1d(x, x).sum()):
+        with pytest.raises(MissingRuleError, match="takes numbers out"):
+            jvp(f, (x,), (x,))
+    weigh = lambda x: jnp.nonzero(x > 1.5)[0].sum() * x[0]
+    assert jvp(weigh, (x,), (x,))[1] == 6.0
+    assert jvp(lambda x: jnp.unique(x, size=3)[2], (x,), (x,))[1] == 3.0

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plaingrad.errors import MissingRuleError
 from plaingrad.systems.steps import Step, outputs
 
 
@@ -94,7 +95,7 @@ class Jax:
         pullback = step.saved if saved else None
         if pullback is None:
             pullback = _jax().vjp(self._of_leaves(step), *leaves, has_aux=True)[1]
-        shapes = _jax().eval_shape(lambda *xs: self._of_leaves(step)(*xs)[0], *leaves)
+        shapes = self._shapes(step, leaves)
         every = [numpy.zeros(z.shape, z.dtype) for z in shapes]
         for k, bar in zip(which, bars, strict=True):
             every[k] = numpy.conj(numpy.broadcast_to(numpy.asarray(bar, every[k].dtype), every[k].shape))
@@ -103,10 +104,30 @@ class Jax:
     def push(self, step: Step, leaves: Any, dots: Any, places: tuple[int, ...]) -> tuple[Any, ...]:
         """y_dot by `jax.jvp`."""
         numpy = _jax().numpy
+        if (getattr(step.f, "__module__", None) or "").startswith("jax"):
+            self._shapes(step, leaves)
         every = [numpy.zeros_like(x) for x in leaves]
         for k, dot in zip(places, dots, strict=True):
             every[k] = numpy.asarray(dot, every[k].dtype)
         return _jax().jvp(lambda *xs: self._of_leaves(step)(*xs)[0], tuple(leaves), tuple(every))[1]
+
+    def _shapes(self, step: Step, leaves: Any) -> Any:
+        """The shapes and types of the outputs; a function that needs values for them is refused.
+
+        Such a function takes arrays out of JAX (`jax.numpy.unique`), where `jax.jvp` loses tangents without a word.
+        """
+        jax = _jax()
+        try:
+            return jax.eval_shape(lambda *xs: self._of_leaves(step)(*xs)[0], *leaves)
+        except jax.errors.ConcretizationTypeError as error:
+            if not outputs(step.again(leaves), self.varies):  # whole numbers, say those of `nonzero`
+                return []
+            name = getattr(step.f, "__name__", "a function")
+            raise MissingRuleError(
+                f"JAX has no derivative of `{name}` here: it takes numbers out of arrays that depend on the inputs.\n"
+                "  To go on: give it what JAX asks for (`size=` of jax.numpy.unique), or, where only the value "
+                "matters, plaingrad.stop_gradient(x).\n  See docs: errors#missing-rule"
+            ) from error
 
 
 def _jax() -> Any:

@@ -151,6 +151,8 @@ def without_leaves(level: Level, system: System, f: Any, args: Any, kwargs: Any,
     """A call that is given nothing active, and may not come upon anything."""
     check_captured(level, f)
     if not system.mutable:
+        for x in (*args, *kwargs.values()):  # the body of a loop, say, with what it has captured
+            check_captured(level, x)
         return f(*args, **kwargs)
     if not runs_users_code(f, args, kwargs):
         for x in (*args[:1], kwargs.get("out")):

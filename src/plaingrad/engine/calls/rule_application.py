@@ -106,6 +106,8 @@ class RuleApplication(Identities):
                 if z is not LOOKED_AT:
                     return z
         if kwargs:
+            if rule.own and type(kwargs.get("like")) is np.ndarray:  # of a plain array only the class counts
+                kwargs = {key: x for key, x in kwargs.items() if key != "like"}
             if array_classes.among(kwargs.values()):
                 z = subclasses.apply(self, rule, f, args, kwargs)
                 if z is not subclasses.PLAIN_CALL:
