@@ -267,6 +267,16 @@ def _with_less_freedom(
         return None
 
 
+def _too_deep(function: Any) -> NativeError:
+    code = function.__code__
+    return NativeError(
+        f"`{code.co_name}` at {code.co_filename}:{code.co_firstlineno} is too deep to be differentiated natively: "
+        "too many branches that leave it, or a `try` with too much in it.\n"
+        "  To go on: tier='plain' differentiates it as it is; or put parts of it into functions of their own.\n"
+        "  See docs: errors#native"
+    )
+
+
 def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> Derived | NativeError:
     known = _built.of(function)
     found = known.get(key)
@@ -276,6 +286,11 @@ def _known_or_derived(key: Any, function: Any, mode: str, f: Any, *how: Any) -> 
         told(name, 0, 1)
         try:
             found = seldom_collected(_derive, mode, f, function, signature, active, options, {}, zeros)
+        except (
+            RecursionError,
+            IndentationError,
+        ):  # of Python's limits, as in hundreds of returns one after another
+            found = _too_deep(function)
         except NativeError as error:
             found = type(error)(str(error))  # without the frames of Numba that the other one holds
             if "fastmath" in options:

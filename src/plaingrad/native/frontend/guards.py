@@ -54,12 +54,22 @@ def guarded(blocks: dict[Any, Any]) -> Guarded:
     out.handlers = {label: end.truebr for label, end in ends.items() if end.truebr not in again}
     depths = _depths(blocks, marks)
     out.inside = {label for label, depth in depths.items() if depth > 0 and label not in ends}
-    for label, block in blocks.items():
-        if label not in again:
+    wanted = [label for label in blocks if label not in again]
+    for label in wanted:  # grows by what a `finally` raises again, at its end
+        if label not in out.blocks:
+            block = blocks[label]
             new = out.blocks[label] = ir.Block(block.scope, block.loc)
             for s in _unmarked(block, marks, again, label in ends):
                 new.append(s)
+            wanted += _after(new)
+    out.blocks = {label: out.blocks[label] for label in blocks if label in out.blocks}
     return out
+
+
+def _after(block: Any) -> list[Any]:
+    """Where a block goes on."""
+    end = block.terminator
+    return list(end.get_targets()) if isinstance(end, (ir.Jump, ir.Branch)) else []
 
 
 def _marks(blocks: dict[Any, Any]) -> dict[str, Any]:
@@ -93,7 +103,7 @@ def _raises_again(block: Any, marks: dict[str, Any], others: set[Any]) -> bool:
             return False
     if isinstance(end, ir.StaticRaise):
         return end.exc_class is AssertionError and "RERAISE" in str(end.exc_args)
-    after = end.get_targets() if isinstance(end, (ir.Jump, ir.Branch)) else ()
+    after = _after(block)
     return bool(after) and all(label in others for label in after)
 
 
@@ -109,9 +119,7 @@ def _depths(blocks: dict[Any, Any], marks: dict[str, Any]) -> dict[Any, int]:
             if isinstance(s.value, ir.Expr) and s.target.name in marks:
                 depth += MARKS[marks[s.target.name]]
         found[label] = depth
-        end = blocks[label].terminator
-        if isinstance(end, (ir.Jump, ir.Branch)):
-            open_ += [(after, depth) for after in end.get_targets()]
+        open_ += [(after, depth) for after in _after(blocks[label])]
     return found
 
 
@@ -124,9 +132,9 @@ def _unmarked(block: Any, marks: dict[str, Any], again: set[Any], is_guarded: bo
         if isinstance(s, ir.Assign) and s.target.name in marks:
             continue
         if make is not None:
-            if end.get_targets()[0] not in again:
-                continue  # the block goes to the handler
-            return [*out, make(s) if is_given(s) else s]
+            if end.get_targets()[0] not in again or not is_given(s):
+                continue  # the block goes to the handler, or to what raises again
+            return [*out, make(s)]
         if s is end and isinstance(s, ir.Branch):
             if is_guarded:
                 s = ir.Jump(s.falsebr, s.loc)

@@ -7,6 +7,7 @@ that may exit moves into the arm that does not, and where several may, a flag sa
 
 from __future__ import annotations
 
+import collections
 import itertools
 from dataclasses import dataclass
 from typing import Any
@@ -58,10 +59,29 @@ class Irreducible(Exception):
 
 
 def structured(graph: Graph) -> list[Stmt]:
-    """The statements of `graph` as a tree without jumps."""
+    """The statements of `graph` as a tree without jumps; chains of its blocks become one block each."""
+    join_chains(graph)
     tree = [Block(RETURN, _Placer(graph).tree(graph.entry))]
     flags = itertools.count(1)
     return _without(RETURN, _lowered(tree, flags))
+
+
+def join_chains(graph: Graph) -> None:
+    """Make one block of blocks that always follow each other."""
+    ways = collections.Counter(s for after in graph.successors.values() for s in after)
+    ways[graph.entry] += 1
+    for b in list(graph.body):
+        if b not in graph.body:
+            continue  # it has become part of another
+        while len(after := graph.successors[b]) == 1 and ways[s := after[0]] == 1 and s != b:
+            graph.body[b] += [*graph.moves.pop((b, s), ()), *graph.body.pop(s)]
+            graph.successors[b] = graph.successors.pop(s)
+            graph.lines[b] = graph.lines[s]
+            if s in graph.test:
+                graph.test[b] = graph.test.pop(s)
+            for to in graph.successors[b]:
+                if (s, to) in graph.moves:
+                    graph.moves[b, to] = graph.moves.pop((s, to))
 
 
 class _Placer:
