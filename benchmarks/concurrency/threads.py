@@ -11,7 +11,7 @@ That of the program alone is the control: the gradient cannot be expected to gai
 costs here; workers have their own.
 
 `native` needs Numba, `dask` its `distributed`. `waiting` is a rule whose pullback sleeps, as one would that asks
-another machine. `processes` and `dask` do their work in Python. Their forward pass records nothing, for the tasks run
+another machine. `processes` and `dask` do their work in Python. Dask's forward pass records nothing, for the tasks run
 again on the way back, recorded: only the whole gradient is to be compared.
 """
 
@@ -70,7 +70,7 @@ def on_arrays(a):
 def in_python(a):
     """Scalar arithmetic, one number after another."""
     total = 0.0
-    for _ in range(2000):
+    for _ in range(20_000):
         for v in a:
             total = math.sin(total) * v + v * v
     return total

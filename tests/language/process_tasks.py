@@ -9,6 +9,8 @@ from decimal import Decimal
 
 import numpy as np
 
+import plaingrad
+
 
 @dataclass
 class Spring:
@@ -137,3 +139,68 @@ def total(xs):
 def reason(error):
     """Twice what an exception is about."""
     return 2.0 * error.args[0]
+
+
+def noted(x, path):
+    """x^2; a line in a file for each run."""
+    with open(path, "a") as file:
+        file.write("run\n")
+    return x * x
+
+
+def with_process(x):
+    """x^3, and the process that has computed it."""
+    return x**3, os.getpid()
+
+
+def kept_here():
+    """How many tapes this process keeps."""
+    from plaingrad.rules.processes import tapes
+
+    return len(tapes._tapes.kept)
+
+
+def large(a):
+    """Much to record."""
+    for _ in range(40):
+        a = np.sin(a) * a
+    return float(a.sum())
+
+
+def late(x):
+    """A rule waits on the way back."""
+    return x * x
+
+
+def late_rule(x):
+    def pullback(y_bar):
+        time.sleep(1.5)
+        return (2.0 * x * y_bar,)
+
+    return x * x, pullback
+
+
+plaingrad.rrule(late)(late_rule)
+
+
+def calls_late(x):
+    return late(x)
+
+
+def refused_part(x):
+    """Cannot be recorded; its first half could."""
+    return x * 2.0, float.fromhex(x.hex())
+
+
+def overwrites(a):
+    """Writes into its argument before it fails to be recorded."""
+    a[0] = a[0] * 2.0
+    return float.fromhex(float(a[0]).hex()) * 1.0
+
+
+def forks(x):
+    """Has a child that outlives it."""
+    if os.fork() == 0:
+        time.sleep(2.0)
+        os._exit(0)
+    return x * x

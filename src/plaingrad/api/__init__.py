@@ -15,9 +15,12 @@ from plaingrad.api.taylor import taylor
 from plaingrad.api.watched import Watched, grad_wrt, watch
 from plaingrad.engine.checkpoints import forks as _forks  # noqa: F401 - where derivatives are taken, forks are safe
 from plaingrad.engine.refusals.refuse import where as _where
+from plaingrad.rewrite import CURRENT as _CURRENT
+from plaingrad.rewrite import PLAIN as _PLAIN
 from plaingrad.rules import derivatives as _derivatives
 
 _derivatives.OPERATORS.update(grad=grad, hessian=hessian, jacobian=jacobian, jvp=jvp, vjp=vjp, where=_where)
+_derivatives.OPERATORS["is_outside"] = lambda: _CURRENT.get() is _PLAIN
 
 __all__ = [
     "Watched",

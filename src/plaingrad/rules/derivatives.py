@@ -60,6 +60,11 @@ def imports(code: Any) -> bool:
     return bool(OPERATORS["imports"](code))
 
 
+def is_outside() -> bool:
+    """Whether no derivative is being taken around this call."""
+    return bool(OPERATORS["is_outside"]())
+
+
 def where() -> str:
     """The user's line that is being executed, as errors say it."""
     return str(OPERATORS["where"]())

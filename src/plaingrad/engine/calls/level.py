@@ -50,6 +50,7 @@ class Level(RuleApplication, Operators, Access):
     spare: list[tuple[Any, Level, int, int]]
     takes_native_rules: ClassVar[bool] = False  # a compiled function may be one step of its derived rule
     follows_processes: ClassVar[bool] = True  # tasks of other processes are steps
+    keeps_tasks: ClassVar[bool] = False  # their tapes may stay where they ran until the way back
     follows_shapes: ClassVar[bool] = False  # `a.shape = ...` has a derivative; see `shape_changes`
 
     def __init__(self, parent: Any) -> None:

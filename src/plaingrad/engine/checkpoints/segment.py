@@ -104,6 +104,7 @@ class Segment(ReverseLevel):
     __slots__ = ("around", "base", "watched", "written", "wrote_outside", "wrote_unknown")
 
     has_own_table = False
+    keeps_tasks = False
     follows_shapes = False  # it runs again on the arrays as they are then
 
     def __init__(self, base: ReverseLevel, parent: Any) -> None:

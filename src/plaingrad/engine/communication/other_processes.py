@@ -162,11 +162,42 @@ def submit_to_process(level: Level, submit: Any) -> Callable[..., Any]:
             task = begin_task(level, executor, submit, f, args, kwargs)
         else:
             refuse_text(level, submit, (f, args, kwargs))
-        future = further_out(level, submit, executor, f, *args, **kwargs)
+        future = begin(level, submit, executor, task, f, args, kwargs)
         file_tasks(future, task)
         return future
 
     return submit_task
+
+
+def begin(level: Level, submit: Any, executor: Any, task: Any, f: Any, args: Any, kwargs: Any) -> Any:
+    """The future of a task; where this level is the only one around, a worker may record it at once."""
+    if level.parent is not PLAIN or not level.keeps_tasks:
+        return further_out(level, submit, executor, f, *args, **kwargs)
+    if is_held(executor):
+        raise RuntimeError("cannot schedule new futures after shutdown")
+    if task and task.workers.most_bytes:
+        f, args = imported("plaingrad.rules.processes.tapes").recording(task)
+        kwargs = {}
+    return further_out(level, submit, executor, f, *args, **kwargs)
+
+
+def is_held(executor: Any) -> bool:
+    """Whether the program has shut an executor down whose workers still keep tapes."""
+    workers = imported("plaingrad.rules.processes.workers")._of_pools.get(executor)
+    return workers is not None and workers.is_held
+
+
+def shut_down(level: Level, shutdown: Any) -> Callable[..., Any]:
+    """`ProcessPoolExecutor.shutdown`: workers that keep tapes end with the derivative."""
+
+    def shut_down_at_level(executor: Any, wait: bool = True, *, cancel_futures: bool = False) -> Any:
+        if level.parent is PLAIN and level.keeps_tasks:
+            workers = imported("plaingrad.rules.processes.workers")._of_pools.get(executor)
+            if workers is not None and wait and not cancel_futures and workers.keep_open():
+                return None
+        return further_out(level, shutdown, executor, wait, cancel_futures=cancel_futures)
+
+    return shut_down_at_level
 
 
 def refuse_initializer(level: Level, submit: Any, executor: Any) -> None:
@@ -402,6 +433,7 @@ FUNCTIONS: dict[tuple[str, str], Callable[[Any, Any], Callable[..., Any]]] = {
     ("concurrent.futures.process", "ProcessPoolExecutor.submit"): submit_to_process,
     ("loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
     ("joblib.externals.loky.process_executor", "ProcessPoolExecutor.submit"): submit_to_process,
+    ("concurrent.futures.process", "ProcessPoolExecutor.shutdown"): shut_down,
     ("concurrent.futures._base", "Future.result"): result_of,
     ("concurrent.futures._base", "Future.exception"): exception_of,
     **{

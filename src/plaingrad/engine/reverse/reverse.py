@@ -23,6 +23,7 @@ class ReverseLevel(ReverseRules, ReverseArrays):
     has_own_table: ClassVar[bool] = True
     takes_native_rules: ClassVar[bool] = True
     follows_shapes: ClassVar[bool] = True
+    keeps_tasks: ClassVar[bool] = True
 
     def shape_changes(self, a: np.ndarray, shape: tuple[int, ...]) -> None:
         """A step, so that what is further back sees the shape of now."""

@@ -13,6 +13,7 @@ from plaingrad.define import mover
 from plaingrad.errors import CheckpointError, MissingRuleError, PlaingradError
 from plaingrad.rulebook import Rule
 from plaingrad.rules import derivatives
+from plaingrad.rules.processes.lines import Gone, line_to
 from plaingrad.rules.processes.transfer import Parts, has_tangent, put_together
 from plaingrad.rules.processes.users_rules import check_known, names_with_rules
 from plaingrad.rules.processes.workers import Workers
@@ -41,14 +42,20 @@ class Task:
         is_joined: the result has arrived at this level.
         failed: the class of the exception that it has raised; empty: none.
         value: that result.
+        key: what its tape is called, where a worker records it.
+        kept_at: the address of that worker, once the result has arrived; None: it is not recorded.
+        hold: keeps the workers from ending.
     """
 
     __slots__ = (
         "__weakref__",
         "f",
         "failed",
+        "hold",
         "is_joined",
         "kept",
+        "kept_at",
+        "key",
         "leaves",
         "lock",
         "others",
@@ -70,6 +77,9 @@ class Task:
         self.is_joined = False
         self.failed = ""
         self.sums: Any = None
+        self.key = b""
+        self.kept_at: list[str] | None = None
+        self.hold: Any = None
 
 
 def task_of(workers: Workers, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], where: str) -> Task:
@@ -176,6 +186,13 @@ def lead_of(xs: list[Any], dots: list[Any]) -> tuple[int, ...]:
 
 def begin(task: Task, derivative: Callable[..., Any], moved: list[Any], lead: tuple[int, ...]) -> None:
     """Let a worker compute a derivative of the task."""
+    task.running = asked(task, moved) if derivative is pulled_back else None
+    if task.running is None:
+        begin_again(task, derivative, moved, lead)
+
+
+def begin_again(task: Task, derivative: Callable[..., Any], moved: list[Any], lead: tuple[int, ...]) -> None:
+    """Let a worker run the task again, with a derivative."""
     call = (task.pickled, rest_of(task), task.places, task.kept, moved, lead, task.sums, names_with_rules())
     task.running = task.workers.begin(derivative, call, derivative is pushed_forward)
 
@@ -183,7 +200,37 @@ def begin(task: Task, derivative: Callable[..., Any], moved: list[Any], lead: tu
 def ended(task: Task) -> Any:
     """What the derivative that was begun last has given: one whose way back was broken off is nobody's."""
     running, task.running = task.running, None
-    return task.workers.wait(running, task)
+    if type(running) is not Asked:
+        return task.workers.wait(running, task)
+    try:
+        return task.workers.wait(running, task)
+    except Gone:
+        begin_again(task, pulled_back, running.bars, ())
+        return ended(task)
+
+
+class Asked:
+    """A question to the worker that has kept the tape of a task."""
+
+    __slots__ = ("answer", "bars", "line")
+
+    def __init__(self, line: Any, key: bytes, bars: list[Any]) -> None:
+        self.line, self.bars = line, bars
+        self.answer = line.ask(key, bars)
+
+    def result(self, most: float | None) -> Any:
+        """What it has answered."""
+        return self.answer.result(most)
+
+
+def asked(task: Task, bars: list[Any]) -> Any:
+    """Ask the worker that has kept the tape; None: there is none, or somebody differentiates this way back."""
+    if not task.kept_at or not derivatives.is_outside():
+        return None
+    try:
+        return Asked(line_to(task.kept_at[0]), task.key, bars)
+    except OSError:  # it has ended
+        return None
 
 
 def new_token() -> float:
@@ -309,10 +356,11 @@ def mapped(f: Callable[..., Any], stars: bool, items: list[Any]) -> list[Any]:
 # -- what a worker runs ------------------------------------------------------------------------------------------------
 
 
-def as_function(pickled: bytes, rest: list[Any], places: list[int], failed: list[Any]) -> Callable[[list[Any]], list[Any]]:
+def as_function(pickled: bytes, rest: list[Any], places: list[int], failed: list[Any], values: list[Any]) -> Callable[[list[Any]], list[Any]]:
     """The task as a function from the leaves at `places` to the numbers and arrays of its result.
 
-    If it raises an exception, that goes into `failed`, and its numbers are those of the result.
+    The result itself goes into `values`. If it raises an exception, that goes into `failed`, and its numbers are those
+    of the result.
     """
 
     def run(xs: list[Any]) -> list[Any]:
@@ -324,6 +372,7 @@ def as_function(pickled: bytes, rest: list[Any], places: list[int], failed: list
         except Exception as error:
             failed.append(error)
             value = held_by(error)
+        values.append(value)
         return numbers_of(value)
 
     return run
@@ -344,7 +393,7 @@ def pulled_back(
 ) -> list[Any]:
     """The cotangents of xs; `ruled` has rules where the task was begun."""
     failed: list[Any] = []
-    ys, pullback = derivatives.OPERATORS["vjp"](as_function(pickled, rest, places, failed), xs)
+    ys, pullback = derivatives.OPERATORS["vjp"](as_function(pickled, rest, places, failed, []), xs)
     check_known(ruled)
     if failed and not sums[0][0]:
         raise failed[0]
@@ -357,7 +406,7 @@ def pushed_forward(
 ) -> tuple[list[Any], Any]:
     """The tangents of the result, with a leading axis those of a chunk; and what says whether the result is the same."""
     failed: list[Any] = []
-    f = as_function(pickled, rest, places, failed)
+    f = as_function(pickled, rest, places, failed, [])
     jvp = derivatives.OPERATORS["jvp"]
     ys: Any = []
     each = []
@@ -403,7 +452,7 @@ def check_alike(first: Any, again: Any) -> None:
 
 
 mover(taken_apart, with_leaves, numbers_of, rest_of, sums_of, new_token, check_alike, refuse_result)
-mover(hold, has_numbers, held_by)
+mover(hold, has_numbers, held_by, asked)
 rulebook.add(Rule(is_active, "asks", source="plaingrad/rules/processes/steps.py:1"))
 rulebook.add(Rule(forked, "full", forked_rrule, frule=forked_frule, chunked_frule=forked_frule))
 rulebook.add(Rule(joined, "full", joined_rrule, frule=joined_frule, chunked_frule=joined_frule))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import math
 import os
+import threading
 import types
 import weakref
 from typing import Any
@@ -12,6 +14,7 @@ from plaingrad import rulebook
 from plaingrad.define import mover
 from plaingrad.errors import ArgumentError
 from plaingrad.rulebook import Rule
+from plaingrad.rules.processes.lines import ARE_POSSIBLE
 
 _of_pools: weakref.WeakKeyDictionary[Any, Workers] = weakref.WeakKeyDictionary()
 
@@ -23,7 +26,7 @@ class Workers:
     way; it lives until nobody can need it: as long as a task that is recorded, and as the program's own pool.
     """
 
-    __slots__ = ("__weakref__", "_again", "_made", "_pool", "by_value", "most")
+    __slots__ = ("__weakref__", "_again", "_hold", "_made", "_pool", "by_value", "is_held", "most", "most_bytes")
 
     is_cluster = False
 
@@ -33,6 +36,37 @@ class Workers:
         self._again = recipe_of(pool)
         self._made: Any = None
         self.most = most_seconds()
+        self.most_bytes = most_of_tapes() if keeps_tapes(pool) else 0
+        self.is_held = False
+        self._hold: Any = lambda: None
+
+    def hold(self) -> Hold:
+        """What keeps the program's pool from ending while somebody holds it."""
+        found = self._hold()
+        if found is None:
+            found = Hold()
+            self._hold = weakref.ref(found)
+        return found
+
+    def keep_open(self) -> bool:
+        """Let the pool, which the program shuts down, end when no task needs its tape; False: none does now.
+
+        As in a shutdown all tasks are waited for, and what is called when they are done.
+        """
+        pool, hold = self._pool(), self._hold()
+        if pool is None or hold is None or not is_open(pool) or self.is_held:
+            return self.is_held
+        if pool._executor_manager_thread is threading.current_thread():
+            return False  # the thread that would be waited for
+        try:
+            while begun := [item.future for item in list(pool._pending_work_items.values())]:
+                concurrent.futures.wait(begun)
+            pool.submit(abs, 0).result()  # done after what follows the others
+        except Exception:  # a worker has ended
+            return False
+        self.is_held = True
+        weakref.finalize(hold, close_held, os.getpid(), pool).atexit = False
+        return True
 
     def pool(self, meanwhile: bool) -> Any:
         """The pool, or one in its place: where it is closed, or where the program's own tasks run `meanwhile`.
@@ -41,7 +75,7 @@ class Workers:
         derivative of the task.
         """
         pool = self._pool()
-        if not meanwhile and pool is not None and is_open(pool):
+        if not meanwhile and pool is not None and not self.is_held and is_open(pool):
             return pool
         if self._made is None or not is_open(self._made):
             make, close = self._again
@@ -63,6 +97,12 @@ class Workers:
             raise
 
 
+class Hold:
+    """Held by the tasks of a pool whose tapes its workers keep."""
+
+    __slots__ = ("__weakref__",)
+
+
 class DaskWorkers(Workers):
     """The workers of a Dask client, which computes again what a lost worker had."""
 
@@ -74,6 +114,8 @@ class DaskWorkers(Workers):
         self.by_value = "cloudpickle"
         self._pool = weakref.ref(client)
         self.most = most_seconds()
+        self.most_bytes = 0
+        self.is_held = False
 
     def pool(self, meanwhile: bool) -> Any:
         """The client."""
@@ -98,6 +140,8 @@ class RayWorkers(Workers):
         self.by_value = "cloudpickle"
         self._pool = weakref.ref(ray)
         self.most = most_seconds()
+        self.most_bytes = 0
+        self.is_held = False
 
     def pool(self, meanwhile: bool) -> Any:
         """The module."""
@@ -130,6 +174,22 @@ def most_seconds() -> float | None:
             f"PLAINGRAD_TASK_TIMEOUT={given!r} is no number of seconds above 0.\n  See docs: errors#argument"
         )
     return None if seconds == math.inf else seconds
+
+
+def keeps_tapes(pool: Any) -> bool:
+    """Whether the workers of a pool may keep tapes: they can be asked, and live as long as the pool."""
+    is_executor = type(pool).__module__ == "concurrent.futures.process"
+    return ARE_POSSIBLE and is_executor and getattr(pool, "_max_tasks_per_child", None) is None
+
+
+def most_of_tapes() -> int:
+    """How many bytes the memory of a worker may grow by for the tapes that it keeps, as the environment says."""
+    given = os.environ.get("PLAINGRAD_TASK_TAPES") or "512"
+    if not given.isdecimal():
+        raise ArgumentError(
+            f"PLAINGRAD_TASK_TAPES={given!r} is no number of megabytes.\n  See docs: errors#argument"
+        )
+    return int(given) * 1_000_000
 
 
 def opened(workers: Workers, meanwhile: bool) -> Any:
@@ -208,6 +268,12 @@ def recipe_of(pool: Any) -> Any:
 def close_executor(pool: Any) -> None:
     """Let the workers of an executor end."""
     pool.shutdown(wait=False)
+
+
+def close_held(owner: int, pool: Any) -> None:
+    """The same in the process that has made it: a child that was forked has a copy of what is collected here."""
+    if os.getpid() == owner:
+        close_executor(pool)
 
 
 def close_pool(pool: Any) -> None:
