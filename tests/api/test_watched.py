@@ -294,3 +294,13 @@ def test_blocks_in_threads():
 
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         assert list(pool.map(work, range(8))) == [6.0 * k for k in range(8)]
+
+
+def test_what_it_is_called():
+    def f():
+        return W[0]
+
+    with plaingrad.watch([W]) as watched:
+        assert repr(watched) == "<plaingrad.watch of a list: nothing called yet>"
+        watched(f)
+        assert repr(watched).endswith("test_what_it_is_called.<locals>.f>")

@@ -18,6 +18,7 @@ import pytest
 from cases_b import check
 
 import plaingrad
+from plaingrad.engine.memory import compiled_steps
 
 
 @pytest.fixture
@@ -634,3 +635,36 @@ def test_pipes_and_queues_refuse_differentiated_values():
     for f in (piped, queued, simple):
         with pytest.raises(plaingrad.PlaingradError, match="another process"):
             plaingrad.grad(f)(3.0)
+
+
+def test_two_threads_that_begin_to_write_into_one_array_give_it_one_tangent(monkeypatch):
+    """Another thread runs while the first one makes the memory of the tangent."""
+
+    class Slow(compiled_steps.Region):
+        __slots__ = ()
+
+        def __init__(self, *args):
+            time.sleep(0.02)
+            super().__init__(*args)
+
+    monkeypatch.setattr(compiled_steps, "Region", Slow)
+
+    def f(x):
+        out = np.zeros(4)
+        begun = threading.Barrier(2)
+
+        def write(part):
+            begun.wait()
+            part[...] = np.sin(x) * x
+
+        threads = [threading.Thread(target=write, args=(part,)) for part in (out[:2], out[2:])]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        return (out * np.array([1.0, 10.0, 100.0, 1000.0])).sum()
+
+    x = np.array([0.5, 0.7])
+    slope = np.sin(x) + x * np.cos(x)
+    for _ in range(3):
+        assert plaingrad.jvp(f, (x,), (np.ones(2),))[1] == pytest.approx(slope @ [101.0, 1010.0], rel=1e-14)

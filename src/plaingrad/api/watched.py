@@ -102,6 +102,10 @@ class Watched:
     def __exit__(self, *exception: object) -> None:
         self.is_open = False
 
+    def __repr__(self) -> str:
+        called = "nothing called yet" if self.f is None else getattr(self.f, "__qualname__", repr(self.f))
+        return f"<plaingrad.watch of {described(self.parameters)}: {called}>"
+
     def __call__(self, f: Callable[P, Y], *args: P.args, **kwargs: P.kwargs) -> Y:
         """f(*args, **kwargs), recorded."""
         check_callable(f, "watch")

@@ -35,6 +35,7 @@ from types import FunctionType, GeneratorType
 
 import numpy as np
 
+from plaingrad.critical import exclusively
 from plaingrad.rewrite import evaluation
 from plaingrad.tangents import Thunk, ZeroTangent
 

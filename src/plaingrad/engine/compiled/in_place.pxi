@@ -178,12 +178,24 @@ cdef object multiplied_in_forward(ArrayPusher p, cnp.ndarray a, object b, Dot* d
 
 
 cdef object moving_memory(ArrayPusher p, cnp.ndarray a):
-    """The new region of array `a`, which has no tangent, with zeros; None where that is not done here."""
+    """The region of array `a`, which had no tangent, with zeros if it is new; None where that is not done here."""
     cdef cnp.ndarray owner = <cnp.ndarray> memory_of(a)
-    cdef bint in_order = cnp.PyArray_IS_C_CONTIGUOUS(owner)
-    if p._region(a) is not None or not (in_order or cnp.PyArray_IS_F_CONTIGUOUS(owner)):
+    if not (cnp.PyArray_IS_C_CONTIGUOUS(owner) or cnp.PyArray_IS_F_CONTIGUOUS(owner)):
         return None
-    p._file_array(
-        owner, cnp.PyArray_ZEROS(cnp.PyArray_NDIM(owner), cnp.PyArray_DIMS(owner), cnp.NPY_DOUBLE, 0 if in_order else 1)
-    )
-    return p._region(a)
+    # Several threads may begin to write into parts of one array, which has one region.
+    return exclusively(p.level.activating, filed_memory, p, a)
+
+
+def filed_memory(ArrayPusher p, cnp.ndarray a):
+    """The same, while no other thread does so."""
+    cdef cnp.ndarray owner = <cnp.ndarray> memory_of(a)
+    region = p._region(a)
+    if region is MISSING:
+        return None
+    if region is None:
+        order = 0 if cnp.PyArray_IS_C_CONTIGUOUS(owner) else 1
+        p._file_array(
+            owner, cnp.PyArray_ZEROS(cnp.PyArray_NDIM(owner), cnp.PyArray_DIMS(owner), cnp.NPY_DOUBLE, order)
+        )
+        region = p._region(a)
+    return region

@@ -5,6 +5,7 @@ Both sides ask the system whose process the other one is: nobody else's is liste
 
 from __future__ import annotations
 
+import atexit
 import os
 import socket
 import struct
@@ -18,8 +19,10 @@ from typing import Any
 
 from plaingrad.critical import exclusively, shared_lock
 
-#: Whether there are sockets that have a name, need no file, and tell who is at the other end.
-ARE_POSSIBLE = sys.platform == "linux" and hasattr(socket, "SO_PEERCRED")
+#: Whether there are sockets that have a name, need no file, and tell who is at the other end, and a process knows its size.
+ARE_POSSIBLE = (
+    sys.platform == "linux" and hasattr(socket, "SO_PEERCRED") and os.path.exists("/proc/self/statm")
+)
 PATIENCE = 5.0  # seconds to be connected
 DROPS = "-drops"  # what the name of the socket ends with to which is sent what nobody needs any more
 
@@ -104,6 +107,7 @@ def drop(owner: int, key: bytes, at: list[str]) -> None:
         sender = _of_drops.get(owner)
         if sender is None:
             sender = _of_drops[owner] = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+            atexit.register(sender.close)
         sender.sendto(key, at[0] + DROPS)
     except OSError:  # it has ended, or has too much to read: the next task tells it, too
         pass
