@@ -163,7 +163,7 @@ def is_in_marks(level: Level, x: Any) -> bool:
 
 
 def digested(level: Level, args: tuple[Any, ...], result: Any) -> None:
-    """C code that makes checksums has made `result`: a mark, if it is that of a number that depends on the inputs."""
+    """C code that makes checksums has made `result`: a mark, if it was made of a number that depends on the inputs."""
     if any(is_made_of_inputs(level, x) for x in args):
         if result is None:  # more was put into the first
             remember(level, args[0])
@@ -214,8 +214,8 @@ def refuse(level: Level) -> None:
     texts.refuse_round_trip(
         level,
         "a table answers with numbers that an earlier call has put there",
-        "It is asked by a number that depends on the inputs, or by its hash, bytes or checksum, and what it has kept is "
-        "a constant: the derivative would be lost.",
+        "It is asked by a number that depends on the inputs, or by its hash, bytes or checksum, and what it has kept "
+        "is a constant: the derivative would be lost.",
         "empty the table before (`memo.clear()`), turn the cache off, or use functools.lru_cache, which is followed; "
         "plaingrad.stop_gradient(x) as the key if the table is one of constants",
     )
